@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from roofline.core.framework import framework
 from roofline.core.rows import rows
 from roofline.core.schema import Profile
@@ -19,6 +21,8 @@ AWAY = "away_seconds_per_step"
 ASLEEP = "asleep_seconds_per_step"
 #: Time in which that thread wanted a core and another program had it [s]: no part of the two above.
 QUEUED = "waiting_for_a_core_seconds_per_step"
+#: The same of that thread of its ops' which waited longest [s].
+QUEUED_WORKER = "worker_waiting_for_a_core_seconds_per_step"
 #: Of a step whose ops run on other threads than the one that dispatches: how long that one was on a core, and how long
 #: it waited for the results when all was dispatched [s].
 ON_CORE, WAITED = "dispatching_on_a_core_seconds_per_step", "waiting_for_results_seconds_per_step"
@@ -47,6 +51,14 @@ def executor_name(framework: str, mechanism: str) -> str:
     """The name of what launches a framework's ops by `mechanism`; one with a hyphen serves many frameworks: all that
     XLA compiles runs as its thunks."""
     return mechanism if "-" in mechanism else f"{framework}-{mechanism}"
+
+
+def waited_for_a_core(conditions: Mapping[str, float]) -> float | None:
+    """Return how long the thread of a step that waited longest for a core waited [s]; None where it is not recorded.
+
+    Threads wait at the same time, so that their sum is no part of a step.
+    """
+    return max((conditions[name] for name in (QUEUED, QUEUED_WORKER) if name in conditions), default=None)
 
 
 def compiles(profile: Profile) -> bool:

@@ -117,12 +117,27 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     times: int = 1
 
 
+class Turns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Fresh processes of a step, in turns with those of other steps (docs/comparing.md).
+
+    token: names these turns: profiles that have it were measured in them. medians: of the plain steps of its process in
+    each turn [s]; None: it had none. waited: how long a thread of each process waited for a core, per step [s]; None:
+    not recorded. disturbed: whether other programs used the cores of each. All three by turn.
+    """
+
+    token: str
+    medians: tuple[float | None, ...]
+    waited: tuple[float | None, ...]
+    disturbed: tuple[bool, ...]
+
+
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Times of plain steps [s] (the T run).
 
     steps: by the protocol, none where the step was counted and not timed; single: with a synchronisation after each
     step; first: the first step of the process, which builds and compiles, and which a process that only counts runs,
-    too; processes: the steps of each further process (`--rounds`).
+    too; processes: the steps of each further process (`--rounds`). turns: of these, those
+    that took turns with other steps.
     protocol: "steady" (enqueued back to back) or "single"; source: "plain", or "profiled" for an imported trace.
     """
 
@@ -132,6 +147,7 @@ class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first: float | None = None
     single: tuple[float, ...] = ()
     processes: tuple[tuple[float, ...], ...] = ()
+    turns: tuple[Turns, ...] = ()
 
 
 class Api(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

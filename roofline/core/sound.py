@@ -82,9 +82,13 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
 
     decoded: what the types of its fields bound is within these bounds, since msgspec looked at them.
     """
+    turns = profile.wall.turns
+    if any(not len(of.medians) == len(of.waited) == len(of.disturbed) for of in turns):
+        raise _damaged(source, "not all is known of each of its turns")
     profiled = profile.profiled
     timed = profiled is not None
-    if (timed and not profile.wall.steps) or 0 in chain(profile.wall.steps, *profile.wall.processes):
+    times = chain(profile.wall.steps, *profile.wall.processes, *(of.medians for of in turns))
+    if (timed and not profile.wall.steps) or 0 in times:
         raise _damaged(source, "it has no times of steps")
     if profiled and not (
         len(profiled.walls) == len(profiled.corrected)
@@ -155,6 +159,7 @@ def _numbers(profile: Profile) -> Named:
     yield from _of("", profile, _COUNTS)
     yield from _of("memory", profile.memory, ("peak", "parameters", "optimizer"))
     yield from _each("conditions", profile.conditions)
+    yield from (("waited in turns", seconds) for of in profile.wall.turns for seconds in of.waited)
     if profile.profiled:
         yield from _of("profiled", profile.profiled, _PROFILED)
         yield from _each("idle time by", profile.profiled.idle_causes)
@@ -178,6 +183,7 @@ def _steps(profile: Profile) -> Named:
     """How long steps took."""
     yield from _of("wall", profile.wall, _TIMES)
     yield from (("wall processes", step) for steps in profile.wall.processes for step in steps)
+    yield from (("wall turns", step) for of in profile.wall.turns for step in of.medians)
     if profile.profiled:
         yield from _of("profiled", profile.profiled, ("walls",))
     if profile.api:

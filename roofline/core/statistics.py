@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import cache
 from zlib import crc32
 
 import numpy as np
@@ -95,3 +97,30 @@ def gap_interval(walls: Sequence[float], busy: Floats, taken: Floats) -> tuple[f
     scale = np.minimum(1.0, np.divide(wall, mean, out=np.ones_like(wall), where=mean > 0))
     low, high = np.percentile(wall - scale * np.asarray(busy, np.float64)[chosen].mean(axis=1), (2.5, 97.5))
     return float(low), float(high)
+
+
+@cache
+def student(freedom: int, level: float = 0.95) -> float:
+    """Return the t that |t| of Student's distribution stays below with probability `level`.
+
+    By bisection of its distribution, a finite sum for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 4).
+    """
+    low, high = 0.0, 1.0
+    while _within(high, freedom) < level:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+    return high
+
+
+def _within(t: float, freedom: int) -> float:
+    """Return the probability that |t| of Student's distribution is below `t`."""
+    angle = math.atan(t / math.sqrt(freedom))
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0
+    for number in range(1, (freedom - odd) // 2 + 1):
+        total += term
+        term *= math.cos(angle) ** 2 * (2 * number / (2 * number + 1) if odd else (2 * number - 1) / (2 * number))
+    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total

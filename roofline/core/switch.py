@@ -1,7 +1,7 @@
 """Switches: settings of a run that take a cause of slowness away and leave the rest of the step as it is.
 
-A backend declares those that it has (`Backend.switches`); a cause names the kinds that take it away, and what can be
-set in every run (`proved_by` and `setting` of comparison/causes/cause.py).
+A backend declares those that it has (`Backend.switches`); comparison/proof/switches.py says which kinds answer a row of
+the account, and what can be set in every run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 class Switch:
     """A switch that a backend has.
 
-    name: what people call it. kind: what it takes away, as causes name it. reads: the recorded switch or option that
+    name: what people call it. kind: what it takes away. reads: the recorded switch or option that
     says how it stands; where nothing is recorded it stands as `assumed`. turns: from how it stands to what it is set
     to; "*" is anything else. option: of the backend, that is set so; backend: another one that runs the same model
     instead. in_step: by this name the measuring process turns it in a step that is there, whoever wrote it
@@ -67,6 +67,8 @@ FLOAT32 = "float32"
 THREADS, MEMORY = "threads", "memory"
 #: The kind by which a run that is compiled loses that.
 COMPILED_THERE = "compiled in the other run"
+#: Kinds of what can be set in every run: its threads, the arithmetic of its products, and what becomes of freed memory.
+THREADS, ARITHMETIC, MEMORY = "threads", "arithmetic", "memory"
 
 #: The same model without its random masks: an option of every backend whose models have them.
 DROPOUT = Switch(

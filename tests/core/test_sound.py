@@ -37,10 +37,17 @@ def at(*path: Any) -> Put:
 
 
 #: Where a number may stand, and what an error calls it there.
+def turns(**changes: object) -> dict[str, object]:
+    """One turn with other processes."""
+    return {"token": "1", "medians": [0.1], "waited": [None], "disturbed": [False]} | changes
+
+
 PLACES: dict[str, Put] = {
     "wall steps": at("wall", "steps", 1),
     "wall first": at("wall", "first"),
     "wall processes": lambda plain, value: at("wall", "processes")(plain, [[value]]),
+    "wall turns": lambda plain, value: at("wall", "turns")(plain, [turns(medians=[value])]),
+    "waited in turns": lambda plain, value: at("wall", "turns")(plain, [turns(waited=[value])]),
     "profiled walls": at("profiled", "walls", 0),
     "profiled corrected": at("profiled", "corrected", 1),
     "profiled idle": at("profiled", "idle", 0),
@@ -219,13 +226,24 @@ def test_an_integer_that_no_float_holds(field: str, number: int) -> None:
         decode(json.dumps(plain).encode(), "p.json")
 
 
+def test_all_is_known_of_each_turn() -> None:
+    plain = json.loads(encode(handmade.profile()))
+    plain["wall"]["turns"] = [turns(disturbed=[])]
+    with pytest.raises(InputError, match="not all is known of each of its turns"):
+        decode(json.dumps(plain).encode(), "p.json")
+    plain["wall"]["turns"] = [turns()]
+    assert decode(json.dumps(plain).encode(), "p.json").wall.turns[0].medians == (0.1,)
+
+
 def test_a_schema_of_so_many_digits() -> None:
     with pytest.raises(InputError, match=r"newer roofline \(schema an integer of some 401 digits"):
         decode(b'{"schema": 1%s}' % (b"0" * 400), "p.json")
 
 
 @pytest.mark.parametrize("seconds", [1e-30, 9e-10, 2e7])
-@pytest.mark.parametrize("name", ["wall steps", "wall first", "wall processes", "profiled walls", "api steps"])
+@pytest.mark.parametrize(
+    "name", ["wall steps", "wall first", "wall processes", "wall turns", "profiled walls", "api steps"]
+)
 def test_steps_that_no_clock_measures(name: str, seconds: float) -> None:
     plain = json.loads(encode(handmade.profile()))
     PLACES[name](plain, seconds)

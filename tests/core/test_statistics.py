@@ -54,3 +54,12 @@ def test_a_million_steps_take_no_table_of_their_resamples() -> None:
     # Evenly between 0 and 1: the median of n of them is 1/2, with a standard deviation of 1 / (2 sqrt(n)) = 0.5e-3.
     low, high = statistics.median_interval(np.linspace(0, 1, 1_000_001)) or (0.0, 0.0)
     assert (low, high) == pytest.approx((0.5 - 1.96 * 0.5e-3, 0.5 + 1.96 * 0.5e-3), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "level", "expected"),
+    [(1, 0.95, 12.706), (2, 0.95, 4.303), (3, 0.95, 3.182), (4, 0.99, 4.604), (11, 0.995, 3.497), (30, 0.95, 2.042)],
+)
+def test_the_t_of_student(freedom: int, level: float, expected: float) -> None:
+    """From tables of the two-sided quantiles."""
+    assert statistics.student(freedom, level) == pytest.approx(expected, rel=2e-4)

@@ -15,6 +15,7 @@ from roofline.comparison.account.findings import Finding, findings
 from roofline.comparison.account.row import Account
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.common_ceilings import best_ceilings
+from roofline.comparison.headline import Headline, headline
 from roofline.comparison.labels import called
 from roofline.comparison.parity.difference import plain
 from roofline.comparison.parity.parity import Verdict, parity
@@ -46,6 +47,11 @@ class RankedPair:
     def findings(self) -> tuple[Finding, ...]:
         """The rows of the account that have a name."""
         return findings(self.account)
+
+    @property
+    def headline(self) -> Headline:
+        """Which of the two is faster, as far as they tell."""
+        return headline(self.comparison, (plain(self.names[0]), plain(self.names[1])))
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,0 +1,136 @@
+"""Which of two runs is faster, as far as they tell: what the interval holds, and what the sentence says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from msgspec.structs import replace
+from synthetic import step
+
+from roofline.comparison.headline import PROCESSES, Headline, headline
+from roofline.comparison.terms import compare
+from roofline.core.executor import QUEUED, QUEUED_WORKER
+from roofline.core.schema import Imported, Profile, Turns, Wall
+
+
+def run(milliseconds: float, *, processes: int = 0, **changes: object) -> Profile:
+    """A step whose plain steps all take as long, in so many further processes."""
+    steps = (milliseconds * 1e-3,) * 8
+    return replace(step(), **{"wall": Wall(steps=steps, processes=(steps,) * processes), **changes})
+
+
+def said(a: Profile, b: Profile) -> Headline:
+    return headline(compare(a, b), ("torch", "jax"))
+
+
+def in_turns(a: float, b: float, *, waited: float = 0.0, disturbed: bool = False) -> Headline:
+    """Of steps that take so many milliseconds in each of three turns."""
+    runs = []
+    for milliseconds in (a, b):
+        times = Turns(token="1", medians=(milliseconds * 1e-3,) * 3, waited=(waited,) * 3, disturbed=(disturbed,) * 3)
+        runs.append(run(milliseconds, wall=Wall(steps=(milliseconds * 1e-3,) * 8, turns=(times,))))
+    return said(*runs)
+
+
+def test_one_process_each_took_longer_and_is_not_slower() -> None:
+    head = said(run(9), run(7))
+    assert (
+        head.text
+        == "torch took 1.29x longer than jax in these two runs (9.00 against 7.00 ms a step, one process each)."
+    )
+    assert (head.settled, head.turns) == (None, 0)
+    assert head.factor == pytest.approx(9 / 7)
+    assert head.factor_ci95 is not None
+    assert head.factor_ci95[0] > 1
+    back = said(run(7), run(9))
+    assert back.text == head.text.replace("torch", "?").replace("jax", "torch").replace("?", "jax")
+    assert back.factor == pytest.approx(7 / 9)
+
+
+def test_the_interval_holds_what_processes_differ_by() -> None:
+    """Steps that do not vary: 10 % of 8 ms and of 7 ms, as of two processes that know nothing of each other."""
+    head = said(run(8), run(7))
+    wide = PROCESSES * math.hypot(8e-3, 7e-3)
+    assert head.ci95 == pytest.approx((1e-3 - wide, 1e-3 + wide))
+    assert head.text == (
+        "These runs do not say which is faster: torch took 8.00 ms a step and jax 7.00 ms, difference 1.00 ms, 95 % CI "
+        "-63.0 µs to 2.06 ms, one process each."
+    )
+    # Of one run of several processes that do not differ only the other one's spread is left.
+    one = said(run(8, processes=2), run(7))
+    assert one.ci95 == pytest.approx((0.3e-3, 1.7e-3))
+    assert "3 and 1 process)" in one.text
+    both = said(run(8, processes=2), run(7, processes=2))
+    assert both.ci95 == pytest.approx((1e-3, 1e-3))
+    assert both.settled is None
+    assert both.text.endswith("in these two runs (8.00 against 7.00 ms a step, 3 processes each).")
+
+
+def test_the_interval_holds_what_either_waited_for_a_core() -> None:
+    waiting = run(9, conditions={QUEUED: 1e-3, QUEUED_WORKER: 2e-3})
+    quiet, head = said(run(9), run(7)), said(waiting, run(7))
+    assert quiet.ci95 is not None
+    # The longest of them, and not their sum; and what A waited makes it no longer.
+    assert head.ci95 == pytest.approx((quiet.ci95[0] - 2e-3, quiet.ci95[1]))
+    assert head.text.startswith("These runs do not say which is faster: torch took 9.00 ms a step and jax 7.00 ms")
+    assert head.text.endswith("Of a step, torch 2.00 ms was spent waiting for a core.")
+    back = said(run(7), waiting)
+    assert back.ci95 == pytest.approx((-head.ci95[1], -head.ci95[0])) if head.ci95 else False
+
+
+def test_a_busy_machine_comes_first() -> None:
+    busy = run(70, flags=("contended: 3 others",))
+    head = said(run(7), busy)
+    assert head.text == (
+        "jax was measured on a busy machine, so these runs do not say which is faster: torch took 7.00 ms a step and "
+        "jax 70.0 ms."
+    )
+    assert said(busy, busy).text.startswith("torch and jax were measured on a busy machine")
+
+
+def test_two_steps_of_a_run_leave_no_interval() -> None:
+    few = replace(run(7), wall=Wall(steps=(70e-3, 70e-3)))
+    head = said(few, run(7))
+    assert (head.ci95, head.factor_ci95, head.settled) == (None, None, None)
+    assert head.text.endswith("(70.0 against 7.00 ms a step, one process each; a run has fewer than 3 steps).")
+    assert "do not say" in said(replace(few, wall=Wall(steps=(7.1e-3,))), run(7)).text
+
+
+def test_runs_of_traces() -> None:
+    imported = [replace(run(time), imported=Imported()) for time in (9, 7)]
+    assert said(*imported).text.endswith("(9.00 against 7.00 ms a step, one run each).")
+
+
+def test_turns_settle_it() -> None:
+    head = in_turns(288, 141)
+    assert head.text == (
+        "torch is 2.04x slower than jax: 288 against 141 ms a step, difference 147 ms, 95 % CI 145–149 ms, 3 turns."
+    )
+    assert (head.settled, head.turns) == (True, 3)
+    assert head.factor == pytest.approx(288 / 141)
+    assert head.factor_ci95 == pytest.approx((288 / 141 * 0.99, 288 / 141 * 1.01), rel=1e-3)
+    back = in_turns(141, 288)
+    assert back.text == head.text.replace("torch", "?").replace("jax", "torch").replace("?", "jax")
+
+
+def test_turns_may_not_settle_it() -> None:
+    head = in_turns(141, 141.5)
+    assert head.settled is False
+    assert head.text == (
+        "These runs do not say which is faster: torch took 141 ms a step and jax 142 ms, difference 500 µs, 95 % CI "
+        "-912 µs to 1.91 ms, 3 turns."
+    )
+    assert in_turns(9, 7, waited=3e-3).settled is False
+    busy = in_turns(9, 7, disturbed=True)
+    assert busy.settled is False
+    assert busy.text.startswith(
+        "torch and jax were measured on a busy machine, so these runs do not say which is faster"
+    )
+
+
+def test_turns_on_a_quiet_machine_outweigh_a_busy_recording() -> None:
+    times = Turns(token="1", medians=(9e-3,) * 3, waited=(None,) * 3, disturbed=(False,) * 3)
+    other = replace(times, medians=(7e-3,) * 3)
+    a = run(70, wall=Wall(steps=(70e-3,) * 8, turns=(times,)), flags=("contended",))
+    assert said(a, run(7, wall=Wall(steps=(7e-3,) * 8, turns=(other,)))).settled

@@ -9,7 +9,6 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.breakdown.breakdown import COMMON, common_places
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Difference, Parity
-from roofline.comparison.proof.headline import DIFFERENCE
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
@@ -34,59 +33,20 @@ def factor(ratio: float) -> str:
 
 
 def verdict(pair: RankedPair, advise: bool = False) -> str:
-    """The sentence: which run is faster, by how much, and whether that is more than noise.
+    """Return the sentence: which run is faster, as far as they tell.
 
-    advise: also say how to measure what processes differ by, where that is not known.
+    advise: also say how to settle it, where both can be run again.
     """
-    found = pair.comparison
-    walls, names = (found.a.wall, found.b.wall), (name(pair, 0), name(pair, 1))
-    if found.ci95 is None:
-        times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
-        return f"{times}; a run has fewer than 3 steps, so it is not known whether that is more than noise."
-    low, high = map(snapped, found.ci95)
-    within = _within(pair)
-    if not found.resolved:
-        times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
-        apart = f"{units.seconds(snapped(found.difference))}, 95 % interval {units.seconds_between(low, high)}{within}"
-        return f"{times}: no difference that these runs resolve ({apart})."
-    if found.difference < 0:
-        walls, names, low, high = walls[::-1], names[::-1], -high, -low
-    apart = f"difference {units.seconds(walls[0] - walls[1])}, 95 % interval {units.seconds_between(low, high)}{within}"
-    if within and advise and all(map(_repeatable, (found.a, found.b))):
-        apart += "; --rounds 3 measures between processes"
-    return (
-        f"{names[1]} is {factor(walls[0] / walls[1])} faster than {names[0]}: {units.seconds(walls[1])} instead of "
-        f"{units.seconds(walls[0])} per step ({apart})."
-    )
-
-
-def _within(pair: RankedPair) -> str:
-    """What the interval leaves out: processes differ from each other by more than the steps of one of them tell."""
+    head = pair.headline
     runs = (pair.comparison.a, pair.comparison.b)
-    single = [side for side, run in enumerate(runs) if not run.profile.wall.processes]
-    if not single:
-        return ""
-    what = "run" if any(runs[side].profile.imported for side in single) else "process"
-    return f" within one {what} each" if len(single) == 2 else f" within one {what} of {name(pair, single[0])}"
+    if advise and head.settled is None and all(map(_repeatable, runs)):
+        return f"{head.text} To settle it, run both in turns: --again."
+    return head.text
 
 
 def _repeatable(run: Analysis) -> bool:
     """Whether the command line measured a run, and can do so in several processes."""
     return run.profile.imported is None and "in-process" not in map(slug, run.flags)
-
-
-def again(pair: RankedPair) -> str:
-    """The sentence after those: what both runs differ by now, where they were measured again in turns."""
-    proof = next((proof for proof in pair.proofs or () if proof.rule == DIFFERENCE), None)
-    if proof is None:
-        return ""
-    if proof.observed is None:
-        return f"Not measured again: {plain(proof.reason, 400)}"
-    told = f"Measured again in turns, {_words.counted(proof.rounds, 'round')}: A − B is {signed(proof.observed)}"
-    if proof.observed_ci95 is not None:
-        told += f", 95 % interval {units.seconds_between(*map(snapped, proof.observed_ci95))}"
-    why = f" ({plain(proof.reason, 400)})" if proof.verdict == "not proven" else ""
-    return f"{told}: {proof.verdict}{why}."
 
 
 def subject(runs: Sequence[Analysis]) -> str:
@@ -221,7 +181,7 @@ def headline(ranking: Ranking) -> str:
     best = ranking.runs[ranking.fastest]
     slowest = ranking.order[-1]
     return (
-        f"{subject(ranking.runs)}: of {len(ranking.runs)} runs {plain(ranking.names[ranking.fastest], 60)} is the "
-        f"fastest, {units.seconds(best.wall)} per step; {plain(ranking.names[slowest], 60)} is the slowest, "
+        f"{subject(ranking.runs)}: of {len(ranking.runs)} runs {plain(ranking.names[ranking.fastest], 60)} took the "
+        f"least time, {units.seconds(best.wall)} a step; {plain(ranking.names[slowest], 60)} took the most, "
         f"{units.seconds(ranking.runs[slowest].wall)} ({factor(ranking.runs[slowest].wall / best.wall)})."
     )

@@ -41,10 +41,13 @@ def render(ranking: Ranking) -> str:
 
 def pair(ranked: RankedPair) -> dict[str, Any]:
     """One pair: wall_A - wall_B = sum(account) = sum(terms) + residual = sum(findings) + rest."""
-    comparison, named = ranked.comparison, ranked.findings
+    comparison, named, head = ranked.comparison, ranked.findings, ranked.headline
     return {
         "schema": 1,
-        "verdict": " ".join(filter(None, (_comparing.verdict(ranked), _comparing.again(ranked)))),
+        "verdict": _comparing.verdict(ranked),
+        "settled": head.settled,
+        "factor": head.factor,
+        "factor_ci95": None if head.factor_ci95 is None else list(head.factor_ci95),
         "parity": msgspec.to_builtins(comparison.parity),
         "warning": _comparing.warning(ranked) or None,
         "runs": [_run(name, run) for name, run in zip(ranked.names, (comparison.a, comparison.b), strict=True)],

@@ -57,7 +57,7 @@ def _proven(pair: RankedPair) -> list[str]:
 def _head(pair: RankedPair) -> list[str]:
     """The verdict, the warning and what parity says."""
     parity = pair.comparison.parity
-    lines = [f"**{escape(_comparing.verdict(pair))}** {escape(_comparing.again(pair))}".rstrip(), ""]
+    lines = [f"**{escape(_comparing.verdict(pair))}**", ""]
     if _comparing.warning(pair):
         lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
     lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]

@@ -78,7 +78,7 @@ def _proven(pair: RankedPair, page: Page) -> list[str]:
 
 
 def _verdict(pair: RankedPair, advise: bool = False) -> str:
-    return " ".join(filter(None, (_comparing.verdict(pair, advise), _comparing.again(pair))))
+    return _comparing.verdict(pair, advise)
 
 
 def _parity(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:

@@ -114,16 +114,16 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
     yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: _account.FEW])
     if len(differences) > _account.FEW:
         yield f"{counted(len(differences) - _account.FEW, 'more difference')}: compare the two alone."
-    yield f"By the medians{' of the bare steps' if row.as_timed else ''}, {_comparing.verdict(found)}"
+    yield f"By the medians{' of the bare steps' if row.as_timed else ''}: {_comparing.verdict(found)}"
     yield from _interval(pair)
     yield from _rows(found)
 
 
 def _interval(pair: PresetPair) -> Iterator[str]:
     """The interval of the factor that the sentence before has, where it has one."""
-    ci95 = pair.ranked.comparison.speedup_ci95
-    if ci95 is not None and pair.ranked.comparison.resolved:
-        low, high = ci95 if pair.ranked.comparison.difference > 0 else (1 / ci95[1], 1 / ci95[0])
+    ci95 = pair.ranked.headline.factor_ci95
+    if ci95 is not None and not ci95[0] <= 1 <= ci95[1]:
+        low, high = ci95 if ci95[0] > 1 else (1 / ci95[1], 1 / ci95[0])
         told = [_comparing.factor(low), _comparing.factor(high)]
         if told[0] == told[1]:
             told = [f"{low:.4f}x", f"{high:.4f}x"]

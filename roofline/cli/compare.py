@@ -71,7 +71,13 @@ def command(
     device: Annotated[str, typer.Option(help="With --backends: auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="With --backends: CPU threads.")] = None,
     steps: Annotated[int | None, typer.Option(help="With --backends: plain steps of each process.")] = None,
-    rounds: Annotated[int, typer.Option(help="With --backends: processes of each backend that time plain steps.")] = 3,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            help="Turns in fresh processes, at most: 12 unless given, and fewer as soon as it is settled which run is "
+            "faster; 1 for none."
+        ),
+    ] = None,
     input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = UNASKED.input,
     no_optimizer: Annotated[
         bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
@@ -93,8 +99,12 @@ def command(
     allow: Annotated[
         bool, typer.Option("--allow", help="Compare runs that are not comparable, with a warning.")
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help="Run the steps of saved profiles in turns, and keep these times in the profiles."),
+    ] = False,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Measure both again, and each cause taken away where there is a switch.")
+        bool, typer.Option("--prove", help="Turn each switch that answers a row, and say what that moved, in turns.")
     ] = False,
     by: Annotated[
         str | None,
@@ -143,15 +153,15 @@ def command(
         "input": input,
         "optimizer": not no_optimizer,
     }
+    _check_turns(rounds, again, backends)
     requests: dict[int, Request] = {}
     if backends is None:
-        _refuse_options(
-            {**asked, "rounds": rounds, "ceilings": ceilings, "output": output, "force": force, "core": core}
-        )
+        unused = {} if again or prove else {"rounds": rounds}
+        _refuse_options({**asked, **unused, "ceilings": ceilings, "output": output, "force": force, "core": core})
         if preset is not None:
             _refuse_beside_preset(
                 {
-                    **{"--allow": allow, "--prove": prove, "--by": by is not None},
+                    **{"--allow": allow, "--again": again, "--prove": prove, "--by": by is not None},
                     **{"--all": every, "--row": row is not None, "--why": why},
                 }
             )
@@ -172,6 +182,7 @@ def command(
         paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling, ceilings)
 
     from roofline.api.compare import refusal
+    from roofline.cli.options import turns
     from roofline.comparison.ranking import rank
 
     with if_long(f"comparing {len(profiles)} profiles"):
@@ -181,10 +192,13 @@ def command(
     refused = None if allow else refusal(ranking)
     if refused is not None:
         raise GateError(refused)
+    if backends is None and (again or prove):
+        requests = turns.requests_of(profiles, ranking.names, say, needed=again)
+    if turns.are_wanted(ranking, requests, rounds, again=again, asked=again or prove or backends is not None):
+        profiles = turns.settle(paths, profiles, ranking.names, requests, say, rounds)
+        ranking = rank(profiles, as_given=backends is None, by=by)
     if prove:
-        from roofline.cli.options.prove import prove as proven
-
-        ranking = proven(ranking, say, requests)
+        ranking = turns.prove(ranking, say, requests, rounds)
     tables.write(renderer.render(ranking, **more), more)
     if format == "text" and row is None:
         _next(paths)
@@ -196,6 +210,13 @@ def _view(every: bool, row: int | None, why: bool) -> Any:
 
     asked = View(every, row, why)
     return None if asked == View() else asked
+
+
+def _check_turns(rounds: int | None, again: bool, backends: str | None) -> None:
+    if rounds is not None and rounds < 1:
+        raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
+    if again and backends is not None:
+        raise InputError("--again is for saved profiles: leave it out, --backends measures in turns.")
 
 
 def _check_key(by: str | None) -> None:
@@ -272,7 +293,7 @@ def _measured(
     model: str,
     backends: str,
     asked: dict[str, Any],
-    rounds: int,
+    rounds: int | None,
     output: str | None,
     force: bool,
     preset: _Filling | None,
@@ -283,11 +304,10 @@ def _measured(
     preset: its name, and what the user gave beside it. ceilings: the file that holds them, None for this machine's.
     Returns the files, the profiles and what was asked for, the last by the number of the run.
     """
+    from roofline.comparison.turns import MOST
     from roofline.core.schema import save
     from roofline.measuring.rounds import installed, measure, plan
 
-    if rounds < 1:
-        raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     names = split_backends(backends)
     if len(names) < 2:
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
@@ -297,10 +317,10 @@ def _measured(
     folder = _folder(output, candidates[0])
     files = _files(folder, candidates, force)
     given = given_ceilings(ceilings, candidates[0].request)
-    for words in plan(candidates, rounds):
+    for words in plan(candidates, MOST if rounds is None else rounds):
         say(words)
     say(f"Profiles go to {printable(folder)}.")
-    measured = measure(candidates, rounds=rounds, say=say, progress=calibrating, given=given)
+    measured = measure(candidates, say=say, progress=calibrating, given=given)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])

@@ -19,7 +19,7 @@ from roofline.comparison.headline import Headline, headline
 from roofline.comparison.labels import called
 from roofline.comparison.parity.difference import plain
 from roofline.comparison.parity.parity import Verdict, parity
-from roofline.comparison.proof.experiment import Proof
+from roofline.comparison.proof.proof import Proof
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Device
 from roofline.core.schema import Profile

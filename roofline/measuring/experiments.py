@@ -1,265 +1,146 @@
-"""Runs what comparison/proof plans: both runs, and each with one switch turned, in turns, in fresh processes."""
+"""Runs what comparison/proof plans: a run with one switch turned, profiled once and then in turns with the original."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from statistics import median
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from roofline import plugins
-from roofline.analysis.analysis import Analysis
-from roofline.comparison.account.findings import Finding
-from roofline.comparison.causes.facts import run_names
-from roofline.comparison.proof import headline
-from roofline.comparison.proof.experiment import Experiment, Measured, Proof, cannot, judge, plan, without_switch
-from roofline.comparison.proof.same_run import counted_work
-from roofline.comparison.terms import Comparison
-from roofline.core.device import Device
+from roofline.comparison.proof.proof import Experiment, Proof, cannot, judge, plan, without_switch
+from roofline.comparison.ranking import RankedPair
+from roofline.comparison.turns import MOST, judge_turns
 from roofline.core.schema import Profile, slug
 from roofline.core.switch import Setting, Switch
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
-from roofline.measuring.requests import checked, request_of, variables_of
+from roofline.measuring.requests import checked
+from roofline.measuring.turns import Form, form_of, shared_variables, take_turns, unmeasured
 from roofline.recording.backend import load
 from roofline.recording.recording import Recording, Say
 from roofline.recording.request import Request
-from roofline.units import seconds
-
-#: How often the original and the flipped forms take turns.
-ROUNDS = 3
-#: Steps of a process that take less than this in all [s] are more, up to so many. By choice: a tenth of what it takes.
-_ENOUGH, _MOST_STEPS = 0.5, 100
-#: What a process takes before its first step, about [s]: only for the plan that is told.
-_START = 5.0
 
 
 def prove(
-    comparison: Comparison,
-    findings: Sequence[Finding],
-    say: Say,
-    *,
-    names: tuple[str, str] | None = None,
-    requests: tuple[Request | None, Request | None] = (None, None),
-    rounds: int = ROUNDS,
-    whole: bool = False,
+    pair: RankedPair, requests: tuple[Request | None, Request | None], say: Say, *, most: int = MOST
 ) -> tuple[Proof, ...]:
-    """Take each cause away where there is a switch for it, and measure what that gains; in the order of the findings.
+    """Turn each switch that answers rows of the account, and measure what that moves; in the order of the rows.
 
-    names: what the runs are called. requests: what the runs were asked for, where the caller knows. whole: the
-    difference of the runs comes first, both measured again in the same turns. What cannot be run is said in its proof;
-    nothing is raised for it.
+    requests: what the runs are asked for; None: that run cannot be run again. most: turns, at most. What cannot be run
+    is said in its proof; nothing is raised for it.
     """
-    called = names or run_names(comparison)
-    experiments = plan(comparison, findings, _switches, called)
+    comparison = pair.comparison
+    experiments = plan(comparison, pair.account, _switches, pair.names)
     # All that are measured wait alike.
-    variables = variables_of(comparison.a.profile) | variables_of(comparison.b.profile)
+    variables = shared_variables((comparison.a.profile, comparison.b.profile))
     runs = {
-        letter: _Run(analysis, request, name, variables)
-        for letter, analysis, request, name in zip("ab", (comparison.a, comparison.b), requests, called, strict=True)
+        letter: _Run(analysis.profile, request, name, variables)
+        for letter, analysis, request, name in zip(
+            "ab", (comparison.a, comparison.b), requests, pair.names, strict=True
+        )
     }
-    for letter, run in runs.items():
-        if whole or any(each.run == letter and each.setting for each in experiments):
-            run.find(say)
-    forms = {n: runs[each.run].turned(each, say) for n, each in enumerate(experiments) if each.setting}
-    ready = [form for form in forms.values() if not form.why]
-    both = whole and not any(run.why for run in runs.values())
-    originals = [run.original for run in runs.values() if both or any(form.of is run for form in ready)]
-    _in_turns([*filter(None, originals), *ready], rounds, say)
-    proofs = [
-        _proof(each, forms[number]) if number in forms else without_switch(each)
-        for number, each in enumerate(experiments)
-    ]
-    if both or (whole and any(run.profile.own_step for run in runs.values())):
-        proofs.insert(0, _difference(comparison, called, runs["a"], runs["b"]))
-    return headline.beside(proofs, comparison)
+    turned = [runs[experiment.run].turn(experiment, say) for experiment in experiments]
+    _in_turns([each for each in turned if each is not None], say, most)
+    proofs = zip(experiments, turned, strict=True)
+    return tuple(_proof(pair, experiment, runs[experiment.run], flipped) for experiment, flipped in proofs)
 
 
-def _steps(profile: Profile) -> int:
-    """As many plain steps as were recorded; more of short ones, of which a process is done before it has begun."""
-    wall = profile.wall
-    return max(len(wall.steps), min(_MOST_STEPS, math.ceil(_ENOUGH / median(wall.steps))))
+class _Run:
+    """A run that was recorded, and what is measured again of it. original: None where it cannot be run."""
+
+    def __init__(self, profile: Profile, request: Request | None, name: str, variables: dict[str, str]) -> None:
+        self.profile, self.variables = profile, variables
+        self.original = None if request is None else form_of(name, profile, request, variables)
+
+    def turn(self, experiment: Experiment, say: Say) -> _Flipped | None:
+        """Profile the form with a switch turned: what keeps it from being run is known before anything is timed."""
+        setting = experiment.setting
+        if setting is None:
+            return None
+        if self.original is None:
+            return _Flipped(why="This run cannot be run again.")
+        name = f"{experiment.name}, {setting.text}"
+        say(f"Profiling {name}.")
+        try:
+            request = _with(self.original.request, setting)
+            variables = {**self.variables, **setting.variables}
+            profile = _profiled(msgspec.structs.replace(request, steps=None, api=None), variables, self.profile)
+        except RooflineError as error:
+            return _Flipped(why=str(error))
+        expected = self.original.expected
+        return _Flipped(self.original, Form(name, request, variables, expected), profile)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flipped:
+    """A form with a switch turned, its original, and its profile; why: what keeps it from being measured."""
+
+    original: Form | None = None
+    form: Form | None = None
+    profile: Profile | None = None
+    why: str = ""
+
+
+def _in_turns(turned: Sequence[_Flipped], say: Say, most: int) -> None:
+    """Let all forms take turns, each flipped one against its original."""
+    forms: list[Form] = []
+    pairs = []
+    for flipped in turned:
+        if flipped.original is not None and flipped.form is not None:
+            if flipped.original not in forms:
+                forms.append(flipped.original)
+            forms.append(flipped.form)
+            pairs.append((forms.index(flipped.original), len(forms) - 1))
+    if pairs:
+        take_turns(forms, pairs, say, most=most)
+
+
+def _proof(pair: RankedPair, experiment: Experiment, run: _Run, flipped: _Flipped | None) -> Proof:
+    if flipped is None:
+        return without_switch(experiment)
+    original, form, profile = flipped.original, flipped.form, flipped.profile
+    if original is None or form is None or profile is None:
+        return cannot(experiment, flipped.why)
+    if original.why or form.why:
+        return cannot(experiment, original.why or form.why)
+    paired = judge_turns(original.turns(""), form.turns(""))
+    first = next((recording for recording in original.recordings if recording is not None), None)
+    if paired is None or first is None:
+        return cannot(experiment, "There were too few turns.")
+    try:
+        before = unmeasured(first, original.request)
+        return judge(experiment, pair.comparison, pair.account, before, profile, paired)
+    except RooflineError as error:
+        return cannot(experiment, str(error))
 
 
 def _switches(profile: Profile) -> Sequence[Switch]:
-    """Those that can be turned in a run; none of a backend that is not here, as a profile may come from anywhere."""
+    """Return those that can be turned in a run; none of a backend that is not here, which a profile may name."""
     if profile.backend not in plugins.names("roofline.backends"):
         return ()
     backend = load(profile.backend)
     return backend.own_switches if profile.own_step else backend.switches
 
 
-class _Run:
-    """A run that was recorded: what is measured again of it, or why nothing can be."""
+def _profiled(request: Request, variables: dict[str, str], beside: Profile) -> Profile:
+    """Profile a form under the ceilings of the run that it is a form of.
 
-    def __init__(self, analysis: Analysis, request: Request | None, name: str, variables: dict[str, str]) -> None:
-        self.analysis, self.name, self.why = analysis, name, ""
-        self.original: _Form | None = None
-        self._request, self._variables = request, variables
-
-    @property
-    def profile(self) -> Profile:
-        """As it was recorded."""
-        return self.analysis.profile
-
-    def find(self, say: Say) -> None:
-        """Whether it can be measured again. A step of the user's own is counted: it may be another one by now."""
-        try:
-            request = request_of(self.profile) if self._request is None else self._request
-            request = msgspec.structs.replace(request, steps=_steps(self.profile))
-            self.original = _Form(self, request, self._variables, self.name)
-            if self.profile.own_step:
-                say(f"Counting {self.name}.")
-                self.original.count()
-                if self.profile.sources != self.original.sources:
-                    raise InputError(
-                        "What its file imports from its folder has changed since this was measured, so that running it "
-                        "proves nothing about it: measure it again."
-                    )
-        except RooflineError as error:
-            self.why = str(error)
-
-    def turned(self, experiment: Experiment, say: Say) -> _Form:
-        """The flipped form, its work counted: what keeps it from being run is known before anything is timed."""
-        setting = experiment.setting
-        assert setting is not None
-        name = f"{experiment.name}, {setting.text}"
-        if self.original is None or self.why:
-            return _Form(self, None, {}, name, self.why)
-        say(f"Proving {' and '.join(f.rule for f in experiment.findings)}: {name}.")
-        try:
-            request = _with(self.original.request, setting)
-            form = _Form(self, request, {**self._variables, **setting.variables}, name)
-            form.count()
-        except RooflineError as error:
-            return _Form(self, None, {}, name, str(error))
-        return form
-
-
-class _Form:
-    """A step to be measured: of which run, what is asked of its process, and what came of it.
-
-    why: what keeps it from being measured, a sentence.
+    Raises InputError where a compiler that was turned on compiled nothing.
     """
-
-    def __init__(self, of: _Run, request: Request | None, variables: dict[str, str], name: str, why: str = "") -> None:
-        self.of, self._request, self.variables, self.name, self.why = of, request, variables, name, why
-        self.times: list[Sequence[float]] = []
-        self.contended = False
-        self._counted: Profile | None = None
-        self._plain: Profile | None = None
-
-    @property
-    def request(self) -> Request:
-        """What is asked for."""
-        assert self._request is not None
-        return self._request
-
-    @property
-    def profile(self) -> Profile:
-        """What is recorded of its first process of plain steps; what only counting tells is from there."""
-        assert self._plain is not None
-        if self._counted is None:
-            return self._plain
-        switches = {**self._counted.switches, **self._plain.switches}
-        return msgspec.structs.replace(self._plain, mode=self._counted.mode, switches=switches)
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """What was read for a step of the user's own."""
-        return {} if self._counted is None else dict(self._counted.sources)
-
-    @property
-    def work(self) -> dict[str, float]:
-        """Model FLOPs by phase; empty where nobody counted."""
-        return {} if self._counted is None else counted_work(self._counted)
-
-    def count(self) -> None:
-        """Count one step in a process. Raises InputError where a compiler that was turned on compiled nothing."""
-        recording = _record(msgspec.structs.replace(self.request, count_only=True), self.variables)
-        if self.request.turned and "nothing-compiled" in map(slug, recording.flags):
-            raise InputError("Nothing of this step was compiled, so that compiling it shows nothing.")
-        self._counted = _profile(recording, self.request)
-
-    def measure(self) -> None:
-        """Time plain steps in one more process; where that fails it is not measured again."""
-        from roofline.recording import contention
-
-        try:
-            recording = _record(session.plainly(self.request), self.variables)
-        except RooflineError as error:
-            self.why = str(error)
-            return
-        if self.request.workload.device == "cpu":
-            threads = int(recording.environment.get("threads", 1))
-            self.contended |= contention.was_contended(recording.conditions, threads)
-        self.times.append(recording.wall.steps)
-        if self._plain is None:
-            self._plain = _profile(recording, self.request)
-
-
-def _in_turns(forms: Sequence[_Form], rounds: int, say: Say) -> None:
-    """Every form once per round, each round in the other direction: a machine that slows down slows all alike."""
-    if not forms:
-        return
-    walls = [form.of.profile.wall for form in forms]
-    each = [
-        _START + (wall.first or 0.0) + _steps(form.of.profile) * median(wall.steps)
-        for form, wall in zip(forms, walls, strict=True)
-    ]
-    say(f"{rounds} rounds of {len(forms)} processes: about {seconds(rounds * sum(each))}.")
-    for number in range(rounds):
-        for form in forms if number % 2 == 0 else forms[::-1]:
-            if not form.why:
-                say(f"Round {number + 1} of {rounds}: {form.name}.")
-                form.measure()
-
-
-def _proof(experiment: Experiment, form: _Form) -> Proof:
-    """What came of an experiment."""
-    original = form.of.original
-    why = form.why or (original.why if original else "")
-    if original is None or why:
-        return cannot(experiment, why)
-    return judge(experiment, form.of.analysis, _beside(original, form))
-
-
-def _difference(comparison: Comparison, names: tuple[str, str], a: _Run, b: _Run) -> Proof:
-    """What came of measuring both runs again; where one cannot be, why."""
-    for run, name in zip((a, b), names, strict=True):
-        why = run.why or (run.original.why if run.original else "")
-        if why:
-            return headline.cannot(comparison, names, why if a.why == b.why else f"{name}: {why}")
-    assert a.original is not None
-    assert b.original is not None
-    return headline.difference(comparison, names, _beside(a.original, b.original), a.original.work)
-
-
-def _beside(original: _Form, other: _Form) -> Measured:
-    return Measured(
-        original=original.times,
-        flipped=other.times,
-        before=original.profile,
-        after=other.profile,
-        work=other.work,
-        contended=original.contended or other.contended,
-    )
+    recording = _record(request, variables)
+    if request.turned and "nothing-compiled" in map(slug, recording.flags):
+        raise InputError("Nothing of this step was compiled, so that compiling it shows nothing.")
+    return session.to_profile(msgspec.structs.replace(recording, ceilings={}), request, beside.device, "")
 
 
 def _record(request: Request, variables: dict[str, str]) -> Recording:
-    """One process: what it recorded."""
-    return session.record(request, load(request.backend), variables)
-
-
-def _profile(recording: Recording, request: Request) -> Profile:
-    """A recording with what was asked for; without ceilings, on which neither times nor work depend."""
-    return session.to_profile(recording, request, Device(name="", kind=request.workload.device, ceilings={}), "")
+    """Return what a process recorded that times, profiles and counts a step."""
+    return session.record_whole(request, load(request.backend), variables)
 
 
 def _with(original: Request, setting: Setting) -> Request:
-    """The request with one switch turned. Raises InputError where the backend has no such value."""
+    """Return the request with one switch turned. Raises InputError where the backend has no such value."""
     workload = original.workload
     if setting.precision is not None:
         workload = replace(workload, precision=setting.precision)

@@ -92,14 +92,14 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     variables = dict(_ASLEEP) if may_choose and _is_crowded(request) else {}
     if variables:
         say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
-    recording = _record_apart(request, backend, variables, shared)
+    recording = record_whole(request, backend, variables, shared)
     if may_choose and (other := _otherwise(recording, variables)) is not None:
         say(
             "The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE."
             if other
             else "The cores were not contended: measuring again without OMP_WAIT_POLICY=PASSIVE."
         )
-        again = _record_apart(request, backend, other, shared)
+        again = record_whole(request, backend, other, shared)
         if median(again.wall.steps) < median(recording.wall.steps):
             recording, variables = again, other
     others = []
@@ -150,7 +150,9 @@ def require(name: str, backend: Backend) -> None:
         )
 
 
-def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str], shared: Path) -> Recording:
+def record_whole(
+    request: Request, backend: Backend, variables: Mapping[str, str], shared: Path | None = None
+) -> Recording:
     """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
     if request.count_only or not backend.recorder.profiled_environment(request.workload.device):
         return record(request, backend, variables, shared)

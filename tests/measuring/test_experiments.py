@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as change
 from functools import cache
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from synthetic import EAGER_ATTENTION, LAYER, instead, step
+from synthetic import step
 
-from roofline.comparison.causes.findings import Finding, explain
-from roofline.comparison.proof.experiment import Proof
-from roofline.comparison.terms import compare
+from roofline.analysis.gap_parts import PAGE_FAULTS
+from roofline.comparison.account.row import Account, Row
+from roofline.comparison.proof.proof import Proof
+from roofline.comparison.ranking import rank
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.core.step import Workload
 from roofline.devices import cpu
 from roofline.errors import InputError
-from roofline.measuring import experiments, requests
+from roofline.measuring import experiments, requests, session
 from roofline.measuring.session import to_profile
+from roofline.recording.backend import load
 from roofline.recording.request import Request
 
 #: JAX, which other tests load into this process, warns of forks; the child runs another program at once.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
-
-(FOUND,) = explain(compare(step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)), step()))
-
-
-def finding(rule: str, seconds: float = 1e-3) -> Finding:
-    return replace(FOUND, rule=rule, seconds=seconds, ci95=(0.5 * seconds, 1.5 * seconds))
-
-
-def quiet(text: str) -> None:
-    pass
 
 
 @cache
@@ -43,7 +36,7 @@ def recorded(**asked: object) -> Profile:
     """
     workload = Workload(model="lenet5", mode="train", size="base", batch=2, device="cpu")
     request = Request(**({"backend": "torch", "workload": workload, "threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
-    counted = experiments._record(replace(request, count_only=True), {})
+    counted = session.record(replace(request, count_only=True), load(request.backend))
     profile = to_profile(counted, request, Device(name=cpu.detect().name, kind="cpu", ceilings={}), "roofline profile")
     assert (profile.framework, profile.written_in) == ("torch", None)  # as the backend says
     wall = Wall(steps=(1e-3, 1.1e-3, 1.2e-3), first=0.1)
@@ -54,13 +47,22 @@ def recorded(**asked: object) -> Profile:
     return replace(profile, wall=wall, profiled=times, ops=ops)
 
 
-def proofs(profile: Profile, *findings: Finding, request: Request | None = None, rounds: int = 1) -> tuple[Proof, ...]:
-    return experiments.prove(compare(profile, profile), findings, quiet, requests=(request, None), rounds=rounds)
+def proofs(profile: Profile, *rows: Row, request: Request | None = None) -> tuple[Proof, ...]:
+    """Three turns of two equal runs whose account has these rows."""
+    pair = rank([profile, profile], as_given=True).pairs[0]
+    pair = change(pair, account=Account(rows=rows))
+    asked = request or requests.request_of(profile)
+    return experiments.prove(pair, (asked, asked), lambda text: None, most=3)
+
+
+def named(*names: str) -> Row:
+    return Row(kind="only", seconds=1e-3, ci95=(0.5e-3, 1.5e-3), annotations=names)
 
 
 @pytest.mark.thorough
 def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
-    fused, kept, without = proofs(recorded(), finding("optimizer"), finding("allocation"), finding("layout"))
+    faults = Row(kind="gap", place=PAGE_FAULTS, seconds=1e-3, ci95=(0.5e-3, 1.5e-3))
+    fused, kept, without = proofs(recorded(), named("optimizer"), faults, named("layout"))
     assert fused.switch == "optimizer not fused -> fused"
     assert fused.changed == {"option optimizer": (None, "fused"), "switch optimizer fused": ("False", "True")}
     assert kept.switch == "freed memory given back -> kept"
@@ -76,7 +78,8 @@ def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
         assert proved.flipped is not None
         assert proved.observed == pytest.approx(proved.original - proved.flipped)
         assert proved.observed_ci95 is not None
-        assert proved.rounds == 1
+        assert proved.rounds == 3
+        assert proved.moved
     assert fused.original == kept.original  # they share it
 
 
@@ -84,16 +87,16 @@ def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Pat
     asked = {"file": str(tmp_path / "mine.py"), "function": "make_step"}
     request = Request(backend="torch", workload=Workload(model="mine:make_step"), threads=1, **asked)
     assert requests.checked(request) == request
-    (proved,) = proofs(recorded(), finding("optimizer"), request=request)
+    (proved,) = proofs(recorded(), named("optimizer"), request=request)
     assert proved.verdict == "not proven"
     assert "There is no file" in proved.text
 
 
 def test_a_step_that_cannot_be_turned_so_says_why() -> None:
-    (proved,) = proofs(recorded(), finding("attention"))
+    (proved,) = proofs(recorded(), named("attention"))
     assert (proved.verdict, proved.switch) == ("no switch", None)  # LeNet5 records no attention at all
     written = replace(recorded(), switches={**recorded().switches, "attention": "eager"})
-    (proved,) = proofs(written, finding("attention"))
+    (proved,) = proofs(written, named("attention"))
     assert proved.verdict == "not proven"
     assert proved.text.endswith("attention eager -> sdpa: not proven. lenet5 has no attention: leave attention= out.")
 
@@ -172,5 +175,6 @@ def test_only_the_variable_that_we_set_is_set_again() -> None:
 
 def test_a_backend_that_is_not_here_has_no_switches() -> None:
     stranger = replace(recorded(), backend="../../evil")
-    (proved,) = proofs(stranger, finding("fusion"))
+    request = requests.request_of(recorded())
+    (proved,) = proofs(stranger, named("op by op"), request=request)
     assert proved.verdict == "no switch"

@@ -6,24 +6,25 @@ What a child measures is tested elsewhere; here it returns a step made by hand.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as change
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, instead, step
 
-from roofline.comparison.causes.findings import explain
-from roofline.comparison.proof.experiment import Proof
-from roofline.comparison.terms import compare
+from roofline.comparison.proof.proof import Proof
+from roofline.comparison.ranking import RankedPair, rank
+from roofline.comparison.turns import MOST
 from roofline.core.schema import Profile, Wall
 from roofline.core.step import Workload
-from roofline.errors import MeasurementError
-from roofline.measuring import experiments, own_steps, requests
+from roofline.errors import InputError, MeasurementError
+from roofline.measuring import experiments, own_steps, requests, turns
 from roofline.recording.recording import Recording
 from roofline.recording.request import Request
 from roofline.recording.user_step import digest
 
-#: [s] of a step of each, as it is measured again.
+#: [s] of a step of each, as it is measured again; 1 ms less where a switch is turned.
 TAKES = {"written": 6e-3, "fused": 5e-3}
 NAMES = ("torch (mine:written)", "torch (mine:fused)")
 
@@ -31,18 +32,20 @@ NAMES = ("torch (mine:written)", "torch (mine:fused)")
 class Machine:
     """What children would do: notes every start, and fails where it is told to."""
 
-    def __init__(self) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.started: list[str] = []
         self.failing = ""
         self.changed: dict[str, dict[str, str]] = {}
         self.recorded: dict[str, Profile] = {}
         self.variables: list[dict[str, str]] = []
+        patch.setattr(turns, "_record", self.record)
+        patch.setattr(experiments, "_record", self.record)
 
     def record(self, request: Request, variables: dict[str, str]) -> Recording:
         """The step that was recorded, in the time that it takes now."""
         function = str(request.function)
         turned = "".join(f" {name}={value}" for name, value in request.turned.items())
-        what = f"{'count ' if request.count_only else ''}{function}{turned}"
+        what = f"{'' if request.plain_only else 'whole '}{function}{turned}"
         self.started.append(what)
         self.variables.append(variables)
         if what == self.failing:
@@ -53,7 +56,7 @@ class Machine:
         switches = {**profile.switches, **({"torch.compile": "on"} if turned else {})}
         changes = {
             "wall": Wall(steps=(took,) * 4), "sources": self.changed.get(function, profile.sources),
-            "switches": switches, "mode": profile.mode if request.count_only else "infer",
+            "switches": switches, "mode": "infer" if request.plain_only else profile.mode,
         }  # fmt: skip
         return Recording(**{**fields, **changes})
 
@@ -63,8 +66,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Two functions of one file that were measured here, one of which writes its attention out."""
     monkeypatch.setenv("ROOFLINE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(requests, "_check_machine", lambda profile: None)
-    made = Machine()
-    monkeypatch.setattr(experiments, "_record", made.record)
+    made = Machine(monkeypatch)
     file = tmp_path / "mine.py"
     file.write_text("")
     sources = {file.name: digest(file)}
@@ -79,122 +81,87 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             "mode": "train",
             "size": "base",
             "precision": "default",
+            "options": {},
         }
         made.recorded[function] = step(layers, **changes)
     return made
 
 
-def proofs(machine: Machine, rules: Sequence[str] = (), **options: object) -> tuple[Proof, ...]:
-    """Of the pair; its finding under other names."""
-    comparison = compare(machine.recorded["written"], machine.recorded["fused"])
-    (finding,) = explain(comparison)
-    findings = [replace(finding, rule=rule) for rule in rules]
-    said: list[str] = []
-    return experiments.prove(comparison, findings, said.append, names=NAMES, whole=True, **options)
+def pair(machine: Machine, names: Sequence[str] = ()) -> RankedPair:
+    """Both runs; the row of the attention bears these names."""
+    found = rank([machine.recorded["written"], machine.recorded["fused"]], as_given=True).pairs[0]
+    rows = [row for row in found.account.rows if row.kind != "setting"]
+    rows[0] = replace(rows[0], annotations=tuple(names))
+    return change(found, names=NAMES, account=replace(found.account, rows=tuple(rows)))
 
 
-def test_two_functions_are_turned_against_each_other(machine: Machine) -> None:
-    (whole,) = proofs(machine)
-    counts, rounds = machine.started[:2], machine.started[2:]
-    assert counts == ["count written", "count fused"]
-    assert rounds == ["written", "fused", "fused", "written", "written", "fused"]
-    # 4 layers x 220 us were recorded, and 1 ms is measured now, in rounds that are all alike
-    assert (whole.predicted, whole.observed) == (pytest.approx(880e-6), pytest.approx(1e-3))
-    assert whole.verdict == "larger than predicted", whole.text
-    assert (whole.rounds, whole.changed) == (3, {})
+def proofs(machine: Machine, *names: str, **options: int) -> tuple[Proof, ...]:
+    asked = tuple(requests.request_of(machine.recorded[name]) for name in ("written", "fused"))
+    return experiments.prove(pair(machine, names), (asked[0], asked[1]), lambda text: None, **options)
 
 
-def test_switches_take_turns_with_both(machine: Machine) -> None:
-    whole, compiled, written = proofs(machine, ("fusion", "attention"), rounds=2)
-    assert machine.started[2:] == [
-        "count written compile=on",
-        "written", "fused", "written compile=on", "written compile=on", "fused", "written",
-    ]  # fmt: skip
-    assert whole.verdict == "larger than predicted"
+def test_a_switch_takes_turns_with_its_original(machine: Machine) -> None:
+    compiled, written = proofs(machine, "op by op", "attention")
+    assert machine.started == [
+        "whole written compile=on",
+        *["written", "written compile=on", "written compile=on", "written", "written", "written compile=on"],
+    ]
     assert (compiled.switch, compiled.observed) == ("torch.compile off -> on", pytest.approx(1e-3))
+    # The row says 880 us: 4 layers of 220 us.
+    assert (compiled.predicted, compiled.verdict) == (pytest.approx(880e-6), "confirmed")
+    assert (compiled.rounds, compiled.rows) == (3, (1,))
+    assert compiled.changed == {"backend": ("torch", "torch-compile"), "switch torch.compile": (None, "on")}
+    assert sum(each.seconds for each in compiled.moved) == pytest.approx(
+        machine.recorded["written"].wall.steps[0] - 5e-3, abs=1e-4
+    )
     assert (written.verdict, written.reason) == ("no switch", "its attention is written in your file")
 
 
-def test_a_file_that_changed_is_not_proven(machine: Machine, tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("# changed")
-    whole, compiled = proofs(machine, ("fusion",))
+def test_a_run_that_cannot_be_run_again(machine: Machine) -> None:
+    (proof,) = experiments.prove(pair(machine, ["op by op"]), (None, None), lambda text: None)
     assert machine.started == []
-    for proof in (whole, compiled):
-        assert proof.verdict == "not proven"
-        assert "mine.py has changed since this was measured" in proof.text
+    assert (proof.verdict, proof.reason) == ("not proven", "This run cannot be run again.")
+
+
+def test_a_file_that_changed_is_not_run(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("# changed")
+    with pytest.raises(InputError, match=r"mine\.py has changed since this was measured"):
+        requests.request_of(machine.recorded["written"])
 
 
 def test_a_module_that_changed_is_not_proven(machine: Machine) -> None:
-    machine.changed["fused"] = {"mine.py": "the same", "modules of its folder": "other"}
-    whole, compiled = proofs(machine, ("fusion",), rounds=1)
-    assert "torch (mine:fused): What its file imports from its folder has changed" in whole.text
-    # The other one is as it was, and its switch is turned all the same.
-    assert compiled.observed == pytest.approx(1e-3)
-    assert machine.started[2:] == ["count written compile=on", "written", "written compile=on"]
+    machine.changed["written"] = {**machine.recorded["written"].sources, "modules of its folder": "other"}
+    (proof,) = proofs(machine, "op by op")
+    assert proof.verdict == "not proven"
+    assert "the original is no longer what was recorded, as file modules of its folder changed" in proof.text
 
 
-@pytest.mark.parametrize("failing", ["count written compile=on", "written compile=on"])
-def test_a_switch_that_fails_takes_nothing_else_with_it(machine: Machine, failing: str) -> None:
+@pytest.mark.parametrize(
+    ("failing", "started"), [("whole written compile=on", 1), ("written compile=on", 3), ("written", 2)]
+)
+def test_a_form_that_fails_is_said(machine: Machine, failing: str, started: int) -> None:
     machine.failing = failing
-    whole, compiled = proofs(machine, ("fusion",), rounds=1)
-    assert whole.observed == pytest.approx(1e-3)
-    assert (compiled.verdict, compiled.reason) == ("not proven", "It died.")
+    (proof,) = proofs(machine, "op by op")
+    assert (proof.verdict, proof.reason) == ("not proven", "It died.")
+    assert len(machine.started) == started
 
 
-def test_all_forms_wait_alike(machine: Machine) -> None:
+def test_few_turns_prove_nothing(machine: Machine) -> None:
+    (proof,) = proofs(machine, "op by op", most=2)
+    assert (proof.verdict, proof.reason) == ("not proven", "There were too few turns.")
+    assert len(machine.started) == 1 + 2 * 2 < 1 + 2 * MOST
+
+
+def test_all_forms_wait_alike(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     fused = machine.recorded["fused"]
     environment = {**fused.environment, "OMP_WAIT_POLICY": "PASSIVE"}
     machine.recorded["fused"] = replace(fused, environment=environment)
-    proofs(machine, rounds=1)
-    assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 4
+    (proof,) = proofs(machine, "op by op", most=3)
+    assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 7
+    assert proof.verdict == "confirmed"
 
 
-def test_what_was_measured_in_turns_just_now_is_not_measured_again(machine: Machine) -> None:
-    comparison = compare(machine.recorded["written"], machine.recorded["fused"])
-    assert experiments.prove(comparison, (), print, names=NAMES) == ()
+def test_nothing_to_turn_starts_nothing(machine: Machine) -> None:
+    assert proofs(machine) == ()
     assert machine.started == []
-
-
-MINE = """
-import torch
-
-x = torch.ones(64, 64)
-
-def products(number):
-    def step():
-        for _ in range(number):
-            x @ x
-    return step
-
-def many():
-    return products(40)
-
-def few():
-    return products(20)
-"""
-
-
-@pytest.mark.thorough
-def test_two_functions_of_a_real_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from roofline.core.device import Device
-    from roofline.devices import cpu
-    from roofline.measuring import session
-
-    monkeypatch.setenv("ROOFLINE_CACHE", str(tmp_path / "cache"))
-    file = tmp_path / "mine.py"
-    file.write_text(MINE)
-    runs = []
-    for function in ("many", "few"):
-        workload = Workload(model=f"mine:{function}")
-        request = Request(backend="torch", workload=workload, file=str(file), function=function, threads=1, steps=3)
-        recording = experiments._record(request, {})
-        command = f"roofline profile mine.py:{function}"
-        own_steps.remember(request, command, recording.sources)
-        device = Device(name=cpu.detect().name, kind="cpu", ceilings={})
-        runs.append(session.to_profile(recording, request, device, command))
-    (whole,) = experiments.prove(compare(*runs), (), print, rounds=1, whole=True)
-    # Twice the products are asked for twice, which both runs and both times agree in; the times are the machine's.
-    assert whole.verdict != "not proven", whole.text
-    assert whole.original is not None
-    assert whole.flipped is not None
-    assert whole.observed == pytest.approx(whole.original - whole.flipped)

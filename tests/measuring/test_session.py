@@ -178,7 +178,7 @@ class Machine:
 
         patch.delenv("OMP_WAIT_POLICY", raising=False)
         patch.setattr(contention, "free_processors", lambda: next(looks))
-        patch.setattr(session, "_record_apart", record)
+        patch.setattr(session, "record_whole", record)
 
     def run(self, device: str = "cpu") -> float:
         request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=2)

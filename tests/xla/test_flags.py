@@ -38,7 +38,7 @@ def test_plain_and_profiled_steps_find_the_same_kernels(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(launch, "run", stand_in)
     request = Request(backend="jax", workload=Workload(model="mlp", device="cuda"))
-    found: Any = session._record_apart(request, BACKEND, {}, tmp_path)
+    found: Any = session.record_whole(request, BACKEND, {}, tmp_path)
     assert given == [(False, True, tmp_path), (True, False, tmp_path)]
     assert found.environment == "plain"
     session.record(msgspec.structs.replace(request, count_only=True), BACKEND)

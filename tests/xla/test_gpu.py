@@ -53,7 +53,7 @@ def workload(device: str, **more: Any) -> Workload:
 def _measured(backend: str, folder: Path, **more: Any) -> tuple[Request, Recording]:
     request = Request(backend=backend, workload=workload("cuda", **more), steps=20)
     _, request = session.ready(request)
-    return request, session._record_apart(request, session.load(backend), {}, folder)
+    return request, session.record_whole(request, session.load(backend), {}, folder)
 
 
 def analysed(request: Request, recording: Recording) -> Analysis:

@@ -37,16 +37,19 @@ def recorded(profile: Profile) -> Recorded:
 
 
 def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, str | None]]:
-    """The facts in which two profiles differ; None: not recorded of that one."""
+    """Return the facts in which two profiles differ, but for what measuring them sets; None: not recorded."""
     one, other = recorded(before), recorded(after)
-    return {
-        name: (one.get(name), other.get(name)) for name in sorted({*one, *other}) if one.get(name) != other.get(name)
-    }
+    names = sorted({*one, *other} - _SET)
+    return {name: (one.get(name), other.get(name)) for name in names if one.get(name) != other.get(name)}
 
 
-def moved_since(recorded_: Profile, again: Profile) -> dict[str, tuple[str | None, str | None]]:
-    """The facts in which a step that is measured again is not what was recorded, but for what measuring it sets."""
-    return {name: values for name, values in differing(recorded_, again).items() if name not in _SET}
+def changed_since(recorded_: Profile, again: Profile) -> list[str]:
+    """List the facts in which a step that is measured again is not what was recorded.
+
+    Plain steps alone record less, and not whether they train: what they do not record may be as it was.
+    """
+    found = differing(recorded_, again)
+    return [name for name, (_, value) in found.items() if value is not None and name != "mode"]
 
 
 def model_flops(analysis: WorkAnalysis) -> dict[str, float]:

@@ -96,7 +96,13 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
         least=LEAST_LONG_NAME,
     )
     whole = [f"{number}: {name}" for number, name in enumerate(names, 1)]
-    return floated(table, columns, _proofs.HEAD, label(*pair.names, "proof"), [*whole, *_proofs.notes(pair.proofs)])
+    return floated(
+        table,
+        columns,
+        _proofs.HEAD,
+        label(*pair.names, "proof"),
+        [*whole, *_proofs.notes(pair.proofs), *_proofs.moved_notes(pair.proofs)],
+    )
 
 
 def _measured(pair: RankedPair) -> str:

@@ -11,30 +11,30 @@ from dataclasses import replace
 import handmade
 import set_in_latex
 
-from roofline.comparison.proof.experiment import Proof
+from roofline.comparison.proof.proof import Moved, Proof
 from roofline.comparison.ranking import Ranking, rank
 from roofline.renderers.comparison import _proofs, latex
 from roofline.renderers.comparison import csv as comparison_csv
 
 PROOFS = (
     Proof(
-        rule="difference",
-        rules=("difference",),
+        rule="threads",
+        rules=("threads",),
+        rows=(1,),
         run="a",
-        switch="torch (mine:one) against torch (mine:two)",
-        predicted=1e-3,
-        predicted_ci95=(-1e-3, 3e-3),
+        switch="threads 1 -> 2",
         observed=0.5e-3,
         observed_ci95=(-0.5e-3, 1.5e-3),
         original=123e-3,
         flipped=122e-3,
         rounds=3,
         verdict="not resolved",
-        text="the difference: predicted 1.00 ms, observed 500 µs: not resolved.",
+        text="torch, threads 1 -> 2: observed 500 µs: not resolved.",
     ),
     Proof(
         rule="fusion",
         rules=("fusion", "host-bound"),
+        rows=(2, 4),
         run="a",
         switch="torch.compile off -> on",
         predicted=40e-3,
@@ -44,6 +44,13 @@ PROOFS = (
         original=122e-3,
         flipped=84e-3,
         rounds=3,
+        moved=(
+            Moved(label="encoder.layer.*.attention, forward", before=30e-3, after=None),
+            Moved(label="pointwise, the same ops", before=9e-3, after=1e-3),
+            Moved(label="not known", before=-1e-3, after=-2e-3),
+            Moved(label="compiled ops", before=None, after=0.5e-3),
+            Moved(label="softmax, the same ops", before=0.2e-3, after=0.1e-3),
+        ),
         changed={"backend": ("torch", "torch-compile"), "switch torch.compile": (None, "mode=default")},
         verdict="confirmed",
         text="torch, torch.compile off -> on: predicted 40.0 ms, observed 38.0 ms: confirmed.",
@@ -51,6 +58,7 @@ PROOFS = (
     Proof(
         rule="random",
         rules=("random",),
+        rows=(3,),
         run="b",
         switch="dropout 0.1 -> off",
         predicted=2e-3,
@@ -68,16 +76,18 @@ PROOFS = (
     Proof(
         rule="layout",
         rules=("layout",),
+        rows=(5,),
         run="a",
         switch=None,
         predicted=1e-3,
         predicted_ci95=(0.5e-3, 1.5e-3),
         verdict="no switch",
-        text="torch, layout (1.00 ms): no switch for this cause.",
+        text="torch, layout (1.00 ms): there is no switch for it.",
     ),
     Proof(
         rule="attention",
         rules=("attention",),
+        rows=(6,),
         run="a",
         switch=None,
         predicted=1e-3,
@@ -112,15 +122,16 @@ def test_lines_fit_the_terminal() -> None:
 
 
 def test_nothing_to_prove_is_said() -> None:
-    assert _proofs.text((), 100) == ["Proof: there is no finding to prove."]
-    assert _proofs.markdown(()) == ["There is no finding to prove."]
+    assert _proofs.text((), 100) == _proofs.markdown(()) == ["Proof: no row of the account has a switch."]
     assert _proofs.document(()) == []
 
 
 def test_the_document_has_all_fields_and_null_for_what_was_not_measured() -> None:
-    _, first, _, last, _ = json.loads(json.dumps(_proofs.document(PROOFS)))
+    setting, first, _, last, _ = json.loads(json.dumps(_proofs.document(PROOFS)))
     assert list(first) == list(Proof.__struct_fields__)
     assert first["observed"] == 38e-3
+    assert (setting["predicted"], setting["predicted_ci95"]) == (None, None)
+    assert first["moved"][0] == {"label": "encoder.layer.*.attention, forward", "before": 30e-3, "after": None}
     assert first["changed"]["backend"] == ["torch", "torch-compile"]
     assert (last["switch"], last["observed"], last["observed_ci95"]) == (None, None, None)
 
@@ -128,7 +139,7 @@ def test_the_document_has_all_fields_and_null_for_what_was_not_measured() -> Non
 def test_hostile_names_do_nothing() -> None:
     for name in handmade.HOSTILE:
         proof = Proof(
-            rule=name, rules=(name,), run="a", switch=name, predicted=1.0, predicted_ci95=(0.5, 1.5),
+            rule=name, rules=(name,), rows=(1,), run="a", switch=name, predicted=1.0, predicted_ci95=(0.5, 1.5),
             verdict="not proven", text=name,
         )  # fmt: skip
         lines = _proofs.text((proof,), 100)

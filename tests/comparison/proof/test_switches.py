@@ -1,4 +1,4 @@
-"""Which switch is turned for a finding, and from what to what."""
+"""Which switch is turned for a row, and from what to what."""
 
 from __future__ import annotations
 
@@ -6,20 +6,27 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
-from roofline.comparison.causes.order import causes
-from roofline.comparison.proof.settings import setting_for, why_none
+from roofline.analysis.gap_parts import PAGE_FAULTS
+from roofline.comparison.account.row import OpChange, Row
+from roofline.comparison.proof.switches import kinds_of, setting_for, why_none
 from roofline.core.schema import Profile
 from roofline.core.switch import (
+    ARITHMETIC,
     ATTENTION,
     COMMAND_BUFFERS,
     COMPILED_AWAY,
+    COMPILED_THERE,
     DROPOUT,
     JIT,
+    MEMORY,
     OPTIMIZER,
     OWN_JIT,
     OWN_OPTIMIZERS,
+    THREADS,
     Switch,
 )
+
+COMPILED = (COMPILED_AWAY,)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +52,7 @@ def test_a_switch_is_turned_from_how_it_stands(
     switch: Switch, mine: dict[str, str], other: dict[str, str], text: str | None
 ) -> None:
     a, b = step(switches=mine, options={"kept": "yes"}), step(switches=other)
-    rule = next(name for name, cause in causes().items() if switch.kind in cause.proved_by)
-    setting = setting_for(rule, a, b, (switch,))
+    setting = setting_for((switch.kind,), a, b, (switch,))
     assert (setting.text if setting else None) == text
     if setting is not None:
         assert setting.options is not None
@@ -57,24 +63,36 @@ def test_another_backend_gets_the_same_options() -> None:
     compiler = Switch(
         name="compile", kind=COMPILED_AWAY, assumed="off", turns={"off": "on"}, backend="compiled", moves=("backend",)
     )
-    setting = setting_for("fusion", step(options={"attention": "eager"}), step(), (ATTENTION, compiler, JIT))
+    setting = setting_for(COMPILED, step(options={"attention": "eager"}), step(), (ATTENTION, compiler, JIT))
     assert setting is not None
     assert (setting.backend, setting.options) == ("compiled", {"attention": "eager"})
 
 
+def test_rows_are_answered_by_their_names() -> None:
+    """A setting by what parity calls it, page faults by what they are, any other row by its annotations."""
+    values = {"a": "1", "b": "2"}
+    settings = tuple(OpChange(name=name, **values) for name in ("attention", "versions", "threads"))
+    assert kinds_of(Row(kind="setting", ops=settings)) == {"attention": ("attention",), "threads": (THREADS,)}
+    assert kinds_of(Row(kind="gap", place=PAGE_FAULTS, seconds=1.0)) == {PAGE_FAULTS: (MEMORY,)}
+    assert kinds_of(Row(kind="gap", place="asleep", seconds=1.0)) == {}
+    assert kinds_of(Row(kind="only", seconds=1.0)) == {}
+    named = kinds_of(Row(kind="only", seconds=1.0, annotations=("attention", "nobody knows it")))
+    assert named == {"attention": ("attention",), "nobody knows it": ()}
+
+
 def test_switches_of_every_run() -> None:
     one, two = step(environment={"threads": "1"}), step(environment={"threads": "2"})
-    threads = setting_for("threads", one, two, ())
+    threads = setting_for((THREADS,), one, two, ())
     assert threads is not None
     assert (threads.text, threads.threads) == ("threads 1 -> 2", 2)
-    assert setting_for("threads", one, one, ()) is None
+    assert setting_for((THREADS,), one, one, ()) is None
     for nonsense in ("", "-1", "0", "two", "²"):
-        assert setting_for("threads", one, step(environment={"threads": nonsense}), ()) is None
-    memory = setting_for("allocation", one, two, ())
+        assert setting_for((THREADS,), one, step(environment={"threads": nonsense}), ()) is None
+    memory = setting_for((MEMORY,), one, two, ())
     assert memory is not None
     assert set(memory.variables) == {"MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"}
     told = step(environment={"MALLOC_MMAP_MAX_": "0"})
-    assert setting_for("allocation", told, two, ()) is None
+    assert setting_for((MEMORY,), told, two, ()) is None
 
 
 def test_tf32_is_turned_on_a_gpu_only() -> None:
@@ -88,7 +106,7 @@ def test_tf32_is_turned_on_a_gpu_only() -> None:
         return replace(profile, device=device, precision=precision, signatures=tuple(ran))
 
     def turned(mine: Profile, other: Profile) -> str | None:
-        setting = setting_for("precision", mine, other, ())
+        setting = setting_for((ARITHMETIC,), mine, other, ())
         return setting and setting.precision
 
     # What ran decides: frameworks differ in what they do where nothing is asked for.
@@ -120,43 +138,43 @@ def own(**changes: object) -> Profile:
 def test_an_optimizer_of_the_user_s_gets_the_form_of_the_other_run() -> None:
     loops = own(switches={"optimizer foreach": "False", "optimizer fused": "False"})
     foreach = own(switches={"optimizer foreach": "True", "optimizer fused": "False"})
-    turned = setting_for("optimizer", loops, foreach, OWN_OPTIMIZERS)
+    turned = setting_for(("optimizer",), loops, foreach, OWN_OPTIMIZERS)
     assert turned is not None
     assert (turned.text, dict(turned.in_step)) == ("optimizer foreach off -> on", {"optimizer foreach": "True"})
-    turned = setting_for("optimizer", loops, own(), OWN_OPTIMIZERS)
+    turned = setting_for(("optimizer",), loops, own(), OWN_OPTIMIZERS)
     assert turned is not None
     assert (turned.text, dict(turned.in_step)) == ("optimizer fused off -> on", {"optimizer fused": "True"})
     # One that has no fused form gets the other one, and an update that no optimizer makes none.
-    assert setting_for("optimizer", own(switches={"optimizer foreach": "False"}), own(), OWN_OPTIMIZERS) is not None
-    assert setting_for("optimizer", own(), foreach, OWN_OPTIMIZERS) is None
+    assert setting_for(("optimizer",), own(switches={"optimizer foreach": "False"}), own(), OWN_OPTIMIZERS) is not None
+    assert setting_for(("optimizer",), own(), foreach, OWN_OPTIMIZERS) is None
 
 
 def test_what_is_compiled_in_one_run_only_is_undone_there() -> None:
     jitted = own(switches={"jit": "on"})
-    assert setting_for("jit-not-in-effect", jitted, jitted, (OWN_JIT,)) is None
-    undone = setting_for("jit-not-in-effect", jitted, jitted, (OWN_JIT,), undone=True)
+    assert setting_for((COMPILED_THERE,), jitted, jitted, (OWN_JIT,)) is None
+    undone = setting_for((COMPILED_THERE,), jitted, jitted, (OWN_JIT,), undone=True)
     assert undone is not None
     assert (undone.text, dict(undone.in_step)) == ("jax.jit on -> off", {"jit": "off"})
-    assert setting_for("fusion", jitted, jitted, (OWN_JIT,), undone=True) is None  # which is not what it says
-    assert setting_for("threads", jitted, own(environment={"threads": "9"}), (OWN_JIT,), undone=True) is None
+    assert setting_for(COMPILED, jitted, jitted, (OWN_JIT,), undone=True) is None  # which is not what it says
+    assert setting_for((THREADS,), jitted, own(environment={"threads": "9"}), (OWN_JIT,), undone=True) is None
 
 
 def test_the_arithmetic_of_a_step_that_takes_no_precision() -> None:
     profile = replace(step(), device=replace(step().device, kind="cuda"))
-    turned = setting_for("precision", replace(profile, model="mine:step"), profile, ())
+    turned = setting_for((ARITHMETIC,), replace(profile, model="mine:step"), profile, ())
     assert turned is not None
     assert (turned.text, dict(turned.in_step)) == ("float32 products fp32 -> tf32", {"float32": "tf32"})
     assert turned.precision is None
     wide, narrow = own(switches={"jax_enable_x64": "True"}), own(switches={"jax_enable_x64": "False"})
-    turned = setting_for("precision", wide, narrow, ())
+    turned = setting_for((ARITHMETIC,), wide, narrow, ())
     assert turned is not None
     assert dict(turned.in_step) == {"jax_enable_x64": "False"}
-    assert setting_for("precision", narrow, wide, ()) is None
+    assert setting_for((ARITHMETIC,), narrow, wide, ()) is None
 
 
 def test_why_there_is_no_switch() -> None:
-    assert why_none("attention", own()) == "its attention is written in your file"
-    assert "optimizer of PyTorch's" in why_none("optimizer", own())
-    assert why_none("layout", own()) == ""  # nowhere
-    assert why_none("attention", step()) == ""  # of ours the switch says so
-    assert why_none("nonsense", own()) == ""
+    assert why_none(("attention",), own()) == "its attention is written in your file"
+    assert "optimizer of PyTorch's" in why_none(("optimizer",), own())
+    assert why_none((), own()) == ""  # nowhere
+    assert why_none(("attention",), step()) == ""  # of ours the switch says so
+    assert why_none(("nonsense",), own()) == ""

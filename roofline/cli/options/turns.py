@@ -1,0 +1,83 @@
+"""Runs in turns for `roofline compare`: which are run again, where their times are kept, and proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roofline.cli.options.paths import STDIN, check_writable
+from roofline.cli.options.words import printable
+from roofline.errors import InputError, RooflineError
+
+if TYPE_CHECKING:
+    from roofline.comparison.ranking import Ranking
+    from roofline.core.schema import Profile
+    from roofline.recording.request import Request
+
+Say = Callable[[str], None]
+
+
+def requests_of(profiles: Sequence[Profile], names: Sequence[str], say: Say, *, needed: bool) -> dict[int, Request]:
+    """Return what must be asked for to run saved profiles again, by their number; what cannot be run is said.
+
+    Raises InputError where all are `needed` and one cannot be run.
+    """
+    from roofline.measuring.requests import request_of
+
+    requests = {}
+    for number, (profile, name) in enumerate(zip(profiles, names, strict=True)):
+        try:
+            requests[number] = request_of(profile)
+        except RooflineError as error:
+            if needed:
+                raise InputError(f"{printable(name)} cannot be run again. {error}") from None
+            say(f"{name} cannot be run again. {error}")
+    return requests
+
+
+def are_wanted(
+    ranking: Ranking, requests: Mapping[int, Request], rounds: int | None, *, again: bool, asked: bool
+) -> bool:
+    """Return whether the runs take turns: all can be run, and what they took in turns before does not settle it."""
+    known = all(pair.headline.settled is not None for pair in ranking.pairs)
+    return asked and rounds != 1 and len(requests) == len(ranking.runs) and (again or not known)
+
+
+def settle(
+    paths: Sequence[Path],
+    profiles: Sequence[Profile],
+    names: Sequence[str],
+    requests: Mapping[int, Request],
+    say: Say,
+    rounds: int | None,
+) -> list[Profile]:
+    """Run all in turns, and keep these times in the files of the profiles."""
+    from roofline.comparison.turns import MOST
+    from roofline.core.schema import save
+    from roofline.measuring.turns import settle_runs
+
+    for path in paths:
+        if path.exists():
+            check_writable(path.parent)
+    asked = [requests[number] for number in range(len(profiles))]
+    settled = settle_runs(names, profiles, asked, say, most=MOST if rounds is None else rounds)
+    for path, profile, before in zip(paths, settled, profiles, strict=True):
+        if profile is not before and path != STDIN and path.exists():
+            save(profile, path)
+            say(f"Kept the turns in {printable(path)}")
+    return settled
+
+
+def prove(ranking: Ranking, say: Say, requests: Mapping[int, Request], rounds: int | None) -> Ranking:
+    """Return the ranking with the proofs of each of its pairs. requests: what can be run, by the number of the run."""
+    from roofline.comparison.turns import MOST
+    from roofline.measuring import experiments
+
+    pairs = []
+    for pair in ranking.pairs:
+        one, other = (requests.get(ranking.names.index(name)) for name in pair.names)
+        proofs = experiments.prove(pair, (one, other), say, most=MOST if rounds is None else rounds)
+        pairs.append(replace(pair, proofs=proofs))
+    return replace(ranking, pairs=tuple(pairs))

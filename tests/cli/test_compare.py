@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import handmade
 import pytest
+from msgspec.structs import replace
 
 from roofline.cli import compare
-from roofline.core.schema import Wall, load, save
+from roofline.core.schema import Imported, Profile, Turns, Wall, load, save
+from roofline.core.step import Workload
+from roofline.measuring import requests as measuring_requests
 from roofline.measuring import rounds
+from roofline.measuring import turns as measuring_turns
+from roofline.recording.request import Request
 
 Run = Callable[..., Any]
 
@@ -174,6 +179,68 @@ def test_options_of_measuring_mean_nothing_for_profiles(roofline: Run, tmp_path:
     refused(roofline("compare", a, a, *words.split()), 2, f"{words.split()[0]} is for measuring: leave it out")
 
 
+# ------------------------------------------------------------------------------------------------------- in turns
+
+
+@pytest.fixture
+def took(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
+    """The medians of each run that takes turns, which takes as long as it was recorded; all can be run again."""
+    taken: list[tuple[float, ...]] = []
+    request = Request(backend="torch", workload=Workload(model="toy"))
+
+    def settle(names: Sequence[str], profiles: Sequence[Profile], *_: object, most: int) -> list[Profile]:
+        turned = []
+        for profile in profiles:
+            medians = (profile.wall.steps[2],) * min(most, 3)
+            taken.append(medians)
+            number = len(medians)
+            turns = Turns(token="1", medians=medians, waited=(None,) * number, disturbed=(False,) * number)
+            turned.append(replace(profile, wall=replace(profile.wall, turns=(turns,))))
+        return turned
+
+    monkeypatch.setattr(measuring_turns, "settle_runs", settle)
+    monkeypatch.setattr(measuring_requests, "request_of", lambda profile: request)
+    return taken
+
+
+def test_saved_profiles_take_turns_and_keep_them(roofline: Run, tmp_path: Path, took: list[Any]) -> None:
+    a, b = write(tmp_path, "a.json", 20), write(tmp_path, "b.json", 12.5, backend="jax")
+    assert "To settle it, run both in turns: --again." in " ".join(roofline("compare", a, b).out.split())
+    ended = roofline("compare", a, b, "--again")
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("torch is 1.60x slower than jax: 20.0 against 12.5 ms a step, difference 7.50 ms")
+    assert ended.err.splitlines() == ["Kept the turns in a.json", "Kept the turns in b.json"]
+    # From now on the files know.
+    document = json.loads(roofline("compare", a, b, "--format", "json").out)
+    assert (document["settled"], document["factor"]) == (True, pytest.approx(1.6))
+    assert document["factor_ci95"] == [pytest.approx(1.6, rel=0.02)] * 2
+    assert len(took) == 2
+    # So that a proof asks for no more of them, and who asks for them gets them.
+    assert roofline("compare", a, b, "--prove").code == 0
+    assert len(took) == 2
+    assert roofline("compare", a, b, "--again", "--rounds", "2").code == 0
+    assert took[2:] == [(0.02, 0.02), (0.0125, 0.0125)]
+
+
+def test_a_proof_takes_turns(roofline: Run, tmp_path: Path, took: list[Any]) -> None:
+    a, b = write(tmp_path, "a.json", 20), write(tmp_path, "b.json", 12.5, backend="jax")
+    assert "is 1.60x slower than" in roofline("compare", a, b, "--prove").out
+    assert len(took) == 2
+    c, d = write(tmp_path, "c.json", 20), write(tmp_path, "d.json", 12.5, backend="jax")
+    assert "took 1.60x longer than" in roofline("compare", c, d, "--prove", "--rounds", "1").out
+    assert len(took) == 2
+
+
+def test_what_cannot_be_run_again_is_said(roofline: Run, tmp_path: Path) -> None:
+    a = write(tmp_path, "a.json", 20, imported=Imported())
+    b = write(tmp_path, "b.json", 12.5, backend="jax")
+    refused(roofline("compare", a, b, "--again"), 2, "torch cannot be run again. It is an import, which holds no step")
+    ended = roofline("compare", a, b, "--prove")
+    assert ended.code == 0
+    assert "torch cannot be run again. It is an import" in ended.err
+    assert "took 1.60x longer than" in ended.out
+
+
 # ------------------------------------------------------------------------------------------------------- measuring
 
 
@@ -200,14 +267,18 @@ def test_measured_in_turns(measuring: Run, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["torch-2.json", "torch.json"]
     for path in folder.iterdir():
         profile = load(path)
-        assert len(profile.wall.processes) == 1
+        assert len(profile.wall.processes) == 2
+        assert len(profile.wall.turns[0].medians) == 2
         assert profile.command.startswith("roofline profile mlp --backend torch --batch 64 --size tiny")
     lines = ended.err.splitlines()
-    assert lines[0] == "2 backends in 2 rounds, in turns: torch, torch."
-    assert [line for line in lines if line.startswith("Round ") and line.endswith("torch.")] == [
-        *["Round 1 of 2: torch."] * 2, *["Round 2 of 2: torch."] * 2,
-    ]  # fmt: skip
-    assert lines[-2:] == ["Wrote mlp-infer-compare-1/torch.json", "Wrote mlp-infer-compare-1/torch-2.json"]
+    assert lines[0] == "2 backends: torch, torch. Each is profiled in a process of its own, which runs 3 plain steps."
+    assert lines.count("Profiling torch.") == 2
+    assert "In turns until settled: torch (A), torch (B), a fresh process each time." in lines
+    assert [line.partition(":")[0] for line in lines if line.startswith("Turn ")] == [
+        f"Turn {number} of at most 2" for number in (1, 2)
+    ]
+    assert lines[-2:] == [f"Kept the turns in mlp-infer-compare-1/{name}" for name in ("torch.json", "torch-2.json")]
+    assert found["settled"] is None  # which two turns do not tell
 
 
 @pytest.mark.usefixtures("_nothing_runs")
@@ -224,6 +295,7 @@ def test_what_cannot_be_measured(roofline: Run, tmp_path: Path) -> None:
         (("mlp", "bert", *both), ("--backends measures one MODEL, and 2 are given",)),
         (("nothing", *both), ("There is no model called 'nothing'",)),
         (("mlp", *both, "--rounds", "0"), ("--rounds 0 is not possible",)),
+        (("mlp", *both, "--again"), ("--again is for saved profiles",)),
         (("mlp", *both, "--mode", "sleep"), ("There is no mode 'sleep'",)),
         (("mlp", *both, "-o", "no/where"), ("Cannot make no/where: there is no folder no",)),
         (("mlp", *both, "-o", "file"), ("file is a file: give a folder",)),

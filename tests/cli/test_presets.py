@@ -148,6 +148,7 @@ def test_without_profiles_those_that_ship_are_told(roofline: Run, name: str) -> 
     [
         (("--allow",), "--allow is not for --preset of saved profiles"),
         (("--prove",), "--prove is not for --preset of saved profiles"),
+        (("--again",), "--again is not for --preset of saved profiles"),
         (("--by", "class"), "--by is not for --preset of saved profiles"),
         (("--batch", "2"), "--batch is for measuring"),
         (("--core",), "--core is for measuring"),

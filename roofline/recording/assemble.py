@@ -54,6 +54,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
             "involuntary_switches_per_second": plain.usage.switch_rate,
             "load": plain.usage.load,
             **plain.system.per_step(plain.ran),
+            **plain.system.queued_per_step(plain.ran),
             **recorder.conditions(plain, work),
             **plain.clocks.conditions(),
         },

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 import resource
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from roofline.core.executor import AWAY, QUEUED
+from roofline.core.executor import AWAY, QUEUED, QUEUED_WORKER
 
 #: Below this CPU time per (wall x threads), with switches, or above this many switches per second, time was taken.
 SHARE, SWITCHES = 0.9, 200.0
@@ -94,18 +95,19 @@ class System:
     faults: minor page faults, each a page mapped anew, of 4 KiB or of 2 MiB where it gives huge ones; seconds: CPU time
     inside the system [s], most of it clearing those pages where there are many. away: time in which the thread that
     counts was on no core [s]: asleep or waiting; or pushed aside by another program, where the system does not tell.
-    queued: time in which it was pushed aside [s], None there.
+    queued: time in which it was pushed aside [s], None there. workers: the same of each other thread, by its number.
     """
 
     faults: int = 0
     seconds: float = 0.0
     away: float = 0.0
     queued: float | None = 0.0
+    workers: dict[int, float] = field(default_factory=dict)
 
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Counts what happens inside, beside what was counted before."""
-        before = resource.getrusage(resource.RUSAGE_SELF)
+        before, waited = resource.getrusage(resource.RUSAGE_SELF), _queued_workers()
         off, queued = _off_core()
         yield
         then_off, then_queued = _off_core()
@@ -114,6 +116,8 @@ class System:
             self.queued = None
         else:
             self.queued += then_queued - queued
+        for thread, seconds in _queued_workers().items():
+            self.workers[thread] = self.workers.get(thread, 0.0) + seconds - waited.get(thread, 0.0)
         after = resource.getrusage(resource.RUSAGE_SELF)
         self.faults += after.ru_minflt - before.ru_minflt
         self.seconds += after.ru_stime - before.ru_stime
@@ -126,9 +130,17 @@ class System:
 
     def away_per_step(self, steps: int) -> dict[str, float]:
         """The conditions of a profile whose ops run in the thread that counts."""
-        if not steps:
+        return {AWAY: self.away / steps} if steps else {}
+
+    def queued_per_step(self, steps: int) -> dict[str, float]:
+        """What this thread and that other one which waited longest waited for a core; nothing where nobody tells.
+
+        Threads wait at the same time, so that their sum would say nothing of a step.
+        """
+        if not steps or self.queued is None:
             return {}
-        return {AWAY: self.away / steps} | ({} if self.queued is None else {QUEUED: self.queued / steps})
+        worker = {QUEUED_WORKER: max(self.workers.values()) / steps} if self.workers else {}
+        return {QUEUED: self.queued / steps, **worker}
 
 
 def _off_core() -> tuple[float, float | None]:
@@ -146,8 +158,23 @@ def _queued() -> float | None:
 
     Linux: the second number of `schedstat`, in ns (the kernel's Documentation/scheduler/sched-stats.rst).
     """
+    return _queued_in("/proc/thread-self")
+
+
+def _queued_workers() -> dict[int, float]:
+    """The same of all other threads of this process, by their number."""
     try:
-        with open("/proc/thread-self/schedstat") as file:
+        threads = [int(name) for name in os.listdir("/proc/self/task")]
+    except (OSError, ValueError):
+        return {}
+    own = threading.get_native_id()
+    waited = ((thread, _queued_in(f"/proc/self/task/{thread}")) for thread in threads if thread != own)
+    return {thread: seconds for thread, seconds in waited if seconds is not None}  # one may have ended
+
+
+def _queued_in(folder: str) -> float | None:
+    try:
+        with open(f"{folder}/schedstat") as file:
             numbers = [int(number) for number in file.read().split()]
         return numbers[1] * 1e-9 if any(numbers) else None  # a kernel that does not keep them writes zeros
     except (OSError, ValueError, IndexError):

@@ -6,6 +6,7 @@ import mmap
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -89,7 +90,8 @@ def test_time_in_the_queue_for_a_core_is_not_away(monkeypatch: pytest.MonkeyPatc
     with system.counting():
         pass
     assert (system.away, system.queued) == (1.0, 5.0)
-    assert system.away_per_step(5) == {"away_seconds_per_step": 0.2, "waiting_for_a_core_seconds_per_step": 1.0}
+    assert system.away_per_step(5) == {"away_seconds_per_step": 0.2}
+    assert system.queued_per_step(5)["waiting_for_a_core_seconds_per_step"] == 1.0
 
 
 def test_where_the_system_does_not_tell_who_waits_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +101,42 @@ def test_where_the_system_does_not_tell_who_waits_that_is_unknown(monkeypatch: p
         time.sleep(0.01)
     assert system.queued is None
     assert set(system.away_per_step(1)) == {"away_seconds_per_step"}
+    assert system.queued_per_step(1) == {}
+
+
+def test_of_other_threads_the_one_that_waited_longest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One waits 2 s and then 1 s, the other 1 s and then 0.5 s; a third begins within, and a fourth ends."""
+    read = iter(({7: 1.0, 8: 1.0, 10: 5.0}, {7: 3.0, 8: 2.0, 9: 0.5}, {7: 3.0, 8: 9.0}, {7: 4.0, 8: 9.5}))
+    monkeypatch.setattr(contention, "_queued", lambda: 0.0)
+    monkeypatch.setattr(contention, "_queued_workers", lambda: next(read))
+    system = System()
+    for _ in range(2):
+        with system.counting():
+            pass
+    assert system.workers == {7: 3.0, 8: 1.5, 9: 0.5}
+    assert system.queued_per_step(2) == {
+        "waiting_for_a_core_seconds_per_step": 0.0, "worker_waiting_for_a_core_seconds_per_step": 1.5,
+    }  # fmt: skip
+    assert system.queued_per_step(0) == {}
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")
+def test_threads_of_this_process_are_read() -> None:
+    ready, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        ready.set()
+        done.wait()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    ready.wait()
+    try:
+        assert worker.native_id in contention._queued_workers()
+        assert threading.get_native_id() not in contention._queued_workers()
+    finally:
+        done.set()
+        worker.join()
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")

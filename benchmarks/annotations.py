@@ -16,7 +16,7 @@ import plants
 
 from roofline import plugins, units
 from roofline.comparison.account.account import account
-from roofline.comparison.account.annotate import annotations
+from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.annotation import Annotation, Pattern
 from roofline.comparison.account.row import Row
 from roofline.comparison.terms import Comparison, compare
@@ -49,10 +49,10 @@ def pages() -> dict[str, str]:
     """Make each page, by the name of its file."""
     index = "".join(
         f"| [{name}]({name}.md) | {_title(name)} | {', '.join(FRAMEWORKS[each] for each in annotation.pairs)} |\n"
-        for name, annotation in annotations().items()
+        for name, annotation in known_annotations().items()
     )
     made = {"index.md": HEAD + index}
-    for name, annotation in annotations().items():
+    for name, annotation in known_annotations().items():
         made[f"{name}.md"] = "\n\n".join(_page(name, annotation)) + "\n"
     return made
 

@@ -12,9 +12,6 @@ block, or else in its phase. What is left over then in a phase, and no more, was
     sum over products of max(executed - model, 0)  =  max(sum of executed - sum of model, 0)     in each phase
 
 kernels of attention and products that became something else aside (`conserved`).
-
-Between two runs it says that one does other work than the other no further than what they were asked for and do in a
-phase differs (`other_work`).
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from itertools import product
 import numpy as np
 
 from roofline.comparison.arrays import Array, Bools, Rows
-from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.segments import Segments
 from roofline.core.cost import BY_INDEX
 from roofline.core.vocabulary import CLASSES, PRODUCTS
@@ -92,29 +88,6 @@ def asked_and_done(some: Segments) -> Array:
     done = np.where(some.flops > 0, np.minimum(some.model_flops, some.flops), some.model_flops)
     known: Array = np.where(_of_products(some), np.nan_to_num(done), 0.0)
     return known
-
-
-def other_work(a: Segments, b: Segments, phase: str) -> float:
-    """How much more of what it was asked for A does in a phase than B [FLOP]: all that can be work of one run alone.
-
-    0 where they differ by no more than parity lets pass.
-    """
-    one, other = (float(asked_and_done(some)[_of_phase(some, phase)].sum()) for some in (a, b))
-    return _difference(one, other)
-
-
-def asks_alike(a: Segments, b: Segments, phase: str) -> bool:
-    """Whether both runs are asked for the same FLOPs in a phase, as far as they are known."""
-    one, other = (float(np.nansum(some.model_flops[_of_phase(some, phase) & _of_products(some)])) for some in (a, b))
-    return not _difference(one, other)
-
-
-def _difference(a: float, b: float) -> float:
-    return a - b if abs(a - b) > SAME_WORK * max(a, b) else 0.0
-
-
-def _of_phase(some: Segments, phase: str) -> Bools:
-    return np.asarray([place.phase == phase for place in some.places], bool)
 
 
 def _of_products(some: Segments) -> Bools:

@@ -18,14 +18,11 @@ import msgspec
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval
+from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.terms import Comparison
 from roofline.comparison.turns import Paired, ratio_apart, settle
 from roofline.core.executor import waited_for_a_core
 from roofline.core.schema import slug
-
-#: Half of the 95 % interval of what a process takes, as a share, where one was measured: two processes of the same step
-#: differed by 10 to 20 % on a quiet machine (docs/comparing.md).
-PROCESSES = 0.1
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):

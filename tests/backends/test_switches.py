@@ -7,7 +7,8 @@ from fnmatch import fnmatchcase
 import pytest
 
 from roofline import plugins
-from roofline.comparison.causes.order import causes
+from roofline.comparison.account.annotate import known_annotations
+from roofline.comparison.proof.switches import OF_SETTINGS
 from roofline.core.step import Step, Workload
 from roofline.core.switch import Switch
 from roofline.errors import InputError
@@ -21,7 +22,8 @@ ALL = [(name, switch) for name, backend in BACKENDS.items() for switch in backen
 
 @pytest.mark.parametrize(("name", "switch"), ALL, ids=[f"{name}-{switch.name}" for name, switch in ALL])
 def test_a_switch_sets_what_its_backend_takes(name: str, switch: Switch) -> None:
-    assert any(switch.kind in cause.proved_by for cause in causes().values())
+    kinds = {annotation.switch for annotation in known_annotations().values()}
+    assert switch.kind in kinds.union(*OF_SETTINGS.values())
     if switch.option is not None:
         assert set(switch.turns.values()) <= set(BACKENDS[name].options[switch.option])
         assert f"option {switch.option}" in switch.moves

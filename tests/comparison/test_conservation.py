@@ -7,14 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import randomly
-from explained import found
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import LAYER, LINEAR, SDPA, Row, step
 
 from roofline.analysis.analysis import analyze
-from roofline.comparison.conservation import asked_and_done, conserved, other_work
+from roofline.comparison.conservation import asked_and_done, conserved
 from roofline.comparison.segments import Segments, segments
 from roofline.core.schema import Profile, load
 from roofline.core.vocabulary import PRODUCTS
@@ -103,15 +101,6 @@ def test_the_rule(profile: Profile) -> None:
     assert (after.model_flops[others] == before.model_flops[others]).all()
 
 
-@settings(deadline=None, max_examples=40)
-@given(randomly.profiles(), randomly.profiles())
-def test_other_work_flips_with_the_runs_and_a_run_has_none_beside_itself(a: Profile, b: Profile) -> None:
-    one, other = (conserved(segments(analyze(profile))) for profile in (a, b))
-    for phase in {place.phase for place in (*one.places, *other.places)}:
-        assert other_work(one, other, phase) == -other_work(other, one, phase)
-        assert other_work(one, one, phase) == 0
-
-
 def test_what_was_asked_for_and_what_a_compiler_left_out() -> None:
     """Of products that execute 20, 30 and none, for 40, 20 and 10 asked for, 20, 20 and 10 were asked for and done."""
     some = segments(analyze(step((product(20, 40), product(30, 20), product(0, 10), change(LINEAR, op_class="other")))))
@@ -128,54 +117,6 @@ def renamed(rows: tuple[Row, ...], name: str = "dot") -> tuple[Row, ...]:
 BACKWARD = tuple(change(row, phase="backward") for row in LAYER)
 
 
-def test_gradients_under_one_name_are_neither_computed_again_nor_other_work() -> None:
-    """One run executes as the other one does, with what a layer's second product asks for on its first."""
-    wrong = tuple(
-        change(row, model_flops=(2 * row.flops, 0.0)[number // 2]) if number in (0, 2) else row
-        for number, row in enumerate(BACKWARD)
-    )
-    told = found(step(LAYER * 4 + renamed(wrong) * 4, backend="jax"), step(LAYER * 4 + BACKWARD * 4))
-    assert not told.keys() & {"recomputation", "padding", "more-work", "tiny-ops"}
-
-
-def test_of_places_that_differ_both_ways_no_more_is_told_than_the_phase_leaves() -> None:
-    """A puts three products of 20 MFLOP into the head, B two of 40 into attention: B does 20 more, and no run 60."""
-    head = [change(LINEAR, name="aten::mm", block="head", own=400)] * 3
-    other = [change(LINEAR, name="dot", flops=40e6, own=1600)] * 2
-    told = found(step((*LAYER * 4, *head)), step(renamed(LAYER * 4) + tuple(other), backend="jax"))
-    assert told["more-work"].text.startswith("jax spends 2.00 ms more on products")
-    assert "80.0 MFLOP against 60.0 MFLOP in their place" in told["more-work"].text
-
-
-def test_what_one_compiler_left_out_is_asked_for_by_both() -> None:
-    """B merged two equal products: one executes 20 MFLOP for the 40 that were asked for."""
-    less = (change(LINEAR, name="dot", model_flops=40e6), *renamed(LAYER * 4)[1:])
-    told = found(step((change(LINEAR, own=600), *LAYER * 4)), step(less, backend="jax"))
-    assert told["more-work"].advice.startswith("both programs ask for these products")
-
-
-def test_both_runs_compute_the_same_again_as_other_products_of_other_blocks() -> None:
-    """40 MFLOP four times: one run has two products for what the other one has in one, and counts them to the FFN."""
-    again = [change(LINEAR, name="dot", flops=40e6, own=900, phase="backward", model_flops=0.0)] * 4
-    elsewhere = [change(LINEAR, name="aten::mm", block="FFN", phase="backward", model_flops=0.0)] * 8
-    told = found(step((*LAYER * 4, *elsewhere)), step((*renamed(LAYER * 4), *again), backend="jax"))
-    assert not told.keys() & {"recomputation", "more-work"}
-
-
-def test_a_padded_product_beside_two_is_no_other_work() -> None:
-    """Both are asked for 40 MFLOP; as one product that is padded to 60, and as two."""
-    padded = change(LINEAR, name="dot", flops=60e6, model_flops=40e6, own=2000)
-    told = found(step((LINEAR, LINEAR, *LAYER * 4)), step((padded, *renamed(LAYER * 4)), backend="jax"))
-    assert "more-work" not in told
-
-
-def test_the_bias_of_a_product_in_a_kernel_of_its_own_is_no_product() -> None:
-    """It has the class of the product, and executes none: it does not count among them."""
-    bias = Row("matmul", "contraction", 100, bytes=0.5e6)
-    told = found(step(tuple(one for row in LAYER * 4 for one in (row, bias))), step(renamed(LAYER * 4), backend="jax"))
-    assert not told.keys() & {"tiny-ops", "more-work"}
-
-
 def comparable() -> list[tuple[str, str]]:
     """Saved runs of an H100 that say the same of what was run, in which precision."""
     runs: dict[object, list[str]] = {}
@@ -184,13 +125,6 @@ def comparable() -> list[tuple[str, str]]:
         key = profile.model, profile.mode, profile.size, profile.batch, profile.seq, profile.precision
         runs.setdefault(key, []).append(file.stem)
     return [(a, b) for names in runs.values() for number, a in enumerate(names) for b in names[number + 1 :]]
-
-
-@pytest.mark.parametrize(("a", "b"), comparable())
-def test_equal_runs_on_an_h100_do_no_other_work(a: str, b: str) -> None:
-    """All execute what they were asked for, in each phase, and were asked for the same."""
-    told = found(load(H100 / f"{a}.json"), load(H100 / f"{b}.json"))
-    assert not told.keys() & {"recomputation", "padding", "more-work"}
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])

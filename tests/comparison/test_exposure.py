@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from explained import near, only
 from msgspec.structs import replace
 from synthetic import LINEAR, Row, step
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.exposure import overlaps
-from roofline.comparison.terms import compare
 from roofline.core.schema import Imported, Profile
 
 REDUCE = Row("nccl:all_reduce", "communication", 200, bytes=1e6)
@@ -62,30 +60,3 @@ def test_collectives_beside_each_other_and_products_beside_each_other_keep_their
     rows = (LINEAR, LINEAR, REDUCE, REDUCE)
     run = analyze(placed(rows, (0, 0, 400, 400), (150, 150, 100, 100)))
     np.testing.assert_allclose(overlaps(run), (150e-6, 150e-6, 100e-6, 100e-6), atol=1e-12)
-
-
-def test_a_hidden_collective_makes_no_product_efficient() -> None:
-    """Four times 300 µs of a product and 200 µs of a collective, one after the other and at once: 4 x 200 µs."""
-    rows = (LINEAR, REDUCE) * 4
-    exposed = placed(rows, (0, 300, 500, 800, 1000, 1300, 1500, 1800), (0,) * 8)
-    hidden = placed(rows, (0, 100, 300, 400, 600, 700, 900, 1000), (100,) * 8)
-    told = only(exposed, hidden)
-    assert (told.rule, told.seconds) == ("communication", near(800))
-    assert "; 800 µs of 800 µs runs beside no computation, in torch (B) 0 s of 800 µs" in told.text
-    comparison = compare(exposed, hidden)
-    terms = {term.op_class: 0.0 for term in comparison.work.terms}
-    for term in comparison.work.terms:
-        terms[term.op_class] += term.seconds
-    assert terms["contraction"] == pytest.approx(0, abs=1e-12)
-    assert terms["communication"] == near(800)
-
-
-def test_what_products_attain_is_told_of_their_own_time() -> None:
-    """Products that run two at a time have half of their own times each, and attain no more by that."""
-    rows = (LINEAR,) * 4
-    at_once = placed(rows, (0, 0, 300, 300), (150,) * 4)
-    told = only(placed(rows, (0, 300, 600, 900), (0,) * 4), at_once)
-    assert told.label == "products beside which less runs at the same time"
-    # four times 300 µs in both, of which half counts as that of the other product
-    assert "they take 1.20 ms themselves, in torch (B) 1.20 ms" in told.text
-    assert "but there 600 µs of it counts as that of ops that run at the same time, here 0 s." in told.text

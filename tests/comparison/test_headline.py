@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
-from roofline.comparison.headline import PROCESSES, Headline, headline
+from roofline.comparison.headline import Headline, headline
+from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.terms import compare
 from roofline.core.executor import QUEUED, QUEUED_WORKER
 from roofline.core.schema import Imported, Profile, Turns, Wall

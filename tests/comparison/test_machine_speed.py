@@ -12,10 +12,8 @@ from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
 from roofline.analysis.analysis import analyze
-from roofline.comparison.causes.findings import explain
 from roofline.comparison.machine_speed import EVEN, MachineSpeed, machine_speed
 from roofline.comparison.parity.parity import parity
-from roofline.comparison.terms import compare
 from roofline.core.schema import Memory, Profile
 from roofline.core.vocabulary import PRODUCTS
 from roofline.errors import MeasurementError
@@ -37,10 +35,6 @@ def slowed(products: float = 1.0, others: float = 1.0, host: float = 1.0, rows: 
 
 def between(a: Profile, b: Profile) -> MachineSpeed:
     return machine_speed(analyze(a), analyze(b))
-
-
-def rules(a: Profile, b: Profile) -> list[str]:
-    return [finding.rule for finding in explain(compare(a, b))]
 
 
 def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
@@ -114,45 +108,9 @@ def test_too_little_in_common_says_nothing() -> None:
     assert between(one, other) == EVEN
 
 
-def test_a_slower_machine_is_no_cause() -> None:
-    """Each op and the host at half the speed: 100 % more for the same work, in runs of one process each."""
-    assert rules(slowed(2.0, 2.0, 2.0), slowed()) == []
-
-
-def test_what_is_slower_still_is_one() -> None:
-    """Products at half the speed, beside all else at the same: another kernel."""
-    assert rules(slowed(2.0), slowed()) == ["efficiency"]
-    # and beside a machine at 5/6 of its speed, so that all of the others take 1.2 times as long
-    assert rules(slowed(2.0, 1.2, 1.2), slowed()) == ["efficiency"]
-
-
-def test_what_no_machine_was_seen_to_do_is_a_cause() -> None:
-    """Put down to the machine: a host up to three times slower, ops up to twice, products up to what all else is."""
-    assert rules(slowed(1.1, 1.12, 20.0), slowed()) == ["host-idle"]
-    assert rules(slowed(1.08, 5.0), slowed()) == ["efficiency"]
-    assert rules(slowed(1.08, 1.9), slowed()) == []
-
-
-def test_rounds_do_not_make_a_slower_machine_a_cause() -> None:
-    """All processes of one run may have met the same neighbour: op times are of one of them."""
-    assert rules(in_rounds(slowed(1.3, 1.5, 1.5)), in_rounds(slowed())) == []
-    assert rules(in_rounds(slowed(1.3)), in_rounds(slowed())) == ["efficiency"]
-
-
 def in_rounds(profile: Profile) -> Profile:
     steps = profile.wall.steps
     return replace(profile, wall=replace(profile.wall, processes=(steps, steps)))
-
-
-def test_clocks_that_hardly_differ_are_one_setting() -> None:
-    runs = slowed(1.3, 1.5), slowed()
-    assert between(
-        *(replace(run, conditions={"sm_clock": hz}) for run, hz in zip(runs, (1.70e9, 1.71e9), strict=True))
-    ).uneven
-    assert (
-        between(*(replace(run, conditions={"sm_clock": hz}) for run, hz in zip(runs, (1.5e9, 1.7e9), strict=True)))
-        == EVEN
-    )
 
 
 def test_parity_warns_of_it() -> None:

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.comparison.causes.facts import run_names
 from roofline.comparison.labels import called
 from roofline.comparison.ranking import check_timed, on_common_ceilings, rank
 from roofline.core.schema import Profile, Wall
@@ -49,8 +48,6 @@ def test_of_two_that_nothing_tells_apart_the_first_of_the_pair_is_a() -> None:
     assert (turned.names, turned.pairs[0].names) == (("torch (B)", "torch (A)"), ("torch (A)", "torch (B)"))
     assert turned.pairs[0].comparison.a.wall == turned.runs[1].wall
     assert rank([run(15), run(12)]).names == ("torch (A)", "torch (B)")
-    for pair in (given.pairs[0], turned.pairs[0]):
-        assert run_names(pair.comparison) == pair.names
 
 
 def test_the_rows_of_the_account_are_the_difference() -> None:

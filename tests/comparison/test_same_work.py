@@ -7,13 +7,10 @@ from dataclasses import replace as change
 import handmade
 import numpy as np
 import pytest
-from explained import found
 from msgspec.structs import replace
 from synthetic import LAYER, step
 
-from roofline.comparison.breakdown.rows import rows, whole
 from roofline.comparison.same_work import by_ceilings
-from roofline.comparison.terms import compare
 from roofline.core.schema import Profile
 
 
@@ -58,20 +55,6 @@ def fast(own: float) -> Profile:
     return replace(run, device=replace(handmade.device(), name="Twice As Fast", ceilings=ceilings))
 
 
-@pytest.mark.parametrize("own", [0.5, 0.6, 0.9])
-def test_the_sentence_and_the_tables_have_one_number(own: float) -> None:
-    comparison = compare(step(), fast(own))
-    split = whole(comparison)
-    assert split is not None
-    hardware = found(step(), fast(own))["hardware"].seconds
-    assert min(split.ceilings, key=abs) == pytest.approx(hardware)
-    by_class = [row.split for row in rows(comparison, "class")]
-    assert sum(each.ceilings[0] for each in by_class if each) == pytest.approx(hardware)
-    assert sum((*split.ceilings[:1], *split.kernels[:1], split.other)) == pytest.approx(
-        sum(side.seconds.sum() * sign for side, sign in ((comparison.work.a, 1), (comparison.work.b, -1)))
-    )
-
-
 def halved(run: Profile) -> Profile:
     """All of its ops run beside others, so that the step has half of their time and takes that much less."""
     ops = tuple(replace(op, overlap_ns=round(sum(op.own_ns) / len(op.own_ns) / 2)) for op in run.ops)
@@ -79,16 +62,3 @@ def halved(run: Profile) -> Profile:
     wall = replace(run.wall, steps=tuple(step - less for step in run.wall.steps))
     corrected = tuple(step - less for step in run.profiled.corrected)
     return replace(run, ops=ops, wall=wall, profiled=replace(run.profiled, walls=corrected, corrected=corrected))
-
-
-@pytest.mark.parametrize("own", [0.5, 0.6, 0.9])
-def test_of_ops_that_run_at_once_the_step_has_its_share_of_what_their_ceilings_make(own: float) -> None:
-    alone, beside = (step(), fast(own)), (halved(step()), halved(fast(own)))
-    splits = whole(compare(*alone)), whole(compare(*beside))
-    for name in ("ceilings", "kernels"):
-        times = (getattr(split, name) for split in splits)
-        assert next(times) == pytest.approx([2 * each for each in next(times)], rel=1e-3)  # whole nanoseconds
-    assert splits[0].other == pytest.approx(0, abs=1e-12)
-    assert splits[1].other == pytest.approx(0, abs=1e-8)
-    hardware = [found(*runs)["hardware"].seconds for runs in (alone, beside)]
-    assert hardware[0] == pytest.approx(2 * hardware[1], rel=1e-3)

@@ -19,7 +19,7 @@ _NOISE = (DISPATCHING, OUTSIDE, NOT_KNOWN)
 
 
 @cache
-def annotations() -> Mapping[str, Annotation]:
+def known_annotations() -> Mapping[str, Annotation]:
     """Return all annotations by name, which is that of their file."""
     loaded = {name: plugins.load(_PACKAGE, name, "annotation").ANNOTATION for name in plugins.names(_PACKAGE)}
     return MappingProxyType(loaded)
@@ -38,7 +38,7 @@ def annotate(rows: Sequence[Row], *, alike: bool = True) -> list[Row]:
     written = []
     for row in rows:
         seen = Seen(row, alike, executed)
-        names = tuple(name for name, annotation in annotations().items() if annotation.fits(seen))
+        names = tuple(name for name, annotation in known_annotations().items() if annotation.fits(seen))
         named = names and not _is_noise(row, noise)
         written.append(msgspec.structs.replace(row, annotations=names) if named else row)
     return written

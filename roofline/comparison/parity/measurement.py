@@ -8,8 +8,7 @@ import msgspec
 
 from roofline import units
 from roofline.analysis.beyond_step import times_the_step
-from roofline.comparison.drift import MOST, drift
-from roofline.comparison.machine_speed import CLOCKS, machine_speed
+from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
 from roofline.core.framework import framework
 from roofline.core.schema import Profile
@@ -41,8 +40,8 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
 
 #: How threads wait for each other: it changes nothing where there is one, and a measurement on contended cores sets it.
 _WAITING = frozenset(("OMP_WAIT_POLICY",))
-#: Times are recorded in whole nanoseconds, so that what is less is rounding by definition [s].
-_CLOCK = 1e-9
+#: Mean clocks that differ by more than this share of the higher are two settings. By choice.
+CLOCKS = 0.03
 #: Variables that change what runs in every framework.
 _EVERYWHERE = ("NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING")
 
@@ -54,7 +53,6 @@ def measurement(pair: Pair) -> list[Difference]:
         *_threads(pair),
         *_clocks(pair),
         *_machine_speed(pair),
-        *_drift(pair),
         *_environment(pair),
         *_protocol(pair),
         *_source(pair),
@@ -106,20 +104,6 @@ def _machine_speed(pair: Pair) -> list[Difference]:
     shown = ("slower", "faster") if found.products > 1 else ("faster", "slower")
     difference = pair.differ("pace", shown, "", "warning", seconds=abs(found.seconds))
     return [msgspec.structs.replace(difference, text=text)]
-
-
-def _drift(pair: Pair) -> list[Difference]:
-    """seconds: by how much more plain steps of one run were slower than its profiled ones than those of the other."""
-    found = [seconds if seconds >= _CLOCK else 0.0 for seconds in pair.each(lambda run: drift(run) * run.gap)]
-    much = [seconds > MOST * run.wall for seconds, run in zip(found, (pair.a, pair.b), strict=True)]
-    if not any(much):
-        return []
-    shown = (units.seconds(found[0]), units.seconds(found[1]))
-    text = (
-        "The plain steps took longer than the profiled ones by what no op and no idle time shows, as on a machine that "
-        "was slower meanwhile (measure again)"
-    )
-    return [pair.differ("drift", shown, text, "warning", seconds=abs(found[0] - found[1]))]
 
 
 def _times(ratio: float) -> str:

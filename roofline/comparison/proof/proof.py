@@ -21,9 +21,8 @@ import msgspec
 from roofline import units
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.account.account import account
-from roofline.comparison.account.row import Account, Row
-from roofline.comparison.account.words import NAMES
-from roofline.comparison.headline import PROCESSES
+from roofline.comparison.account.row import NAMES, Account, Row
+from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.parity.difference import plain
 from roofline.comparison.proof.same_run import changed_since, differing, model_flops, other_work
 from roofline.comparison.proof.switches import kinds_of, setting_for, why_none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from roofline.analysis.gap_parts import PAGE_FAULTS
+from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import Row
 from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Op, Profile
@@ -30,14 +30,6 @@ OF_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "threads": (THREADS,),
     **dict.fromkeys(("precision", "tf32", "precision by rate", "switch jax_enable_x64"), (ARITHMETIC,)),
 }
-#: The same by the name of a row: an annotation, or a part of the gap.
-OF_ROWS: Mapping[str, tuple[str, ...]] = {
-    PAGE_FAULTS: (MEMORY,),
-    "attention": ("attention",),
-    "optimizer": ("optimizer",),
-    "random": ("dropout",),
-    "op by op": (COMPILED_AWAY, COMPILED_THERE),
-}
 #: Why there is no switch in a step that the user wrote, where models of ours have one: by its kind.
 _WRITTEN = {
     "attention": "its attention is written in your file",
@@ -57,8 +49,8 @@ def kinds_of(row: Row) -> dict[str, tuple[str, ...]]:
     """Return the kinds of switches that may answer a row, by the name that they answer: its annotations or settings."""
     if row.kind == "setting":
         return {change.name: OF_SETTINGS[change.name] for change in row.ops if change.name in OF_SETTINGS}
-    names = (*row.annotations, *((row.place,) if row.kind == "gap" and row.place in OF_ROWS else ()))
-    return {name: OF_ROWS.get(name, ()) for name in names}
+    known = known_annotations()
+    return {name: (switch,) if (switch := known[name].switch) else () for name in row.annotations if name in known}
 
 
 def setting_for(

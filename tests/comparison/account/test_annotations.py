@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from roofline import plugins
 from roofline.analysis.gap_parts import NOT_KNOWN, PAGE_FAULTS, SLEEPING
-from roofline.comparison.account.annotate import annotate, annotations
+from roofline.comparison.account.annotate import annotate, known_annotations
 from roofline.comparison.account.row import Amount, OpChange, Row
 from roofline.core.framework import framework
 from roofline.core.schema import load
@@ -147,19 +147,21 @@ def test_settings_are_named_in_either_order() -> None:
         assert names(setting("jit", a, b)) == [("op-by-op",)]
     assert names(setting("jit", "compiled by XLA", "compiled by torch.compile, mode default")) == [()]
     assert names(setting("versions", "torch 2.12", "torch 2.13")) == [()]
-    said = annotations()["attention-written-out"].sentence(setting("attention", "written out", None), ("torch", "jax"))
+    said = known_annotations()["attention-written-out"].sentence(
+        setting("attention", "written out", None), ("torch", "jax")
+    )
     assert said == "One run computes attention from products and a softmax, the other one with one op."
 
 
 def test_a_sentence_names_the_run_that_spends_more() -> None:
-    sentence = annotations()["norm-written-out"].sentence
+    sentence = known_annotations()["norm-written-out"].sentence
     assert sentence(row(*NORM), ("torch", "jax")).startswith("torch computes")
     assert sentence(swapped(row(*NORM)), ("torch", "jax")).startswith("jax computes")
 
 
 @pytest.mark.parametrize("name", plugins.names("roofline.comparison.annotations"))
 def test_an_annotation_is_whole(name: str) -> None:
-    annotation = annotations()[name]
+    annotation = known_annotations()[name]
     assert annotation.patterns or annotation.matches.__doc__
     assert annotation.says.endswith(".")
     assert annotation.says.format(more="A", less="B")
@@ -179,10 +181,10 @@ def _frameworks(pair: str) -> Iterator[str]:
 
 
 def test_advice_is_given_where_a_pair_shows_its_gain() -> None:
-    written_out = annotations()["attention-written-out"]
+    written_out = known_annotations()["attention-written-out"]
     assert written_out.advice_in("torch")
     assert written_out.advice_in("jax") is None, "jax.nn.dot_product_attention is unfused but for cuDNN in 16 bits"
-    assert not any("--rounds" in advice for each in annotations().values() for advice in each.advice.values())
+    assert not any("--rounds" in advice for each in known_annotations().values() for advice in each.advice.values())
 
 
 @cache

@@ -13,7 +13,7 @@ from synthetic import EAGER_ATTENTION, LAYER, LINEAR, instead, step
 from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
-from roofline.comparison.headline import PROCESSES
+from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.proof.proof import (
     Experiment,
     Proof,

@@ -1,1 +1,0 @@
-"""The same work in another time: other conditions, other hardware, other rates, and the gap."""

@@ -20,7 +20,7 @@ from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered, often
 from roofline.analysis.gap_causes import DISPATCH, most_before_one, seconds_of
-from roofline.analysis.gap_parts import HostTime, split_gap
+from roofline.analysis.gap_parts import HostTime, Step, split_gap
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
@@ -371,7 +371,7 @@ class Analysis(WorkAnalysis):
     @cached_property
     def host_time(self) -> HostTime:
         """The gap, split into dispatching each op and measured parts."""
-        return split_gap(self)
+        return split_gap(Step(self.profile, self.device, self.wall, self.gap, self.idle, self.has_queue))
 
     @cached_property
     def gap_causes(self) -> dict[str, float] | None:

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.caches import loops
+from roofline.analysis.dispatch_cost import beyond_dispatch
 from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
-from roofline.analysis.host_cost import beyond_dispatch
+from roofline.core.device import Device
 from roofline.core.executor import ASLEEP, AWAY, MAKING, QUEUED
-
-if TYPE_CHECKING:
-    from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -61,6 +59,21 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A step whose gap is split: wall, gap, and idle time observed in the profiled steps [s], None: not observed.
+
+    has_queue: whether its device works through a queue, so that it hides what the host does.
+    """
+
+    profile: Profile
+    device: Device
+    wall: float
+    gap: float
+    idle: float | None
+    has_queue: bool
+
+
+@dataclass(frozen=True, slots=True)
 class HostTime:
     """The gap of a run, split.
 
@@ -73,7 +86,7 @@ class HostTime:
     upper: frozenset[str]
 
 
-def split_gap(run: Analysis) -> HostTime:
+def split_gap(run: Step) -> HostTime:
     """Split the gap of a run into dispatching its ops and measured parts."""
     parts: dict[str, float] = {}
     rest = max(0.0, run.gap)
@@ -100,7 +113,7 @@ def _fit(whole: float, room: float) -> float:
     return min(1.0, max(0.0, room) / whole) if whole > 0 else 0.0
 
 
-def _measured_in_plain_steps(run: Analysis) -> Iterator[tuple[str, float]]:
+def _measured_in_plain_steps(run: Step) -> Iterator[tuple[str, float]]:
     """Yield what was measured of plain steps besides dispatching [s]."""
     conditions = run.profile.conditions
     away = conditions.get(ASLEEP)
@@ -111,7 +124,7 @@ def _measured_in_plain_steps(run: Analysis) -> Iterator[tuple[str, float]]:
         yield name, conditions.get(condition, 0.0)
 
 
-def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Array, dict[str, float], dict[str, float]]:
+def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> tuple[Array, dict[str, float], dict[str, float]]:
     """Return what dispatching each op takes, shape (ops,), the host's other time, and waits, as profiled [s].
 
     plain: parts that plain steps measured; the host was outside of the framework meanwhile.
@@ -137,14 +150,14 @@ def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Arr
     return framework + needed, {READING: reading, OUTSIDE: max(0.0, outside - known)}, waits
 
 
-def _dispatching(run: Analysis, python: Array, times: Array, reads: Bools) -> Array:
+def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:
     """Return what of Python before each op dispatches it [s], shape (ops,).
 
     Up to what such an op takes a host inside layers, as calibrated; where results are read before an op, what the
     median op takes.
     """
     median = float(np.median(python[~reads] / times[~reads])) if not reads.all() else 0.0
-    beyond = beyond_dispatch(run)
+    beyond = beyond_dispatch(run.profile, run.device)
     if beyond is not None:
         needed = np.maximum(0.0, python - beyond)
     else:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from synthetic import LAYER, calibrated, step
 
 from roofline.analysis.analysis import analyze
-from roofline.analysis.host_cost import Dispatched, HostCost, host_cost
+from roofline.analysis.dispatch_cost import Dispatched
+from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.core.executor import MAKING
 from roofline.core.schema import Profile
 from roofline.renderers import _words, text

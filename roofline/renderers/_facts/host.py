@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.dispatch_cost import dispatched
 from roofline.analysis.gap_causes import COMPILED, seconds_of
-from roofline.analysis.host_cost import HostCost, dispatched, host_cost
+from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.core.executor import ASLEEP, COMPILED_CODE, PROGRAMS, compiles
 from roofline.renderers._words import conjunction, counted
 
@@ -39,7 +40,7 @@ def _bound(analysis: Analysis) -> str:
     """
     if analysis.gap <= 0 or analysis.has_queue:
         return ""
-    ran, programs = dispatched(analysis), round(analysis.profile.conditions.get(PROGRAMS, 0.0))
+    ran, programs = dispatched(analysis.profile), round(analysis.profile.conditions.get(PROGRAMS, 0.0))
     if ran is not None:
         what, number = ran.words, ran.all
     elif programs > 1 and compiles(analysis.profile) and analysis.gap >= _SOME * analysis.wall:

@@ -34,6 +34,7 @@ from roofline.analysis.gap_parts import (
 )
 from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, Row
+from roofline.comparison.headline import headline
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile, decode, load, slug
@@ -327,6 +328,8 @@ def summary(verdicts: list[Verdict]) -> list[str]:
     """Say how many causes are shown, how many pairs are in size, and what is refused."""
     planted = [verdict for verdict in verdicts if verdict.pair.kind == "planted"]
     refused = [verdict for verdict in verdicts if verdict.pair.kind == "refused"]
+    nulls = [verdict for verdict in verdicts if verdict.pair.kind == "null"]
+    settled = [verdict for verdict in nulls if headline(verdict.comparison, ("A", "B")).settled]
     shown = [row for verdict in planted for row in verdict.shown]
     sized = [verdict for verdict in planted if verdict.in_size is not None]
     calm = [verdict for verdict in sized if not verdict.pair.disturbed]
@@ -336,6 +339,7 @@ def summary(verdicts: list[Verdict]) -> list[str]:
         f"in size  {sum(bool(verdict.in_size) for verdict in calm)} of {len(calm)} undisturbed pairs, "
         f"{sum(bool(verdict.in_size) for verdict in sized)} of {len(sized)} of all: these rows hold {100 * ENOUGH:.0f} "
         f"to {100 * TOO_MUCH:.0f} % of the difference",
+        f"settled  {len(settled)} of {len(nulls)} nulls",
         f"refused  {sum(verdict.right for verdict in refused)} of {len(refused)} that are not comparable, and "
         f"{sum(verdict.refused for verdict in planted)} of {len(planted)} planted pairs",
     ]

@@ -71,7 +71,7 @@ SLOW = (
     "xla/test_verify.py",
 )
 #: The longest of the others.
-LONG = ("cli/test_bad_input.py", "comparison/causes/test_planted.py")
+LONG = ("cli/test_bad_input.py", "comparison/account/test_planted.py")
 
 #: Beginnings of tests that `make test` leaves to `make test-all`, beside those that are marked where they stand: each
 #: takes a second or more, and the same code runs in a test that stays. Models are left out that others stand for: of

@@ -116,8 +116,8 @@ INSIDE = "Inside comparison"
         ("roofline.measuring.rounds", "roofline.cli.compare", {DOWN}),
         ("roofline.errors", "roofline.units", {DOWN}),
         ("roofline.regression.check", "roofline.projection.carry", {DOWN}),
-        ("roofline.comparison.terms", "roofline.comparison.causes.claim", {INSIDE}),
-        ("roofline.comparison.proof.experiment", "roofline.comparison.ranking", {INSIDE}),
+        ("roofline.comparison.terms", "roofline.comparison.account.row", {INSIDE}),
+        ("roofline.comparison.proof.proof", "roofline.comparison.ranking", {INSIDE}),
         # circles inside a room
         ("roofline.analysis.floors", "roofline.analysis.analysis", {CIRCLE}),
         ("roofline.xla.executed", "roofline.xla.count", {CIRCLE}),

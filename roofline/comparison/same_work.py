@@ -8,8 +8,7 @@ products splits symmetrically:
 A kernel that attains 65 % on both devices is slower by its ceilings alone. Where an op attains less than half of its
 roof in either run, it does not wait for that roof: then the ceilings' part is f_A - f_B, and the rest the kernels',
 unless the run that takes the longer rest attains more: then the two readings disagree about whose kernels are worse,
-and the ceilings' part is a range from the one to the other. The sentences of `causes/time/hardware.py` and the tables
-of `breakdown/` both ask here.
+and the ceilings' part is a range from the one to the other.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@
 #             (takes hours; goes on where it was broken off)
 # make reference  profiles each row of each preset on two backends, for profiles/ (an hour or more; what is there stays)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
+# make settled runs planted pairs and nulls in turns, and says which are settled (20 to 25 minutes, on a quiet machine)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make annotations  writes docs/annotations from the annotations and the measured pairs that show them (seconds)
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
@@ -21,7 +22,7 @@ WORKERS ?= 2
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench cells reference claims annotations plants gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -92,6 +93,9 @@ plants: .venv/installed
 	$(BIN)/python benchmarks/plants.py
 	$(BIN)/python benchmarks/plants.py --set second
 	$(BIN)/python benchmarks/plants.py --set third
+
+settled: .venv/installed
+	$(BIN)/python benchmarks/settled.py
 
 # On the machine with the GPU, whose Python has the frameworks; from gpu-wheels/ where it has no network.
 gpu:

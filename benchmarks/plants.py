@@ -62,7 +62,7 @@ ENOUGH, TOO_MUCH = 0.8, 1.25
 
 #: So that no step waits for page faults: the C library gives nothing back and maps nothing anew.
 _KEPT = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
-_MEMORY: dict[str, dict[str, str]] = {"kept": _KEPT, "returned": {}}
+MEMORY: dict[str, dict[str, str]] = {"kept": _KEPT, "returned": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def _profile(pair: Pair, side: str, file: Path) -> Path:
     command += [*pair.arguments[side], "-o", str(file)]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     # Waiting threads asleep: on a machine that others use too a run is then not measured a second time.
-    variables |= {"OMP_WAIT_POLICY": "PASSIVE", **_MEMORY[pair.memory[side]]}
+    variables |= {"OMP_WAIT_POLICY": "PASSIVE", **MEMORY[pair.memory[side]]}
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{pair.name}, {side}: {done.stderr.strip() or done.stdout.strip()}")

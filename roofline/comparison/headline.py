@@ -45,10 +45,11 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 def headline(comparison: Comparison, names: tuple[str, str]) -> Headline:
     """Say which of two runs is faster; names: what the sentence calls them."""
     paired = settle(comparison.a.profile, comparison.b.profile)
-    return _as_recorded(comparison, names) if paired is None else _in_turns(paired, names)
+    return _as_recorded(comparison, names) if paired is None else in_turns(paired, names)
 
 
-def _in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
+def in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
+    """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
     walls, difference = (paired.a, paired.b), paired.a - paired.b
     measured = f"{_apart(difference, paired.ci95)}, {_counted(paired.number, 'turn')}"
     if any(paired.busy):

@@ -55,8 +55,13 @@ class Setting:
     in_step: Mapping[str, str] = field(default_factory=dict)
 
 
-#: glibc's malloc gives large blocks back to the system at once, and gets them again page by page, unless it is told.
-MALLOC = ("MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_")
+#: glibc's malloc gives large blocks back to the system at once, and gets them again page by page, unless it is told to
+#: keep what was freed: no block is mapped for itself, the heap is never trimmed, and grows by 64 MiB at once.
+MALLOC = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": "1099511627776",
+    "MALLOC_TOP_PAD_": "67108864",
+}
 #: The kind of switch by which a compiler takes many small ops together.
 COMPILED_AWAY = "compiler"
 #: The kind by which a device is given many launches at once.

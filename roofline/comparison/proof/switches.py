@@ -39,9 +39,6 @@ _WRITTEN = {
 }
 #: Where a profile may record how many threads there were.
 _THREADS = ("threads", "NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "intra-op threads")
-#: glibc's malloc told to keep what was freed: no block is mapped for itself, the heap is never trimmed, and grows by
-#: 64 MiB at once.
-_KEPT = dict(zip(MALLOC, ("0", str(1 << 40), str(1 << 26)), strict=True))
 _X64 = "jax_enable_x64"
 
 
@@ -123,7 +120,7 @@ def _memory(mine: Profile, other: Profile) -> Setting | None:
     if mine.device.kind != "cpu" or any(name in mine.environment for name in MALLOC):
         return None
     moves = tuple(f"environment {name}" for name in MALLOC)
-    return Setting(text="freed memory given back -> kept", moves=moves, variables=_KEPT)
+    return Setting(text="freed memory given back -> kept", moves=moves, variables=MALLOC)
 
 
 def _arithmetic(mine: Profile, other: Profile) -> Setting | None:

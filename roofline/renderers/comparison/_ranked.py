@@ -8,7 +8,7 @@ from roofline.renderers import _words
 from roofline.renderers.comparison import _comparing
 
 HEADS = ("", "run", "step", "factor", "busy", "gap", "of roof", "parity with the fastest")
-MATRIX = "Time of the row / time of the column: how many times faster the run of the column is."
+MATRIX = "Time of the row / time of the column: how many times longer the run of the row took."
 
 
 def rows(ranking: Ranking, width: int) -> list[tuple[str, ...]]:

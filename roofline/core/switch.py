@@ -72,8 +72,6 @@ FLOAT32 = "float32"
 THREADS, MEMORY = "threads", "memory"
 #: The kind by which a run that is compiled loses that.
 COMPILED_THERE = "compiled in the other run"
-#: Kinds of what can be set in every run: its threads, the arithmetic of its products, and what becomes of freed memory.
-THREADS, ARITHMETIC, MEMORY = "threads", "arithmetic", "memory"
 
 #: The same model without its random masks: an option of every backend whose models have them.
 DROPOUT = Switch(

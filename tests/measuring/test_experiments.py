@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
-from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.proof.proof import Proof
 from roofline.comparison.ranking import rank
@@ -61,8 +60,8 @@ def named(*names: str) -> Row:
 
 @pytest.mark.thorough
 def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
-    faults = Row(kind="gap", place=PAGE_FAULTS, seconds=1e-3, ci95=(0.5e-3, 1.5e-3))
-    fused, kept, without = proofs(recorded(), named("optimizer"), faults, named("layout"))
+    rows = named("tensor-by-tensor"), named("page-faults"), named("broadcast-copy")
+    fused, kept, without = proofs(recorded(), *rows)
     assert fused.switch == "optimizer not fused -> fused"
     assert fused.changed == {"option optimizer": (None, "fused"), "switch optimizer fused": ("False", "True")}
     assert kept.switch == "freed memory given back -> kept"
@@ -87,16 +86,16 @@ def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Pat
     asked = {"file": str(tmp_path / "mine.py"), "function": "make_step"}
     request = Request(backend="torch", workload=Workload(model="mine:make_step"), threads=1, **asked)
     assert requests.checked(request) == request
-    (proved,) = proofs(recorded(), named("optimizer"), request=request)
+    (proved,) = proofs(recorded(), named("tensor-by-tensor"), request=request)
     assert proved.verdict == "not proven"
     assert "There is no file" in proved.text
 
 
 def test_a_step_that_cannot_be_turned_so_says_why() -> None:
-    (proved,) = proofs(recorded(), named("attention"))
+    (proved,) = proofs(recorded(), named("attention-written-out"))
     assert (proved.verdict, proved.switch) == ("no switch", None)  # LeNet5 records no attention at all
     written = replace(recorded(), switches={**recorded().switches, "attention": "eager"})
-    (proved,) = proofs(written, named("attention"))
+    (proved,) = proofs(written, named("attention-written-out"))
     assert proved.verdict == "not proven"
     assert proved.text.endswith("attention eager -> sdpa: not proven. lenet5 has no attention: leave attention= out.")
 
@@ -176,5 +175,5 @@ def test_only_the_variable_that_we_set_is_set_again() -> None:
 def test_a_backend_that_is_not_here_has_no_switches() -> None:
     stranger = replace(recorded(), backend="../../evil")
     request = requests.request_of(recorded())
-    (proved,) = proofs(stranger, named("op by op"), request=request)
+    (proved,) = proofs(stranger, named("op-by-op"), request=request)
     assert proved.verdict == "no switch"

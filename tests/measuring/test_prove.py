@@ -101,7 +101,7 @@ def proofs(machine: Machine, *names: str, **options: int) -> tuple[Proof, ...]:
 
 
 def test_a_switch_takes_turns_with_its_original(machine: Machine) -> None:
-    compiled, written = proofs(machine, "op by op", "attention")
+    compiled, written = proofs(machine, "op-by-op", "attention-written-out")
     assert machine.started == [
         "whole written compile=on",
         *["written", "written compile=on", "written compile=on", "written", "written", "written compile=on"],
@@ -118,7 +118,7 @@ def test_a_switch_takes_turns_with_its_original(machine: Machine) -> None:
 
 
 def test_a_run_that_cannot_be_run_again(machine: Machine) -> None:
-    (proof,) = experiments.prove(pair(machine, ["op by op"]), (None, None), lambda text: None)
+    (proof,) = experiments.prove(pair(machine, ["op-by-op"]), (None, None), lambda text: None)
     assert machine.started == []
     assert (proof.verdict, proof.reason) == ("not proven", "This run cannot be run again.")
 
@@ -131,7 +131,7 @@ def test_a_file_that_changed_is_not_run(machine: Machine, tmp_path: Path) -> Non
 
 def test_a_module_that_changed_is_not_proven(machine: Machine) -> None:
     machine.changed["written"] = {**machine.recorded["written"].sources, "modules of its folder": "other"}
-    (proof,) = proofs(machine, "op by op")
+    (proof,) = proofs(machine, "op-by-op")
     assert proof.verdict == "not proven"
     assert "the original is no longer what was recorded, as file modules of its folder changed" in proof.text
 
@@ -141,13 +141,13 @@ def test_a_module_that_changed_is_not_proven(machine: Machine) -> None:
 )
 def test_a_form_that_fails_is_said(machine: Machine, failing: str, started: int) -> None:
     machine.failing = failing
-    (proof,) = proofs(machine, "op by op")
+    (proof,) = proofs(machine, "op-by-op")
     assert (proof.verdict, proof.reason) == ("not proven", "It died.")
     assert len(machine.started) == started
 
 
 def test_few_turns_prove_nothing(machine: Machine) -> None:
-    (proof,) = proofs(machine, "op by op", most=2)
+    (proof,) = proofs(machine, "op-by-op", most=2)
     assert (proof.verdict, proof.reason) == ("not proven", "There were too few turns.")
     assert len(machine.started) == 1 + 2 * 2 < 1 + 2 * MOST
 
@@ -157,7 +157,7 @@ def test_all_forms_wait_alike(machine: Machine, monkeypatch: pytest.MonkeyPatch)
     fused = machine.recorded["fused"]
     environment = {**fused.environment, "OMP_WAIT_POLICY": "PASSIVE"}
     machine.recorded["fused"] = replace(fused, environment=environment)
-    (proof,) = proofs(machine, "op by op", most=3)
+    (proof,) = proofs(machine, "op-by-op", most=3)
     assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 7
     assert proof.verdict == "confirmed"
 

@@ -9,7 +9,6 @@ from roofline.comparison.account.row import Row
 from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import (
-    ARITHMETIC,
     COMPILED_AWAY,
     COMPILED_THERE,
     FLOAT32,
@@ -28,7 +27,7 @@ OF_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "jit": (COMPILED_AWAY, LAUNCHED_AWAY, COMPILED_THERE),
     "optimizer kernels": ("optimizer",),
     "threads": (THREADS,),
-    **dict.fromkeys(("precision", "tf32", "precision by rate", "switch jax_enable_x64"), (ARITHMETIC,)),
+    **dict.fromkeys(("precision", "tf32", "precision by rate", "switch jax_enable_x64"), (FLOAT32,)),
 }
 #: Why there is no switch in a step that the user wrote, where models of ours have one: by its kind.
 _WRITTEN = {
@@ -46,8 +45,14 @@ def kinds_of(row: Row) -> dict[str, tuple[str, ...]]:
     """Return the kinds of switches that may answer a row, by the name that they answer: its annotations or settings."""
     if row.kind == "setting":
         return {change.name: OF_SETTINGS[change.name] for change in row.ops if change.name in OF_SETTINGS}
-    known = known_annotations()
-    return {name: (switch,) if (switch := known[name].switch) else () for name in row.annotations if name in known}
+    return {name: _of_annotation(name) for name in row.annotations}
+
+
+def _of_annotation(name: str) -> tuple[str, ...]:
+    known = known_annotations().get(name)
+    if known is None or known.switch is None:
+        return ()
+    return (known.switch, COMPILED_THERE) if known.switch == COMPILED_AWAY else (known.switch,)
 
 
 def setting_for(
@@ -150,7 +155,7 @@ def _arithmetic(mine: Profile, other: Profile) -> Setting | None:
 _EVERYWHERE: Mapping[str, Callable[[Profile, Profile], Setting | None]] = {
     THREADS: _threads,
     MEMORY: _memory,
-    ARITHMETIC: _arithmetic,
+    FLOAT32: _arithmetic,
 }
 
 

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, instead, step
 
-from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.machine_speed import PROCESSES
@@ -67,8 +66,8 @@ def planned(*rows: Row, a: Profile = WRITTEN, b: Profile = FUSED) -> tuple[Exper
 
 def test_the_run_that_spends_more_is_set_as_the_other_one_is() -> None:
     for rows, run, text in (
-        (row(1e-3, "attention"), "a", "attention eager -> sdpa"),
-        (row(-1e-3, "attention"), "b", "attention sdpa -> eager"),
+        (row(1e-3, "attention-written-out"), "a", "attention eager -> sdpa"),
+        (row(-1e-3, "attention-written-out"), "b", "attention sdpa -> eager"),
     ):
         (experiment,) = planned(rows)
         assert experiment.setting is not None
@@ -89,11 +88,11 @@ def test_a_setting_predicts_nothing() -> None:
 
 def test_rows_that_one_switch_answers_are_one_experiment() -> None:
     setting = Row(kind="setting", ops=(OpChange(name="attention", a="eager", b="sdpa"),))
-    experiments = planned(setting, row(3e-3, "attention"), row(2e-3, "op by op"), row(-1e-3, "op by op"))
+    experiments = planned(setting, row(3e-3, "attention-written-out"), row(2e-3, "op-by-op"), row(-1e-3, "op-by-op"))
     assert [(each.run, each.names, list(each.rows)) for each in experiments] == [
-        ("a", ("attention",), [1, 2]),
-        ("a", ("op by op",), [3]),
-        ("b", ("op by op",), [4]),  # of the other sign: it is the other run that spends it
+        ("a", ("attention", "attention-written-out"), [1, 2]),
+        ("a", ("op-by-op",), [3]),
+        ("b", ("op-by-op",), [4]),  # of the other sign: it is the other run that spends it
     ]
     assert [each.predicted for each in experiments] == [pytest.approx(seconds) for seconds in (3e-3, 2e-3, 1e-3)]
     assert [each.name for each in experiments] == ["first", "first", "second"]
@@ -102,32 +101,27 @@ def test_rows_that_one_switch_answers_are_one_experiment() -> None:
 def test_the_prediction_holds_what_processes_differ_by() -> None:
     """Half widths of 4 and 3 ms below, of 4 and 2 ms above, and 10 % of the 30 and the 10 ms that A spends there."""
     (experiment,) = planned(
-        row(30e-3, "attention", low=-4e-3, high=4e-3), row(10e-3, "attention", low=-3e-3, high=2e-3)
+        row(30e-3, "attention-written-out", low=-4e-3, high=4e-3),
+        row(10e-3, "attention-written-out", low=-3e-3, high=2e-3),
     )
     assert experiment.predicted == pytest.approx(40e-3)
     assert PROCESSES == 0.1
     below, above = math.hypot(4, 3, 3, 1) * 1e-3, math.hypot(4, 2, 3, 1) * 1e-3
     assert experiment.predicted_ci95 == pytest.approx((40e-3 - below, 40e-3 + above))
-    (without,) = planned(row(30e-3, "attention"), replace(row(1e-3, "attention"), ci95=None))
+    (without,) = planned(row(30e-3, "attention-written-out"), replace(row(1e-3, "attention-written-out"), ci95=None))
     assert without.predicted_ci95 is None
 
 
 def test_a_named_row_without_a_switch_is_not_left_out() -> None:
-    (experiment,) = planned(row(3e-3, "layout", low=-1e-3, high=1e-3))
+    (experiment,) = planned(row(3e-3, "broadcast-copy", low=-1e-3, high=1e-3))
     proof = without_switch(experiment)
     assert (proof.verdict, proof.switch, proof.observed, proof.rows) == ("no switch", None, None, (1,))
-    assert proof.text == "first, layout (3.00 ms (1.96 ms to 4.04 ms)): there is no switch for it."
+    assert proof.text == "first, broadcast-copy (3.00 ms (1.96 ms to 4.04 ms)): there is no switch for it."
     own = replace(WRITTEN, model="mine:step", switches={}, options={})
-    (experiment,) = planned(row(3e-3, "attention"), a=own)
+    (experiment,) = planned(row(3e-3, "attention-written-out"), a=own)
     assert without_switch(experiment).text.endswith("no switch: its attention is written in your file.")
     # A row without a name and a setting without a switch ask for nothing.
     assert planned(row(3e-3), Row(kind="setting", ops=(OpChange(name="versions", a="1", b="2"),))) == ()
-
-
-def test_page_faults_have_a_name_of_their_own() -> None:
-    (experiment,) = planned(Row(kind="gap", place=PAGE_FAULTS, seconds=2e-3, ci95=(1e-3, 3e-3)))
-    assert experiment.setting is not None
-    assert experiment.setting.text == "freed memory given back -> kept"
 
 
 # ---------------------------------------------------------------------------------------------------------- the gain
@@ -182,8 +176,8 @@ AFTER = step(switches={"attention": "sdpa", "gelu": "erf"}, options={"attention"
 def judged(before: Profile | None = None, after: Profile = AFTER, recorded: Profile = BEFORE, **of: bool) -> Proof:
     """Predicted 3 ms (2.5 to 3.5), observed as much. before: the original as it is now; None: as it was recorded."""
     comparison = compare(recorded, AFTER)
-    told = row(3e-3, "attention", low=-0.5e-3, high=0.5e-3)
-    experiment = Experiment(run="a", name="torch", setting=SETTING, names=("attention",), rows={2: told})
+    told = row(3e-3, "attention-written-out", low=-0.5e-3, high=0.5e-3)
+    experiment = Experiment(run="a", name="torch", setting=SETTING, names=("attention-written-out",), rows={2: told})
     observed = paired(3e-3, (2.9e-3, 3.1e-3), **of)
     return judge(experiment, comparison, account(comparison), before or recorded, after, observed)
 
@@ -193,7 +187,7 @@ def test_predicted_and_observed_stand_side_by_side() -> None:
     assert proof.verdict == "confirmed"
     assert (proof.predicted, proof.observed) == (pytest.approx(3e-3), pytest.approx(3e-3))
     assert (proof.original, proof.flipped, proof.rounds) == (pytest.approx(8e-3), pytest.approx(5e-3), 3)
-    assert (proof.rule, proof.rules, proof.rows) == ("attention", ("attention",), (2,))
+    assert (proof.rule, proof.rules, proof.rows) == ("attention-written-out", ("attention-written-out",), (2,))
     assert proof.changed == {"option attention": ("eager", "sdpa"), "switch attention": ("eager", "sdpa")}
     assert proof.text == (
         "torch, attention eager -> sdpa: predicted 3.00 ms (2.42 ms to 3.58 ms), "
@@ -267,7 +261,7 @@ def test_contention_is_said() -> None:
 
 
 def test_what_cannot_be_run_is_said() -> None:
-    (experiment,) = planned(row(1e-3, "attention"))
+    (experiment,) = planned(row(1e-3, "attention-written-out"))
     proof = cannot(experiment, "It died.")
     assert (proof.verdict, proof.reason) == ("not proven", "It died.")
     assert proof.text == "first, attention eager -> sdpa: not proven. It died."

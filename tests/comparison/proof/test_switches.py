@@ -6,17 +6,18 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
-from roofline.analysis.gap_parts import PAGE_FAULTS
+from roofline import plugins
+from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import OpChange, Row
 from roofline.comparison.proof.switches import kinds_of, setting_for, why_none
 from roofline.core.schema import Profile
 from roofline.core.switch import (
-    ARITHMETIC,
     ATTENTION,
     COMMAND_BUFFERS,
     COMPILED_AWAY,
     COMPILED_THERE,
     DROPOUT,
+    FLOAT32,
     JIT,
     MEMORY,
     OPTIMIZER,
@@ -25,6 +26,7 @@ from roofline.core.switch import (
     THREADS,
     Switch,
 )
+from roofline.recording.backend import load
 
 COMPILED = (COMPILED_AWAY,)
 
@@ -69,15 +71,22 @@ def test_another_backend_gets_the_same_options() -> None:
 
 
 def test_rows_are_answered_by_their_names() -> None:
-    """A setting by what parity calls it, page faults by what they are, any other row by its annotations."""
-    values = {"a": "1", "b": "2"}
-    settings = tuple(OpChange(name=name, **values) for name in ("attention", "versions", "threads"))
+    """A setting by what parity calls it, any other row by its annotations."""
+    settings = tuple(OpChange(name=name, a="1", b="2") for name in ("attention", "versions", "threads"))
     assert kinds_of(Row(kind="setting", ops=settings)) == {"attention": ("attention",), "threads": (THREADS,)}
-    assert kinds_of(Row(kind="gap", place=PAGE_FAULTS, seconds=1.0)) == {PAGE_FAULTS: (MEMORY,)}
-    assert kinds_of(Row(kind="gap", place="asleep", seconds=1.0)) == {}
     assert kinds_of(Row(kind="only", seconds=1.0)) == {}
-    named = kinds_of(Row(kind="only", seconds=1.0, annotations=("attention", "nobody knows it")))
-    assert named == {"attention": ("attention",), "nobody knows it": ()}
+    names = "attention-written-out", "op-by-op", "broadcast-copy", "nobody knows it"
+    assert kinds_of(Row(kind="only", seconds=1.0, annotations=names)) == {
+        "attention-written-out": ("attention",), "op-by-op": (COMPILED_AWAY, COMPILED_THERE),
+        "broadcast-copy": (), "nobody knows it": (),
+    }  # fmt: skip
+
+
+def test_the_kinds_of_annotations_are_those_of_switches() -> None:
+    backends = [load(name) for name in plugins.names("roofline.backends")]
+    known = {switch.kind for backend in backends for switch in (*backend.switches, *backend.own_switches)}
+    known |= {THREADS, MEMORY, FLOAT32}
+    assert {annotation.switch for annotation in known_annotations().values()} - {None} <= known
 
 
 def test_switches_of_every_run() -> None:
@@ -106,7 +115,7 @@ def test_tf32_is_turned_on_a_gpu_only() -> None:
         return replace(profile, device=device, precision=precision, signatures=tuple(ran))
 
     def turned(mine: Profile, other: Profile) -> str | None:
-        setting = setting_for((ARITHMETIC,), mine, other, ())
+        setting = setting_for((FLOAT32,), mine, other, ())
         return setting and setting.precision
 
     # What ran decides: frameworks differ in what they do where nothing is asked for.
@@ -161,15 +170,15 @@ def test_what_is_compiled_in_one_run_only_is_undone_there() -> None:
 
 def test_the_arithmetic_of_a_step_that_takes_no_precision() -> None:
     profile = replace(step(), device=replace(step().device, kind="cuda"))
-    turned = setting_for((ARITHMETIC,), replace(profile, model="mine:step"), profile, ())
+    turned = setting_for((FLOAT32,), replace(profile, model="mine:step"), profile, ())
     assert turned is not None
     assert (turned.text, dict(turned.in_step)) == ("float32 products fp32 -> tf32", {"float32": "tf32"})
     assert turned.precision is None
     wide, narrow = own(switches={"jax_enable_x64": "True"}), own(switches={"jax_enable_x64": "False"})
-    turned = setting_for((ARITHMETIC,), wide, narrow, ())
+    turned = setting_for((FLOAT32,), wide, narrow, ())
     assert turned is not None
     assert dict(turned.in_step) == {"jax_enable_x64": "False"}
-    assert setting_for((ARITHMETIC,), narrow, wide, ()) is None
+    assert setting_for((FLOAT32,), narrow, wide, ()) is None
 
 
 def test_why_there_is_no_switch() -> None:

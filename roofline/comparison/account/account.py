@@ -15,6 +15,7 @@ from roofline.comparison.account.runs import Runs, match_runs
 from roofline.comparison.account.words import sentence
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.terms import Comparison
+from roofline.core.framework import framework
 from roofline.core.vocabulary import CLASSES
 
 #: Scopes that a place names.
@@ -31,10 +32,11 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     runs = match_runs(comparison)
     changes = group_changes(runs)
     rows = [*change_rows(runs, changes), *rate_rows(runs), *gap_rows(runs, changes)]
-    rows = annotate(move_page_faults(comparison, rows), alike=runs.matching.alike)
+    frameworks = framework(comparison.a.profile), framework(comparison.b.profile)
+    rows = annotate(move_page_faults(comparison, rows), frameworks, alike=runs.matching.alike)
     notes = {id(row): change.notes for row, change in zip(rows, changes, strict=False)}
     rows.sort(key=lambda row: -abs(row.seconds or 0.0))
-    rows = [*annotate(list(setting_rows(comparison.parity))), *rows]
+    rows = [*annotate(list(setting_rows(comparison.parity)), frameworks), *rows]
     merged = [
         msgspec.structs.replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())
     ]

@@ -25,10 +25,11 @@ def known_annotations() -> Mapping[str, Annotation]:
     return MappingProxyType(loaded)
 
 
-def annotate(rows: Sequence[Row], *, alike: bool = True) -> list[Row]:
-    """Write annotations on rows. A row that has none stays the same object.
+def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = True) -> list[Row]:
+    """Write annotations on rows, and what to do about them. A row that has none stays the same object.
 
-    alike: whether both runs execute ops of the same names by and large, as those of two frameworks do not.
+    frameworks: of both runs. alike: whether they execute ops of the same names by and large, as those of two frameworks
+    do not.
 
     None on what may be noise: a row whose interval holds 0, and a part of the gap that is less than what the same ops
     and the rest of the host differ by.
@@ -40,8 +41,17 @@ def annotate(rows: Sequence[Row], *, alike: bool = True) -> list[Row]:
         seen = Seen(row, alike, executed)
         names = tuple(name for name, annotation in known_annotations().items() if annotation.fits(seen))
         named = names and not _is_noise(row, noise)
-        written.append(msgspec.structs.replace(row, annotations=names) if named else row)
+        advice = _advice(row, names, frameworks)
+        written.append(msgspec.structs.replace(row, annotations=names, advice=advice) if named else row)
     return written
+
+
+def _advice(row: Row, names: Sequence[str], frameworks: tuple[str, str]) -> str:
+    """Return what to do in the framework of the run that spends more; of a setting it is not known which that is."""
+    if row.kind == "setting" and frameworks[0] != frameworks[1]:
+        return ""
+    framework = frameworks[0 if (row.seconds or 0.0) >= 0 else 1]
+    return "; ".join(filter(None, (known_annotations()[name].advice_in(framework) for name in names)))
 
 
 def _executed(rows: Sequence[Row]) -> tuple[frozenset[str], frozenset[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from roofline.analysis.bootstrap import Interval
+from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.labels import label
 from roofline.comparison.account.row import Account, Row
 
@@ -21,7 +22,8 @@ class Portion(msgspec.Struct, frozen=True, kw_only=True):
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A row with a name. seconds: its part of wall_A - wall_B; text: what was seen; advice: what to try.
 
-    rule: the name of what was seen. label: the row in a few words. terms: its places [s].
+    rule: what its first name was called before there was an account. label: the row in a few words. terms: its places
+    [s].
     """
 
     rule: str
@@ -44,11 +46,11 @@ def finding_of(row: Row) -> Finding | None:
         return None
     place = Portion(phase=row.phase, block=None, op_class=row.op_class, seconds=row.seconds)
     return Finding(
-        rule=row.annotations[0],
+        rule=known_annotations()[row.annotations[0]].rule,
         seconds=row.seconds,
         ci95=row.ci95,
         label=label(row),
         text=row.text,
-        advice="",
+        advice=row.advice,
         terms=(place,),
     )

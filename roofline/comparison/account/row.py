@@ -56,7 +56,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     place: scopes with numbers as "*", most time first, or the part of the gap; None: everywhere. phase, op_class: where
     it is one. ops: most time first. times: how often a loop executes each of its ops, 1 outside of loops. upper:
-    whether its seconds were seen under the profiler alone, and are an upper end. text: one sentence.
+    whether its seconds were seen under the profiler alone, and are an upper end. advice: what to try about what it is
+    called; "" where no measured pair shows what that gains. text: one sentence.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     times: int = 1
     upper: bool = False
     annotations: tuple[str, ...] = ()
+    advice: str = ""
     text: str = ""
 
 

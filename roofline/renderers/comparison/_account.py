@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.comparison.account.findings import finding_of
 from roofline.comparison.account.labels import label
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import RankedPair
@@ -85,8 +84,7 @@ def said(row: Row) -> str:
 
 def advice(row: Row) -> str:
     """Say what to try; empty where nothing was measured to gain."""
-    finding = finding_of(row)
-    return _words.plain(finding.advice, _LONGEST) if finding else ""
+    return _words.plain(row.advice, _LONGEST)
 
 
 def largest(pair: RankedPair) -> str:

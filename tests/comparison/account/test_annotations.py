@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from roofline import plugins
 from roofline.analysis.gap_parts import NOT_KNOWN, PAGE_FAULTS, SLEEPING
 from roofline.comparison.account.annotate import annotate, known_annotations
+from roofline.comparison.account.findings import finding_of
 from roofline.comparison.account.row import Amount, OpChange, Row
 from roofline.core.framework import framework
 from roofline.core.schema import load
@@ -50,8 +51,11 @@ def row(*ops: tuple[str, str | None, float, float, float], kind: str = "only", *
     return Row(kind=kind, seconds=sum(seconds for *_, seconds in ops) * 1e-6, ops=changes, **more)  # type: ignore[arg-type]
 
 
+TORCH = ("torch", "torch")
+
+
 def names(*rows: Row, alike: bool = True) -> list[tuple[str, ...]]:
-    return [each.annotations for each in annotate(rows, alike=alike)]
+    return [each.annotations for each in annotate(rows, TORCH, alike=alike)]
 
 
 def swapped(some: Row) -> Row:
@@ -185,6 +189,24 @@ def test_advice_is_given_where_a_pair_shows_its_gain() -> None:
     assert written_out.advice_in("torch")
     assert written_out.advice_in("jax") is None, "jax.nn.dot_product_attention is unfused but for cuDNN in 16 bits"
     assert not any("--rounds" in advice for each in known_annotations().values() for advice in each.advice.values())
+
+
+def test_advice_is_for_the_run_that_spends_more() -> None:
+    norm = row(*NORM)
+    (torch,) = annotate([norm], ("torch", "jax"))
+    assert "layer_norm" in torch.advice
+    assert [each.advice for each in annotate([norm], ("jax", "torch"))] == [""]
+    assert "layer_norm" in annotate([swapped(norm)], ("jax", "torch"))[0].advice
+    threads = Row(kind="setting", ops=(OpChange(name="threads", a="1", b="2"),))
+    assert "--threads" in annotate([threads], TORCH)[0].advice
+    assert annotate([threads], ("torch", "jax"))[0].advice == "", "which run they cost more is not known"
+
+
+def test_a_finding_is_called_as_before() -> None:
+    (named,) = annotate([row(*NORM)], TORCH)
+    found = finding_of(named)
+    assert found is not None
+    assert (found.rule, found.advice) == ("fusion", named.advice)
 
 
 @cache

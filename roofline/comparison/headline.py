@@ -30,7 +30,8 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
     settled: whether turns in fresh processes tell; None where the runs took none together. factor: time of A / time of
     B, by the turns where there are some. difference: time of A less that of B [s]. ci95, factor_ci95: None below three
-    steps of either. turns: how many count; 0: the runs took none. text: one sentence or two.
+    steps of either. turns: how many count; 0: the runs took none. text: one sentence or two. slower: the number of the
+    run that it calls slower, or says took longer; None where it says neither.
     """
 
     settled: bool | None
@@ -40,6 +41,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     ci95: Interval | None
     turns: int
     text: str
+    slower: int | None = None
 
 
 def headline(comparison: Comparison, names: tuple[str, str]) -> Headline:
@@ -52,6 +54,7 @@ def in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
     """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
     walls, difference = (paired.a, paired.b), paired.a - paired.b
     measured = f"{_apart(difference, paired.ci95)}, {_counted(paired.number, 'turn')}"
+    slower: int | None = None
     if any(paired.busy):
         text = _on_busy_machine(names, paired.busy, walls)
     elif paired.settled:
@@ -69,6 +72,7 @@ def in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
         ci95=paired.ci95,
         turns=paired.number,
         text=text,
+        slower=slower,
     )
 
 
@@ -80,6 +84,7 @@ def _as_recorded(comparison: Comparison, names: tuple[str, str]) -> Headline:
     ci95 = (steps[0] - waited[0], steps[1] + waited[1])
     busy = ["contended" in map(slug, run.flags) for run in runs]
     measured = _processes(runs) + ("; a run has fewer than 3 steps" if comparison.ci95 is None else "")
+    slower: int | None = None
     if any(busy):
         text = _on_busy_machine(names, (busy[0], busy[1]), walls)
     elif ci95[0] <= 0 <= ci95[1]:
@@ -103,6 +108,7 @@ def _as_recorded(comparison: Comparison, names: tuple[str, str]) -> Headline:
         ci95=ci95 if known else None,
         turns=0,
         text=text,
+        slower=slower,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline import units
+from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.labels import label
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import RankedPair
@@ -67,12 +68,13 @@ def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
 
 def heading(pair: RankedPair) -> str:
     """Say what the rows add up to, and what their signs mean."""
-    names, difference = [_comparing.lettered(pair, side) for side in (0, 1)], pair.comparison.difference
-    if pair.comparison.resolved:
-        slower, faster = names if difference > 0 else names[::-1]
-        what = f"Why {slower} takes {units.seconds(abs(difference))} more than {faster}"
-    else:
+    names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
+    if head.slower is None:
         what = f"What the steps of {names[0]} and {names[1]} differ by"
+    else:
+        takes = "takes" if head.settled else "took"
+        time = units.seconds(abs(pair.comparison.difference))
+        what = f"Why {names[head.slower]} {takes} {time} more than {names[1 - head.slower]}"
     return f"{what} (+ is A's time, - is B's)"
 
 
@@ -82,15 +84,19 @@ def said(row: Row) -> str:
     return f"{_words.plain(row.text, _LONGEST)}{names}"
 
 
-def advice(row: Row) -> str:
-    """Say what to try; empty where nothing was measured to gain."""
-    return _words.plain(row.advice, _LONGEST)
+def meaning(row: Row) -> str:
+    """Say what the annotations of a row mean, of A and B, and what to try; empty of a row without any."""
+    known = (known_annotations().get(name) for name in row.annotations)
+    sentences = [annotation.sentence(row, ("A", "B")) for annotation in known if annotation]
+    if row.advice:
+        sentences.append(f"Try: {row.advice}.")
+    return _words.plain(" ".join(sentences), _LONGEST)
 
 
 def largest(pair: RankedPair) -> str:
-    """Say the largest row; empty where these runs resolve no difference."""
+    """Say the largest row; empty where these runs do not say which is faster."""
     every = rows(pair)
-    if not every or not pair.comparison.resolved:
+    if not every or pair.headline.slower is None:
         return ""
     share = _comparing.share(seconds(every[0]), pair)
     of = "" if share == units.UNKNOWN else f", {share} of the difference"

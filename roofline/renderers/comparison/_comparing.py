@@ -103,8 +103,9 @@ def differences(pair: RankedPair) -> list[str]:
 
 
 def settings(pair: RankedPair) -> list[str]:
-    """Say which settings differ."""
-    return _sentences(pair.comparison.parity.settings)
+    """Say which settings differ, and what they are called."""
+    named = [plain(name, 40) for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
+    return [*_sentences(pair.comparison.parity.settings), *([f"[{'] ['.join(named)}]"] if named else [])]
 
 
 def others(pair: RankedPair) -> list[str]:
@@ -126,10 +127,10 @@ def _sentences(some: Iterable[Difference]) -> list[str]:
 
 
 def share(part: float, pair: RankedPair) -> str:
-    """Write a part of the difference in percent; a dash where the runs resolve none, or where its parts cancel."""
+    """Write a part of the difference in percent; a dash where parts cancel, so that one is more than twice of it."""
     whole = pair.comparison.difference
     largest = max((abs(row.seconds or 0.0) for row in pair.account.rows), default=0.0)
-    if not pair.comparison.resolved or 2 * abs(whole) < largest:
+    if not whole or 2 * abs(whole) < largest:
         return units.UNKNOWN
     return f"{round(100 * part / whole)} %"  # a whole number: nothing is never "-0"
 

@@ -77,16 +77,17 @@ def _rows(pair: RankedPair, most: int) -> list[str]:
             signed(_account.seconds(row)),
             _comparing.share(_account.seconds(row), pair),
             escape(_account.said(row)),
-            escape(_account.advice(row)),
+            escape(_account.meaning(pair, row)),
         ]
         for number, row in enumerate(every[:most], 1)
     ]
     if smaller := _account.smaller(pair, every[:most]):
         rest = _account.rest(pair, every[:most])
         rows.append(["", signed(rest), _comparing.share(rest, pair), smaller, ""])
-    heads, wide = ["", "A − B", "share", "what was seen", "what to try"], 5 if any(row[4] for row in rows) else 4
-    lines += [f"{escape(_account.heading(pair))}:", ""]
-    return [*lines, *_grid(heads[:wide], [row[:wide] for row in rows], numbers=(0, 1, 2))]
+    heads = ["", "A − B", "share", "what was seen", "what that is, and what to try"]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return [*lines, f"{escape(_account.heading(pair))}:", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
 def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:

@@ -43,7 +43,7 @@ def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
 
 
 def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
-    lines = [*_warning(pair, page), *wrapped(_verdict(pair, advise=True), page, "bold"), ""]
+    lines = [*_warning(pair, page), *wrapped(_comparing.verdict(pair, advise=True), page, "bold"), ""]
     lines += _terminal.facts(_evidence.runs(pair), page)
     lines += _terminal.facts(_parity(pair), page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
@@ -58,7 +58,7 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
     for pair in ranking.pairs:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
-            *wrapped(_verdict(pair), page, "bold"),
+            *wrapped(_comparing.verdict(pair), page, "bold"),
             *_terminal.facts(_parity(pair, _account.FEW), page),
             *_rows(pair, page, view, _account.FEW),
             *_proven(pair, page),
@@ -75,10 +75,6 @@ def _warning(pair: RankedPair, page: Page) -> list[str]:
 
 def _proven(pair: RankedPair, page: Page) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page.prose)]
-
-
-def _verdict(pair: RankedPair, advise: bool = False) -> str:
-    return _comparing.verdict(pair, advise)
 
 
 def _parity(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
@@ -116,20 +112,18 @@ def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> 
 
 
 def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[str]]:
-    """Yield the lines of each row: number, time, share of the difference, a bar and its sentence, and what to try."""
+    """Yield the lines of each row: number, time, share of the difference, a bar and its sentence, and its meaning."""
     sizes = [_account.seconds(row) for row in rows]
     widest, most = max(len(signed(size)) for size in sizes), max(map(abs, sizes))
     width = _BAR if page.width >= SHEET.width else 0
     for number, (row, size) in enumerate(zip(rows, sizes, strict=True), 1):
         head = f"{number:>2}  {signed(size):>{widest}}  {_comparing.share(size, pair):>6}  "
         head += f"{_account.bar(row, most, width):<{width}}  " if width else ""
-        indent, advice = " " * len(head), _account.advice(row)
+        indent, meaning = " " * len(head), _account.meaning(pair, row)
         body = textwrap.wrap(head + _account.said(row), page.prose, subsequent_indent=indent, break_on_hyphens=False)
-        if advice:
-            body += textwrap.wrap(
-                f"Try: {advice}", page.prose, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-            )
-        yield body
+        yield body + textwrap.wrap(
+            meaning, page.prose, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
 
 
 def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
@@ -139,8 +133,7 @@ def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
     ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, row.ci95))}"
     lines = wrapped(f"{_account.heading(pair)}.", page)
     lines += wrapped(f"Row {number}: {signed(_account.seconds(row))}, {share}{ci95}.", page, "bold")
-    lines += [*wrapped(_account.said(row), page)]
-    lines += [*wrapped(f"Try: {_account.advice(row)}" if _account.advice(row) else "", page)]
+    lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(pair, row), page)]
     return [*lines, "", *_ops(pair, row.ops, page)] if row.ops else lines
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from roofline.comparison.account.findings import advice
 from roofline.comparison.account.labels import label
 from roofline.comparison.ranking import Ranking
-from roofline.renderers.comparison import _account
 from roofline.renderers.comparison import json as json_format
 from roofline.renderers.comparison import text as text_format
 from roofline.renderers.notebook import _html
@@ -35,15 +35,15 @@ def columns(ranking: Ranking) -> dict[str, Any]:
 
     Settings come before them, and have no seconds.
     """
-    rows = [(pair.names, row) for pair in ranking.pairs for row in pair.account.rows]
+    rows = [(pair, row) for pair in ranking.pairs for row in pair.account.rows]
     return {
-        "a": [names[0] for names, _ in rows],
-        "b": [names[1] for names, _ in rows],
+        "a": [pair.names[0] for pair, _ in rows],
+        "b": [pair.names[1] for pair, _ in rows],
         "kind": [row.kind for _, row in rows],
         "cause": [label(row) for _, row in rows],
         "seconds": [row.seconds for _, row in rows],
         "low": [row.ci95[0] if row.ci95 else None for _, row in rows],
         "high": [row.ci95[1] if row.ci95 else None for _, row in rows],
         "text": [row.text for _, row in rows],
-        "advice": [_account.advice(row) for _, row in rows],
+        "advice": [advice(row, pair.comparison) for pair, row in rows],
     }

@@ -138,10 +138,11 @@ def _rows(pair: RankedPair) -> Iterator[str]:
     rows = _account.rows(pair)[: _account.FEW]
     if not rows:
         yield "Nothing differs: each row of the account is 0."
+    lead = "The difference: " if pair.headline.slower is None else "Why: "
     for number, row in enumerate(rows):
         share = _comparing.share(_account.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"
-        yield f"{'' if number else 'Why: '}{signed(_account.seconds(row))}{of}: {_account.said(row)}"
+        yield f"{'' if number else lead}{signed(_account.seconds(row))}{of}: {_account.said(row)}"
     if smaller := _account.smaller(pair, rows):
         yield f"{smaller}: {signed(_account.rest(pair, rows))}."
 

@@ -87,13 +87,13 @@ def _account_rows(pair: RankedPair) -> Html:
     for row, label in zip(every, _account.labels(every), strict=True):
         times = [signed(_account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
         figures = [tag("span", words, class_="figure") for words in times]
-        advice = _account.advice(row)
+        meaning = _account.meaning(pair, row)
         made.append(
             tag(
                 "li",
                 tag("p", tag("b", name(label, 120)), *figures, class_="what"),
                 tag("p", tag("i", "Seen "), _account.said(row)),
-                tag("p", tag("i", "Try "), advice) if advice else None,
+                tag("p", meaning) if meaning else None,
             )
         )
     about = tag("p", f"{_account.heading(pair)}.", class_="note")

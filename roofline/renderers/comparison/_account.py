@@ -19,6 +19,8 @@ from roofline.renderers.comparison import _comparing
 FEW, MANY = 3, 12
 #: Letters of a sentence, at most.
 _LONGEST = 900
+#: A row below this part of the longer step is nothing that anybody reads.
+_LEAST = 1e-6
 #: Bars: what A spends, in eighths of a letter, and what B spends.
 _EIGHTHS, _OTHER = " ▏▎▍▌▋▊▉█", "▒"
 
@@ -38,8 +40,8 @@ SCREEN = View()
 
 def rows(pair: RankedPair) -> tuple[Row, ...]:
     """Return the rows that differ, the largest first: row 1 is the first of them. Settings have a line of their own."""
-    longer = max(pair.comparison.a.wall, pair.comparison.b.wall)
-    return tuple(row for row in pair.account.rows if row.seconds is not None and snapped(row.seconds, longer))
+    least = _LEAST * max(pair.comparison.a.wall, pair.comparison.b.wall)
+    return tuple(row for row in pair.account.rows if abs(row.seconds or 0.0) > least)
 
 
 def row_of(pair: RankedPair, number: int) -> Row:
@@ -69,7 +71,7 @@ def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
 def heading(pair: RankedPair) -> str:
     """Say what the rows add up to, and what their signs mean."""
     names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
-    if head.slower is None:
+    if head.slower is None or head.ci95 is None:
         what = f"What the steps of {names[0]} and {names[1]} differ by"
     else:
         takes = "takes" if head.settled else "took"
@@ -96,7 +98,7 @@ def meaning(row: Row) -> str:
 def largest(pair: RankedPair) -> str:
     """Say the largest row; empty where these runs do not say which is faster."""
     every = rows(pair)
-    if not every or pair.headline.slower is None:
+    if not every or pair.headline.slower is None or pair.comparison.ci95 is None:
         return ""
     share = _comparing.share(seconds(every[0]), pair)
     of = "" if share == units.UNKNOWN else f", {share} of the difference"

@@ -134,13 +134,13 @@ def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
     lines = wrapped(f"{_account.heading(pair)}.", page)
     lines += wrapped(f"Row {number}: {signed(_account.seconds(row))}, {share}{ci95}.", page, "bold")
     lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(pair, row), page)]
-    return [*lines, "", *_ops(pair, row.ops, page)] if row.ops else lines
+    return [*lines, "", *_ops(row.ops, page)] if row.ops else lines
 
 
-def _ops(pair: RankedPair, ops: Sequence[OpChange], page: Page) -> list[str]:
+def _ops(ops: Sequence[OpChange], page: Page) -> list[str]:
     """Draw the table of a row's ops: how often each run executes them, and their part of its seconds."""
     written = scale([change.seconds for change in ops if change.seconds is not None])
-    grid = [["op", "type", *(_comparing.name(pair, side) for side in (0, 1)), f"A − B [{written.unit}]"]]
+    grid = [["op", "type", "A", "B", f"A − B [{written.unit}]"]]
     for change in ops:
         names = _words.plain(change.name, 60), _words.plain(change.type or "", 20)
         grid.append([*names, _count(change.a), _count(change.b), written.write(change.seconds)])

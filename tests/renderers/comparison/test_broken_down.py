@@ -176,11 +176,7 @@ def test_a_waterfall_has_the_rows_of_the_account() -> None:
     (pair,) = traces().pairs
     figure, caption = figures.build("waterfall", [pair.comparison.a, pair.comparison.b], 7.0)
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert labels[1:-1] == [
-        "the same contraction ops",
-        "copy_, forward",
-        "the same pointwise ops",
-        "the same normalisation ops",
-    ]
+    classes = [f"the same {name} ops" for name in ("contraction", "pointwise", "normalisation")]
+    assert labels[1:-1] == [classes[0], "copies: copy_, forward", *classes[1:], "not known"]
     assert "Bars are the rows of the account, which add up" in caption.long
     assert all(row.text in caption.long for row in pair.account.rows if row.seconds)

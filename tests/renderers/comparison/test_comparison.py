@@ -145,11 +145,11 @@ def render(name: str, ranking: Ranking) -> str:
 # --------------------------------------------------------------------------------------------------- whole outputs
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("csv", "json")])
 def test_of_a_step_that_ops_fill_no_time_without_ops_is_told(name: str) -> None:
     rankings = [rank(runs) for runs in ([handmade.profile(), handmade.filled()], [handmade.filled()] * 3)]
     two_runs, three_runs = (render(name, ranking) for ranking in rankings)
-    assert " ns" not in two_runs
+    assert not re.search(r"-[\d.]+ ns", two_runs)
     assert "-0 %" not in three_runs
 
 
@@ -190,15 +190,15 @@ def test_the_table_by_hand() -> None:
     heads = [head.partition("\n")[0] for head, _ in _term_table.COLUMNS]
     rows = {row.label: row for row in table.rows}
     assert list(rows) == [
-        "fwd attention core", "other places (4)", "host time: host dispatch", "host time: data input",
+        "fwd attention core", "other places (4)", "host time: host dispatch", "host time: waiting for input",
     ]  # fmt: skip
     core, other = rows["fwd attention core"], rows["other places (4)"]
     assert core.seconds == core.terms[heads.index("loss")] == pytest.approx(1000e-6)
     assert other.terms[heads.index("launch")] == pytest.approx(5e-6)
     assert other.seconds == pytest.approx(8e-6)
-    # 492 µs of the gap, by the shares of observed idle: two thirds and one third in both runs
-    assert rows["host time: host dispatch"].seconds == pytest.approx(1200e-6 - 1308e-6 * 2 / 3)
-    assert rows["host time: data input"].seconds == pytest.approx(600e-6 - 1308e-6 / 3)
+    # The profiled steps of both waited 600 µs for input; what is left of 1800 and 1308 µs is dispatching.
+    assert rows["host time: host dispatch"].seconds == pytest.approx(492e-6)
+    assert rows["host time: waiting for input"].seconds == pytest.approx(0)
     assert table.total.seconds == pytest.approx(1500e-6)
 
 
@@ -411,12 +411,12 @@ def test_rows_of_the_account_add_up_in_spreadsheets() -> None:
     (whole,) = (line["seconds"] for line in rows if line["row"] == "difference")
     assert sum(float(line["seconds"] or 0) for line in parts) == pytest.approx(float(whole))
     (finding,) = (line for line in rows if line["row"] == "finding")
-    assert (finding["kind"], finding["seconds"]) == ("softmax-written-out", "0.001")
+    assert (finding["kind"], finding["seconds"]) == ("fusion", "0.001")
 
 
 def test_smaller_rows_are_one_line_that_closes_the_sum() -> None:
     lines = render("text", several()).splitlines()
-    (line,) = {line for line in lines if "smaller row" in line}
+    line = next(line for line in lines if "smaller row" in line)
     assert line.split() == ["+100", "µs", "7", "%", "1", "smaller", "row", "(--all", "shows", "them)"]
     every = text.render(several(), view=View(every=True))
     assert "smaller row" not in every
@@ -510,7 +510,7 @@ def test_the_document_closes() -> None:
     assert set(row["ops"][0]) == {"name", "type", "a", "b", "seconds"}
     assert (setting["seconds"], setting["a"], setting["b"]) == (None, None, None)
     assert (found["smaller"], found["tendencies"]) == ([], [])
-    assert [finding["rule"] for finding in found["findings"]] == ["softmax-written-out"]
+    assert [finding["rule"] for finding in found["findings"]] == ["fusion"]
     assert set(found["findings"][0]) == {"rule", "terms", "seconds", "ci95", "label", "text", "advice"}
     assert set(found["findings"][0]["terms"][0]) == {"phase", "block", "class", "seconds"}
     assert found["warning"] is None

@@ -48,7 +48,7 @@ def test_two_profiles(roofline: Run, tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     # In the order given: A is the faster one.
     assert ended.out.startswith("jax took 1.60x longer than torch in these two runs (20.0 against 12.5 ms a step")
-    assert "Why jax (B) takes 7.50 ms more than torch (A) (+ is A's time, - is B's):" in ended.out
+    assert "Why jax (B) took 7.50 ms more than torch (A) (+ is A's time, - is B's):" in ended.out
     assert ended.out.endswith("Next: roofline plot a.json b.json --kind waterfall -o waterfall.svg\n")
 
 

@@ -138,7 +138,7 @@ def _rows(pair: RankedPair) -> Iterator[str]:
     rows = _account.rows(pair)[: _account.FEW]
     if not rows:
         yield "Nothing differs: each row of the account is 0."
-    lead = "The difference: " if pair.headline.slower is None else "Why: "
+    lead = "The account: " if pair.headline.slower is None else "Why: "
     for number, row in enumerate(rows):
         share = _comparing.share(_account.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"

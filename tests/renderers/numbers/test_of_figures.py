@@ -108,7 +108,7 @@ def draw_waterfall() -> None:
     shown = [row for row in rows if row["seconds"] is not None][: len(numbers) - 3]
     assert all(holds(text, -row["seconds"]) for row, text in zip(shown, numbers[1:-2], strict=True))
     parts = [sum(ends) / 2 for ends in (written(text)[1:] for text in numbers[1:-1])]
-    assert sum(parts) == pytest.approx(ends[1] - ends[0], abs=5e-7 * len(parts))
+    assert sum(parts) == pytest.approx(ends[1] - ends[0], abs=5e-6 * len(parts))
 
 
 FIGURES: dict[str, Callable[[], None]] = {

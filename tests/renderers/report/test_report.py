@@ -198,7 +198,7 @@ def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
         ["host time", "1.80 ms", "14.4"],
         # The gap in proportion to the causes of idle time: 1.2 and 0.6 of 1.8 ms.
         ["host dispatch", "1.20 ms", "9.6"],
-        ["data input", "600 µs", "4.8"],
+        ["waiting for input", "600 µs", "4.8"],
     ]
     assert [row[3] for row in table[1:]][3] == units.UNKNOWN
 

@@ -212,6 +212,7 @@ def make_step():
 """
 
 
+@pytest.mark.slow
 def test_real_steps_take_turns(tmp_path: Path, said: list[str]) -> None:
     """Whatever they take: three turns, fresh processes, the plain steps alone."""
     pytest.importorskip("torch")

@@ -46,7 +46,7 @@ class RankedPair:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The rows of the account that have a name."""
-        return findings(self.account, self.comparison)
+        return findings(self.account)
 
     @property
     def headline(self) -> Headline:

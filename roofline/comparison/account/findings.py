@@ -8,8 +8,6 @@ from roofline.analysis.bootstrap import Interval
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.labels import label
 from roofline.comparison.account.row import Account, Row
-from roofline.comparison.terms import Comparison
-from roofline.core.framework import framework
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
     told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair))))
     lines = []
     for number, row in enumerate(every, 1):
-        lines.append(comment(f"{number}: {_account.said(row)} {_account.meaning(pair, row)}".rstrip()))
+        lines.append(comment(f"{number}: {_account.said(row)} {_account.meaning(row)}".rstrip()))
     key = label(*pair.names, "why")
     return [*lines, *floated(table, columns, f"{told} {_account.heading(pair)}.", key)]
 

@@ -77,7 +77,7 @@ def _rows(pair: RankedPair, most: int) -> list[str]:
             signed(_account.seconds(row)),
             _comparing.share(_account.seconds(row), pair),
             escape(_account.said(row)),
-            escape(_account.meaning(pair, row)),
+            escape(_account.meaning(row)),
         ]
         for number, row in enumerate(every[:most], 1)
     ]

@@ -119,7 +119,7 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
     for number, (row, size) in enumerate(zip(rows, sizes, strict=True), 1):
         head = f"{number:>2}  {signed(size):>{widest}}  {_comparing.share(size, pair):>6}  "
         head += f"{_account.bar(row, most, width):<{width}}  " if width else ""
-        indent, meaning = " " * len(head), _account.meaning(pair, row)
+        indent, meaning = " " * len(head), _account.meaning(row)
         body = textwrap.wrap(head + _account.said(row), page.prose, subsequent_indent=indent, break_on_hyphens=False)
         yield body + textwrap.wrap(
             meaning, page.prose, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
@@ -133,7 +133,7 @@ def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
     ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, row.ci95))}"
     lines = wrapped(f"{_account.heading(pair)}.", page)
     lines += wrapped(f"Row {number}: {signed(_account.seconds(row))}, {share}{ci95}.", page, "bold")
-    lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(pair, row), page)]
+    lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(row), page)]
     return [*lines, "", *_ops(row.ops, page)] if row.ops else lines
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.comparison.account.findings import advice
 from roofline.comparison.account.labels import label
 from roofline.comparison.ranking import Ranking
 from roofline.renderers.comparison import json as json_format
@@ -45,5 +44,5 @@ def columns(ranking: Ranking) -> dict[str, Any]:
         "low": [row.ci95[0] if row.ci95 else None for _, row in rows],
         "high": [row.ci95[1] if row.ci95 else None for _, row in rows],
         "text": [row.text for _, row in rows],
-        "advice": [advice(row, pair.comparison) for pair, row in rows],
+        "advice": [row.advice for pair, row in rows],
     }

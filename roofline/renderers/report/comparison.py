@@ -87,7 +87,7 @@ def _account_rows(pair: RankedPair) -> Html:
     for row, label in zip(every, _account.labels(every), strict=True):
         times = [signed(_account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
         figures = [tag("span", words, class_="figure") for words in times]
-        meaning = _account.meaning(pair, row)
+        meaning = _account.meaning(row)
         made.append(
             tag(
                 "li",

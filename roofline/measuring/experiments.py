@@ -60,7 +60,7 @@ class _Run:
             return None
         if self.original is None:
             return _Flipped(why="This run cannot be run again.")
-        name = f"{experiment.name}, {setting.text}"
+        name = f"{experiment.name} ({setting.text})"
         say(f"Profiling {name}.")
         try:
             request = _with(self.original.request, setting)

@@ -69,7 +69,8 @@ class Form:
     def measure(self) -> None:
         """Time plain steps in one more process. Where that fails, it is not measured again."""
         try:
-            self.recordings.append(_record(session.plainly(self.request), self.variables))
+            request = msgspec.structs.replace(session.plainly(self.request), quiet=True)
+            self.recordings.append(_record(request, self.variables))
         except RooflineError as error:
             self.recordings.append(None)
             self.why = str(error)

@@ -119,7 +119,7 @@ def _run(request: Request) -> dict[str, Any]:
         step, read = build(request, backend)
         if request.verify:
             return {"checks": backend.recorder.verify(step)}
-        recording = backend.recorder.record(step, plan, _say)
+        recording = backend.recorder.record(step, plan, _say_nothing if request.quiet else _say)
         return _result(recording, read)
     except (RooflineError, KeyboardInterrupt):
         raise
@@ -298,6 +298,10 @@ def _end_descendants() -> None:
 
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def _say_nothing(text: str) -> None:
+    """Leave it to the parent to say how far it is."""
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     the interpreter of the measuring process, None for this one. turned: switches that are turned in the step once it
     is built, by the names of `Backend.turn`. preset: the published benchmark whose set-up it is, None for none. api:
     what that timed, one of `Backend.apis`; None for the bare step. cached: whether its data lay in memory as batches.
+    quiet: say nothing of the progress.
     """
 
     backend: str
@@ -33,3 +34,4 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     preset: str | None = None
     api: str | None = None
     cached: bool = False
+    quiet: bool = False

@@ -42,6 +42,7 @@ class Machine:
 
     def record(self, request: Request, variables: dict[str, str]) -> Recording:
         assert request.plain_only
+        assert request.quiet
         self.started.append(request.backend)
         self.variables.append(variables)
         if len(self.started) in self.failing:

@@ -147,13 +147,12 @@ def main() -> None:
     begin = time.monotonic()
     wrong = 0
     for part, some in (("planted", PLANTED), ("nulls", NULLS), ("beside", BESIDE)):
-        if asked.part not in (None, part):
+        some = [(of, name) for of, name in some if not asked.names or name in asked.names]
+        if asked.part not in (None, part) or not some:
             continue
         print({"planted": "Planted", "nulls": "Nulls", "beside": "Nulls beside a busy process"}[part], flush=True)
         results = []
         for of, name in some:
-            if asked.names and name not in asked.names:
-                continue
             if time.monotonic() - begin > 60 * asked.minutes:
                 results.append(Result(known[of][name], None, None, 0.0))
             elif part == "beside":

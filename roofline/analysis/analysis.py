@@ -110,8 +110,13 @@ class WorkAnalysis(Shown):
         return None
 
     @cached_property
+    def host_time(self) -> HostTime | None:
+        """The gap, split."""
+        return None
+
+    @cached_property
     def gap_causes(self) -> dict[str, float] | None:
-        """The gap by cause [s]."""
+        """The gap by part [s]."""
         return None
 
     @property

@@ -57,16 +57,13 @@ class HostCost:
         return self.dispatch + self.input + self.besides
 
 
-def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
-    """What the host does in the gap; None where that was not recorded.
-
-    resolved: nor where gap and observed idle time do not agree. Else the gap is taken to be divided as idle time was.
-    """
+def host_cost(analysis: Analysis) -> HostCost | None:
+    """Split the gap by what the host does, as idle time was divided; None where that was not recorded."""
     profile, ran = analysis.profile, dispatched(analysis.profile)
     alone, in_layers = (profile.conditions.get(name) for name in (OP_ALONE, OP_IN_LAYERS))
     if ran is None or alone is None or in_layers is None or analysis.gap <= 0 or not analysis.idle:
         return None
-    if profile.profiled is None or (resolved and analysis.gap_causes is None):
+    if profile.profiled is None:
         return None
     scale = analysis.gap / analysis.idle
     reading = min(seconds_of(INPUT, profile.profiled.idle_causes), analysis.idle)

@@ -40,10 +40,9 @@ def between(a: Profile, b: Profile) -> MachineSpeed:
 def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
     found = between(slowed(1.2, 1.5, 2.0), slowed())
     assert (found.products, found.others) == (pytest.approx(1.2), pytest.approx(1.5))
-    assert found.host == pytest.approx(2.0, rel=0.02)  # own times are means of 0.99, 1 and 1.01
     products = sum(row.own for row in LAYER * 4 if row.op_class in PRODUCTS)
     others = sum(row.own for row in LAYER * 4) - products
-    # and half of the host's 20 us before each of 28 ops
+    # and 10 us more of the host before each of 28 ops
     assert found.seconds == pytest.approx((0.2 * products + 0.5 * others + 28 * 10) * 1e-6, rel=5e-3)
     assert found.uneven
 
@@ -94,16 +93,14 @@ def test_products_of_other_kernels_say_nothing_of_the_machine() -> None:
         {"versions": {"torch": "2.0"}},
         {"switches": {"deterministic": "on"}},
         {"backend": "jax"},
-        {"conditions": {"sm_clock": 1e9}},
     ],
 )
 def test_another_setting_may_be_why(settings: dict[str, object]) -> None:
     assert between(replace(slowed(1.3, 1.5), **settings), slowed()) == EVEN
 
 
-def test_too_little_in_common_says_nothing() -> None:
-    """One layer has two ops that are no products: three are asked for."""
-    rows = [row for row in LAYER if row.name != NORM.name]
+def test_without_ops_of_both_kinds_nothing_is_said() -> None:
+    rows = [row for row in LAYER if row.op_class in PRODUCTS]
     one, other = (slowed(factor, factor, rows=rows) for factor in (1.5, 1.0))
     assert between(one, other) == EVEN
 

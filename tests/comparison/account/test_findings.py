@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 from synthetic import LAYER, NORM, UNFUSED_NORM, instead, step
 
-from roofline.comparison.account.findings import advice, findings
+from roofline.comparison.account.findings import findings
 from roofline.comparison.ranking import rank
 from roofline.core.schema import Profile
 
@@ -19,7 +18,7 @@ def test_a_named_row_is_a_finding_and_others_are_none() -> None:
     (pair,) = rank([unfused(), step()], as_given=True).pairs
     (row,) = (row for row in pair.account.rows if row.annotations)
     assert row.annotations == ("norm-written-out",)
-    (finding,) = findings(pair.account, pair.comparison)
+    (finding,) = findings(pair.account)
     assert (finding.rule, finding.seconds, finding.text) == ("fusion", row.seconds, row.text)
     assert finding.label.startswith("norm-written-out: ")
     assert sum(part.seconds for part in finding.terms) == pytest.approx(finding.seconds)
@@ -30,15 +29,5 @@ def test_advice_is_of_the_framework_of_the_run_that_spends_more(framework: str, 
     for profiles in ([unfused(framework=framework), step()], [step(), unfused(framework=framework)]):
         (pair,) = rank(profiles, as_given=True).pairs
         (row,) = (row for row in pair.account.rows if row.annotations)
-        found = advice(row, pair.comparison)
-        assert words in found
-        assert bool(found) == bool(words)
-
-
-def test_what_has_no_seconds_or_no_known_name_has_no_advice() -> None:
-    (pair,) = rank([unfused(), step()], as_given=True).pairs
-    (row,) = (row for row in pair.account.rows if row.annotations)
-    assert advice(replace(row, seconds=None), pair.comparison) == ""
-    assert advice(replace(row, annotations=("unheard of",)), pair.comparison) == ""
-    unknown = replace(pair.account, rows=(replace(row, annotations=("unheard of",)),))
-    assert [finding.rule for finding in findings(unknown, pair.comparison)] == ["unheard of"]
+        assert words in row.advice
+        assert bool(row.advice) == bool(words)

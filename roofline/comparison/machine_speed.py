@@ -30,7 +30,8 @@ PROCESSES = 0.1
 class MachineSpeed:
     """How much longer what both runs do took in A than in B: matmuls, and other ops; 1 where there is no telling.
 
-    seconds: what that adds to wall_A - wall_B in these ops, and in dispatching them [s].
+    seconds: what that adds to wall_A - wall_B in these ops, and in dispatching them, if that
+    took as much longer as the other ops [s].
     """
 
     products: float = 1.0
@@ -57,8 +58,9 @@ def machine_speed(a: Analysis, b: Analysis) -> MachineSpeed:
     if products.all() or not products.any():
         return EVEN
     of_products, of_others = (_middle(times[0][chosen], times[1][chosen]) for chosen in (products, ~products))
-    hosts = a.host_time.dispatch[one].sum() - b.host_time.dispatch[other].sum()
-    return MachineSpeed(of_products, of_others, float(times[0].sum() - times[1].sum() + hosts))
+    hosts = float(a.host_time.dispatch[one].sum()), float(b.host_time.dispatch[other].sum())
+    slower = hosts[0] * max(0.0, 1 - 1 / of_others) - hosts[1] * max(0.0, 1 - of_others)
+    return MachineSpeed(of_products, of_others, float(times[0].sum() - times[1].sum()) + slower)
 
 
 def _same_settings(a: Analysis, b: Analysis) -> bool:

@@ -42,8 +42,8 @@ def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
     assert (found.products, found.others) == (pytest.approx(1.2), pytest.approx(1.5))
     products = sum(row.own for row in LAYER * 4 if row.op_class in PRODUCTS)
     others = sum(row.own for row in LAYER * 4) - products
-    # and 10 us more of the host before each of 28 ops
-    assert found.seconds == pytest.approx((0.2 * products + 0.5 * others + 28 * 10) * 1e-6, rel=5e-3)
+    # and a third of the host's 20 us before each of 28 ops, as the other ops took 1.5 times as long
+    assert found.seconds == pytest.approx((0.2 * products + 0.5 * others + 28 * 20 / 3) * 1e-6, rel=5e-3)
     assert found.uneven
 
 
@@ -147,14 +147,8 @@ def test_a_gate_of_memory_fails_whatever_the_pace() -> None:
     assert "memory" in {gate.measure for gate in check(small, large, Limits()).failed}
 
 
-def test_a_gate_excuses_the_host_as_far_as_a_machine_slows_it_down() -> None:
-    """Of 280 µs the host takes 2.5 times as much, 420 µs: 8 % of the step, and nobody's fault."""
-    with pytest.raises(MeasurementError, match="slower machine"):
-        check(slowed(), slowed(1.3, 1.3, 2.5), Limits())
-
-
 def test_what_is_slower_still_fails_the_gate() -> None:
-    """The step is 5.08 ms; its ops take 1.3 times as long, 1.44 ms, and the host 20 times, 5.3 ms: two thirds go."""
+    """The step is 5.08 ms; its ops take 1.3 times as long, 1.44 ms, and the host 20 times, 5.3 ms: no machine did."""
     assert [gate.measure for gate in check(slowed(), slowed(1.3, 1.3, 20.0), Limits()).failed][:1] == ["time"]
     more = slowed(1.3, 1.3, rows=(*LAYER * 4, NORM))
     assert {gate.measure for gate in check(slowed(), more, Limits()).failed} >= {"time", "bytes", "kernels"}

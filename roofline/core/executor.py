@@ -15,13 +15,13 @@ _OPTIONS = ("mode", "jit", "command_buffers")
 OP_ALONE, OP_IN_LAYERS, OP_COLD = (f"host_seconds_per_op_{where}" for where in ("alone", "in_layers", "cold"))
 #: Results that the host reads in a step (`.item()`).
 READS = "host_reads_per_step"
-#: Time in which the thread that dispatches was on no core [s].
+#: Time in which the thread that dispatches was on no core [s], of steps whose ops run in it.
 AWAY = "away_seconds_per_step"
-#: The same without waiting for threads of its own ops, of PyTorch's steps that are not long [s].
+#: Time in which that thread slept, or waited for others than its own ops [s].
 ASLEEP = "asleep_seconds_per_step"
-#: Time in which that thread wanted a core and another program had it [s]: no part of the two above.
+#: Time in which that thread wanted a core and had none [s]: no part of the two above. And the same of the one other
+#: thread of the process that did so for longest.
 QUEUED = "waiting_for_a_core_seconds_per_step"
-#: The same of that thread of its ops' which waited longest [s].
 QUEUED_WORKER = "worker_waiting_for_a_core_seconds_per_step"
 #: Of a step whose ops run on other threads than the one that dispatches: how long that one was on a core, and how long
 #: it waited for the results when all was dispatched [s].

@@ -143,6 +143,12 @@ class System:
         return {QUEUED: self.queued / steps, **worker}
 
 
+def away() -> float:
+    """Return how long this thread was on no core, since some moment, without the queue for one [s]."""
+    off, queued = _off_core()
+    return off - (queued or 0.0)
+
+
 def _off_core() -> tuple[float, float | None]:
     """Time in which this thread was on no core, since some moment, and `_queued` of it [s]."""
     queued = _queued()

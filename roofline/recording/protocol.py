@@ -19,8 +19,8 @@ _TIME, _MOST = 0.03, 6
 _FEW, _SHORT, _MANY = 5, 0.02, 10
 #: Of steps of so long [s] or more no more are profiled than are timed plain, since each costs as much. By choice.
 _LONG = 1.0
-#: In steps longer than this [s] nobody asks whether the host sleeps: its time is little of them. By choice.
-HOST_MATTERS = 0.2
+#: Of steps longer than this [s] one is watched for sleep, as it costs a step and the host is little of it. By choice.
+_HOST_MATTERS = 0.2
 #: What a step is told that starts a profiler itself.
 TWO_PROFILERS = "The step starts a profiler of its own, and a process can have one at a time: leave it out of the step."
 
@@ -59,6 +59,11 @@ def steps_after(plain: int) -> int:
     A fifth, by choice: they are to show whether the machine became faster or slower meanwhile.
     """
     return min(plain, max(CPU_LEAST, plain // 5))
+
+
+def watched_steps(typical: float) -> int:
+    """How many steps are watched for whether their host sleeps; typical: what a step takes [s]."""
+    return SINGLE_STEPS if typical <= _HOST_MATTERS else 1
 
 
 def settling(typical: float) -> int:

@@ -16,6 +16,7 @@ from roofline.core.schema import Wall
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
 from roofline.recording import clocks, contention, garbage, protocol
+from roofline.recording.asleep import asleep
 from roofline.recording.assemble import assemble
 from roofline.recording.bandwidth import bandwidth
 from roofline.recording.recording import Plan, Recording, RunApi, Say
@@ -112,7 +113,7 @@ def _run(
                 turns.take_halves(steps, profiled)
         usage = contention.since(begin)
         single = [recorder.timed(step) for _ in range(min(protocol.SINGLE_STEPS, steps))]
-        asleep = recorder.asleep(step) if profiled and typical <= protocol.HOST_MATTERS else None
+        sleeps = asleep(lambda: recorder.timed(step), protocol.watched_steps(typical)) if profiled else None
     after = bandwidth(plan, recorder.probing_threads())
     plain = Plain(
         wall=Wall(steps=tuple(turns.times), first=first, single=tuple(single)),
@@ -122,7 +123,7 @@ def _run(
         ran=turns.ran,
         compiling=None if recorder.compiling() is None else turns.compiling,
         ceilings=_better(before, after),
-        asleep=asleep,
+        asleep=sleeps,
     )
     return plain, turns.traces
 

@@ -24,8 +24,8 @@ Trace = TypeVar("Trace")
 class Plain:
     """The T run: wall times, and how the machine behaved during it.
 
-    asleep: how long the thread that dispatches was on no core in a step [s], nor waited for threads of its own ops;
-    None where that is not known. ran: how many steps `system` and `compiling` are of. compiling: how long programs were
+    asleep: how long the thread that dispatches slept in a step, or waited for others than its own ops [s]; None where
+    nobody looked. ran: how many steps `system` and `compiling` are of. compiling: how long programs were
     compiled in them [s], None where nobody counts it. ceilings: memory bandwidth, the better of right before and right
     after.
     """
@@ -92,9 +92,6 @@ class StepRecorder(Protocol[Trace]):
 
     def steady(self, step: Step, steps: int) -> list[float]:
         """`steps` plain steps back to back [s each]."""
-
-    def asleep(self, step: Step) -> float | None:
-        """How long the host sleeps or waits in a step [s], its own threads aside; None where nobody can tell."""
 
     def profiled(self, step: Step, steps: int, settling: int) -> Trace:
         """`steps` steps under the profiler, each in an annotation `STEP`, after `settling` ones that do not count."""

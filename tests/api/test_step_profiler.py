@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
+import time
 
 import pytest
 import torch
 from torch import nn
 
 import roofline
+from roofline.core.executor import ASLEEP
 from roofline.errors import InputError, MeasurementError, MissingError
 
 BATCH, WIDTH, HIDDEN = 32, 64, 256
@@ -16,8 +19,8 @@ BATCH, WIDTH, HIDDEN = 32, 64, 256
 ENOUGH = 120
 
 
-def train(steps: int, profiler: roofline.StepProfiler | None = None) -> list[float]:
-    """The losses of a training with dropout, fresh data in every step."""
+def train(steps: int, profiler: roofline.StepProfiler | None = None, asleep: float = 0.0) -> list[float]:
+    """The losses of a training with dropout, fresh data in every step. asleep: in each [s]."""
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(WIDTH, HIDDEN), nn.GELU(), nn.Dropout(0.1), nn.Linear(HIDDEN, WIDTH))
     optimizer = torch.optim.AdamW(model.parameters())
@@ -29,6 +32,7 @@ def train(steps: int, profiler: roofline.StepProfiler | None = None) -> list[flo
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.item())
+        time.sleep(asleep)
         if profiler is not None:
             profiler.step()
     return losses
@@ -60,6 +64,13 @@ def test_the_work_is_that_of_a_step(profiled: tuple[list[float], roofline.StepPr
     assert "in_process" in profile.flags
 
 
+def test_a_loop_that_sleeps_is_seen_to(profiled: tuple[list[float], roofline.StepProfiler]) -> None:
+    with roofline.StepProfiler(first=0, steps=3) as profiler:
+        train(ENOUGH // 2, profiler, asleep=0.01)
+    assert 0.0099 < profiler.profile.conditions[ASLEEP] < 0.02
+    assert profiled[1].profile.conditions[ASLEEP] < 1e-3
+
+
 def test_a_loop_that_ends_first_has_no_profile_and_keeps_nothing() -> None:
     """At each of its stages: left alone, timed, profiled, counted."""
     for steps in (1, 4, 9, 20, 35):
@@ -69,6 +80,7 @@ def test_a_loop_that_ends_first_has_no_profile_and_keeps_nothing() -> None:
             _ = profiler.profile
         assert not torch._C._autograd._profiler_enabled()
         assert gc.isenabled()
+        assert sys.getprofile() is None
         assert not nn.modules.module._global_forward_hooks
         assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
 

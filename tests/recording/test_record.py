@@ -54,9 +54,6 @@ class Notes:
     def probing_threads(self) -> int:
         return 7
 
-    def asleep(self, step: Step) -> float | None:
-        return None
-
     def compiling(self) -> float:
         return self.compiled
 
@@ -114,6 +111,8 @@ def _bandwidth(monkeypatch: pytest.MonkeyPatch) -> None:
 
 BEFORE = ["first", "prepare", "timed", "timed", "memory"]
 SINGLE = ["timed"] * 3
+#: Steps of 10 ms that are watched for sleep.
+WATCHED = ["timed"] * 3
 
 
 def test_plain_and_profiled_steps_take_turns() -> None:
@@ -121,17 +120,18 @@ def test_plain_and_profiled_steps_take_turns() -> None:
     recorder = ran(Plan(device="cpu", steps=4, profiled_steps=2))
     turn = ["timed", ("plain", 1), ("profiled", 1, 3)]
     turns = [*turn, *turn, "timed", ("plain", 2)]
-    assert recorder.asked == [*BEFORE, *turns, *SINGLE, ("work", 2, 0.01)]
+    assert recorder.asked == [*BEFORE, *turns, *SINGLE, *WATCHED, ("work", 2, 0.01)]
     assert (recorder.plain.ran, recorder.plain.compiling) == (4 + 3 * 4, 3 * 0.5)
     assert len(recorder.plain.wall.steps) == 4
     assert recorder.plain.wall.single == (0.01,) * 3
+    assert recorder.plain.asleep == pytest.approx(0.0, abs=1e-4), "its steps only take notes"
 
 
 def test_a_queue_stays_filled_between_two_halves() -> None:
     """The first profiled step fills it, and the memory is that of plain steps."""
     recorder = ran(Plan(device="cpu", steps=5, profiled_steps=2), in_turns=False)
     halves = [("plain", 3), "memory", ("profiled", 3, 0), ("plain", 2)]
-    assert recorder.asked == [*BEFORE, *halves, *SINGLE, ("work", 1, 0.01)]
+    assert recorder.asked == [*BEFORE, *halves, *SINGLE, *WATCHED, ("work", 1, 0.01)]
     alone = ran(Plan(device="cpu", steps=5, plain_only=True), in_turns=False)
     assert alone.asked == ["first", "timed", "timed", "memory", ("plain", 3), "memory", ("plain", 2), *SINGLE]
 

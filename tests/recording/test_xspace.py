@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,10 +24,11 @@ with warnings.catch_warnings():
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
-from roofline.core.executor import CALLS, ON_CORE, WAITED
+from roofline.core.executor import ASLEEP, CALLS, ON_CORE, QUEUED, QUEUED_WORKER, WAITED
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
+from roofline.recording import contention
 from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import probes, recorder
@@ -206,6 +208,40 @@ def test_what_a_host_does_that_runs_ahead_of_its_ops_is_kept() -> None:
     # A function of TensorFlow has ended when it returns; it says how often Python called one.
     assert not {ON_CORE, WAITED} & recorded("tensorflow")[0].conditions.keys()
     assert recorded("tensorflow")[0].conditions[CALLS] == 1
+
+
+@every_kind
+def test_a_host_that_sleeps_and_threads_that_want_a_core_are_told_apart(kind: str) -> None:
+    """Before its ops each step sleeps for 20 ms; what runs them on other threads is waited for, which is no sleep."""
+    step, framework = make(kind)
+
+    def sleeps() -> Any:
+        time.sleep(0.02)
+        return step.run()
+
+    plan = Plan(device="cpu", threads=1, steps=3, profiled_steps=1, in_process=True)
+    found = recorder.record(replace(step, run=sleeps), plan, lambda text: None, framework).conditions
+    assert 0.0198 < found[ASLEEP] < 0.03
+    usual = recorded(kind)[0].conditions
+    assert usual[ASLEEP] < 1e-3
+    known = contention._queued() is not None
+    assert {QUEUED, QUEUED_WORKER} & usual.keys() == ({QUEUED, QUEUED_WORKER} if known else set())
+
+
+def test_an_op_of_a_loop_says_how_often_it_runs() -> None:
+    """48 turns of a product in each framework's own loop are one op with the work of all."""
+    x = jnp.eye(64)
+    jitted = jax.jit(lambda x: jax.lax.fori_loop(0, 48, lambda _, y: jnp.tanh(y @ x), x))
+    w = tf.eye(64)
+    graph = tf.function(
+        lambda: tf.while_loop(lambda i, y: i < 48, lambda i, y: (i + 1, tf.tanh(y @ w)), (0, w)), autograph=False
+    )
+    for run, framework in ((lambda: jitted(x), native_jax()), (graph, native_tensorflow(compiled=False))):
+        found = counted(run, framework)
+        (times,) = {op.times for op in found.ops if found.signatures[op.signature].cost.flops}
+        assert times == 48
+        flops = sum(found.signatures[op.signature].cost.flops or 0.0 for op in found.ops)
+        assert flops == 48 * 2 * 64**3
 
 
 @every_kind

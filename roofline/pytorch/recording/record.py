@@ -11,7 +11,7 @@ import torch
 from torch.autograd.profiler import profile
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.core.executor import ASLEEP, COMPILED_CODE, MADE, MAKING, READS
+from roofline.core.executor import COMPILED_CODE, MADE, MAKING, READS
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step
 from roofline.costs.counted import Counted
@@ -21,7 +21,7 @@ from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
 from roofline.pytorch.recording import counting, host_cost, process, profiler, turned
 from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
-from roofline.recording import contention, protocol
+from roofline.recording import contention
 from roofline.recording import record as measurement
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.recording import Plan, Recording, Say
@@ -67,8 +67,6 @@ def record(step: Step, plan: Plan, say: Say, variant: Variant | None = None) -> 
 class TorchStepRecorder:
     """See `StepRecorder`; its traces are profilers that have stopped, which are read when all has run."""
 
-    queued = 0
-
     def __init__(self, plan: Plan, variant: Variant) -> None:
         """Nothing is known before the first step."""
         self._plan, self._variant, self._device = plan, variant, plan.device
@@ -83,6 +81,11 @@ class TorchStepRecorder:
     def in_turns(self) -> bool:
         """A GPU's queue must stay filled."""
         return self._device != "cuda"
+
+    @property
+    def queued(self) -> int:
+        """Beside a GPU, the one that fills the queue when a stretch begins."""
+        return int(self._device == "cuda")
 
     def scopes(self) -> AbstractContextManager[object]:
         """Nothing: scopes are marked in the counting run alone."""
@@ -140,22 +143,6 @@ class TorchStepRecorder:
         """`steps` steps by the steady protocol [s each]."""
         return profiler.steady(step.run, self._device, steps)
 
-    def asleep(self, step: Step) -> float | None:
-        """With one thread for its ops, so that it waits for none: sleep, input and locks do not depend on that."""
-        if self._device != "cpu" or self._variant.layers is None:
-            return None  # it waits for the device; and what is compiled is compiled again for another number of threads
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        system, steps = contention.System(), protocol.SINGLE_STEPS
-        try:
-            step.run()
-            with system.counting():
-                for _ in range(steps):
-                    step.run()
-        finally:
-            torch.set_num_threads(threads)
-        return system.away / steps
-
     def profiled(self, step: Step, steps: int, settling: int) -> profile:
         """The profiler of `steps` steps."""
         return profiler.profiled(step.run, self._device, steps, settling)
@@ -209,10 +196,9 @@ class TorchStepRecorder:
         # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
         layers = self._variant.layers if self._device == "cpu" and work.timed is not None else None
         around = {} if layers is None else host_cost.conditions(layers())
-        asleep = {} if plain.asleep is None else {ASLEEP: plain.asleep}
         told = None if work.timed is None else work.timed.made
         made = {} if told is None else dict(zip((MADE, MAKING), told, strict=True))
-        return {**away, **asleep, **around, **made, READS: float(reads_of_host(work.counted))}
+        return {**away, **around, **made, READS: float(reads_of_host(work.counted))}
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
         """What timing and counting say."""

@@ -137,10 +137,6 @@ class XSpaceStepRecorder:
         collect_if_due()
         return end - begin
 
-    def asleep(self, step: Step) -> float | None:
-        """The host waits for threads of the executor, and nobody tells that from sleeping."""
-        return None
-
     def profiled(self, step: Step, steps: int, settling: int) -> XTrace:
         """The trace of `steps` steps; beside a GPU the first of several fills the queue and is not marked."""
         program = self._framework.token_program

@@ -7,10 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from roofline.core.executor import OP_ALONE, OP_COLD, OP_IN_LAYERS
-from roofline.core.step import Step
 from roofline.pytorch.recording import host_cost
-from roofline.pytorch.recording.record import TorchStepRecorder, Variant
-from roofline.recording.recording import Plan
 
 
 @pytest.mark.xdist_group("timing")
@@ -25,14 +22,3 @@ def test_the_layers_stand_in_each_other_around_one_op() -> None:
         module, depth = module.inner, depth + 1
     assert depth == 3
     assert host_cost.modules()(torch.ones(1)).tolist() == [2.0]
-
-
-def test_whether_the_host_sleeps_is_asked_with_one_thread_and_not_of_compiled_code() -> None:
-    threads, seen = torch.get_num_threads(), []
-    step = Step(run=lambda: seen.append(torch.get_num_threads()))
-    plan = Plan(device="cpu")
-    asleep = TorchStepRecorder(plan, Variant(layers=host_cost.modules)).asleep(step)
-    assert asleep is not None
-    assert set(seen) == {1}
-    assert torch.get_num_threads() == threads
-    assert TorchStepRecorder(plan, Variant()).asleep(step) is None

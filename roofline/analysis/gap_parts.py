@@ -19,7 +19,7 @@ from roofline.analysis.caches import loops
 from roofline.analysis.dispatch_cost import beyond_dispatch
 from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
 from roofline.core.device import Device
-from roofline.core.executor import ASLEEP, AWAY, MAKING, QUEUED
+from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED
 from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
@@ -119,9 +119,15 @@ def _measured_in_plain_steps(run: Step) -> Iterator[tuple[str, float]]:
     away = conditions.get(ASLEEP)
     if away is None and run.profile.environment.get("threads") == "1":
         away = conditions.get(AWAY)  # beside threads of its own ops a thread is away to wait for them
-    yield SLEEPING, away or 0.0
+    if not _runs_ahead(run):
+        yield SLEEPING, away or 0.0
     for name, condition in ((FOR_A_CORE, QUEUED), (COMPILING, _COMPILING), (FILLING, MAKING)):
         yield name, conditions.get(condition, 0.0)
+
+
+def _runs_ahead(run: Step) -> bool:
+    """Return whether ops may run while the host sleeps."""
+    return run.has_queue or ON_CORE in run.profile.conditions
 
 
 def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> tuple[Array, dict[str, float], dict[str, float]]:
@@ -147,7 +153,10 @@ def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> tuple[Array, 
     tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - before - sum(waits.values()))
     outside = float((python - needed).sum()) - reading + tail
     known = sum(plain.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
-    return framework + needed, {READING: reading, OUTSIDE: max(0.0, outside - known)}, waits
+    outside = max(0.0, outside - known)
+    # Of a host that runs ahead, no more than what the profiled steps saw of it while no op ran.
+    asleep = min(profile.conditions.get(ASLEEP, 0.0), outside) if _runs_ahead(run) else 0.0
+    return framework + needed, {READING: reading, SLEEPING: asleep, OUTSIDE: outside - asleep}, waits
 
 
 def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:

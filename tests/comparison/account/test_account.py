@@ -17,6 +17,7 @@ from roofline.analysis.gap_parts import FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAU
 from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.terms import compare
+from roofline.core.executor import ON_CORE
 from roofline.core.schema import Profile
 
 
@@ -97,6 +98,20 @@ def test_python_before_an_op_is_outside_of_the_framework_and_an_upper_end() -> N
     # 608 µs before each of four ops, of which the median op takes 8.
     assert row.seconds == microseconds(4 * 600)
     assert row.upper
+
+
+def test_a_host_that_runs_ahead_sleeps_no_longer_than_no_op_runs() -> None:
+    """600 µs before each of four ops it was outside of the framework: 1000 of them asleep, or all of 9000."""
+    late = tuple(change(row, host=(2.0, 608.0)) if row.name == GELU.name else row for row in recorded())
+    for asleep, expected in ((1000.0, 1000.0), (9000.0, 2400.0)):
+        conditions = {ON_CORE: 1e-4, "asleep_seconds_per_step": asleep * 1e-6}
+        result = accounted(step(late, conditions=conditions), step(recorded(), conditions={ON_CORE: 1e-4}))
+        (row,) = of(result, "gap", SLEEPING)
+        assert row.seconds == microseconds(expected)
+        assert row.upper
+        assert sum(row.seconds for row in of(result, "gap", OUTSIDE)) == microseconds(2400 - expected)
+    hidden = accounted(step(recorded(), conditions=conditions), step(recorded(), conditions={ON_CORE: 1e-4}))
+    assert of(hidden, "gap", SLEEPING) == []
 
 
 def test_reading_results_is_what_the_host_takes_longer_before_the_next_op() -> None:

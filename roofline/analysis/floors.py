@@ -90,6 +90,12 @@ def cache_level(size: float, device: Device) -> str | None:
     return levels[-1].level if levels else None
 
 
+def vector_ceiling(signature: Signature) -> str:
+    """The ceiling of an op's vector work."""
+    dtype = signature.computes_in or "fp32"
+    return f"vector.{VECTOR_PRECISION.get(dtype, dtype)}"
+
+
 def compute_time(signature: Signature, device: Device) -> tuple[float | None, str, list[str]]:
     """t_compute [s], the ceiling that sets it, and the ceilings that are missing. None: nothing known."""
     cost, missing = signature.cost, []
@@ -103,8 +109,7 @@ def compute_time(signature: Signature, device: Device) -> tuple[float | None, st
         else:
             matrix = cost.useful_flops / peak
     if cost.vector_flops:
-        dtype = signature.dtype or "fp32"
-        name = f"vector.{VECTOR_PRECISION.get(dtype, dtype)}"
+        name = vector_ceiling(signature)
         peak = device.rate(name)
         if peak is None:
             missing.append(name)
@@ -124,7 +129,7 @@ def compute_time(signature: Signature, device: Device) -> tuple[float | None, st
     elif matrix >= vector:
         ceiling = f"matrix.{signature.precision.arithmetic if signature.precision else None}"
     else:
-        ceiling = f"vector.{VECTOR_PRECISION.get(signature.dtype or 'fp32', signature.dtype or 'fp32')}"
+        ceiling = vector_ceiling(signature)
     time = max(units, functions)
     has_work = bool(cost.useful_flops or cost.vector_flops or cost.functions)
     if has_work and time == 0.0:

@@ -49,7 +49,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What ops with equal arguments share.
 
     name: the framework's op; kind: our op kind (costs/formulas.py); shapes: the arguments, for people.
-    dtype: the type vector work is done in (fp32, ...).
+    dtype: of most bytes that it writes (fp32, ...); arithmetic: the type it computes in, where that is another one. In
+    older profiles dtype is that of the first input.
     reads, writes: bytes of each distinct buffer touched, in the order of `Op.reads` and `Op.writes`.
     inplace: whether a written buffer is also read. executor: what launches it ("launch.<executor>" is its floor); "":
     what launches the other ops of the step. layout: "channels_last" where a tensor is laid out so; "": contiguous, or
@@ -68,6 +69,12 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inplace: bool = False
     executor: str = ""
     layout: str = ""
+    arithmetic: str | None = None
+
+    @property
+    def computes_in(self) -> str | None:
+        """The type that vector work is done in, and of what a product multiplies."""
+        return self.arithmetic or self.dtype
 
 
 #: Times of a host [ns] and what it is counted to have done: bounds that cost nothing while rows of ops are decoded.

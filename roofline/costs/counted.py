@@ -26,7 +26,7 @@ class Costed:
     """The work of one call.
 
     reads, writes: one access per distinct tensor touched. view: nothing is computed and nothing moves.
-    dtype: of the arithmetic's inputs ("fp32", ...); output: of the first result; None where there is no tensor.
+    dtype: that it computes in ("fp32", ...); output: of most bytes that it writes; None where there is no tensor.
     executor: what launches it; "": what launches the ops around it.
     arithmetic: of a product of fp32 inputs, what the program asks for by name ("ieee", "tf32", "bf16"), whatever the
     switches of the process; "" where it leaves that to them.

@@ -19,10 +19,10 @@ from importlib import import_module
 from pathlib import Path
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import CLASSES, FLOATING, OpClass
+from roofline.core.vocabulary import CLASSES, FLOATING, PRODUCTS, OpClass
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.costs.dtypes import DTYPES
+from roofline.costs.dtypes import DTYPES, computed, of_most
 from roofline.errors import InputError
 
 _PACKAGE = "roofline.costs.libraries"
@@ -111,15 +111,15 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
         work = unknown(f"its formula does not fit the recorded arguments ({reason})")
     arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
     types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in arguments]
-    made = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in results]
-    floating = [dtype for dtype in types if dtype in FLOATING]
+    made = of_most((DTYPES.get(one.dtype, (one.dtype, 0))[0], _bytes(one)) for one in results)
+    floating = next((dtype for dtype in types if dtype in FLOATING), None)
     return Costed(
         cost=work,
         kind=call.name.partition("::")[2].rstrip("_").lstrip("_") or call.name,
         op_class=op_class,
         shapes=describe(call),
-        dtype=next(iter(floating or types or made), None),
-        output=next(iter(made or floating), None),
+        dtype=computed(types, made, op_class in PRODUCTS or bool(work.flops)),
+        output=made or floating,
         reads=_divide(work.bytes_read, arguments, True) or _elsewhere(work.bytes_read, arguments, True),
         writes=_divide(work.bytes_written, results, False)
         or _divide(work.bytes_written, arguments[:1], True)
@@ -127,8 +127,12 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
     )
 
 
+def _bytes(tensor: Tensor) -> float:
+    return float(tensor.distinct * DTYPES.get(tensor.dtype, ("", 1))[1])
+
+
 def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:
-    sizes = [tensor.distinct * DTYPES.get(tensor.dtype, ("", 1))[1] for tensor in many]
+    sizes = list(map(_bytes, many))
     whole = sum(sizes)
     if not total or not whole:
         return ()

@@ -1,10 +1,13 @@
-"""The types of numbers as profilers write them and as we call them, and values that a profiler did not keep."""
+"""The types of numbers as profilers write them and as we call them, those of an op, and values that were not kept."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
+
+from roofline.core.vocabulary import FLOATING
 
 DTYPES: dict[str, tuple[str, int]] = {
     # as profilers write them: (our name, bytes)
@@ -34,6 +37,32 @@ DTYPES: dict[str, tuple[str, int]] = {
     "c10::quint8": ("uint8", 1),
     "c10::qint32": ("int32", 4),
 }
+
+
+_BYTES = dict(DTYPES.values())
+
+
+def of_most(amounts: Iterable[tuple[str | None, float]]) -> str | None:
+    """Return the type of most bytes of (type, bytes) pairs, of equal ones the first; None where there is no type."""
+    sums: dict[str, float] = {}
+    for dtype, size in amounts:
+        if dtype is not None:
+            sums[dtype] = sums.get(dtype, 0.0) + size
+    return max(sums, key=sums.__getitem__, default=None)
+
+
+def computed(inputs: Sequence[str], output: str | None, product: bool) -> str | None:
+    """Return the type that an op computes in.
+
+    A product computes in what it multiplies. Other ops promote mixed inputs to the type of their result; where that is
+    no floating number, as of a comparison, they compute in the widest input that is one.
+    """
+    floating = [dtype for dtype in inputs if dtype in FLOATING]
+    if product:
+        return next(iter(floating or inputs), output)
+    if output in FLOATING:
+        return output
+    return max(floating, key=lambda dtype: _BYTES.get(dtype, 0), default=next(iter(inputs), output))
 
 
 class Unsaid(Enum):

@@ -161,7 +161,7 @@ class _Tables:
             kind=costed.kind,
             op_class=op_class,
             shapes=costed.shapes,
-            dtype=costed.dtype,
+            dtype=costed.output or costed.dtype,
             cost=costed.cost,
             precision=arithmetic,
             reads=tuple(size for _, _, size in costed.reads),
@@ -169,6 +169,7 @@ class _Tables:
             inplace=costed.inplace,
             executor=costed.executor,
             layout=costed.layout,
+            arithmetic=None if costed.dtype == (costed.output or costed.dtype) else costed.dtype,
         )
 
     def lost(self, kernel: str) -> int:

@@ -137,7 +137,7 @@ def _by_inputs(analysis: WorkAnalysis) -> dict[str, float]:
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
         signature, used = analysis.profile.signatures[op.signature], _precision(analysis, op)
-        name = used.inputs if used else signature.dtype if signature.op_class in PRODUCTS else None
+        name = used.inputs if used else signature.computes_in if signature.op_class in PRODUCTS else None
         if name and signature.cost.flops:
             found[name] = found.get(name, 0.0) + signature.cost.flops
     return found

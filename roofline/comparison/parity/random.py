@@ -149,7 +149,7 @@ def _is_noise(op: Op, drawn: Signature, read_by: Sequence[Sequence[int]], drops:
 
 def _is_whole(drawn: Signature) -> bool:
     """Whether whole numbers are drawn: indices, an order, seeds; or the bits of which XLA makes fractions."""
-    return "int" in (drawn.dtype or "") and not _FRACTIONS.search(drawn.name.lower())
+    return "int" in (drawn.computes_in or "") and not _FRACTIONS.search(drawn.name.lower())
 
 
 def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], whole: bool) -> list[bool]:
@@ -170,7 +170,7 @@ def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], whole: 
             continue
         generator = whole and signatures[0].op_class == "random" and _is_whole(signatures[0])
         found[number] = not generator and (bool(words & _DROPS) or any(_DROPPING.search(name) for name in names))
-        if whole and op.constituents and "random" not in classes and "int" not in (signatures[0].dtype or ""):
+        if whole and op.constituents and "random" not in classes and "int" not in (signatures[0].computes_in or ""):
             found[number] = True
         if not found[number] and (generator or signatures[0].op_class in _ON_THE_WAY):
             found[number] = any(found[row] for rows in read_by[number] for row in rows)

@@ -280,7 +280,7 @@ def _most_hidden(run: Analysis, other: Analysis) -> dict[str, float | None]:
     rates = run.device.family("matrix")
     found: dict[str, float | None] = {}
     for key, rows, seconds in _unmatched(run, other):
-        dtype = run.profile.signatures[run.profile.ops[rows[0]].signature].dtype or ""
+        dtype = run.profile.signatures[run.profile.ops[rows[0]].signature].computes_in or ""
         types = {dtype} if dtype in FLOATING or dtype in rates else _types_of_products(other)
         alike = [one for each in types for one in _ARITHMETIC.get(each, (each,))]
         rate = max((rates[one] for one in alike if one in rates), default=None)
@@ -291,7 +291,7 @@ def _most_hidden(run: Analysis, other: Analysis) -> dict[str, float | None]:
 
 def _types_of_products(run: Analysis) -> set[str]:
     """The types in which a run multiplies matrices."""
-    return {one.dtype for one in run.profile.signatures if one.cost.model_flops and one.dtype}
+    return {one.computes_in for one in run.profile.signatures if one.cost.model_flops and one.computes_in}
 
 
 def _unmatched(run: Analysis, other: Analysis) -> Iterator[tuple[Key, list[int], float]]:

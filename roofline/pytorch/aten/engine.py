@@ -13,11 +13,11 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import CALLBACK, FLOATING, OpClass
+from roofline.core.vocabulary import CALLBACK, FLOATING, PRODUCTS, OpClass
 from roofline.costs import custom
-from roofline.costs.calls import Call, describe, memory_format, tensors
+from roofline.costs.calls import Call, Tensor, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.costs.dtypes import COLLECTIVE, DTYPES, said
+from roofline.costs.dtypes import COLLECTIVE, DTYPES, computed, of_most, said
 from roofline.pytorch.aten import bytes, contractions, flops, schema
 from roofline.pytorch.aten.python_ops import is_python_function
 from roofline.pytorch.aten.references import without_dynamo
@@ -121,7 +121,8 @@ def _by_schema(call: Call, overload: Any) -> Costed:
             quality="assumed" if assumed or data_dependent else cost.quality,
             note=assumed or ("the touched elements depend on data" if data_dependent else cost.note),
         )
-    return replace(_costed(call, cost), reads=reads, writes=writes, inplace=_inplace(reads, writes))
+    written = of_most((schema.NAMES.get(access.tensor.dtype), access.bytes) for access in moved.writes)
+    return replace(_costed(call, cost, written), reads=reads, writes=writes, inplace=_inplace(reads, writes))
 
 
 #: A complex product is four real ones and more, a sum two; they count as one, as in every framework's own figure.
@@ -170,22 +171,27 @@ def _inplace(reads: tuple[Access, ...], writes: tuple[Access, ...]) -> bool:
     return any(is_input and number in read for is_input, number, _ in writes)
 
 
-def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
-    types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in tensors(call.inputs)]
-    results = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in tensors(call.outputs or ())]
-    floating = [dtype for dtype in types if dtype in FLOATING]
-    if any(tensor.dtype.startswith("c10::q") for tensor in tensors(call.inputs)):
-        floating = floating or [dtype for dtype in results if dtype in FLOATING]  # which they are turned into
+def _costed(call: Call, cost: Cost, written: str | None = None, moved_view: bool = False) -> Costed:
+    """written: the type of most bytes that it writes, where that is known; else the recorded results tell."""
+    types = [_typed(tensor)[0] for tensor in tensors(call.inputs)]
+    op_class = classify(call.name)
+    output = written or of_most(map(_typed, tensors(call.outputs or ())))
     return Costed(
         cost=cost,
         kind=_kind(call, cost),
-        op_class=classify(call.name),
+        op_class=op_class,
         shapes=describe(call),
-        dtype=next(iter(floating or types or results), None),
-        output=next(iter(results or floating), None),
+        dtype=computed(types, output, op_class in PRODUCTS or bool(cost.flops)),
+        output=output or next((dtype for dtype in types if dtype in FLOATING), None),
         view=moved_view,
         layout=memory_format(call),
     )
+
+
+def _typed(tensor: Tensor) -> tuple[str, float]:
+    """Its type as we call it, and its bytes."""
+    name, size = DTYPES.get(tensor.dtype, (tensor.dtype, 1))
+    return name, float(size * tensor.distinct)
 
 
 def _kind(call: Call, cost: Cost) -> str:

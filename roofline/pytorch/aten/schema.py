@@ -14,7 +14,7 @@ import torch
 
 from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor
-from roofline.costs.dtypes import Unsaid
+from roofline.costs.dtypes import DTYPES, Unsaid
 from roofline.pytorch.aten.tables import ALLOCATIONS, WORKLESS_CALLS, base
 
 DTYPE: dict[str, torch.dtype] = {
@@ -45,6 +45,8 @@ DTYPE: dict[str, torch.dtype] = {
     "c10::quint8": torch.uint8,
     "c10::qint32": torch.int32,
 }
+#: Our names of the same.
+NAMES = {dtype: DTYPES[name][0] for name, dtype in DTYPE.items()}
 #: c10::ScalarType by number, as scalar type arguments are recorded.
 _SCALAR_TYPES = (
     torch.uint8,

@@ -6,7 +6,7 @@ says which op of the program it came from and which module called that op, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,13 +14,13 @@ import msgspec
 import torch
 
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.core.vocabulary import FLOATING
+from roofline.core.vocabulary import FLOATING, PRODUCTS
 from roofline.costs.counted import Costed
-from roofline.costs.dtypes import DTYPES
+from roofline.costs.dtypes import computed, of_most
 from roofline.costs.weight import weight
 from roofline.pytorch.aten import bytes, contractions, flops
 from roofline.pytorch.aten.engine import classify
-from roofline.pytorch.aten.schema import DTYPE
+from roofline.pytorch.aten.schema import NAMES
 from roofline.pytorch.aten.tables import CONTRACTIONS, base
 from roofline.pytorch.compiled import Launch, Part, Run, Storage
 from roofline.pytorch.inductor.kernels import Graph, Region, value
@@ -29,7 +29,6 @@ from roofline.pytorch.inductor.scopes import scope_of
 from roofline.pytorch.inductor.sites import Site
 from roofline.pytorch.inductor.traffic import Access
 
-_NAMES = {dtype: DTYPES[name][0] for name, dtype in DTYPE.items()}
 #: Inductor's own primitives that compute nothing of the program.
 _FRAME = frozenset(["inductor_lookup_seed", "inductor_seeds", "inductor_seed", "inductor_force_stride_order"])
 #: Primitives that are no ops of aten's: their work by number of results.
@@ -98,8 +97,8 @@ def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhe
     made = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
     parts = [each.part for each in made]
     numbers = [value(size, sizes) for size in site.sizes]
-    types = [dtype for part in parts if (dtype := part.costed.dtype) in FLOATING]
-    results = [dtype for part in parts if (dtype := part.costed.output) is not None]
+    main = max(parts, key=lambda part: (part.costed.dtype in FLOATING, part.weight), default=None)
+    output = of_most((NAMES.get(each.dtype), size or 0.0) for each, (_, size) in zip(site.writes, writes, strict=True))
     return Launch(
         event=site.event,
         name=site.name,
@@ -110,8 +109,8 @@ def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhe
         work=_work(site, sizes, made),
         parts=tuple(parts),
         shapes=f"[{', '.join('?' if n is None else str(int(n)) for n in numbers)}]",
-        dtype=next(iter(types or results), None),
-        output=results[-1] if results else None,
+        dtype=output if main is None else main.costed.dtype,
+        output=output,
     )
 
 
@@ -230,15 +229,19 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
         read, written = None, None
     elif len(pieces) > 1:
         read, written = _boundary(members, sizes)
-    types = [_dtype(one) for one in first.all_input_nodes]
-    floating = [dtype for dtype in types if dtype in FLOATING]
+    output = of_most(_typed(members[-1], sizes))
+    op_class = classify(name)
     return Costed(
         cost=msgspec.structs.replace(total, bytes_read=read, bytes_written=written),
         kind=contractions.kind(name),
-        op_class=classify(name),
+        op_class=op_class,
         shapes=_shapes(members, sizes),
-        dtype=next(iter(floating or [dtype for dtype in types if dtype]), _dtype(first)),
-        output=_dtype(members[-1]),
+        dtype=computed(
+            [dtype for one in first.all_input_nodes for dtype, _ in list(_typed(one, sizes))[:1]],
+            output,
+            op_class in PRODUCTS or bool(total.flops),
+        ),
+        output=output,
     )
 
 
@@ -356,8 +359,14 @@ def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float |
         return None, None
 
 
-def _dtype(node: Any) -> str | None:
-    return next((_NAMES.get(one.dtype, str(one.dtype).removeprefix("torch.")) for one in _tensors(node)), None)
+def _typed(node: Any, sizes: Mapping[Any, int]) -> Iterator[tuple[str, float]]:
+    """The type of each result, and its bytes; 0 for a size that only the run knows."""
+    for one in _tensors(node):
+        try:
+            size = float(_elements(one, sizes, True) * one.element_size())
+        except ValueError:
+            size = 0.0
+        yield NAMES.get(one.dtype, str(one.dtype).removeprefix("torch.")), size
 
 
 def _shapes(members: Sequence[Any], sizes: Mapping[Any, int]) -> str:

@@ -22,10 +22,12 @@ class Access:
     """A buffer that a kernel touches: its name, and the bytes.
 
     bytes: numbers or expressions of the sizes, of which the least counts; None where a library's kernel touches it.
+    dtype: of its elements, as PyTorch has it; None there, too.
     """
 
     buffer: str
     bytes: tuple[Any, ...] | None
+    dtype: Any = None
 
 
 Accesses = tuple[Access, ...]
@@ -95,9 +97,9 @@ class _Traffic:
         """Bytes: the elements of all accesses, but no more than there are beside those that the kernel `made`."""
         found = []
         for buffer in (one for one in touched if one in wanted):
-            each, whole = self.lowered.get_dtype(buffer).itemsize, self.lowered.get_numel(buffer)
-            elements = sum(touched[buffer].values())
-            found.append(Access(buffer, (elements * each, (whole - made.get(buffer, 0)) * each)))
+            dtype, whole = self.lowered.get_dtype(buffer), self.lowered.get_numel(buffer)
+            elements = sum(touched[buffer].values()), whole - made.get(buffer, 0)
+            found.append(Access(buffer, tuple(number * dtype.itemsize for number in elements), dtype))
         return tuple(found)
 
     def _buffer(self, name: str) -> str:

@@ -18,7 +18,7 @@ import torch
 from roofline.core.cost import Cost, unknown
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.costs.dtypes import DTYPES
+from roofline.costs.dtypes import DTYPES, of_most
 from roofline.costs.weight import weight
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import Generated, Nodes
@@ -133,7 +133,7 @@ def _group(node: Any, engine: Engine) -> Group:
     )
     main = max(parts, key=lambda part: weight(part.cost))
     shapes = " x ".join("[" + ",".join(map(str, one.shape)) + "]" for one in tensors(tuple(ins)))
-    output = DTYPES[next(tensors(tuple(outs))).dtype][0]
+    output = of_most((DTYPES[one.dtype][0], size) for one, (*_, size) in zip(tensors(tuple(outs)), writes, strict=True))
     costed = Costed(cost, "fused", main.op_class, shapes, main.dtype, output, reads, writes, parts=parts)
     return Group(name, costed, scopes)
 

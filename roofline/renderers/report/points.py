@@ -176,5 +176,5 @@ def precision_of(analysis: WorkAnalysis, signature: int) -> str:
     one = analysis.profile.signatures[signature]
     if one.cost.flops:
         return (one.precision.arithmetic or "") if one.precision else ""
-    dtype = one.dtype or ""
+    dtype = one.computes_in or ""
     return VECTOR_PRECISION.get(dtype, dtype)

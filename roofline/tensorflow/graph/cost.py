@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import OpClass
+from roofline.core.vocabulary import FLOATING, PRODUCTS, OpClass
 from roofline.costs import custom
 from roofline.costs.calls import Tensor as Argument
 from roofline.costs.counted import Access, Costed
+from roofline.costs.dtypes import computed, of_most
 from roofline.tensorflow.graph import tables as kinds
 from roofline.tensorflow.graph.bytes import accesses, data_inputs, moves_nothing
 from roofline.tensorflow.graph.contractions import UnknownWork
@@ -122,16 +123,18 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _plain(node: Node, done: Cost, semantic: OpClass | None = None) -> Costed:
-    floating = [tensor.dtype for tensor in node.in_types if tensor.floating]
-    results = [tensor.dtype for tensor in node.outputs if tensor.dtype]
-    typed = [tensor.dtype for tensor in node.in_types if tensor.dtype]
+    types = [tensor.dtype for tensor in node.in_types if tensor.dtype]
+    results = [(tensor.dtype, tensor.bytes or 0.0) for tensor in node.outputs if not tensor.handle]
+    updated = [(tensor.dtype, tensor.bytes or 0.0) for tensor in node.in_types if tensor.handle]
+    op_class = classify(node.op, semantic)
+    output = of_most(results) or of_most(updated) or next((dtype for dtype in types if dtype in FLOATING), None)
     return Costed(
         cost=done,
         kind=kind(node.op),
-        op_class=classify(node.op, semantic),
+        op_class=op_class,
         shapes=describe(node),
-        dtype=(floating or typed or results or [None])[0],
-        output=(results or floating or [None])[0],
+        dtype=computed(types, output, op_class in PRODUCTS or bool(done.flops)),
+        output=output,
     )
 
 

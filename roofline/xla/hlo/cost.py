@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import PRODUCTS, OpClass
 from roofline.costs.counted import Costed, Interner
+from roofline.costs.dtypes import of_most
 from roofline.costs.linear_algebra import KIND
 from roofline.costs.weight import weight
 from roofline.xla.hlo import custom_calls, linear_algebra
@@ -183,7 +184,7 @@ def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[
     Contraction or attention if it holds one; otherwise the class with the most work alone (`weight`).
     """
     by_class: dict[OpClass, Cost] = {}
-    dtypes: dict[OpClass, str | None] = {}
+    members: dict[OpClass, list[Instruction]] = {}
     views: OpClass = "movement"
     constituents = list(inside(instruction))
     generates = _generates_bits(constituents)
@@ -195,7 +196,7 @@ def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[
             continue
         alone = _alone(module, each)
         by_class[op_class] = by_class[op_class] + alone if op_class in by_class else alone
-        dtypes.setdefault(op_class, _input_dtype(each))
+        members.setdefault(op_class, []).append(each)
     if not by_class:
         return views, ()
     dominant = max(by_class, key=lambda op_class: weight(by_class[op_class]))
@@ -209,8 +210,8 @@ def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[
                 kind="matmul" if op_class == "contraction" and total.flops else op_class,
                 op_class=op_class,
                 shapes="",
-                dtype=dtypes[op_class],
-                output=None,
+                dtype=_computed(module, members[op_class]) or _written(members[op_class]),
+                output=_written(members[op_class]),
             )
         )
         for op_class, total in by_class.items()
@@ -256,23 +257,30 @@ def _shapes(instruction: Instruction) -> str:
 
 
 def _dtypes(module: Module, instruction: Instruction) -> tuple[str | None, str | None]:
-    """(type of the arithmetic's inputs, type of the first result).
+    """(type that it computes in, type of most bytes of its results)."""
+    output = _written([instruction])
+    return _computed(module, inside(instruction)) or output, output
 
-    Of a contraction the type of what is multiplied; of a fusion that in which most elements are computed.
-    """
-    leaves = instruction.shape.leaves()
-    output = leaves[0][1].dtype if leaves and leaves[0][1].bits else None
+
+def _computed(module: Module, instructions: Iterable[Instruction]) -> str | None:
+    """The type of what is multiplied, where there is a product; else that in which most elements are computed."""
     heaviest: tuple[float, str | None] = (-1.0, None)
-    for each in inside(instruction):
+    for each in instructions:
         done = work(module, each)
         if not each.operands:
             continue
         dtype = _input_dtype(each)
         if done.flops:
-            return dtype, output
+            return dtype
         amount = (done.vector_flops or 0.0) + sum((done.functions or {}).values()) or (done.int_ops or 0.0) * 1e-9
         heaviest = max(heaviest, (amount, dtype), key=lambda pair: pair[0])
-    return heaviest[1] or output, output
+    return heaviest[1]
+
+
+def _written(instructions: Iterable[Instruction]) -> str | None:
+    """The type of most bytes of some results."""
+    leaves = (shape for each in instructions for _, shape in _results(each))
+    return of_most((shape.dtype if shape.bits else None, float(shape.bytes)) for shape in leaves)
 
 
 def _arithmetic(module: Module, instruction: Instruction) -> str:

@@ -199,6 +199,17 @@ def only_kernel(function: Callable[..., Any], *inputs: Any) -> Any:
     return recording.signatures[op.signature]
 
 
+def test_a_kernel_of_mixed_types_has_that_of_what_it_writes() -> None:
+    single, double = torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH, dtype=torch.float64)
+    kernels_and_types = [
+        (only_kernel(lambda a, b: a * b + 1, single, double), "fp64", "fp64"),
+        (only_kernel(lambda a: a.half(), single), "fp16", "fp16"),
+        (only_kernel(lambda a: a * 2 > 1, single), "bool", "fp32"),
+    ]
+    for kernel, written, computes_in in kernels_and_types:
+        assert (kernel.dtype, kernel.computes_in) == (written, computes_in)
+
+
 def test_a_product_written_out_as_loops_stays_a_contraction() -> None:
     kernel = only_kernel(lambda a, b: torch.relu(a @ b), torch.randn(4, 1), torch.randn(1, 8))
     # K = 1: one multiply-add per result, 2 FLOP; one comparison with 0 per result for the relu

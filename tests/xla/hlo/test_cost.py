@@ -234,3 +234,33 @@ def test_titles(name, expected):
     proto.computations[0].instructions[0].name = name
     module = hlo.read(proto.SerializeToString())
     assert title(module.entry.root) == expected
+
+
+def test_the_types_of_a_fusion_and_of_its_constituents() -> None:
+    """It writes 128 x 512 x 2 bytes of bf16 and 128 x 4 of fp32, and multiplies and adds up in fp32.
+
+    The cast down writes bf16, and the cast up twice as many bytes of fp32; what is added up is fp32.
+    """
+    proto = hlo_oracle.proto(
+        """HloModule jit_f
+        add { a = f32[] parameter(0)
+          b = f32[] parameter(1)
+          ROOT s = f32[] add(a, b) }
+        body { p = bf16[128,512] parameter(0)
+          up = f32[128,512] convert(p)
+          square = f32[128,512] multiply(up, up)
+          zero = f32[] constant(0)
+          sums = f32[128] reduce(square, zero), dimensions={1}, to_apply=add
+          down = bf16[128,512] convert(square)
+          ROOT both = (bf16[128,512], f32[128]) tuple(down, sums) }
+        ENTRY e { x = bf16[128,512] parameter(0)
+          ROOT fused = (bf16[128,512], f32[128]) fusion(x), kind=kLoop, calls=body }"""
+    )
+    module = hlo.read(proto)
+    whole = cost(module, module.instructions["fused"])[0]
+    assert (whole.output, whole.dtype) == ("bf16", "fp32")
+    assert {part.op_class: part.output for part in whole.parts} == {
+        "movement": "fp32",
+        "pointwise": "fp32",
+        "reduction": "fp32",
+    }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roofline.core.framework import framework
 from roofline.core.rows import rows
-from roofline.core.schema import Profile
+from roofline.core.schema import Compilation, Profile
 
 #: Options of backends that change who dispatches.
 _OPTIONS = ("mode", "jit", "command_buffers")
@@ -30,6 +31,8 @@ ON_CORE, WAITED = "dispatching_on_a_core_seconds_per_step", "waiting_for_results
 PROGRAMS = "programs_per_step"
 #: Functions that Python has TensorFlow run in a step: what is in a graph it does not dispatch.
 CALLS = "calls_per_step"
+#: Graphs that the host of a GPU launches in a step (CUDA graphs, XLA's command buffers), and kernels that these launch.
+GRAPHS, IN_GRAPHS = "graph_launches_per_step", "graph_kernels_per_step"
 #: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].
 MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"
 #: The flag of a step that runs compiled code whose kernels its backend does not see.
@@ -38,6 +41,10 @@ COMPILED_CODE = "compiled-code"
 _PROGRAMS_PER_OP = 0.5
 #: In the place of an executor in names of launch floors: engines that copy and fill memory run no kernels.
 COPY = "copy"
+#: Mechanisms whose host launches each kernel of a GPU for itself.
+_LAUNCH_KERNELS = ("eager", "tensorflow-graph")
+#: The mechanism of steps whose kernels, or some of them, are replayed from graphs.
+CUDA_GRAPH = "cuda-graph"
 #: How the names of executors begin that run compiled programs.
 _COMPILED = "xla-"
 
@@ -59,6 +66,50 @@ def waited_for_a_core(conditions: Mapping[str, float]) -> float | None:
     Threads wait at the same time, so that their sum is no part of a step.
     """
     return max((conditions[name] for name in (QUEUED, QUEUED_WORKER) if name in conditions), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class HostLaunches:
+    """What the host of a GPU launches in a step: graphs, which launch `replayed` kernels, and single `kernels`."""
+
+    graphs: float
+    replayed: float
+    kernels: float
+
+    @property
+    def all(self) -> float:
+        """How often it launches anything."""
+        return self.graphs + self.kernels
+
+
+def host_launches(profile: Profile) -> HostLaunches | None:
+    """What the host of a step launches; None on a CPU, of a step without times, and where it is not known.
+
+    Profiled steps of XLA have no command buffers, which plain steps may have. Of older profiles: a compiled graph that
+    was seen to be replayed is one launch, of all kernels but those of the ops that ran outside of compiled graphs.
+    """
+    if profile.device.kind == "cpu" or profile.profiled is None:
+        return None
+    launches = float(rows(profile).launches.sum())
+    graphs, replayed = (profile.conditions.get(name) for name in (GRAPHS, IN_GRAPHS))
+    if graphs is None or replayed is None:
+        if profile.profiled.mechanism in _LAUNCH_KERNELS or profile.options.get("command_buffers") == "off":
+            graphs, replayed = 0.0, 0.0
+        elif profile.profiled.mechanism == CUDA_GRAPH and profile.compilation is not None:
+            graphs, replayed = float(profile.compilation.graphs), launches - _outside(profile, profile.compilation)
+        else:
+            return None
+    return HostLaunches(graphs, replayed, max(0.0, launches - replayed))
+
+
+def _outside(profile: Profile, compilation: Compilation) -> float:
+    """Launches of the ops that run outside of compiled graphs: of all of a phase, else one of each."""
+    columns = rows(profile)
+    found = 0.0
+    for name, (ops, _) in compilation.eager.items():
+        here = columns.phase == profile.phases.index(name) if name in profile.phases else columns.phase < 0
+        found += float(columns.launches[here].sum()) if here.sum() == ops else ops
+    return found
 
 
 def compiles(profile: Profile) -> bool:

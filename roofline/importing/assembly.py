@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from roofline.core.device import Device
@@ -124,6 +125,7 @@ def assembled(
     versions: Mapping[str, str],
     flags: Sequence[str],
     facts: Imported,
+    conditions: Mapping[str, float] = MappingProxyType({}),
 ) -> Profile:
     """The profile of an imported step: its only times are the profiled ones."""
     return Profile(
@@ -146,6 +148,7 @@ def assembled(
         kernels=rows.kernels,
         addresses=rows.addresses if facts.buffers else (),
         versions=versions,
+        conditions=conditions,
         flags=tuple(flags),
         imported=facts,
     )

@@ -91,6 +91,7 @@ def profile(
         profiled=profiled(timed, mechanism),
         versions=versions_of(trace.metadata),
         flags=flags,
+        conditions=time_cuda.conditions(timed),
         facts=Imported(
             files=(file.name[:LONGEST],),
             rank=rank.number,

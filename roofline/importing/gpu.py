@@ -391,6 +391,7 @@ def _timed(
         kernel_names=trace.names,
         launches=np.rint(kernels / len(kept)).astype(np.int64),
         graph_launches=round(len(np.unique(links.launch[replayed])) / len(kept)),
+        graph_kernels=round(int((replayed & (device.kind == KERNEL)).sum()) / len(kept)),
         replayed=np.rint(np.bincount(owner[replayed], minlength=total) / len(kept)).astype(np.int64),
         unattributed=round(int(lost.sum()) / len(kept)),
     )

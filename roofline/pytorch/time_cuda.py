@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.executor import CUDA_GRAPH, GRAPHS, IN_GRAPHS
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.pytorch.time_cpu import joined_time, step_events, unmatched_time
@@ -26,12 +27,14 @@ from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 class TimedCuda(Timed):
     """Times of a GPU's steps, and what of them was launched by replaying graphs. Figures are means per kept step.
 
-    graph_launches: replays. replayed: (n,) for each row how many of its device events a replay launched. unattributed:
-    replayed device events that stayed without an op. by_order: the profiler wrote no ids of graph nodes, as that of
-    torch 2.11 does not: ops of replays rest on order, name, grid and block.
+    graph_launches: replays; graph_kernels: that they launched. replayed: (n,) for each row how many of its device
+    events a replay launched, copies among them. unattributed: replayed device events that stayed without an op.
+    by_order: the profiler wrote no ids of graph nodes, as that of torch 2.11 does not: ops of replays rest on order,
+    name, grid and block.
     """
 
     graph_launches: int = 0
+    graph_kernels: int = 0
     replayed: NDArray[np.int64] | None = None
     unattributed: int = 0
     by_order: bool = False
@@ -39,7 +42,14 @@ class TimedCuda(Timed):
 
 def mechanism(timed: Timed) -> str:
     """What launched the kernels, as `Profiled.mechanism` names it."""
-    return "cuda-graph" if isinstance(timed, TimedCuda) and timed.graph_launches else "eager"
+    return CUDA_GRAPH if isinstance(timed, TimedCuda) and timed.graph_launches else "eager"
+
+
+def conditions(timed: Timed | None) -> dict[str, float]:
+    """How many graphs a step launches, and how many kernels these launch; nothing of one that launches none."""
+    if not isinstance(timed, TimedCuda) or not timed.graph_launches:
+        return {}
+    return {GRAPHS: float(timed.graph_launches), IN_GRAPHS: float(timed.graph_kernels)}
 
 
 def flags(timed: Timed) -> tuple[str, ...]:
@@ -125,6 +135,7 @@ def time_cuda(
         launches=np.rint(np.bincount(owner[here & kernel], minlength=total) / len(kept)).astype(np.int64),
         extra=names,
         graph_launches=round(len(np.unique(links.launch[by_graph])) / len(kept)),
+        graph_kernels=round(int((by_graph & kernel).sum()) / len(kept)),
         replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(kept)).astype(np.int64),
         unattributed=round(int(lost.sum()) / len(kept)),
         by_order=by_order,

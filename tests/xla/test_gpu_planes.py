@@ -16,6 +16,7 @@ from roofline.recording.recording import Plan
 from roofline.recording.xspace import recorder
 from roofline.recording.xspace.framework import Read
 from roofline.timing import executor
+from roofline.traces.xplane import command_buffers
 from roofline.traces.xplane.command_buffers import replayed
 from roofline.traces.xplane.reader import Line, XTrace
 from roofline.xla import count
@@ -132,3 +133,15 @@ def test_kernels_of_command_buffers_are_told() -> None:
         read(every)
     with pytest.raises(MeasurementError, match="nothing ran"):
         read(trace(RAN[0]))
+
+
+def test_launches_of_command_buffers_are_counted_where_calls_of_the_driver_are_shown() -> None:
+    """Two launches of three kernels each; of the six one is before the step, so the step has 5 of them, and 5/3."""
+    kernels = [("gemm", "", at, at + 10, MAIN) for at in (5, 20, 40, 60, 80, 100)]
+    step = ("step#0", "", 10, 1000, "python")
+    calls = [("cuGraphLaunch", "", at, at + 1, "python") for at in (1, 50)]
+    some = trace(*kernels, step, *calls, graph=tuple(range(6)))
+    windows = [executor.windows(some, STEP)]
+    assert command_buffers.per_step([some], windows) == (pytest.approx(5 / 3), 5.0)
+    for lacking in (trace(*kernels, step, graph=tuple(range(6))), trace(*kernels, step, *calls)):
+        assert command_buffers.per_step([lacking], windows) is None

@@ -198,7 +198,7 @@ class TorchStepRecorder:
         around = {} if layers is None else host_cost.conditions(layers())
         told = None if work.timed is None else work.timed.made
         made = {} if told is None else dict(zip((MADE, MAKING), told, strict=True))
-        return {**away, **around, **made, READS: float(reads_of_host(work.counted))}
+        return {**away, **around, **made, **time_cuda.conditions(work.timed), READS: float(reads_of_host(work.counted))}
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
         """What timing and counting say."""

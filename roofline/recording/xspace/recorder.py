@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from statistics import median
 
-from roofline.core.executor import ON_CORE, PROGRAMS, WAITED
+from roofline.core.executor import GRAPHS, IN_GRAPHS, ON_CORE, PROGRAMS, WAITED
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES, Counted
@@ -62,6 +62,7 @@ class XSpaceStepRecorder:
         self._memory = Memory()
         #: Kernels of the traces that command buffers launched, and of how many.
         self._replayed = (0, 0)
+        self._graphs: tuple[float, float] | None = None
         #: Of plain steps, how long this thread was on a core, and how long it waited for results [s].
         self._host: list[tuple[float, float]] = []
         #: What the traces say of how the steps ran, and whether all ops ran on other threads.
@@ -171,6 +172,7 @@ class XSpaceStepRecorder:
         replayed = [command_buffers.replayed(trace) for trace in traces]
         kernels = sum(int(owned.device and ((owned.op >= 0) | owned.lost).sum()) for owned in read.owned)
         self._replayed = (sum(int(one.sum()) for one in replayed), kernels)
+        self._graphs = command_buffers.per_step(traces, [executor.windows(trace, STEP) for trace in traces])
         if read.counted.ops:
             return read
         if self._replayed[0]:
@@ -216,6 +218,8 @@ class XSpaceStepRecorder:
             found["compiling_seconds_per_step"] = plain.compiling / plain.ran
         if timed is not None and timed.programs is not None:
             found[PROGRAMS] = timed.programs
+        if self._graphs is not None:
+            found[GRAPHS], found[IN_GRAPHS] = self._graphs
         if self._ahead and self._host:
             found[ON_CORE], found[WAITED] = map(median, zip(*self._host, strict=True))
         return found

@@ -460,6 +460,8 @@ def test_a_replay_has_the_ops_of_its_reference(make_kineto, layers, part, launch
     assert found.extra == ()
     assert found.launches.tolist() == [1] * 15
     assert (found.graph_launches, int(found.replayed.sum())) == (launches, replayed)
+    assert time_cuda.conditions(found) == {"graph_launches_per_step": launches, "graph_kernels_per_step": replayed}
+    assert time_cuda.conditions(expected) == time_cuda.conditions(None) == {}
     assert found.unattributed == 0
     assert time_cuda.flags(found) == (() if nodes else ("replays-by-order",))
     assert (found.joined, found.unmatched) == (1, {})

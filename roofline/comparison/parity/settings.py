@@ -10,9 +10,9 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, plain
 from roofline.comparison.parity.random import dropout, noise
 from roofline.core.cost import NOT_FUSED
-from roofline.core.executor import COMPILED_CODE, op_by_op
+from roofline.core.executor import CALLS, COMPILED_CODE, PROGRAMS, HostLaunches, host_launches, op_by_op
 from roofline.core.framework import framework
-from roofline.core.schema import Op, Profile, Signature
+from roofline.core.schema import Compilation, Op, Profile, Signature
 
 #: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
 GELU = {
@@ -40,6 +40,8 @@ _JUDGED = frozenset(
     ("attention", "attention mask", "gelu", "dropout", "loss", "input", "jit", "tf32", "keras backend", "kv cache")
 )
 _JUDGED_FAMILIES = ("optimizer", "float32 ")
+#: Switches that are recorded where they are not as here.
+_UNLESS = {"detect_anomaly": "False"}
 #: Switches that mean the same in every framework.
 _SHARED = frozenset(("image layout", "gradient scaler", "guidance", "scheduler"))
 _CORE = "attention core"
@@ -58,6 +60,9 @@ def settings(pair: Pair) -> list[Difference]:
         *_stated(pair, "kv cache", "Keys and values are cached differently", None),
         *_stated(pair, "input", "The inputs lie elsewhere when a step begins", pair.apart("class", ("transfer",))),
         *_jit(pair),
+        *_graphs(pair),
+        *_calls(pair),
+        *_launches(pair),
         *_others(pair),
     ]
     a, b = pair.each(lambda run: bool(run.profile.switches))
@@ -199,6 +204,54 @@ def mechanism(profile: Profile) -> str:
     return names.get(launched, launched)
 
 
+def _graphs(pair: Pair) -> list[Difference]:
+    """How many graphs one compiler made of the step, and how often it broke off."""
+    a, b = pair.each(lambda run: run.profile.compilation)
+    nothing = any(pair.each(lambda run: "nothing-compiled" in run.profile.flags))
+    if a is None or b is None or a.compiler != b.compiler or nothing:
+        return []
+    values = _made_of_it(a), _made_of_it(b)
+    return [] if values[0] == values[1] else [pair.differ("compiled graphs", values, "The step is compiled otherwise")]
+
+
+def _made_of_it(compilation: Compilation) -> str:
+    """ "3 graphs, 2 graph breaks"."""
+    breaks = sum(compilation.breaks.values())
+    return ", ".join([_many(compilation.graphs, "graph"), *([_many(breaks, "graph break")] if breaks else [])])
+
+
+def _calls(pair: Pair) -> list[Difference]:
+    """How many compiled programs, or functions of TensorFlow, Python calls in a step that is not compiled op by op."""
+    if any(pair.each(lambda run: op_by_op(run.profile))):
+        return []
+    found = []
+    for key, what in ((PROGRAMS, "compiled programs"), (CALLS, "calls of graphs")):
+        a, b = (run.profile.conditions.get(key) for run in (pair.a, pair.b))
+        if a is not None and b is not None and round(a) != round(b):
+            values = f"{round(a)} per step", f"{round(b)} per step"
+            found.append(pair.differ(what, values, f"Python runs another number of {what}"))
+    return found
+
+
+def _launches(pair: Pair) -> list[Difference]:
+    """What the host of a GPU launches, where it launches graphs in one run: each is one launch of many kernels."""
+    a, b = pair.each(lambda run: host_launches(run.profile))
+    if a is None or b is None or a == b or not (a.graphs or b.graphs):
+        return []
+    return [pair.differ("host launches", (_launched(a), _launched(b)), "The host launches kernels in different ways")]
+
+
+def _launched(launches: HostLaunches) -> str:
+    """ "1 graph of 129 kernels and 1 kernel"."""
+    graphs, kernels = round(launches.graphs), round(launches.kernels)
+    told = [f"{_many(graphs, 'graph')} of {_many(round(launches.replayed), 'kernel')}"] if graphs else []
+    return " and ".join([*told, _many(kernels, "kernel")] if kernels or not told else told)
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 # ------------------------------------------------------------------------------------------------ the other switches
 
 
@@ -211,14 +264,20 @@ def _others(pair: Pair) -> list[Difference]:
     if framework(a) != framework(b):
         names = {*a.switches} & {*b.switches} & _SHARED
     elif a.backend != b.backend:
-        names = {*a.switches} & {*b.switches}
+        names = {*a.switches, *_UNLESS} & {*b.switches, *_UNLESS}
     else:
         names = {*a.switches, *b.switches}
     # Those of a compiler bear its name, and are judged with what runs the step.
     compilers = {run.compilation.compiler for run in (a, b) if run.compilation} - {""}
     judged = *_JUDGED_FAMILIES, *compilers
-    return [
-        pair.differ(f"switch {plain(name)}", pair.switches(name), f"The switch {plain(name)} differs")
-        for name in sorted(names - _JUDGED)
-        if a.switches.get(name) != b.switches.get(name) and not name.startswith(judged)
-    ]
+    found = []
+    for name in sorted(names - _JUDGED):
+        values = _switch(a, name), _switch(b, name)
+        if values[0] != values[1] and not name.startswith(judged):
+            found.append(pair.differ(f"switch {plain(name)}", values, f"The switch {plain(name)} differs"))
+    return found
+
+
+def _switch(profile: Profile, name: str) -> str | None:
+    """A switch as it was recorded, or as it is where it was not; None where that is not known."""
+    return profile.switches.get(name, _UNLESS.get(name) if profile.switches else None)

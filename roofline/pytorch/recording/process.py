@@ -53,8 +53,6 @@ def switches() -> dict[str, str]:
         "deterministic": str(torch.are_deterministic_algorithms_enabled()),
         "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
         "oneDNN": str(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
-        # What is hardly ever on is told where it is: older profiles, which lack it, had it off.
-        **({"detect_anomaly": "True"} if torch.is_anomaly_enabled() else {}),
         **float32.switches(),
     }
 

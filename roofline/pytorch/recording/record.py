@@ -19,7 +19,7 @@ from roofline.errors import MeasurementError
 from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
-from roofline.pytorch.recording import counting, host_cost, process, profiler, turned
+from roofline.pytorch.recording import anomaly, counting, host_cost, process, profiler, turned
 from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
 from roofline.recording import contention
 from roofline.recording import record as measurement
@@ -74,6 +74,7 @@ class TorchStepRecorder:
         self._optimizer: float | None = None
         self._peak: float | None = None
         self._source = ALLOCATED if self._device == "cuda" else RESIDENT
+        self._anomaly: Mapping[str, str] = {}
         self._counted: Counted | None = None
         self._reference: KinetoTrace | None = None
 
@@ -100,7 +101,7 @@ class TorchStepRecorder:
 
         handle = register_optimizer_step_post_hook(keep)
         try:
-            with profiler.no_other():
+            with profiler.no_other(), anomaly.noted() as self._anomaly:
                 return self.timed(step)
         finally:
             handle.remove()
@@ -183,7 +184,13 @@ class TorchStepRecorder:
 
     def switches(self, step: Step) -> dict[str, str]:
         """Those of the process, of the step and of the compiler."""
-        return {**process.switches(), **turned.forms(self._optimizers), **step.switches, **self._variant.switches}
+        return {
+            **process.switches(),
+            **self._anomaly,
+            **turned.forms(self._optimizers),
+            **step.switches,
+            **self._variant.switches,
+        }
 
     def environment(self) -> dict[str, str]:
         """Threads and affinity of this process, and the variables that steer them."""

@@ -28,15 +28,13 @@ plants = _module()
 NOT_SHOWN = {
     "first": {"item"},
     "second": {
-        "compiled-item-per-layer",
-        "compiled-print-per-layer",
         "jax-decoder-sleep",
         "unet-pieces-and-checks",
         "jax-decoder-no-fusion-against-sleep",
     },
     "third": {"graph-anomaly-train"},
     "fourth": {"recommender-metric-and-loader"},
-    "fifth": {"hyper-checked", "pendulum-python-loop", "spectrum-double-and-dithered"},
+    "fifth": {"spectrum-double-and-dithered"},
     "sixth": {"gpt-scaled-and-smoothing-train"},
 }
 #: Undisturbed pairs whose rows hold about the difference, at least, and how many have such a share.

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import analyze
 from roofline.comparison.parity.parity import Difference, Parity, parity, refusal
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.core.executor import PROGRAMS, executor_of
+from roofline.core.device import Device
+from roofline.core.executor import CALLS, PROGRAMS, executor_of
 from roofline.core.schema import Compilation, Imported, Op, Precision, Profile, Signature, Wall
 from roofline.errors import InputError
 
@@ -617,6 +618,59 @@ def test_how_the_step_is_run() -> None:
     vain = replace(compiled, flags=("nothing-compiled",))
     assert one(compiled, vain, "jit").b == "op by op, as torch.compile compiled nothing"
     assert one(base(), base(flags=("compiled-code",)), "jit").b == "op by op, beside compiled code"
+
+
+def test_graphs_and_graph_breaks_of_a_compiler() -> None:
+    """Reasons are counted by how often a break was made: two for one and one for the other are three."""
+
+    def compiled(graphs: int, compiler: str = "torch.compile", **breaks: int) -> Profile:
+        return base(compilation=Compilation(compiler=compiler, graphs=graphs, breaks=breaks))
+
+    found = one(compiled(1), compiled(4, item=2, print=1), "compiled graphs")
+    assert (found.severity, found.a, found.b) == ("named", "1 graph", "4 graphs, 3 graph breaks")
+    assert one(compiled(2), compiled(2, item=1), "compiled graphs").b == "2 graphs, 1 graph break"
+    assert judged(compiled(2, item=1), compiled(2, item=1)).differences == ()
+    # graphs of two compilers say nothing of each other, nor do those of one beside a run without
+    vain = replace(compiled(0), flags=("nothing-compiled",))
+    assert "compiled graphs" not in whats(judged(compiled(1), vain).differences)
+    for other in (compiled(3, "TorchScript"), base()):
+        assert whats(judged(compiled(1), other).differences) == ["jit"]
+
+
+def test_graphs_that_a_host_launches() -> None:
+    """Of the 8 kernels of the hand-made step a graph launches 7."""
+    gpu = Device(name="Round GPU", kind="cuda", ceilings={})
+    single = base(device=gpu)
+    graphs = base(
+        device=gpu,
+        profiled=replace(base().profiled, mechanism="cuda-graph"),
+        conditions={"graph_launches_per_step": 1.0, "graph_kernels_per_step": 7.0},
+    )
+    found = one(single, graphs, "host launches")
+    assert (found.severity, found.a, found.b) == ("named", "8 kernels", "1 graph of 7 kernels and 1 kernel")
+    assert "host launches" not in whats(judged(single, single).differences)
+
+
+@pytest.mark.parametrize(("key", "what"), [(PROGRAMS, "compiled programs"), (CALLS, "calls of graphs")])
+def test_programs_and_graphs_that_python_calls(key: str, what: str) -> None:
+    many, few, none = base(conditions={key: 3.0}), base(conditions={key: 1.0}), base()
+    found = one(many, few, what)
+    assert (found.severity, found.a, found.b) == ("named", "3 per step", "1 per step")
+    assert judged(many, none).differences == judged(few, few).differences == ()
+    # as many programs as ops: that is "op by op", and no number beside it says more
+    apart = base(conditions={PROGRAMS: float(len(base().ops)), key: 99.0 if key == CALLS else 8.0})
+    assert what not in whats(judged(apart, few).differences)
+
+
+def test_anomaly_mode_is_off_where_it_is_not_recorded() -> None:
+    """Also beside another backend of the framework; a trace, which records no switch, says nothing of it."""
+    usual = {"oneDNN": "True"}
+    watched = base(switches={**usual, "detect_anomaly": "True"})
+    for other in (base(switches=usual), base(switches=usual, backend="torch-compile")):
+        found = one(watched, other, "switch detect_anomaly")
+        assert (found.severity, found.a, found.b) == ("named", "True", "False")
+    found = one(watched, base(switches={}), "settings")
+    assert (found.a, found.b) == ("switch detect_anomaly, switch oneDNN", None)
 
 
 @pytest.mark.parametrize("compiler", ["torch.compile", "TorchScript", "a new one"])

@@ -1,0 +1,33 @@
+"""Whether a step runs in autograd's anomaly mode, which makes the backward pass look for nan after each of its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+
+@contextmanager
+def noted() -> Iterator[dict[str, str]]:
+    """Collect the switch `detect_anomaly` while active, where the mode is on or the program turns it on meanwhile.
+
+    Where it stays off nothing is recorded, as hardly any step has it on: older profiles lack the switch, too.
+    """
+    found: dict[str, str] = {}
+    turn = torch.set_anomaly_enabled
+
+    def note(enabled: bool, check_nan: bool) -> None:
+        if enabled:
+            found["detect_anomaly"] = "True" if check_nan else "True, check_nan False"
+
+    def turn_and_note(enabled: bool, check_nan: bool = True) -> None:
+        note(enabled, check_nan)
+        turn(enabled, check_nan)
+
+    note(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+    torch.set_anomaly_enabled = turn_and_note
+    try:
+        yield found
+    finally:
+        torch.set_anomaly_enabled = turn

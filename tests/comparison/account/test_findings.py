@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from synthetic import LAYER, NORM, UNFUSED_NORM, instead, step
 
 from roofline.comparison.account.findings import findings
@@ -31,3 +32,9 @@ def test_advice_is_of_the_framework_of_the_run_that_spends_more(framework: str, 
         (row,) = (row for row in pair.account.rows if row.annotations)
         assert words in row.advice
         assert bool(row.advice) == bool(words)
+
+
+def test_what_has_no_seconds_is_no_finding() -> None:
+    (pair,) = rank([unfused(), step()], as_given=True).pairs
+    rows = tuple(replace(row, seconds=None) for row in pair.account.rows)
+    assert findings(replace(pair.account, rows=rows)) == ()

@@ -72,6 +72,7 @@ ROWS = (
             OpChange(name="softmax_fusion", type="fp32", a=0.0, b=2.5, seconds=-0.6e-3),
         ),
         annotations=("softmax-written-out",),
+        advice="use torch.softmax",
         text="layers.*/attention, forward: torch runs 24 _softmax where jax runs 2 softmax_fusion: a long sentence.",
     ),
     AccountRow(
@@ -525,7 +526,7 @@ def hostile_runs(hostile: str, runs: int) -> Ranking:
     found = rank(profiles)
     # Nobody's words decide here what is said of them: the names stand in sentences too.
     rows = tuple(
-        replace(row, text=hostile, place=hostile, annotations=(hostile,), ops=tuple(
+        replace(row, text=hostile, place=hostile, advice=hostile, ops=tuple(
             replace(change, name=hostile, type=hostile) for change in row.ops
         ))
         for row in ROWS

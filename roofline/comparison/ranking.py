@@ -121,12 +121,18 @@ def rank(
             RankedPair(
                 (names[a], names[b]),
                 comparison,
-                account(comparison, (plain(names[a]), plain(names[b]))),
+                account(comparison, _short_names(comparison)),
                 breakdown=shown,
                 observations=observations(comparison, shown),
             )
         )
     return Ranking(names, runs, fastest, tuple(pairs))
+
+
+def _short_names(comparison: Comparison) -> tuple[str, str]:
+    """Return what the sentences of an account call two runs: their backends where these differ, else A and B."""
+    a, b = (plain(run.profile.backend) for run in (comparison.a, comparison.b))
+    return (a, b) if a != b and a and b else ("A", "B")
 
 
 def check_timed(profile: Profile, name: str) -> None:

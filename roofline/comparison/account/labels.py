@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline.comparison.account.row import Row
-from roofline.comparison.account.words import last_parts, op_name
+from roofline.comparison.account.words import class_name, last_parts, op_name
 from roofline.comparison.parity.difference import plain
 
 
@@ -13,7 +13,7 @@ def label(row: Row) -> str:
         case "setting":
             where = "settings"
         case "rate":
-            where = f"the same {row.op_class} ops"
+            where = f"the same {class_name(row.op_class)} ops"
         case "gap":
             where = row.place or ""
         case "only":

@@ -87,6 +87,11 @@ def _listed(some: Sequence[tuple[OpChange, float]], typed: bool) -> str:
     return ", ".join(parts) + (f" and {units.count(rest)} more {'op' if rest == 1 else 'ops'}" if rest else "")
 
 
+def class_name(op_class: str | None) -> str:
+    """Return what people call a class of ops."""
+    return "matmul" if op_class == "contraction" else op_class or ""
+
+
 def op_name(name: str) -> str:
     """Return the name of an op without the namespace of its framework."""
     return plain(name.removeprefix("aten::"), 60)
@@ -111,7 +116,8 @@ def _work(row: Row, names: tuple[str, str]) -> str:
 
 def _same(row: Row) -> str:
     count = round(sum(_number(change.a) for change in row.ops))
-    return f"the same {row.op_class} op" if count == 1 else f"the same {units.count(count)} {row.op_class} ops"
+    called = class_name(row.op_class)
+    return f"the same {called} op" if count == 1 else f"the same {units.count(count)} {called} ops"
 
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:

@@ -37,7 +37,7 @@ OUTSIDE = "the host outside of the framework"
 BLOCKED = "after blocking calls"
 FOR_RANKS = "waiting for other ranks"
 DEVICE = "the device's own waiting"
-PAGE_FAULTS = "page faults"
+PAGE_FAULTS = "the operating system"
 NOT_KNOWN = "not known"
 
 #: Causes of idle time that were seen under the profiler, as parts of the gap; all others are dispatching.
@@ -78,12 +78,24 @@ class HostTime:
     """The gap of a run, split.
 
     dispatch: of each op, per step [s], shape (ops,). parts: of the rest of the gap [s]. upper: the parts that were seen
-    under the profiler alone.
+    under the profiler alone. outside: of the part `OUTSIDE` what was before each op [s], shape (ops,); the rest of it
+    followed the last one.
     """
 
     dispatch: Array
     parts: Mapping[str, float]
     upper: frozenset[str]
+    outside: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the profiled steps show [s]: dispatching each op and the host outside before each, shape (ops,); parts."""
+
+    dispatch: Array
+    outside: Array
+    host: Mapping[str, float]
+    waits: Mapping[str, float]
 
 
 def split_gap(run: Step) -> HostTime:
@@ -94,7 +106,8 @@ def split_gap(run: Step) -> HostTime:
         taken = min(seconds, rest)
         if taken > 0:
             parts[name], rest = taken, rest - taken
-    dispatch, host, waits = _seen_under_profiler(run, parts)
+    seen = _seen_under_profiler(run, parts)
+    dispatch, host, waits = seen.dispatch, seen.host, seen.waits
     # What plain steps leave holds the waits, and what is left then the host's own time, which a profiler stretches.
     fit = _fit(sum(waits.values()), rest)
     busy = _fit(float(dispatch.sum()) + sum(host.values()), rest - fit * sum(waits.values()))
@@ -105,7 +118,7 @@ def split_gap(run: Step) -> HostTime:
     left = run.gap - busy * float(dispatch.sum()) - sum(parts.values())
     if abs(left) > _ROUNDING * run.wall:
         parts[NOT_KNOWN] = left
-    return HostTime(dispatch * busy, parts, frozenset(upper))
+    return HostTime(dispatch * busy, parts, frozenset(upper), seen.outside * busy)
 
 
 def _fit(whole: float, room: float) -> float:
@@ -130,8 +143,8 @@ def _runs_ahead(run: Step) -> bool:
     return run.has_queue or ON_CORE in run.profile.conditions
 
 
-def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> tuple[Array, dict[str, float], dict[str, float]]:
-    """Return what dispatching each op takes, shape (ops,), the host's other time, and waits, as profiled [s].
+def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> _Seen:
+    """Return what dispatching each op takes, the host's other time, and waits, as the profiled steps show them.
 
     plain: parts that plain steps measured; the host was outside of the framework meanwhile.
     """
@@ -143,7 +156,7 @@ def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> tuple[Array, 
     times = np.maximum(1, loops.times(profile)).astype(np.float64)
     if not pairs or len(pairs) < len(profile.ops):
         each = seconds_of(DISPATCH, causes) / times.sum() if len(times) else 0.0
-        return each * times, {}, waits
+        return _Seen(each * times, np.zeros(len(times)), {}, waits)
     framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * 1e-9
     reads = np.asarray([op.host_reads or 0 for op in profile.ops], np.float64) > 0
     needed = _dispatching(run, python, times, reads)
@@ -151,12 +164,14 @@ def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> tuple[Array, 
     # What of the idle time is before no op follows the last one.
     before = float((framework + python).sum())
     tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - before - sum(waits.values()))
-    outside = float((python - needed).sum()) - reading + tail
+    before_ops = np.where(reads, 0.0, python - needed)
+    whole = float(before_ops.sum()) + tail
     known = sum(plain.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
-    outside = max(0.0, outside - known)
+    outside = max(0.0, whole - known)
     # Of a host that runs ahead, no more than what the profiled steps saw of it while no op ran.
     asleep = min(profile.conditions.get(ASLEEP, 0.0), outside) if _runs_ahead(run) else 0.0
-    return framework + needed, {READING: reading, SLEEPING: asleep, OUTSIDE: outside - asleep}, waits
+    host = {READING: reading, SLEEPING: asleep, OUTSIDE: outside - asleep}
+    return _Seen(framework + needed, before_ops * _fit(whole, outside - asleep), host, waits)
 
 
 def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:

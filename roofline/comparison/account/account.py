@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from roofline.analysis.gap_parts import DISPATCHING, FAULTS, NOT_KNOWN, PAGE_FAULTS, SYSTEM
+from roofline.analysis.gap_parts import DISPATCHING, FAULTS, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, SYSTEM
 from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.account.runs import Runs, match_runs
-from roofline.comparison.account.words import sentence
+from roofline.comparison.account.words import op_name, sentence
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.terms import Comparison
 from roofline.core.framework import framework
@@ -22,6 +22,7 @@ from roofline.core.vocabulary import CLASSES
 _PLACES = 2
 #: The part of a gap in which hosts dispatch ops that both runs have.
 SAME_OPS = f"{DISPATCHING} the same ops"
+_AFTER = "after the last op"
 
 
 def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Account:
@@ -116,8 +117,24 @@ def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
                 ci95=runs.interval(none, none, a, b),
                 a=Amount(seconds=a, dispatch=a if name == SAME_OPS else 0.0),
                 b=Amount(seconds=b, dispatch=b if name == SAME_OPS else 0.0),
+                ops=outside_changes(runs) if name == OUTSIDE else (),
                 upper=name in runs.a.host.upper or name in runs.b.host.upper,
             )
+
+
+def outside_changes(runs: Runs) -> tuple[OpChange, ...]:
+    """List before which ops, and after the last one, the hosts are outside of the framework for longer in one run."""
+    sums: dict[str, float] = {}
+    for run, sign in ((runs.a, 1), (runs.b, -1)):
+        profile, host = run.side.analysis.profile, run.host
+        for op, seconds in zip(profile.ops, host.outside.tolist(), strict=True):
+            if seconds:
+                name = f"before {op_name(profile.signatures[op.signature].name)}"
+                sums[name] = sums.get(name, 0.0) + sign * seconds
+        after = host.parts.get(OUTSIDE, 0.0) - float(host.outside.sum())
+        sums[_AFTER] = sums.get(_AFTER, 0.0) + sign * after
+    ranked = sorted(sums, key=lambda name: -abs(sums[name]))
+    return tuple(OpChange(name=name, seconds=sums[name]) for name in ranked if sums[name])
 
 
 def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
@@ -131,7 +148,7 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
     runs = comparison.a.profile.conditions, comparison.b.profile.conditions
     faults, system = ([run.get(name, 0.0) for run in runs] for name in (FAULTS, SYSTEM))
     more = system[0] - system[1]
-    if more * (faults[0] - faults[1]) <= 0:
+    if more * (round(faults[0]) - round(faults[1])) <= 0:
         return list(rows)
     longer = [row for row in rows if (row.kind == "rate" or row.place == NOT_KNOWN) and (row.seconds or 0.0) * more > 0]
     whole = sum(row.seconds or 0.0 for row in longer)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import NAMES, OpChange, Row
+from roofline.comparison.account.row import NAMES, Amount, OpChange, Row
 from roofline.comparison.parity.difference import plain
 
 #: Parts of a scope that are named, the last ones.
@@ -27,15 +27,18 @@ def sentence(row: Row, names: tuple[str, str]) -> str:
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
-    """Say how long a part of the gap takes in both runs; of page faults also how many they are."""
-    a, b = _seconds(row.a.seconds), _seconds(row.b.seconds)
+    """Say how long a part of the gap takes in both runs, and where most of it is, or page faults beside it."""
+    words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
     if row.place == PAGE_FAULTS:
         counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
         return (
-            f"{counts[0]} a step in {names[0]}, {counts[1]} in {names[1]}; {a} and {b} in the operating system, taken "
-            "off the same ops and what is not known"
+            f"{words}, with {counts[0]} and {counts[1]} page faults a step; spent inside of ops, and taken off the "
+            "same ops and what is not known"
         )
-    return f"{a} in {names[0]}, {b} in {names[1]}" + ("; seen under the profiler, an upper end" if row.upper else "")
+    if row.ops:
+        change = row.ops[0]
+        words += f", most of what differs {op_name(change.name)} ({units.seconds(abs(change.seconds or 0.0))})"
+    return f"{words}; at most, as it was seen under the profiler alone" if row.upper else words
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:
@@ -67,6 +70,11 @@ def _only(row: Row, names: tuple[str, str]) -> str:
         return f"{names[faster]} runs {theirs}, {names[slower]} none of it"
     if not theirs:
         return f"{names[slower]} runs {ours}, {names[faster]} none of it"
+    alike = [all(_number(change.a) == _number(change.b) for change, _ in some) for some in shown]
+    if all(alike):
+        return f"both run {ours}, with other arguments"
+    if alike[1]:
+        return f"{names[slower]} runs {ours} more than {names[faster]}, and both run {theirs}"
     return f"{names[slower]} runs {ours} where {names[faster]} runs {theirs}"
 
 
@@ -102,16 +110,21 @@ def _number(value: float | str | None) -> float:
 
 
 def _work(row: Row, names: tuple[str, str]) -> str:
-    """Say the loop, launches, bytes and dispatching of a change, those of A before those of B."""
+    """Say how often a loop runs a change, and the launches, bytes and dispatching of it in each run."""
     words = f", {units.count(row.times)} times each" if row.times > 1 else ""
-    parts, launches = [], (round(row.a.launches), round(row.b.launches))
-    if all(launches) and launches[0] != launches[1]:
-        parts.append(f"{units.count(launches[0])} and {units.count(launches[1])} launches")
-    if row.a.bytes is not None and row.b.bytes is not None and row.a.bytes != row.b.bytes:
-        parts.append(f"{units.scaled(row.a.bytes, 'B')} and {units.scaled(row.b.bytes, 'B')} moved")
-    if row.a.dispatch or row.b.dispatch:
-        parts.append(f"{_seconds(row.a.dispatch)} and {_seconds(row.b.dispatch)} of dispatching")
-    return f"{words}; {', '.join(parts)} in {names[0]} and {names[1]}" if parts else words
+    amounts = [_amount(amount, row) for amount in (row.a, row.b)]
+    return words + "".join(f"; {name}: {amount}" for name, amount in zip(names, amounts, strict=True) if amount)
+
+
+def _amount(amount: Amount, row: Row) -> str:
+    """Say the launches, bytes and dispatching of one run; of bytes nothing where not all are known of both."""
+    launches = round(amount.launches)
+    parts = [f"{units.count(launches)} {'launch' if launches == 1 else 'launches'}"] if launches else []
+    if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
+        parts.append(f"{units.byte(amount.bytes)} moved")
+    if amount.dispatch:
+        parts.append(f"{units.seconds(amount.dispatch)} of dispatching up to the op after")
+    return ", ".join(parts)
 
 
 def _same(row: Row) -> str:

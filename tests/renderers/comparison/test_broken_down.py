@@ -176,7 +176,7 @@ def test_a_waterfall_has_the_rows_of_the_account() -> None:
     (pair,) = traces().pairs
     figure, caption = figures.build("waterfall", [pair.comparison.a, pair.comparison.b], 7.0)
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    classes = [f"the same {name} ops" for name in ("contraction", "pointwise", "normalisation")]
+    classes = [f"the same {name} ops" for name in ("matmul", "pointwise", "normalisation")]
     assert labels[1:-1] == [classes[0], "copies: copy_, forward", *classes[1:], "not known"]
     assert "Bars are the rows of the account, which add up" in caption.long
     assert all(row.text in caption.long for row in pair.account.rows if row.seconds)

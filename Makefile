@@ -9,7 +9,7 @@
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make settled runs planted pairs and nulls in turns, and says which are settled (20 to 25 minutes, on a quiet machine)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
-# make annotations  writes docs/annotations from the annotations and the measured pairs that show them (seconds)
+# make annotations  writes docs/annotations and the accounts of docs/h100.md from measured pairs (seconds)
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
@@ -68,6 +68,7 @@ claims: .venv/installed
 
 annotations: .venv/installed
 	$(BIN)/python benchmarks/annotations.py --write
+	$(BIN)/python benchmarks/h100_accounts.py --write
 
 # Named, not a folder: a folder's date changes whenever something is put into it.
 .venv/torch: pyproject.toml constraints.txt

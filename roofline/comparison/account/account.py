@@ -79,7 +79,7 @@ def _place(scopes: Sequence[str]) -> str | None:
     if not scopes:
         return None
     more = len(scopes) - _PLACES
-    return ", ".join(scopes[:_PLACES]) + (f" and {more} more places" if more > 0 else "")
+    return ", ".join(scopes[:_PLACES]) + (f" and {more} more {'place' if more == 1 else 'places'}" if more > 0 else "")
 
 
 def rate_rows(runs: Runs) -> Iterator[Row]:

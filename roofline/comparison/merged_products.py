@@ -93,26 +93,4 @@ def _divided(some: Segments, parts: Mapping[int, Array]) -> Segments:
         mine = rows == row
         share[mine] = sizes / sizes.sum()
         flops[mine] = model[mine] = sizes
-    return replace(
-        some,
-        places=tuple(some.places[row] for row in rows),
-        op_class=some.op_class[rows],
-        op=some.op[rows],
-        weight=some.weight[rows] * share,
-        times=some.times[rows],
-        signature=tuple(some.signature[row] for row in rows),
-        whole=tuple(some.whole[row] for row in rows),
-        fused=some.fused[rows],
-        divided=some.divided[rows],
-        own=some.own[rows] * share[:, None],
-        overlap=some.overlap[rows] * share,
-        uncosted=some.uncosted[rows],
-        floor=some.floor[rows] * share,
-        bound=some.bound[rows],
-        ceiling=tuple(some.ceiling[row] for row in rows),
-        quantity=some.quantity[rows] * share,
-        launches=some.launches[rows] * share,
-        flops=flops,
-        model_flops=model,
-        bytes=some.bytes[rows] * share,
-    )
+    return replace(some.parted(rows, share), flops=flops, model_flops=model)

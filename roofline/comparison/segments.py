@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +47,10 @@ class Segments:
 
     op_class: an index into `vocabulary.CLASSES`. op: the op it is of; weight: its part of that op; times: how often the
     step runs that op, which is what the costs of its signatures are for; signature: what it would be alone, so many
-    times; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
-    over several places. own: its own time in each profiled step, unscaled [s], shape (segments, steps).
-    overlap (exposure.py), uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor (""
-    for none); quantity: how much of what that ceiling limits (`FAMILIES`). bytes: its part of the op's; flops,
-    model_flops: its own. nan is unknown.
+    times; whole: its op's signature; fused: whether its op has constituents. own: its own time in each profiled step,
+    unscaled [s], shape (segments, steps). overlap (exposure.py), uncosted, floor: its part of the op's [s], overlap
+    unscaled. ceiling: what sets the floor ("" for none); quantity: how much of what that ceiling limits (`FAMILIES`).
+    bytes: its part of the op's; flops, model_flops: its own. nan is unknown.
     """
 
     places: tuple[Place, ...]
@@ -62,7 +61,6 @@ class Segments:
     signature: tuple[Signature, ...]
     whole: tuple[Signature, ...]
     fused: NDArray[np.bool_]
-    divided: NDArray[np.bool_]
     own: Array
     overlap: Array
     uncosted: NDArray[np.bool_]
@@ -77,6 +75,16 @@ class Segments:
 
     def __len__(self) -> int:
         return len(self.places)
+
+    def parted(self, rows: NDArray[np.int64], share: Array) -> Segments:
+        """Return some segments, each as a share of what it was; flops and model_flops are left as they were."""
+        columns: dict[str, Any] = {}
+        for column in fields(self):
+            values = getattr(self, column.name)
+            columns[column.name] = tuple(values[row] for row in rows) if isinstance(values, tuple) else values[rows]
+        for name in ("weight", "own", "overlap", "floor", "quantity", "launches", "bytes"):
+            columns[name] = (columns[name].T * share).T
+        return Segments(**columns)
 
 
 class _Part(NamedTuple):
@@ -104,7 +112,6 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     many = number[kind[order]]
     rows = np.repeat(order, many)
     part = np.repeat((np.cumsum(number) - number)[kind[order]] - (np.cumsum(many) - many), many) + np.arange(len(rows))
-    several = np.asarray([len({part.place for part in parts}) > 1 for parts in alike], bool)[kind]
     weight = np.asarray([one.weight for one in flat], np.float64)[part] / times[rows]
     steps = len(profile.profiled.corrected) if profile.profiled else 0
     own = of.own.reshape(len(profile.ops), steps) * 1e-9
@@ -122,7 +129,6 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
         signature=tuple(map([one.signature for one in flat].__getitem__, shown)),
         whole=tuple(map(profile.signatures.__getitem__, whole)),
         fused=fused[rows],
-        divided=several[rows],
         own=own[rows] * weight[:, None],
         overlap=overlaps(analysis)[rows] * weight,
         uncosted=(table.uncosted > 0)[rows],

@@ -37,8 +37,6 @@ from roofline.errors import InputError
 ROOFS = ("compute", "memory", "launch")
 #: The cause of a gap, or of a part of it, that the profiled steps could not explain.
 NOT_RESOLVED = "not resolved"
-#: Above this share of a class's time that was divided over constituents, only its block is certain. By choice.
-_DIVIDED = 0.2
 #: Terms below this part of the longer step are rounding, and in no order. By choice, far above that of sums of times.
 _ROUNDING = 1e-12
 
@@ -61,10 +59,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The times of one run at one place, of one step [s].
-
-    floors: by roof, compute, memory, launch; divided: own time of fused kernels that are divided over several places.
-    """
+    """The times of one run at one place, of one step [s]. floors: by roof, compute, memory, launch."""
 
     own: float
     seconds: float
@@ -72,7 +67,6 @@ class Cell:
     loss: float
     uncosted: float
     overlap: float
-    divided: float
 
     @property
     def floor(self) -> float:
@@ -80,7 +74,7 @@ class Cell:
         return sum(self.floors)
 
 
-NOTHING = Cell(0.0, 0.0, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0)
+NOTHING = Cell(0.0, 0.0, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -145,7 +139,6 @@ class Side:
             loss=float((own - some.floor[rows])[costed].sum()),
             uncosted=float(own[~costed].sum()),
             overlap=float(self.overlap[rows].sum()),
-            divided=float(own[some.divided[rows]].sum()),
         )
 
 
@@ -163,7 +156,8 @@ class View:
 class Comparison:
     """Two runs, A and B, and the terms of wall_A - wall_B in both views.
 
-    names: what sentences call the runs where nothing of their own tells them apart; None: nobody gave them a name.
+    gap: gap_A - gap_B by cause [s], and in each draw. names: what sentences call the runs where nothing of their own
+    tells them apart; None: nobody gave them a name.
     """
 
     a: Analysis
@@ -171,7 +165,7 @@ class Comparison:
     parity: Parity
     work: View
     kernel: View
-    gap_drawn: Mapping[str, Array] = field(repr=False)
+    gap: Mapping[str, tuple[float, Array]] = field(repr=False)
     names: tuple[str, str] | None = None
 
     @property
@@ -206,30 +200,6 @@ class Comparison:
         """Whether A and B ran on different devices, each under its own ceilings."""
         return not same_device(self.a.profile, self.b.profile)
 
-    @cached_property
-    def gap(self) -> dict[str, float]:
-        """gap_A - gap_B by cause [s]."""
-        return _gap(self.a, self.b)
-
-    def agree(self, op_class: str) -> bool:
-        """Whether sentences may name a class: both views give its difference one sign, and little of it was divided.
-
-        Where more than `_DIVIDED` of a class's time was divided over constituents, or the views disagree in sign, only
-        the block is certain.
-        """
-        differences, divided, whole = [], 0.0, 0.0
-        for view in (self.work, self.kernel):
-            sums = [0.0, 0.0]
-            for number, side in enumerate((view.a, view.b)):
-                for place, cell in side.cells.items():
-                    if place.op_class == op_class:
-                        sums[number] += cell.seconds
-                        if view is self.work:
-                            divided += cell.divided
-                            whole += cell.own
-            differences.append(sums[0] - sums[1])
-        return differences[0] * differences[1] >= 0 and divided <= _DIVIDED * whole
-
 
 def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Comparison:
     """The difference of two runs as a sum that closes. names: what the runs are called beside others.
@@ -245,13 +215,18 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
             )
     one, other = analyze_together(a, b)
     resamples = draw(one, other), draw(other, one)
-    gap = _gap_drawn(one, other, *resamples)
+    gap = _gap((one, resamples[0]), (other, resamples[1]))
     work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))
     return Comparison(one, other, parity(one, other, names), work, kernel, gap, names)
 
 
 def _view(
-    a: Analysis, b: Analysis, resamples_a: Resamples, resamples_b: Resamples, gap: Mapping[str, Array], divide: bool
+    a: Analysis,
+    b: Analysis,
+    resamples_a: Resamples,
+    resamples_b: Resamples,
+    gap: Mapping[str, tuple[float, Array]],
+    divide: bool,
 ) -> View:
     some = [conserved(segments(run, divide)) for run in (a, b)]
     if any("phases-unresolved" in run.profile.flags for run in (a, b)):
@@ -268,31 +243,24 @@ def _view(
             op_class=None,
             kind=f"gap.{cause}",
             seconds=seconds,
-            ci95=interval(gap[cause], resamples_a, resamples_b),
+            ci95=interval(drawn, resamples_a, resamples_b),
         )
-        for cause, seconds in _gap(a, b).items()
+        for cause, (seconds, drawn) in gap.items()
     ]
     least = _ROUNDING * max(a.wall, b.wall)
     terms.sort(key=lambda term: -abs(term.seconds) if abs(term.seconds) > least else 0.0)
     return View(*sides, tuple(terms), (a.wall - b.wall) - sum(term.seconds for term in terms))
 
 
-def _gap(a: Analysis, b: Analysis) -> dict[str, float]:
-    """gap_A - gap_B by cause [s]; the gap of a run whose causes are not known is `not resolved`."""
-    found: dict[str, float] = {}
-    for analysis, sign in ((a, 1), (b, -1)):
-        for cause, seconds in (analysis.gap_causes or {NOT_RESOLVED: analysis.gap}).items():
-            found[cause] = found.get(cause, 0.0) + sign * seconds
-    return found
-
-
-def _gap_drawn(a: Analysis, b: Analysis, resamples_a: Resamples, resamples_b: Resamples) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-    for analysis, resamples, sign in ((a, resamples_a, 1), (b, resamples_b, -1)):
+def _gap(*runs: tuple[Analysis, Resamples]) -> dict[str, tuple[float, Array]]:
+    """gap_A - gap_B by cause [s], and in each draw; the gap of a run whose causes are not known is `not resolved`."""
+    found: dict[str, tuple[float, Array]] = {}
+    for (analysis, resamples), sign in zip(runs, (1, -1), strict=True):
         causes = analysis.gap_causes or {NOT_RESOLVED: analysis.gap}
         for cause, seconds in causes.items():
             part = seconds / analysis.gap if analysis.gap else 1 / len(causes)
-            found[cause] = found.get(cause, np.zeros(RESAMPLES)) + sign * part * resamples.gap
+            known = found.get(cause, (0.0, np.zeros(RESAMPLES)))
+            found[cause] = known[0] + sign * seconds, known[1] + sign * part * resamples.gap
     return found
 
 

@@ -186,11 +186,8 @@ def test_a_fused_kernel_is_divided_by_what_its_parts_would_take_alone() -> None:
     cells = comparison.work.a.cells
     assert cells[Place("forward", "FFN", "pointwise")].seconds == near(25 + 1950 / 11)
     assert cells[Place("forward", "attention core", "softmax")].seconds == near(1950 * 10 / 11)
-    assert cells[Place("forward", "FFN", "pointwise")].divided == near(2000 / 11)
     assert comparison.kernel.a.cells[Place("forward", "attention core", "softmax")].seconds == near(1950)
     assert sum(term.seconds for term in comparison.work.terms) == pytest.approx(0, abs=1e-12)
-    assert not comparison.agree("softmax")  # most of its time was divided
-    assert comparison.agree("contraction")
 
 
 def test_a_fused_kernel_with_a_part_of_unknown_work_stays_whole() -> None:

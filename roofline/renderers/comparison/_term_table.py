@@ -159,7 +159,7 @@ def _row(
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
     view, wanted = comparison.work, set(places)
     drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
-    drawn = sum((comparison.gap_drawn[term.kind.removeprefix("gap.")] for term in causes), drawn)
+    drawn = sum((comparison.gap[term.kind.removeprefix("gap.")][1] for term in causes), drawn)
     return Row(
         label,
         tuple(columns),

@@ -1,4 +1,4 @@
-"""How quantities are written for people: the only place that formats them.
+"""How quantities are written for people, and texts from elsewhere: the only place that formats them.
 
 Inside the program everything is in base units: FLOP, byte, second, FLOP/s, byte/s. Unknown is None and is
 written as a dash, never as 0.
@@ -6,7 +6,17 @@ written as a dash, never as 0.
 
 from __future__ import annotations
 
+import re
+
 UNKNOWN = "–"
+#: What clocks count [s].
+NANOSECOND = 1e-9
+#: Digits that keep apart what differs by 0.1 %.
+PRECISE = 5
+#: Letters of a text in a sentence, and of a name there; longer ones are cut.
+LONGEST, LONGEST_NAME = 80, 60
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -104,3 +114,15 @@ def percent_between(low: float, high: float) -> str:
 def count(value: float | None) -> str:
     """A number of things, with thousands separators."""
     return UNKNOWN if value is None else f"{value:,.0f}"
+
+
+def plain(text: str, width: int | None = LONGEST) -> str:
+    """Write a text of a profile, which may be anything, on one line, cut to `width` letters; None: as long as it is.
+
+    Control characters, terminal escapes and bidirectional marks are left out.
+    """
+    text = text if width is None else text[: 4 * width]  # enough for what is left out, and no more work than that
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
+    text = " ".join(text.split())
+    return text if width is None or len(text) <= width else text[: width - 1] + "…"

@@ -17,7 +17,6 @@ from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observ
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.headline import Headline, headline
 from roofline.comparison.labels import called
-from roofline.comparison.parity.difference import plain
 from roofline.comparison.parity.parity import Verdict, parity
 from roofline.comparison.proof.proof import Proof
 from roofline.comparison.terms import Comparison, compare
@@ -25,6 +24,7 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.shown import Shown
+from roofline.units import plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import msgspec
 
 from roofline import devices, plugins
-from roofline.comparison.parity.difference import plain
 from roofline.core.device import Device
 from roofline.devices import calibration, cpu
 from roofline.errors import InputError, MeasurementError
 from roofline.recording.recording import Say
+from roofline.units import plain
 
 #: What is being calibrated, how many probes are done, and of how many.
 Progress = Callable[[str, int, int], None]

@@ -7,13 +7,13 @@ import shlex
 import msgspec
 
 from roofline import plugins
-from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Profile, slug
 from roofline.core.step import Workload
 from roofline.errors import InputError
 from roofline.measuring import own_steps
 from roofline.recording.backend import check_mode, load
 from roofline.recording.request import Request
+from roofline.units import plain
 
 
 def variables_of(profile: Profile) -> dict[str, str]:

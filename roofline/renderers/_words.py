@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -39,7 +38,7 @@ _ROOFS = {
 _ONE_GROUP = 0.9
 #: Letters of a name in a sentence.
 _LONGEST = 120
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
+
 
 FLAGS = {
     "few-steps": "Fewer than 10 plain steps were timed, so the median and its interval are rough; raise --steps.",
@@ -88,11 +87,8 @@ FLAGS = {
 
 
 def plain(text: str, width: int | None = None) -> str:
-    """`text` on one line without control characters, terminal escapes or bidirectional marks; cut to `width`."""
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
-    text = " ".join(text.split())
-    return text if width is None or len(text) <= width else text[: width - 1] + "…"
+    """Write `text` on one line, as `units.plain` does; width None: as long as it is."""
+    return units.plain(text, width)
 
 
 def gap_name(analysis: WorkAnalysis) -> str:

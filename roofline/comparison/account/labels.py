@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from roofline.comparison.account.row import Row
 from roofline.comparison.account.words import class_name, last_parts, op_name
-from roofline.comparison.parity.difference import plain
+from roofline.units import plain
 
 
 def label(row: Row) -> str:

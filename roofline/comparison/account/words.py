@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.row import NAMES, Amount, OpChange, Row
-from roofline.comparison.parity.difference import plain
+from roofline.units import plain
 
 #: Parts of a scope that are named, the last ones.
 _PARTS = 3

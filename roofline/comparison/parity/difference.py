@@ -10,6 +10,7 @@ import msgspec
 
 from roofline.analysis.analysis import Analysis
 from roofline.core.schema import Op
+from roofline.units import LONGEST_NAME, plain
 
 #: refused: the runs do not do the same work; named: they do, in another way; warning: a time may not be what it seems.
 Severity = Literal["refused", "named", "warning"]
@@ -20,8 +21,6 @@ Values = tuple[str | None, str | None]
 
 #: Model FLOPs that differ by no more than this share of the larger are the same. By choice (docs/comparing.md).
 SAME_WORK = 1e-3
-#: Texts and names in a profile come from anywhere; longer ones are cut. By choice.
-_LONGEST, _LONGEST_NAME = 80, 60
 #: What runs of one backend are called where nobody gave them names.
 _UNNAMED = ("the first run", "the second run")
 
@@ -79,7 +78,7 @@ class Pair:
         if a != b and a and b:
             return a, b
         one, other = self.called or _UNNAMED
-        return plain(one, _LONGEST_NAME), plain(other, _LONGEST_NAME)
+        return plain(one, LONGEST_NAME), plain(other, LONGEST_NAME)
 
     def each(self, of: Callable[[Analysis], T]) -> tuple[T, T]:
         """The same of both runs."""
@@ -129,9 +128,3 @@ class Pair:
             return None
         first, second = (float(run.table.share[each].sum()) for run, each in zip((self.a, self.b), rows, strict=True))
         return abs(first - second)
-
-
-def plain(text: str, longest: int = _LONGEST) -> str:
-    """`text` on one line without control characters, cut to a length that fits in a sentence."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST]).split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -9,9 +9,10 @@ import msgspec
 from roofline import units
 from roofline.analysis.beyond_step import times_the_step
 from roofline.comparison.machine_speed import machine_speed
-from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
+from roofline.comparison.parity.difference import Difference, Pair, Severity
 from roofline.core.framework import framework
 from roofline.core.schema import Profile
+from roofline.units import plain
 
 #: What a run says about itself that makes its times or its work doubtful: slug -> (severity, sentence).
 DOUBTS: dict[str, tuple[Severity, str]] = {

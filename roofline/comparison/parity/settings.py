@@ -7,12 +7,13 @@ different frameworks meet under the names below.
 from __future__ import annotations
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.difference import Difference, Pair, plain
+from roofline.comparison.parity.difference import Difference, Pair
 from roofline.comparison.parity.random import dropout, noise
 from roofline.core.cost import NOT_FUSED
 from roofline.core.executor import CALLS, COMPILED_CODE, PROGRAMS, HostLaunches, host_launches, op_by_op
 from roofline.core.framework import framework
 from roofline.core.schema import Compilation, Op, Profile, Signature
+from roofline.units import plain
 
 #: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
 GELU = {

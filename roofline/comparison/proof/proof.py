@@ -23,13 +23,13 @@ from roofline.analysis.bootstrap import Interval
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import NAMES, Account, Row
 from roofline.comparison.machine_speed import PROCESSES
-from roofline.comparison.parity.difference import plain
 from roofline.comparison.proof.same_run import changed_since, differing, model_flops, other_work
 from roofline.comparison.proof.switches import kinds_of, setting_for, why_none
 from roofline.comparison.terms import Comparison, compare
 from roofline.comparison.turns import Paired
 from roofline.core.schema import Profile
 from roofline.core.switch import Setting, Switch
+from roofline.units import plain
 
 #: confirmed: the gain is what the rows say. measured: of a setting, which predicts nothing. resolved now: what was
 #: predicted may have been nothing, and is something. not resolved: the turns do not settle the gain, and may hold the

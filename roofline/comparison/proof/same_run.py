@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis, analyze
-from roofline.comparison.parity.difference import SAME_WORK, plain
+from roofline.comparison.parity.difference import SAME_WORK
 from roofline.core.schema import Profile, slug
+from roofline.units import plain
 
 Recorded = dict[str, str]
 #: Versions that change no step.

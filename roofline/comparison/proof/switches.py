@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import Row
-from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import (
     COMPILED_AWAY,
@@ -19,6 +18,7 @@ from roofline.core.switch import (
     Setting,
     Switch,
 )
+from roofline.units import plain
 
 #: Kinds of switches by the setting in which two runs differ, as parity names it.
 OF_SETTINGS: Mapping[str, tuple[str, ...]] = {

@@ -21,6 +21,8 @@ from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, I
 from roofline.core.device import Device
 from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED
 from roofline.core.schema import Profile
+from roofline.core.statistics import ROUNDING
+from roofline.units import NANOSECOND
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -54,8 +56,6 @@ _COMPILING, SYSTEM, FAULTS = "compiling_seconds_per_step", "system_seconds_per_s
 _SHORT = 2e-5
 #: And up to so many times the median.
 _USUAL = 10
-#: Of a step, what is less is rounding.
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def split_gap(run: Step) -> HostTime:
     for name, seconds in upper.items():
         parts[name] = parts.get(name, 0.0) + seconds
     left = run.gap - busy * float(dispatch.sum()) - sum(parts.values())
-    if abs(left) > _ROUNDING * run.wall:
+    if abs(left) > ROUNDING * run.wall:
         parts[NOT_KNOWN] = left
     return HostTime(dispatch * busy, parts, frozenset(upper), seen.outside * busy)
 
@@ -157,7 +157,7 @@ def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> _Seen:
     if not pairs or len(pairs) < len(profile.ops):
         each = seconds_of(DISPATCH, causes) / times.sum() if len(times) else 0.0
         return _Seen(each * times, np.zeros(len(times)), {}, waits)
-    framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * 1e-9
+    framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * NANOSECOND
     reads = np.asarray([op.host_reads or 0 for op in profile.ops], np.float64) > 0
     needed = _dispatching(run, python, times, reads)
     reading = float((python - needed)[reads].sum())

@@ -24,10 +24,8 @@ import numpy as np
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.segments import Segments
 from roofline.core.cost import BY_INDEX
+from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import CLASSES, PRODUCTS
-
-#: FLOPs of a product agree to this part of them. By choice, above the rounding of sums of whole numbers.
-ROUNDING = 1e-9
 
 
 def conserved(some: Segments) -> Segments:

@@ -20,6 +20,7 @@ from roofline.comparison.arrays import Array, Bools
 from roofline.core.rows import Ints
 from roofline.core.rows import rows as columns
 from roofline.core.vocabulary import OpClass
+from roofline.units import NANOSECOND
 
 #: What moves data between devices, or between host and device, and can be hidden by computation.
 MOVING: frozenset[OpClass] = frozenset(("communication", "transfer"))
@@ -33,7 +34,7 @@ def overlaps(analysis: Analysis) -> Array:
     classes = [analysis.op_class(profile.ops[row]) for row in beside.tolist()]
     moving = np.asarray([name in MOVING for name in classes], bool)
     if moving.all() or not moving.any():
-        return overlap * 1e-9
+        return overlap * NANOSECOND
     own = of.own.reshape(len(profile.ops), -1)[beside]
     gained, shared = _gained(of.start[beside], own[:, 0], moving)
     # Of what shares nothing in that step and does in others, as much as of all of its kind.
@@ -52,7 +53,7 @@ def overlaps(analysis: Analysis) -> Array:
     lost, got = (abs(float(gained[which].sum())) for which in (moving, ~moving))
     if lost and got:
         overlap[beside] -= gained * min(lost, got) / np.where(moving, lost, got)
-    return overlap * 1e-9
+    return overlap * NANOSECOND
 
 
 def _as_recorded(analysis: Analysis, overlap: Array, lost: float) -> float:
@@ -65,8 +66,8 @@ def _as_recorded(analysis: Analysis, overlap: Array, lost: float) -> float:
         return 1.0
     of = analysis.table.columns
     collective = np.asarray([one.op_class == "communication" for one in signatures], bool)[of.signature]
-    shares = float(of.own[collective].sum()) * 1e9 - float(overlap[collective].sum())
-    return max(0.0, shares - imported.exposed * 1e9) / lost
+    shares = float(of.own[collective].sum()) / NANOSECOND - float(overlap[collective].sum())
+    return max(0.0, shares - imported.exposed / NANOSECOND) / lost
 
 
 def _gained(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 
 from roofline.core.schema import Profile
 
@@ -25,7 +24,6 @@ _APART: tuple[Callable[[Profile], str], ...] = (
 _NUMBER = re.compile(r"[._]\d+$")
 
 
-@lru_cache(maxsize=4096)
 def kernel_name(recorded: str) -> str:
     """The name of a kernel, which is the same in another program."""
     return _NUMBER.sub("", recorded)

@@ -101,10 +101,11 @@ def _paired(a: Analysis, b: Analysis) -> tuple[Rows, Rows]:
 def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
     found: dict[Hashable, list[int]] = defaultdict(list)
     profile = run.profile
+    names = [kernel_name(recorded) for recorded in profile.kernels]
     for row, op in enumerate(profile.ops):
         one = profile.signatures[op.signature]
         product = run.op_class(op) in PRODUCTS
-        kernels = tuple(kernel_name(profile.kernels[number]) for number, _ in op.kernels) if product else ()
+        kernels = tuple(names[number] for number, _ in op.kernels) if product else ()
         work = one.name, one.shapes, one.dtype, one.writes, op.launches
         found[profile.phases[op.phase], work, kernels].append(row)
     return found

@@ -13,13 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.conservation import ROUNDING, asked_and_done
+from roofline.comparison.conservation import asked_and_done
 from roofline.comparison.matching import match
-from roofline.comparison.segments import Segments
+from roofline.comparison.segments import MOST_SEGMENTS, Segments
+from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import BOUNDS, CLASSES
-
-#: Products of one place and their possible partners, up to which these are looked for. By choice: a bound on the time.
-_MOST = 1_000_000
 
 
 def one_to_one(a: Segments, b: Segments) -> tuple[Segments, Segments]:
@@ -33,7 +31,7 @@ def one_to_one(a: Segments, b: Segments) -> tuple[Segments, Segments]:
     parts_b: dict[int, Array] = {}
     for stretch in found.unmatched:
         ours, theirs = _products(a, stretch.a), _products(b, stretch.b)
-        if len(ours) * len(theirs) <= _MOST:
+        if len(ours) * len(theirs) <= MOST_SEGMENTS:  # a bound on the time
             parts_a |= _parts(a, ours, b, theirs)
             parts_b |= _parts(b, theirs, a, ours)
     return _divided(a, parts_a), _divided(b, parts_b)

@@ -28,6 +28,7 @@ from roofline.core.executor import COPY, executor_of
 from roofline.core.rows import rows as columns
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, PRODUCTS, OpClass
+from roofline.units import NANOSECOND
 
 #: What floors are made of: families of ceilings, each with a quantity of its own (FLOPs, evaluations, bytes, launches).
 FAMILIES = ("matrix", "vector", "function", "dram", "cache", "link", "launch")
@@ -103,7 +104,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     profile, table = analysis.profile, analysis.table
     of, (kind, alike) = columns(profile), _alike(analysis, divide)
     times = executions(profile)
-    if times.sum() > max(_MOST_SEGMENTS, 2 * len(times)):
+    if times.sum() > max(MOST_SEGMENTS, 2 * len(times)):
         times = np.ones(len(times), np.int64)
     order = _order(times)
     # Where the parts of each op stand among those of all ops that are told apart: `flat`.
@@ -114,7 +115,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     part = np.repeat((np.cumsum(number) - number)[kind[order]] - (np.cumsum(many) - many), many) + np.arange(len(rows))
     weight = np.asarray([one.weight for one in flat], np.float64)[part] / times[rows]
     steps = len(profile.profiled.corrected) if profile.profiled else 0
-    own = of.own.reshape(len(profile.ops), steps) * 1e-9
+    own = of.own.reshape(len(profile.ops), steps) * NANOSECOND
     bound, ceiling = _binding(analysis)
     work = np.asarray([(one.flops, one.model_flops) for one in flat], np.float64).reshape(-1, 2)
     moved = np.asarray([_nan(signature.cost.bytes) for signature in profile.signatures], np.float64)
@@ -153,12 +154,12 @@ def untold(some: Segments) -> Segments:
 _TRAINING = ("forward", "backward", "optimizer")
 
 #: Segments that repeated ops may become in all; with more of them each op stays one. By choice: a bound on memory.
-_MOST_SEGMENTS = 100_000
+MOST_SEGMENTS = 100_000
 
 
 def executions(profile: Profile) -> NDArray[np.int64]:
     """How often a step runs each op."""
-    return np.minimum(loops.times(profile), _MOST_SEGMENTS + 1)  # a profile may say anything
+    return np.minimum(loops.times(profile), MOST_SEGMENTS + 1)  # a profile may say anything
 
 
 def _order(times: NDArray[np.int64]) -> NDArray[np.int64]:

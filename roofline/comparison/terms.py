@@ -37,8 +37,6 @@ from roofline.errors import InputError
 ROOFS = ("compute", "memory", "launch")
 #: The cause of a gap, or of a part of it, that the profiled steps could not explain.
 NOT_RESOLVED = "not resolved"
-#: Terms below this part of the longer step are rounding, and in no order. By choice, far above that of sums of times.
-_ROUNDING = 1e-12
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
@@ -247,7 +245,8 @@ def _view(
         )
         for cause, (seconds, drawn) in gap.items()
     ]
-    least = _ROUNDING * max(a.wall, b.wall)
+    least = statistics.ROUNDING * max(a.wall, b.wall)
+    # What rounding alone makes is in no order.
     terms.sort(key=lambda term: -abs(term.seconds) if abs(term.seconds) > least else 0.0)
     return View(*sides, tuple(terms), (a.wall - b.wall) - sum(term.seconds for term in terms))
 

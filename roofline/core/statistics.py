@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 Floats = Sequence[float] | NDArray[np.float64]
 
 RESAMPLES = 2000
+#: What sums of times and of work that are equal differ by at most, as a share of them.
+ROUNDING = 1e-9
 _SEED = 20240229
 #: More values than these are not drawn one by one. By choice: so many take 160 MB.
 _MANY = 10_000
@@ -108,7 +110,7 @@ def student(freedom: int, level: float = 0.95) -> float:
     low, high = 0.0, 1.0
     while _within(high, freedom) < level:
         low, high = high, 2 * high
-    while high - low > 1e-9 * high:
+    while high - low > ROUNDING * high:
         middle = (low + high) / 2
         low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
     return high

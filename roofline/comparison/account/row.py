@@ -19,7 +19,7 @@ from roofline.analysis.bootstrap import Interval
 Kind = Literal["setting", "only", "rate", "gap"]
 
 
-#: Names of ops that a sentence gives of a row; the rest is counted.
+#: Names of ops that a sentence gives of a row, the rest is counted; and the last parts of a scope that it gives.
 NAMES = 3
 
 

@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.row import NAMES, Amount, OpChange, Row
-from roofline.units import plain
-
-#: Parts of a scope that are named, the last ones.
-_PARTS = 3
+from roofline.units import LONGEST_NAME, plain
 
 
 def sentence(row: Row, names: tuple[str, str]) -> str:
@@ -57,7 +54,7 @@ def _where(row: Row) -> str:
 
 def last_parts(scope: str) -> str:
     """Return the last parts of a scope: of "bert/encoder/layer.*/attention/self" "layer.*/attention/self"."""
-    return "/".join(scope.split("/")[-_PARTS:])
+    return "/".join(scope.split("/")[-NAMES:])
 
 
 def _only(row: Row, names: tuple[str, str]) -> str:
@@ -102,7 +99,7 @@ def class_name(op_class: str | None) -> str:
 
 def op_name(name: str) -> str:
     """Return the name of an op without the namespace of its framework."""
-    return plain(name.removeprefix("aten::"), 60)
+    return plain(name.removeprefix("aten::"), LONGEST_NAME)
 
 
 def _number(value: float | str | None) -> float:

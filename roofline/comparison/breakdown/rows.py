@@ -30,15 +30,12 @@ from roofline.analysis.bootstrap import Interval
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.same_work import by_ceilings, reach, works
 from roofline.comparison.terms import Comparison, Side
+from roofline.core import statistics
 from roofline.core.vocabulary import CLASSES, GROUP_OF
 
 Ends = tuple[float, float]
 #: Keys of the work view: a fused kernel is divided over these, and over no others.
 _DIVIDED = ("class", "group", "phase", "block")
-#: A difference below this part of what it is a difference of is rounding. By choice, far above that of sums of times.
-_ROUNDING = 1e-12
-#: Rows whose draws are held at a time. By choice: a bound on memory.
-_CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,7 @@ def _size(row: Row) -> tuple[float, float, str]:
     """The largest difference first; of rows that differ by rounding alone, the longest."""
     apart = abs(row.seconds)
     longest = max(part.seconds for part in row.parts if part is not None)
-    return -apart if apart > _ROUNDING * longest else 0.0, -longest, row.label
+    return -apart if apart > statistics.ROUNDING * longest else 0.0, -longest, row.label
 
 
 def _labels(side: Side, key: str) -> Sequence[str]:
@@ -235,10 +232,10 @@ def _intervals(sides: Sequence[Side], codes: Sequence[Rows], number: int) -> lis
         return [None] * number
     found: list[Interval | None] = []
     sums = [_by_step(side, code, number) for side, code in zip(sides, codes, strict=True)]
-    for low in range(0, number, _CHUNK):
-        drawn = np.zeros((min(_CHUNK, number - low), 1))
+    for low in range(0, number, statistics.RESAMPLES):  # so many at a time, as a bound on memory
+        drawn = np.zeros((min(statistics.RESAMPLES, number - low), 1))
         for (own, overlap), side, sign in zip(sums, sides, (1, -1), strict=True):
-            here = slice(low, low + _CHUNK)
+            here = slice(low, low + statistics.RESAMPLES)
             times = own[here] @ side.resamples.steps.T - overlap[here, None]
             drawn = drawn + sign * side.resamples.scale * times
         ends = np.percentile(drawn, (2.5, 97.5), axis=1)

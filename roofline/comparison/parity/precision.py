@@ -5,14 +5,12 @@ from __future__ import annotations
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.comparison.parity.difference import Difference, Pair
+from roofline.comparison.parity.difference import SLIGHT, Difference, Pair
 from roofline.core.schema import Op, Precision, Profile
 from roofline.core.vocabulary import PRODUCTS
 
 #: Answers to `--precision` that keep float32 data; TF32 on or off is then a switch of its own.
 _FLOAT32 = frozenset(("default", "fp32", "tf32"))
-#: Arithmetic on less than this share of the matrix FLOPs does not count. By choice.
-_SHARE = 0.01
 #: What stands for the arithmetic of products of which nobody recorded it.
 _UNKNOWN = "unknown"
 
@@ -161,7 +159,7 @@ def _shares(work: dict[str, float], drop: str = "") -> dict[str, float]:
 
 
 def _close(a: dict[str, float], b: dict[str, float]) -> bool:
-    return all(abs(a.get(name, 0.0) - b.get(name, 0.0)) <= _SHARE for name in {*a, *b})
+    return all(abs(a.get(name, 0.0) - b.get(name, 0.0)) <= SLIGHT for name in {*a, *b})
 
 
 def _mix(shares: dict[str, float]) -> str:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.difference import Difference, Pair
-from roofline.comparison.parity.work import UNKNOWN, hidden
+from roofline.comparison.parity.difference import SLIGHT, Difference, Pair
+from roofline.comparison.parity.work import hidden
 from roofline.core.readers import readers
 from roofline.core.schema import Op, Profile, Signature
 
@@ -57,7 +57,7 @@ def _dropping(run: Analysis, other: Analysis) -> _Dropping:
     if text is not None:
         return _Dropping(bool(rate), rate, False, text)
     opaque = run.profile.compilation is not None and run.profile.compilation.opaque > 0
-    if opaque or sum(hidden(run, other).values()) > UNKNOWN:
+    if opaque or sum(hidden(run, other).values()) > SLIGHT:
         return _Dropping(None, None, False, None)
     return _Dropping(False, None, False, "no random numbers are drawn")
 

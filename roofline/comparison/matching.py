@@ -21,16 +21,14 @@ from roofline.comparison.conservation import again
 from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import PRODUCTS
 
-#: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
-#: By choice: runs of one framework share most of their ops, and runs of two hardly any.
-_ALIKE = 0.4
 #: What stands in the name of an op of TensorFlow between the op and those that were taken into it.
 _FUSED_WITH = " + "
-#: Names of blocks mean the same where so much of the equal products stands in blocks of one name. By choice: half.
-_SAME_NAME = 0.5
 #: Products that only one run has, up to which the order of the others is followed exactly. By choice: a bound
 #: on the time that it takes.
 _MOST_DIFFERENCES = 500
+
+#: Where a segment stands: its phase, and there its stretch, or its block in runs of different frameworks.
+_Label = tuple[str, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +101,12 @@ def _common_blocks(a: Segments, b: Segments) -> frozenset[str]:
     anchors = _in_order(*(_of_anchors(some, _names(some, by_block=False)) for some in (a, b)))
     there = [(a.places[one].block, b.places[other].block) for one, other in anchors]
     told = [one == other for one, other in there if one in common and other in common]
-    return common if sum(told) >= _SAME_NAME * len(told) else frozenset()
+    return common if 2 * sum(told) >= len(told) else frozenset()
 
 
 def _moved(
     names: tuple[list[Hashable], list[Hashable]],
-    labels: list[list[tuple[str, Hashable]]],
+    labels: list[list[_Label]],
     taken: tuple[set[int], set[int]],
 ) -> list[tuple[int, int]]:
     """Pairs of what A does before an anchor and B after it: equal ops of stretches where one run alone has some left.
@@ -126,7 +124,7 @@ def _moved(
 
 
 def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
-    return len(by_occurrence(a, b)) >= _ALIKE * min(len(a), len(b)) > 0
+    return 2 * len(by_occurrence(a, b)) >= min(len(a), len(b)) > 0
 
 
 def _of_anchors(segments: Segments, keys: Sequence[Hashable]) -> list[Hashable]:
@@ -241,27 +239,26 @@ def _sets(pairs: Sequence[tuple[int, int]]) -> tuple[set[int], set[int]]:
     return {one for one, _ in pairs}, {other for _, other in pairs}
 
 
-def _labels(segments: Segments, stretch: Rows | None, common: frozenset[str]) -> list[tuple[str, Hashable]]:
-    """(phase, stretch) of each segment. The optimizer has no anchors and no shared blocks: it is one stretch."""
+def _labels(segments: Segments, stretch: Rows | None, common: frozenset[str]) -> list[_Label]:
+    """The label of each segment. The optimizer has no anchors and no shared blocks: it is one stretch."""
 
-    def where(row: int, phase: str, block: str) -> Hashable:
+    def label(row: int, phase: str, block: str) -> _Label:
         if phase == "optimizer":
-            return ""
-        return (block if block in common else "") if stretch is None else int(stretch[row])
+            return phase, 0, ""
+        if stretch is None:
+            return phase, 0, block if block in common else ""
+        return phase, int(stretch[row]), ""
 
-    return [(place.phase, where(row, place.phase, place.block)) for row, place in enumerate(segments.places)]
+    return [label(row, place.phase, place.block) for row, place in enumerate(segments.places)]
 
 
-def _unmatched(
-    labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[int]]
-) -> tuple[UnmatchedStretch, ...]:
-    rows: dict[tuple[str, Hashable], tuple[list[int], list[int]]] = {}
+def _unmatched(labels: list[list[_Label]], taken: tuple[set[int], set[int]]) -> tuple[UnmatchedStretch, ...]:
+    rows: dict[_Label, tuple[list[int], list[int]]] = {}
     for side in (0, 1):
         for row, label in enumerate(labels[side]):
             if row not in taken[side]:
                 rows.setdefault(label, ([], []))[side].append(row)
     # In an order that does not hang on which run is A: the first of two stretches gets what both could have.
-    ordered = sorted(rows.items(), key=lambda item: (item[0][0], str(item[0][1]).rjust(12)))
     return tuple(
-        UnmatchedStretch(label[0], np.asarray(a, np.int64), np.asarray(b, np.int64)) for label, (a, b) in ordered
+        UnmatchedStretch(label[0], *(np.asarray(side, np.int64) for side in rows[label])) for label in sorted(rows)
     )

@@ -39,7 +39,8 @@ DTYPES: dict[str, tuple[str, int]] = {
 }
 
 
-_BYTES = dict(DTYPES.values())
+#: Of a number, by our name of its type.
+BYTES = dict(DTYPES.values())
 
 
 def of_most(amounts: Iterable[tuple[str | None, float]]) -> str | None:
@@ -62,7 +63,7 @@ def computed(inputs: Sequence[str], output: str | None, product: bool) -> str | 
         return next(iter(floating or inputs), output)
     if output in FLOATING:
         return output
-    return max(floating, key=lambda dtype: _BYTES.get(dtype, 0), default=next(iter(inputs), output))
+    return max(floating, key=lambda dtype: BYTES.get(dtype, 0), default=next(iter(inputs), output))
 
 
 class Unsaid(Enum):

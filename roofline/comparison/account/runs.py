@@ -96,17 +96,16 @@ class Runs:
 
         dispatch: whether their seconds hold what dispatching them takes.
         """
-        sums: dict[tuple[str, str | None], list[float]] = {}
+        counts: dict[tuple[str, str | None], list[float]] = {}
+        times: dict[tuple[str, str | None], list[float]] = {}
         for number, (run, rows) in enumerate(((self.a, a), (self.b, b))):
             seconds = run.seconds if dispatch else run.side.seconds
             for row in rows.tolist():
-                entry = sums.setdefault(run.names[row], [0.0, 0.0, 0.0, 0.0])
-                entry[number] += float(run.executions[row])
-                entry[2 + number] += float(seconds[row])
-        ranked = sorted(sums.items(), key=lambda item: -max(item[1][2:]))
+                counts.setdefault(run.names[row], [0.0, 0.0])[number] += float(run.executions[row])
+                times.setdefault(run.names[row], [0.0, 0.0])[number] += float(seconds[row])
         return tuple(
-            OpChange(name=name, type=kind, a=entry[0], b=entry[1], seconds=entry[2] - entry[3])
-            for (name, kind), entry in ranked
+            OpChange(name=key[0], type=key[1], a=counts[key][0], b=counts[key][1], seconds=one - other)
+            for key, (one, other) in sorted(times.items(), key=lambda item: -max(item[1]))
         )
 
     def ranked_scopes(self, a: Rows, b: Rows) -> Sequence[str]:

@@ -15,22 +15,20 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator
-from itertools import combinations
+from itertools import pairwise
 from typing import NamedTuple
 
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
+from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import LINEAR_ALGEBRA, PRODUCTS
+from roofline.costs.dtypes import BYTES
 
-_SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
+#: A shape that people can read: a profile may come from anywhere.
+_SHAPE = re.compile(r"\[((?:\d{1,15}+[, ]*+){0,8})\]")
+_SIZE = re.compile(r"\d+")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
-_SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "int32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}
-#: Operands looked at, and dimensions of one. By choice: a profile may come from anywhere.
-_OPERANDS, _DIMENSIONS = 4, 8
-#: Contractions that a list of differences names. By choice.
-_MOST = 50
 
 
 class Product(NamedTuple):
@@ -105,10 +103,6 @@ def products(analysis: Analysis) -> dict[str, Counter[Product]]:
     return found
 
 
-#: FLOPs that differ by less are the same product's. By choice: they are equal but for rounding.
-_SAME_FLOPS = 1e-6
-
-
 def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Contraction, ...]:
     """What two runs do not execute equally often, most FLOPs first.
 
@@ -119,7 +113,7 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
         by_flops = sorted(right, key=lambda product: product.flops)
         flops = [product.flops for product in by_flops]
         for product in [product for product in left if not product.known]:
-            near = _SAME_FLOPS * abs(product.flops)
+            near = ROUNDING * abs(product.flops)
             for twin in by_flops[bisect_left(flops, product.flops - near) : bisect_right(flops, product.flops + near)]:
                 matched = min(left[product], right[twin])
                 left[product] -= matched
@@ -127,7 +121,7 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
     apart = [
         Contraction(phase=phase, **product._asdict(), a=more[product], b=less[product]) for product in (+more) | (+less)
     ]
-    return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops)[:_MOST])
+    return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops))
 
 
 def _product(part: MatrixWork, launches: int) -> tuple[Product, int]:
@@ -149,14 +143,13 @@ def _product(part: MatrixWork, launches: int) -> tuple[Product, int]:
 
 def _dimensions(signature: Signature, shapes: str, half: int) -> tuple[int, int, int, int] | None:
     """(B, M, N, K) of a product of B*M*N*K = `half` multiply-adds, M >= N; None where the shapes do not tell."""
-    operands = _operands(shapes)
-    pairs = list(combinations(range(len(operands)), 2))
+    operands = [tuple(map(int, _SIZE.findall(text))) for text in _SHAPE.findall(shapes)]
     if _ADDED_FIRST.search(signature.name) and len(operands) > 2:
-        pairs.sort(key=lambda pair: pair != (1, 2))
-    size = _SIZES.get((signature.precision.output if signature.precision else None) or signature.dtype or "")
+        del operands[0]
+    size = BYTES.get((signature.precision.output if signature.precision else None) or signature.dtype or "")
     written = None if size is None or signature.cost.bytes_written is None else signature.cost.bytes_written / size
-    for one, other in pairs:
-        first, second = operands[one], operands[other]
+    matrices = [dims for dims in operands if len(dims) > 1]  # a bias may stand between them
+    for first, second in pairwise(matrices if len(matrices) > 1 else operands):
         elements = math.prod(first), math.prod(second)
         if half <= 0 or not all(elements) or half % elements[0] or half % elements[1]:
             continue
@@ -185,22 +178,6 @@ def _batch(first: tuple[int, ...], second: tuple[int, ...], inner: int, told: fl
             if inner % whole == 0 and whole in common and inner // whole in common:
                 return whole
     return None
-
-
-def _operands(shapes: str) -> list[tuple[int, ...]]:
-    found = []
-    for text in _iterate(shapes):
-        dims = tuple(int(size) for size in text.replace(" ", "").split(",") if size)
-        if len(dims) <= _DIMENSIONS:
-            found.append(dims)
-    return found
-
-
-def _iterate(shapes: str) -> Iterator[str]:
-    for number, match in enumerate(_SHAPE.finditer(shapes[:1000])):
-        if number == _OPERANDS:
-            return
-        yield match.group(1)
 
 
 def _divisions(dims: tuple[int, ...]) -> frozenset[int]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from roofline import units
 from roofline.comparison.breakdown.rows import Ends, Row, rows
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.vocabulary import Phase
@@ -17,10 +18,6 @@ from roofline.core.vocabulary import Phase
 BLOCK = "block"
 #: What runs without blocks are compared by, the first that tells something; `FINER` is what their ops are named by.
 _COARSE, _FINER = ("class", "op", "kernel"), ("op", "kernel")
-#: From this share of the ops' time on, what both runs have is a place or a name of most of them. By choice.
-COMMON = 0.5
-#: A key that puts more of the time of both runs into one row tells nothing apart. By choice.
-_ONE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def observations(comparison: Comparison, shown: Breakdown | None) -> Breakdown |
 def _by_name(comparison: Comparison) -> Breakdown:
     """The rows of two runs by the finest key by which most of both have names in common: op or kernel, else class."""
     tried = (_broken_down(comparison, key) for key in _FINER)
-    common = next((found for found in tried if min(found.common) >= COMMON), None)
+    common = next((found for found in tried if is_most(min(found.common))), None)
     return common or _broken_down(comparison, "class")
 
 
@@ -87,8 +84,13 @@ def _time(found: Iterable[Row], side: int) -> float:
 
 
 def _tells(found: Breakdown) -> bool:
-    largest = [_largest(part.seconds for row in found.rows if (part := row.parts[side])) for side in (0, 1)]
-    return min(found.common) >= COMMON and min(largest) <= _ONE
+    """Whether most of both runs is in common rows, and not all of it in one."""
+    return is_most(min(found.common)) and len(found.rows) > 1
+
+
+def is_most(share: float) -> bool:
+    """Whether what both runs have is a place or a name of most of their ops, by its share of the time."""
+    return 2 * share >= 1
 
 
 # ------------------------------------------------------------------------------------------------------------ blocks
@@ -96,12 +98,12 @@ def _tells(found: Breakdown) -> bool:
 
 def _no_blocks(comparison: Comparison) -> str:
     """Why the terms by phase and block say nothing; empty where they do."""
-    sides = comparison.work.a, comparison.work.b
-    if min(_largest(_by_block(side).values()) for side in sides) > _ONE:
+    placed = [_share_placed(side) for side in (comparison.work.a, comparison.work.b)]
+    if not any(map(is_most, placed)):
         return "The runs do not say which part of the model most of their ops belong to"
     common = common_places(comparison)
-    if common < COMMON:
-        return f"Only {100 * common:.0f} % of the ops' time is at the same phase and block in both runs"
+    if not is_most(common):
+        return f"Only {units.percent(common, 0)} of the ops' time is at the same phase and block in both runs"
     return ""
 
 
@@ -122,18 +124,12 @@ def _by_place(side: Side) -> Mapping[tuple[str, str], float]:
     return found
 
 
-def _by_block(side: Side) -> Mapping[str, float]:
-    """Time of the ops by block [s]; all that is at no place of a model is one."""
-    found: dict[str, float] = {}
+def _share_placed(side: Side) -> float:
+    """Return the share of the ops' time that is in blocks of the model; 0 of one block, which tells nothing apart."""
+    blocks: dict[str, float] = {}
     for (_, block), seconds in _by_place(side).items():
         # What stands for a block where there is none: nothing, the phase, or words in brackets, as "(top)".
-        where = "" if block.startswith("(") or block in get_args(Phase) else block
-        found[where] = found.get(where, 0.0) + seconds
-    return found
-
-
-def _largest(times: Iterable[float]) -> float:
-    """The share of the largest of some times in their sum; 0 of none."""
-    found = list(times)
-    whole = sum(found)
-    return max(found) / whole if whole > 0 else 0.0
+        named = not block.startswith("(") and block not in get_args(Phase)
+        blocks[block if named else ""] = blocks.get(block if named else "", 0.0) + seconds
+    whole, nowhere = sum(blocks.values()), blocks.pop("", 0.0)
+    return 1 - nowhere / whole if len(blocks) > 1 and whole > 0 else 0.0

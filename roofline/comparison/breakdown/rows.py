@@ -36,6 +36,8 @@ from roofline.core.vocabulary import CLASSES, GROUP_OF
 Ends = tuple[float, float]
 #: Keys of the work view: a fused kernel is divided over these, and over no others.
 _DIVIDED = ("class", "group", "phase", "block")
+#: Rows whose draws are held at a time: a bound on memory.
+_CHUNK = statistics.RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +234,10 @@ def _intervals(sides: Sequence[Side], codes: Sequence[Rows], number: int) -> lis
         return [None] * number
     found: list[Interval | None] = []
     sums = [_by_step(side, code, number) for side, code in zip(sides, codes, strict=True)]
-    for low in range(0, number, statistics.RESAMPLES):  # so many at a time, as a bound on memory
-        drawn = np.zeros((min(statistics.RESAMPLES, number - low), 1))
+    for low in range(0, number, _CHUNK):
+        drawn = np.zeros((min(_CHUNK, number - low), 1))
         for (own, overlap), side, sign in zip(sums, sides, (1, -1), strict=True):
-            here = slice(low, low + statistics.RESAMPLES)
+            here = slice(low, low + _CHUNK)
             times = own[here] @ side.resamples.steps.T - overlap[here, None]
             drawn = drawn + sign * side.resamples.scale * times
         ends = np.percentile(drawn, (2.5, 97.5), axis=1)

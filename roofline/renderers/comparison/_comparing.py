@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.breakdown.breakdown import COMMON, common_places
+from roofline.comparison.breakdown.breakdown import common_places, is_most
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Difference, Parity
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -138,7 +138,7 @@ def share(part: float, pair: RankedPair) -> str:
 def places(pair: RankedPair) -> str:
     """What to know where most of the ops' time is at places of one run only, as of layers compiled one by one."""
     common = common_places(pair.comparison)
-    if pair.breakdown is not None or common >= COMMON:
+    if pair.breakdown is not None or is_most(common):
         return ""
     return (
         f"only {units.percent(common, 0)} of the ops' time is at the same phase and block in both runs, so "

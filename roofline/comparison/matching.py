@@ -60,7 +60,7 @@ def match(a: Segments, b: Segments) -> Matching:
     # In another type the same is dispatched all the same; and in pieces, a loop over heads, samples or slices, or with
     # other ops taken into it.
     alike = any(
-        _mostly(*(_names(some, by_block, typed, shaped) for some in (a, b)))
+        _mostly((a, b), *(_names(some, by_block, typed, shaped) for some in (a, b)))
         for typed, shaped in ((True, True), (False, True), (False, False))
     )
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
@@ -123,8 +123,14 @@ def _moved(
     return by_occurrence(*free)
 
 
-def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
-    return 2 * len(by_occurrence(a, b)) >= min(len(a), len(b)) > 0
+def _mostly(runs: tuple[Segments, Segments], a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
+    """Return whether equal keys have half of the segments of the shorter run, or half of the time of either."""
+    pairs = by_occurrence(a, b)
+    if 2 * len(pairs) >= min(len(a), len(b)) > 0:
+        return True
+    paired = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    times = [(run.own[rows].sum(), run.own.sum()) for run, rows in zip(runs, paired, strict=True)]
+    return any(2 * alike >= whole > 0 for alike, whole in times)
 
 
 def _of_anchors(segments: Segments, keys: Sequence[Hashable]) -> list[Hashable]:

@@ -28,6 +28,7 @@ from synthetic import LAYER, LINEAR, NORM, Row, step
 
 from roofline import plugins
 from roofline.analysis.analysis import KEYS
+from roofline.comparison.account.account import account
 from roofline.comparison.ranking import Ranking, rank
 from roofline.core.schema import Imported, Profile, Profiled, Wall
 from roofline.renderers import figures
@@ -179,4 +180,6 @@ def test_a_waterfall_has_the_rows_of_the_account() -> None:
     classes = [f"the same {name} ops" for name in ("matmul", "pointwise", "normalisation")]
     assert labels[1:-1] == [classes[0], "copies: copy_, forward", *classes[1:], "not known"]
     assert "Bars are the rows of the account, which add up" in caption.long
-    assert all(row.text in caption.long for row in pair.account.rows if row.seconds)
+    # A caption stands alone, and calls the runs by their names.
+    named = account(pair.comparison, pair.names)
+    assert all(row.text in caption.long for row in named.rows if row.seconds)

@@ -31,7 +31,7 @@ FLAGS = {
 #: Of steps of seconds there are few, and `show` says what a profiler cost short ops and whether others were there.
 OF_PRESETS = {"few-steps", "inflated", "contended"}
 #: Profiles that `make reference` has not measured yet. `compare --preset` says of their rows that there is one alone.
-MISSING = {"hf2019/distilgpt2-infer-b1-tensorflow", "keras-benchmark/mistral-generate-b1-keras-jax"}
+MISSING = {"hf2019/distilgpt2-infer-b1-tensorflow"}
 #: Ops faster than their floors. XLA computes that row of a layer norm alone which is used; all rows are counted.
 ABOVE = {"keras-benchmark/bert-infer-b1-keras-jax": 1, "keras-benchmark/bert-train-b1-keras-jax": 1}
 

@@ -18,6 +18,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
+from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
@@ -85,22 +86,67 @@ def matrix_work(analysis: Analysis, op: Op) -> tuple[MatrixWork, ...]:
 
 
 def products(analysis: Analysis) -> dict[str, Counter[Product]]:
-    """How often the step executes each product, by phase."""
-    found: dict[str, Counter[Product]] = {}
+    """Count how often the step executes each product, by phase."""
+    return {
+        phase: Counter({product: times for product, (times, _) in some.items()})
+        for phase, some in executed(analysis).items()
+    }
+
+
+def executed(analysis: Analysis) -> dict[str, dict[Product, tuple[int, float]]]:
+    """Return how often the step executes each product, and how long that takes [s], by phase.
+
+    The time of a fused kernel is divided over its products by their FLOPs.
+    """
+    found: dict[str, dict[Product, tuple[int, float]]] = {}
     read: dict[tuple[int, tuple[int, ...], int], list[tuple[int, Product, int]]] = {}
-    for op in analysis.profile.ops:
+    for row, op in enumerate(analysis.profile.ops):
         # What is fused is told by the op's signature, the constituents and how often it ran.
         key = (op.signature, op.constituents, op.launches)
-        each = matrix_work(analysis, op)
+        parts = matrix_work(analysis, op)
         if key not in read:
             read[key] = [
                 (place, *_product(part, op.launches))
-                for place, part in enumerate(each)
+                for place, part in enumerate(parts)
                 if part.executed and part.signature.op_class in PRODUCTS
             ]
+        whole = sum(product.flops * times for _, product, times in read[key])
         for place, product, times in read[key]:
-            found.setdefault(each[place].phase, Counter())[product] += times
+            counts = found.setdefault(parts[place].phase, {})
+            before, seconds = counts.get(product, (0, 0.0))
+            share = float(analysis.table.share[row]) * product.flops * times / whole if whole else 0.0
+            counts[product] = before + times, seconds + share
     return found
+
+
+def written_out(analysis: Analysis, phase: str, missing: Counter[Product]) -> Counter[Product]:
+    """Return which of the products that a run does not execute it writes as multiplications and sums.
+
+    B*M*N*K multiplications in one op, or one part of a fused one, and B*M*N*(K - 1) additions in another.
+    """
+    parts = Counter[tuple[str, float]](
+        (part.op_class, part.cost.vector_flops)
+        for op in analysis.profile.ops
+        for part in _parts_in(analysis, op, phase)
+        if part.cost.vector_flops
+    )
+    written = Counter[Product]()
+    for product, times in missing.items():
+        if product.m is None or product.n is None:
+            continue
+        multiplied = "pointwise", product.flops / 2
+        added = "reduction", product.flops / 2 - (product.batch or 1) * product.m * product.n
+        written[product] = min(times, parts[multiplied], parts[added])
+        parts.subtract(dict.fromkeys((multiplied, added), written[product]))
+    return +written
+
+
+def _parts_in(analysis: Analysis, op: Op, phase: str) -> list[Signature]:
+    """List the signatures of what an op does in a phase, of a fused op those of its parts."""
+    parts = analysis.constituents(op)
+    if parts:
+        return [part.signature for part in parts if part.phase == phase]
+    return [analysis.profile.signatures[op.signature]] if analysis.profile.phases[op.phase] == phase else []
 
 
 def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Contraction, ...]:
@@ -122,6 +168,23 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
         Contraction(phase=phase, **product._asdict(), a=more[product], b=less[product]) for product in (+more) | (+less)
     ]
     return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops))
+
+
+def most_apart(names: tuple[str, str], apart: tuple[Contraction, ...]) -> str:
+    """Say the contraction that makes most of a difference: ", most by 2 more matmuls of M, N, K = ... in torch"."""
+    if not apart:
+        return ""
+    most = apart[0]
+    number = abs(most.a - most.b)
+    return f", most by {number} more {named(most, number)} in {names[most.a < most.b]}"
+
+
+def named(product: Product | Contraction, number: int) -> str:
+    """Say a product, of which there are `number`."""
+    size = units.flop(product.flops) if product.m is None else f"M, N, K = {product.m}, {product.n}, {product.k}"
+    batch = f"{product.batch} times " if product.batch is not None and product.batch > 1 else ""
+    what = product.what if number == 1 or product.what == "attention" else f"{product.what}s"
+    return f"{what} of {batch}{size}"
 
 
 def _product(part: MatrixWork, launches: int) -> tuple[Product, int]:

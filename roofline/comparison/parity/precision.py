@@ -5,7 +5,8 @@ from __future__ import annotations
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.comparison.parity.difference import SLIGHT, Difference, Pair
+from roofline.comparison.parity.difference import SLIGHT, Difference, Pair, Severity
+from roofline.comparison.parity.other_work import can_explain
 from roofline.core.schema import Op, Precision, Profile
 from roofline.core.vocabulary import PRODUCTS
 
@@ -31,12 +32,15 @@ def products_differ(a: WorkAnalysis, b: WorkAnalysis) -> list[tuple[str, str, st
 
 
 def _fp64(pair: Pair) -> list[Difference]:
-    """An fp64 product in one run only is refused, however small: nobody asks for one in passing."""
+    """fp64 products in one run only are refused where their time can explain why one is slower, else named."""
     a, b = pair.each(lambda run: _by_inputs(run).get("fp64", 0.0))
     if bool(a) == bool(b):
         return []
+
+    seconds = pair.apart_where(lambda run, op: _type_of_product(run, op) == "fp64") or 0.0
+    severity: Severity = "refused" if can_explain(pair, (seconds, 0.0) if a else (0.0, seconds)) else "named"
     text = "Matrix products are done in fp64 in one run only"
-    return [pair.differ("fp64", (units.flop(a), units.flop(b)), text, "refused")]
+    return [pair.differ("fp64", (units.flop(a), units.flop(b)), text, severity, seconds)]
 
 
 def _asked(pair: Pair) -> list[Difference]:
@@ -134,11 +138,18 @@ def _by_inputs(analysis: WorkAnalysis) -> dict[str, float]:
     """Executed matrix FLOPs by the type of the data."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
-        signature, used = analysis.profile.signatures[op.signature], _precision(analysis, op)
-        name = used.inputs if used else signature.computes_in if signature.op_class in PRODUCTS else None
-        if name and signature.cost.flops:
-            found[name] = found.get(name, 0.0) + signature.cost.flops
+        name = _type_of_product(analysis, op)
+        if name:
+            found[name] = found.get(name, 0.0) + (analysis.profile.signatures[op.signature].cost.flops or 0.0)
     return found
+
+
+def _type_of_product(analysis: WorkAnalysis, op: Op) -> str | None:
+    """Return the type of the data of an op that multiplies matrices; None of others, and where it is not known."""
+    signature, used = analysis.profile.signatures[op.signature], _precision(analysis, op)
+    if not signature.cost.flops:
+        return None
+    return used.inputs if used else signature.computes_in if signature.op_class in PRODUCTS else None
 
 
 def _by_arithmetic(analysis: WorkAnalysis) -> dict[str, float]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import SLIGHT, Difference, Pair
-from roofline.comparison.parity.work import hidden
+from roofline.comparison.parity.known_work import hidden
 from roofline.core.readers import readers
 from roofline.core.schema import Op, Profile, Signature
 

@@ -90,10 +90,13 @@ def same_work(pair: RankedPair) -> str:
     if equal:
         flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
     else:
-        one, other = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
-        flops = f"model FLOPs of matmuls differ ({one} and {other})"
+        numbers = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
+        flops = f"model FLOPs of matmuls differ ({' and '.join(numbers)})"
     certain = a and equal and len(parity.settings) == len(parity.of("named"))
-    same = "no" if parity.verdict == "not comparable" else "yes" if certain else "as far as is known"
+    other = any(each.seconds for each in parity.of("named") if each.what.startswith("model FLOPs"))
+    same = "yes" if certain else "nearly" if other else "as far as is known"
+    if parity.verdict == "not comparable":
+        same = "no"
     return f"{same}; {flops}"
 
 

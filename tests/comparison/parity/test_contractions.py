@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.parity.contractions import Product, differing, products
-from roofline.comparison.parity.work import model_flops
+from roofline.comparison.parity.known_work import model_flops
 from roofline.core.cost import Cost
 from roofline.core.schema import Op, Profile, Signature
 from roofline.costs.linear_algebra import KIND

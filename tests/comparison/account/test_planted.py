@@ -46,7 +46,8 @@ IN_SIZE = {
     "fifth": (23, 41),
     "sixth": (4, 7),
 }
-#: Pairs that were planted and are refused, as one run asks for more matmuls.
+#: Pairs that were planted and are refused, as what one run asks for more can be why it is slower: without that share of
+#: its step it is not. No pair that a manifest calls refused is an explanation by this rule.
 REFUSED = {
     "fifth": {"rivals-watched-train", "tiles-predicted-train"},
     "sixth": {"gpt-from-the-start", "lru-merging", "lru-wide-and-merging"},

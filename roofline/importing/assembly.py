@@ -148,7 +148,7 @@ def assembled(
         kernels=rows.kernels,
         addresses=rows.addresses if facts.buffers else (),
         versions=versions,
-        conditions=conditions,
+        conditions=dict(conditions),
         flags=tuple(flags),
         imported=facts,
     )

@@ -237,13 +237,18 @@ def _calls(pair: Pair) -> list[Difference]:
 def _launches(pair: Pair) -> list[Difference]:
     """What the host of a GPU launches, where it launches graphs in one run: each is one launch of many kernels."""
     a, b = pair.each(lambda run: host_launches(run.profile))
-    if a is None or b is None or a == b or not (a.graphs or b.graphs):
+    if a == b or not any(launches and launches.graphs for launches in (a, b)):
         return []
-    return [pair.differ("host launches", (_launched(a), _launched(b)), "The host launches kernels in different ways")]
+    text = (
+        "The host launches kernels in different ways" if a and b else "What the host of one run launches is not known"
+    )
+    return [pair.differ("host launches", (_launched(a), _launched(b)), text)]
 
 
-def _launched(launches: HostLaunches) -> str:
+def _launched(launches: HostLaunches | None) -> str | None:
     """ "1 graph of 129 kernels and 1 kernel"."""
+    if launches is None:
+        return None
     graphs, kernels = round(launches.graphs), round(launches.kernels)
     told = [f"{_many(graphs, 'graph')} of {_many(round(launches.replayed), 'kernel')}"] if graphs else []
     return " and ".join([*told, _many(kernels, "kernel")] if kernels or not told else told)

@@ -702,6 +702,8 @@ def test_graphs_that_a_host_launches() -> None:
     found = one(single, graphs, "host launches")
     assert (found.severity, found.a, found.b) == ("named", "8 kernels", "1 graph of 7 kernels and 1 kernel")
     assert "host launches" not in whats(judged(single, single).differences)
+    unknown = one(base(device=gpu, profiled=replace(base().profiled, mechanism="xla-thunk")), graphs, "host launches")
+    assert (unknown.severity, unknown.a) == ("named", None)
 
 
 @pytest.mark.parametrize(("key", "what"), [(PROGRAMS, "compiled programs"), (CALLS, "calls of graphs")])

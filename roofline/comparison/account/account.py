@@ -12,7 +12,7 @@ from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.account.runs import Runs, match_runs
-from roofline.comparison.account.words import op_name, sentence
+from roofline.comparison.account.words import Style, op_name, sentence
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.terms import Comparison
 from roofline.core.framework import framework
@@ -41,7 +41,8 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     merged = [
         msgspec.structs.replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())
     ]
-    told = [msgspec.structs.replace(row, text=sentence(row, names)) for row in rows]
+    style = Style(names, not runs.matching.alike, comparison.a.has_queue and comparison.b.has_queue)
+    told = [msgspec.structs.replace(row, text=sentence(row, style)) for row in rows]
     return Account(rows=tuple(told), notes=tuple(merged))
 
 

@@ -28,7 +28,8 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 
     launches: of kernels; on a CPU, how often its ops ran. bytes: read and written; None: not known of all ops.
     seconds: of its ops and of dispatching them, or its part of the gap [s]. dispatch: of that, dispatching [s].
-    of_roof: floor / own time of its ops; None where they have no floor.
+    of_roof: floor / own time of its ops; None where they have no floor. times: how often a loop executes those with
+    most of its time, 1 outside of loops.
     """
 
     launches: float = 0.0
@@ -36,16 +37,19 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     dispatch: float = 0.0
     of_roof: float | None = None
+    times: int = 1
 
 
 class OpChange(msgspec.Struct, frozen=True, kw_only=True):
     """The ops of one name and type in a row: how often each run executes them, and their part of its seconds [s].
 
-    Of a setting, a and b are its values in both runs, None where it was not recorded, and seconds is None.
+    classes: of what they do, most time first. Of a setting, a and b are its values in both runs, None where it was not
+    recorded, and seconds is None.
     """
 
     name: str
     type: str | None = None
+    classes: tuple[str, ...] = ()
     a: float | str | None = None
     b: float | str | None = None
     seconds: float | None = None
@@ -55,9 +59,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the account.
 
     place: scopes with numbers as "*", most time first, or the part of the gap; None: everywhere. phase, op_class: where
-    it is one. ops: most time first. times: how often a loop executes each of its ops, 1 outside of loops. upper:
-    whether its seconds were seen under the profiler alone, and are an upper end. advice: what to try about what it is
-    called; "" where no measured pair shows what that gains. text: one sentence.
+    it is one. ops: most time first. times: how often a loop executes the op that it executes most often, 1 outside of
+    loops. upper: whether its seconds were seen under the profiler alone, and are an upper end. advice: what to try
+    about what it is called; "" where no measured pair shows what that gains. text: one sentence.
     """
 
     kind: Kind

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,12 +15,15 @@ from roofline.comparison.account.row import Amount, OpChange
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
+from roofline.comparison.segments import executions
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Signature
 from roofline.core.vocabulary import CLASSES
 
 _NUMBER = re.compile(r"\d+")
+#: What XLA calls a fused kernel after that writes in another layout, whatever else it does.
+_LAYOUT = frozenset(("copy", "transpose"))
 
 
 @dataclass(frozen=True)
@@ -46,17 +49,28 @@ class Run:
 
     @cached_property
     def names(self) -> tuple[tuple[str, str | None], ...]:
-        """Name and type of the op of each segment; of a part without a name of its own, its kernel's name."""
+        """Name and type of the op of each segment; of a part without a name of its own, its kernel's name.
+
+        Its type, too, where both are of one: that of the product for what a kernel does to the result of a product.
+        """
         some = self.side.segments
-        pairs = zip(some.signature, some.whole, strict=True)
-        return tuple((whole.name if part.name in CLASSES else part.name, _type(part)) for part, whole in pairs)
+        return tuple(
+            (whole.name, _type(whole if part.dtype == whole.dtype else part))
+            if part.name in CLASSES
+            else (part.name, _type(part))
+            for part, whole in zip(some.signature, some.whole, strict=True)
+        )
 
     @cached_property
     def executions(self) -> Array:
         """How often a step executes the op of each segment."""
         some = self.side.segments
-        times = np.asarray([op.times for op in self.side.analysis.profile.ops], np.float64)
-        return np.asarray(times[some.op] / some.times)
+        return np.asarray(executions(self.side.analysis.profile)[some.op] / some.times)
+
+    def rounds(self, rows: Rows) -> int:
+        """Return how often a loop executes the ops of some segments that have most of their time, 1 outside of one."""
+        times, which = np.unique(self.side.segments.times[rows], return_inverse=True)
+        return int(times[np.bincount(which, self.seconds[rows]).argmax()]) if len(rows) else 1
 
     def amount(self, rows: Rows, dispatch: float | None = None) -> Amount:
         """Sum the work of some segments; dispatch: of dispatching them, where it is not each one's own [s]."""
@@ -69,12 +83,46 @@ class Run:
             seconds=float(self.side.seconds[rows].sum()) + dispatch,
             dispatch=dispatch,
             of_roof=floor / own if own > 0 and floor > 0 else None,
+            times=self.rounds(rows),
         )
 
     def drawn(self, rows: Rows, gap: float) -> Array:
         """Time of some segments and of a part of the gap [s] in each draw."""
         busy, resamples, whole = self.side.drawn(rows, np.ones(len(rows))), self.side.resamples, self.side.analysis.gap
         return np.asarray(busy + (resamples.gap * (gap / whole) if whole > 0 else gap))
+
+
+@dataclass(slots=True)
+class _Sum:
+    """The ops of one name and type in one run: their time [s], executions by op and time by class [s]."""
+
+    seconds: float = 0.0
+    executions: dict[int, float] = field(default_factory=dict)
+    most: dict[int, float] = field(default_factory=dict)
+    classes: dict[int, float] = field(default_factory=dict)
+
+    def add(self, run: Run, row: int, seconds: float) -> None:
+        """Add a segment."""
+        some = run.side.segments
+        op, op_class, executed = int(some.op[row]), int(some.op_class[row]), float(run.executions[row])
+        self.seconds += seconds
+        self.executions[op] = self.executions.get(op, 0.0) + executed
+        self.most[op] = executed * float(some.times[row])
+        self.classes[op_class] = self.classes.get(op_class, 0.0) + seconds
+
+    def count(self, *, once: bool) -> float:
+        """Return how often the ops run; once: an op that is there in parts as one."""
+        return sum(min(parts, self.most[op]) if once else parts for op, parts in self.executions.items())
+
+    def ranked_classes(self) -> list[str]:
+        """List the classes of what the ops do, most time first."""
+        return [CLASSES[number] for number in sorted(self.classes, key=lambda number: -self.classes[number])]
+
+
+def _classes(name: str, both: Iterable[_Sum]) -> tuple[str, ...]:
+    """List the classes of ops of one name; movement first where the name of a fused kernel says so."""
+    layout = ["movement"] if _LAYOUT.intersection(name.split("_")) else []
+    return tuple(dict.fromkeys([*layout, *(op_class for some in both for op_class in some.ranked_classes())]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +142,26 @@ class Runs:
     def changes(self, a: Rows, b: Rows, *, dispatch: bool) -> tuple[OpChange, ...]:
         """List the ops of some segments by name and type, those with most time in either run first.
 
-        dispatch: whether their seconds hold what dispatching them takes.
+        dispatch: whether they are of a change: their seconds hold what dispatching them takes, and an op counts once
+        however many parts of it are there. Else each part has a partner.
         """
-        counts: dict[tuple[str, str | None], list[float]] = {}
-        times: dict[tuple[str, str | None], list[float]] = {}
-        for number, (run, rows) in enumerate(((self.a, a), (self.b, b))):
+        sums: dict[tuple[str, str | None], tuple[_Sum, _Sum]] = {}
+        for side, (run, rows) in enumerate(((self.a, a), (self.b, b))):
             seconds = run.seconds if dispatch else run.side.seconds
             for row in rows.tolist():
-                counts.setdefault(run.names[row], [0.0, 0.0])[number] += float(run.executions[row])
-                times.setdefault(run.names[row], [0.0, 0.0])[number] += float(seconds[row])
+                entry = sums.setdefault(run.names[row], (_Sum(), _Sum()))
+                entry[side].add(run, row, float(seconds[row]))
+        ranked = sorted(sums.items(), key=lambda item: -max(some.seconds for some in item[1]))
         return tuple(
-            OpChange(name=key[0], type=key[1], a=counts[key][0], b=counts[key][1], seconds=one - other)
-            for key, (one, other) in sorted(times.items(), key=lambda item: -max(item[1]))
+            OpChange(
+                name=name,
+                type=kind,
+                classes=_classes(name, both),
+                a=both[0].count(once=dispatch),
+                b=both[1].count(once=dispatch),
+                seconds=both[0].seconds - both[1].seconds,
+            )
+            for (name, kind), both in ranked
         )
 
     def ranked_scopes(self, a: Rows, b: Rows) -> Sequence[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
@@ -10,15 +11,26 @@ from roofline.comparison.account.row import NAMES, Amount, OpChange, Row
 from roofline.units import LONGEST_NAME, plain
 
 
-def sentence(row: Row, names: tuple[str, str]) -> str:
-    """Say a row of the account; names: what the runs are called."""
+class Style(NamedTuple):
+    """How rows are said. names: what the runs are called; classes: whether ops are named with their classes, as those
+    of two frameworks, which bear other names; kernels: whether the ops of both launch kernels.
+    """
+
+    names: tuple[str, str]
+    classes: bool = False
+    kernels: bool = False
+
+
+def sentence(row: Row, style: Style) -> str:
+    """Say a row of the account."""
+    names = style.names
     match row.kind:
         case "setting":
             return "; ".join(_setting(change, names) for change in row.ops) + "."
         case "only":
-            return f"{_where(row)}{_only(row, names)}{_work(row, names)}."
+            return f"{_where(row)}{_only(row, style)}{_work(row, style)}."
         case "rate":
-            return f"{_same(row)}{_roofs(row, names)}."
+            return f"{_same(row, style)}{_roofs(row, names)}."
         case "gap":
             return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
 
@@ -57,12 +69,13 @@ def last_parts(scope: str) -> str:
     return "/".join(scope.split("/")[-NAMES:])
 
 
-def _only(row: Row, names: tuple[str, str]) -> str:
+def _only(row: Row, style: Style) -> str:
     """Say which ops each run has, the run that spends more first."""
+    names = style.names
     slower, faster = (0, 1) if (row.seconds or 0.0) >= 0 else (1, 0)
     shown = [_more(row.ops, side) for side in (slower, faster)]
-    types = {change.type for some in shown for change, _ in some[:NAMES]}
-    ours, theirs = (_listed(some, typed=len(types) > 1) for some in shown)
+    typed = len({change.type for some in shown for change, _ in some[:NAMES]}) > 1
+    ours, theirs = (_listed(some, typed=typed, classes=style.classes) for some in shown)
     if not ours:
         return f"{names[faster]} runs {theirs}, {names[slower]} none of it"
     if not theirs:
@@ -82,12 +95,15 @@ def _more(ops: Sequence[OpChange], side: int) -> list[tuple[OpChange, float]]:
     return more or [(change, count) for change, count, _ in counts if count]
 
 
-def _listed(some: Sequence[tuple[OpChange, float]], typed: bool) -> str:
-    """List ops with how often they run; typed: with their types."""
-    parts = [
-        f"{units.count(round(count))} {op_name(change.name)}{f' in {change.type}' if typed and change.type else ''}"
-        for change, count in some[:NAMES]
-    ]
+def _listed(some: Sequence[tuple[OpChange, float]], *, typed: bool, classes: bool) -> str:
+    """List ops with how often they run; typed, classes: with their types and classes."""
+    parts = []
+    for number, (change, count) in enumerate(some[:NAMES], 1):
+        words = f"{units.count(round(count))} {op_name(change.name)}"
+        words += f" in {change.type}" if typed and change.type else ""
+        # Several of one class have it behind the last.
+        last = number == min(NAMES, len(some)) or change.classes != some[number][0].classes
+        parts.append(words + (f" ({' and '.join(map(class_name, change.classes))})" if classes and last else ""))
     rest = round(sum(count for _, count in some[NAMES:]))
     return ", ".join(parts) + (f" and {units.count(rest)} more {'op' if rest == 1 else 'ops'}" if rest else "")
 
@@ -106,28 +122,42 @@ def _number(value: float | str | None) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def _work(row: Row, names: tuple[str, str]) -> str:
-    """Say how often a loop runs a change, and the launches, bytes and dispatching of it in each run."""
-    words = f", {units.count(row.times)} times each" if row.times > 1 else ""
-    amounts = [_amount(amount, row) for amount in (row.a, row.b)]
-    return words + "".join(f"; {name}: {amount}" for name, amount in zip(names, amounts, strict=True) if amount)
+def _work(row: Row, style: Style) -> str:
+    """Say the time, rounds, kernels, bytes and dispatching of a change in each run."""
+    amounts = [_amount(amount, row, style) for amount in (row.a, row.b)]
+    return "".join(f"; {name}: {amount}" for name, amount in zip(style.names, amounts, strict=True) if amount)
 
 
-def _amount(amount: Amount, row: Row) -> str:
-    """Say the launches, bytes and dispatching of one run; of bytes nothing where not all are known of both."""
+def _amount(amount: Amount, row: Row, style: Style) -> str:
+    """Say what one run does; of bytes nothing where not all are known of both."""
     launches = round(amount.launches)
-    parts = [f"{units.count(launches)} {'launch' if launches == 1 else 'launches'}"] if launches else []
+    after = f"{units.seconds(amount.dispatch)} of dispatching up to the op after" if amount.dispatch else ""
+    if not launches:
+        return after
+    single, several = ("kernel", "kernels") if style.kernels else ("launch", "launches")
+    time = units.seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
+    parts = [f"{time} with {after}" if after else time]
+    parts.append(f"{units.count(launches)} {single if launches == 1 else several}")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
         parts.append(f"{units.byte(amount.bytes)} moved")
-    if amount.dispatch:
-        parts.append(f"{units.seconds(amount.dispatch)} of dispatching up to the op after")
     return ", ".join(parts)
 
 
-def _same(row: Row) -> str:
+def _same(row: Row, style: Style) -> str:
+    """Say which ops are the same; of two frameworks, what they are called."""
     count = round(sum(_number(change.a) for change in row.ops))
     called = class_name(row.op_class)
-    return f"the same {called} op" if count == 1 else f"the same {units.count(count)} {called} ops"
+    same = f"the same {called} op" if count == 1 else f"the same {units.count(count)} {called} ops"
+    if not style.classes:
+        return same
+    a, b = (_names([change for change in row.ops if (change.a, change.b)[side]]) for side in (0, 1))
+    return f"{same} ({a} in {style.names[0]}, {b} in {style.names[1]})"
+
+
+def _names(ops: Sequence[OpChange]) -> str:
+    """List the names of ops."""
+    names = list(dict.fromkeys(op_name(change.name) for change in ops))
+    return ", ".join(names[:NAMES]) + (" and others" if len(names) > NAMES else "")
 
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:

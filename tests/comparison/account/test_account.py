@@ -154,6 +154,45 @@ def test_equal_layers_are_one_place_and_notes_say_why() -> None:
     assert {note.step for note in notes} == {"group"}
 
 
+@pytest.mark.parametrize("recorded_times", [True, False])
+def test_a_loop_of_one_run_is_said_of_that_run(recorded_times: bool) -> None:
+    """Each of four tanh runs five times: 20 in all, also in older profiles, whose ops were launched so often."""
+    tanh = Made("aten::tanh", "pointwise", 7, launches=5)
+    a = step(instead(LAYER * 4, NORM.name, (NORM, tanh)))
+    looped = tuple(replace(op, times=5) if recorded_times and op.launches == 5 else op for op in a.ops)
+    (row,) = of(accounted(replace(a, ops=looped), step()), "only")
+    assert [(each.name, each.a, each.b) for each in row.ops] == [("aten::tanh", 20, 0)]
+    assert (row.times, row.a.times, row.b.times) == (5, 5, 1)
+    assert "A runs 20 tanh, B none of it; A: " in row.text
+    assert " in 5 rounds" in row.text
+
+
+def test_a_fused_kernel_counts_once_however_many_parts_it_has() -> None:
+    parts = (
+        Made("normalisation", "normalisation", 0, bytes=0.2e6),
+        Made("pointwise", "pointwise", 0, bytes=0.1e6, block="FFN"),
+    )
+    fused = Made("add_norm_fusion", "normalisation", 40, bytes=0.3e6, parts=parts)
+    row = max(
+        of(accounted(step(instead(LAYER * 4, NORM.name, (fused,))), step()), "only"), key=lambda row: row.a.launches
+    )
+    (kernel,) = [each for each in row.ops if each.name == fused.name]
+    assert (kernel.a, kernel.b) == (4, 0)
+    assert {*kernel.classes} == {"normalisation", "pointwise"}
+
+
+def test_rows_between_frameworks_name_classes_and_ops_of_both_and_their_times() -> None:
+    """What XLA names after a transpose is laid out otherwise, whatever else it does."""
+    names = {LINEAR.name: "gemm_fusion_dot", GELU.name: "loop_multiply_fusion", ADD.name: "input_transpose_fusion"}
+    others = [change(row, name=names.get(row.name, f"{row.op_class}_fusion")) for row in LAYER * 4]
+    result = accounted(step(recorded()), step(others))
+    (products,) = [row for row in of(result, "rate") if row.op_class == "contraction"]
+    assert products.text.startswith("the same 12 matmul ops (addmm in A, gemm_fusion_dot in B): 3.60 ms in A, ")
+    changes = [row for row in of(result, "only") if any(each.name == "input_transpose_fusion" for each in row.ops)]
+    assert "4 input_transpose_fusion (movement and pointwise)" in changes[0].text
+    assert "4 native_layer_norm (normalisation)" in changes[0].text
+
+
 def test_settings_that_differ_come_first_and_have_no_seconds() -> None:
     result = accounted(step(environment={"threads": "1"}), step(environment={"threads": "2"}))
     (row,) = of(result, "setting")

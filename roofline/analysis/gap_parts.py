@@ -19,7 +19,7 @@ from roofline.analysis.caches import loops
 from roofline.analysis.dispatch_cost import beyond_dispatch
 from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
 from roofline.core.device import Device
-from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED
+from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED, SHORTEST_SLEEP
 from roofline.core.schema import Profile
 from roofline.core.statistics import ROUNDING
 from roofline.units import NANOSECOND
@@ -52,9 +52,7 @@ _SEEN = {
 }
 #: Conditions of plain steps [s]: compiling anew; the kernel of the operating system, and its page faults.
 _COMPILING, SYSTEM, FAULTS = "compiling_seconds_per_step", "system_seconds_per_step", "page_faults_per_step"
-#: Where no host was calibrated, Python before an op is its dispatch up to here [s]: less than any sleep of Linux takes.
-_SHORT = 2e-5
-#: And up to so many times the median.
+#: Python before an op of a host that was not calibrated is unusual above so many times the median. By choice.
 _USUAL = 10
 
 
@@ -177,13 +175,13 @@ def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> _Seen:
 def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:
     """Return what of Python before each op dispatches it [s], shape (ops,).
 
-    Up to what such an op takes a host inside layers, as calibrated; where results are read before an op, what the
-    median op takes.
+    Up to what such an op takes a host inside layers, as calibrated. Of a host that was not, all of it if it is shorter
+    than any sleep or not unusual, else what the median op takes; so it is also where results are read before an op.
     """
     median = float(np.median(python[~reads] / times[~reads])) if not reads.all() else 0.0
     beyond = beyond_dispatch(run.profile, run.device)
     if beyond is not None:
         needed = np.maximum(0.0, python - beyond)
     else:
-        needed = np.where(python > max(_SHORT, _USUAL * median) * times, median * times, python)
+        needed = np.where(python > max(SHORTEST_SLEEP, _USUAL * median) * times, median * times, python)
     return np.where(reads, np.minimum(needed, median * times), needed)

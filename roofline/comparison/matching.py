@@ -10,6 +10,7 @@ the unmatched segments of one phase and block.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -18,14 +19,14 @@ import numpy as np
 
 from roofline.comparison.arrays import Rows
 from roofline.comparison.conservation import again
-from roofline.comparison.segments import Segments
+from roofline.comparison.segments import MOST_SEGMENTS, Segments
 from roofline.core.vocabulary import PRODUCTS
 
 #: What stands in the name of an op of TensorFlow between the op and those that were taken into it.
 _FUSED_WITH = " + "
-#: Products that only one run has, up to which the order of the others is followed exactly. By choice: a bound
-#: on the time that it takes.
-_MOST_DIFFERENCES = 500
+#: Products that only one run has, up to which the order of the others is followed exactly: the ways there are half of
+#: the square of them, which bounds time and memory.
+_MOST_DIFFERENCES = math.isqrt(2 * MOST_SEGMENTS)
 
 #: Where a segment stands: its phase, and there its stretch, or its block in runs of different frameworks.
 _Label = tuple[str, int, str]

@@ -20,6 +20,8 @@ READS = "host_reads_per_step"
 AWAY = "away_seconds_per_step"
 #: Time in which that thread slept, or waited for others than its own ops [s].
 ASLEEP = "asleep_seconds_per_step"
+#: No sleep of Linux takes less [s]: waking up alone takes as long.
+SHORTEST_SLEEP = 2e-5
 #: Time in which that thread wanted a core and had none [s]: no part of the two above. And the same of the one other
 #: thread of the process that did so for longest.
 QUEUED = "waiting_for_a_core_seconds_per_step"

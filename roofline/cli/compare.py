@@ -111,14 +111,17 @@ def command(
         typer.Option(
             metavar="KEY",
             autocompletion=completion.keys,
-            help="Show the ops by class|group|op|scope|block|phase|kernel|source. By default, by phase and block, or "
-            "where the runs have no blocks in common, by class.",
+            help="Show the ops by class|group|op|scope|block|phase|kernel|source. Where --details asks for no key, "
+            "by phase and block, or by class where the runs have no blocks in common.",
         ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All rows of the account.")] = False,
     row: Annotated[
         int | None, typer.Option("--row", metavar="N", help="One row of the account: its ops in both runs.")
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also the table of the difference by phase and block, and how it adds up.")
+    ] = False,
     why: Annotated[bool, typer.Option("--why", help="Also say what the passes merged into each row.")] = False,
     width: Width = None,
     columns: tables.Columns = None,
@@ -137,7 +140,7 @@ def command(
     by_rows = preset is not None and backends is None
     renderer = plugins.load(_OF_PRESETS if by_rows else _RENDERERS, format, "format")
     _check_key(by)
-    view = None if by_rows else _view(every, row, why)
+    view = None if by_rows else _view(every, row, why, details or (by is not None and format == "text"))
     more = tables.arguments(renderer, format, view=view, width=width, columns=columns, caption=caption)
     asked: dict[str, Any] = {
         "mode": mode,
@@ -162,7 +165,7 @@ def command(
             _refuse_beside_preset(
                 {
                     **{"--allow": allow, "--again": again, "--prove": prove, "--by": by is not None},
-                    **{"--all": every, "--row": row is not None, "--why": why},
+                    **{"--all": every, "--row": row is not None, "--why": why, "--details": details},
                 }
             )
         paths = _paths(runs or [], preset)
@@ -204,11 +207,11 @@ def command(
         _next(paths)
 
 
-def _view(every: bool, row: int | None, why: bool) -> Any:
+def _view(every: bool, row: int | None, why: bool, details: bool) -> Any:
     """Return what of the account is shown; None where nothing was asked for."""
     from roofline.renderers.comparison._account import View
 
-    asked = View(every, row, why)
+    asked = View(every, row, why, details)
     return None if asked == View() else asked
 
 

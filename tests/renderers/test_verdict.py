@@ -55,18 +55,18 @@ def test_a_run_is_lettered_once() -> None:
     assert [_comparing.lettered(named, side) for side in (0, 1)] == ["torch (A)", "torch (B)"]
 
 
-def test_the_heading_says_who_takes_longer_and_whose_time_is_positive() -> None:
+def test_the_heading_says_who_takes_longer_and_what_signs_mean() -> None:
     """As careful as the headline: "takes" is settled, "took" is of these runs, and a busy machine says neither."""
     apart = pair(run(), run(0.5))
     assert apart.headline.settled is None
-    assert _account.heading(apart) == "Why slow (A) took 6.25 ms more than fast (B) (+ is A's time, - is B's)"
+    assert _account.heading(apart) == "Why slow (A) took 6.25 ms more than fast (B) (minus: B takes longer)"
     assert _account.heading(pair(run(0.5), run())).startswith("Why fast (B) took 6.25 ms more than slow (A)")
     in_turns = pair(run(turns=True), run(0.5, turns=True))
     assert in_turns.headline.settled
     assert _account.heading(in_turns).startswith("Why slow (A) takes 6.25 ms more than fast (B)")
     for unsure in (pair(run(), run()), pair(run(flags=("contended",)), run(0.5))):
         assert _account.heading(unsure) == (
-            "What the steps of slow (A) and fast (B) differ by (+ is A's time, - is B's)"
+            "What the steps of slow (A) and fast (B) differ by (plus: A takes longer; minus: B does)"
         )
         assert _account.largest(unsure) == ""
     assert _account.largest(apart).startswith("The largest part, +")

@@ -85,7 +85,7 @@ def arguments(
     asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption}
     spelled = {
         "rows": "--top, --all, --sort and --filter are",
-        "view": "--all, --row and --why are",
+        "view": "--all, --row, --why and --details are",
         "page": "--width is",
     }
     for name, value in asked.items():

@@ -21,17 +21,22 @@ FEW, MANY = 3, 12
 _LONGEST = 900
 #: A row below this part of the longer step is nothing that anybody reads.
 _LEAST = 1e-6
-#: Bars: what A spends, in eighths of a letter, and what B spends.
+#: Bars: of what the slower run takes longer, in eighths of a letter, and of what the other one does.
 _EIGHTHS, _OTHER = " ▏▎▍▌▋▊▉█", "▒"
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Rows that are shown. every: all of them; row: the number of one, with its ops; why: what passes merged."""
+    """What is shown of two runs beside the largest rows of their account.
+
+    every: all rows; row: the number of one, with its ops; why: what passes merged; details: the table of terms and how
+    it adds up.
+    """
 
     every: bool = False
     row: int | None = None
     why: bool = False
+    details: bool = False
 
 
 #: Rows that fit a screen.
@@ -68,16 +73,35 @@ def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
     return _words.counted(left, "smaller row") if left else ""
 
 
+def _is_explained(pair: RankedPair) -> bool:
+    """Whether the headline says which run is slower, so that rows are told as what that one takes longer."""
+    return pair.headline.slower is not None and pair.headline.ci95 is not None
+
+
+def is_turned(pair: RankedPair) -> bool:
+    """Whether rows are written as B - A: where B is said to be slower."""
+    return _is_explained(pair) and pair.headline.slower == 1
+
+
+def difference(pair: RankedPair) -> str:
+    """Name what rows are: "A − B"."""
+    return "B − A" if is_turned(pair) else "A − B"
+
+
+def written(pair: RankedPair, time: float) -> str:
+    """Write a part of A - B [s] as rows are told."""
+    return signed(-time if is_turned(pair) else time)
+
+
 def heading(pair: RankedPair) -> str:
     """Say what the rows add up to, and what their signs mean."""
     names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
-    if head.slower is None or head.ci95 is None:
-        what = f"What the steps of {names[0]} and {names[1]} differ by"
-    else:
-        takes = "takes" if head.settled else "took"
-        time = units.seconds(abs(pair.comparison.difference))
-        what = f"Why {names[head.slower]} {takes} {time} more than {names[1 - head.slower]}"
-    return f"{what} (+ is A's time, - is B's)"
+    if head.slower is None or not _is_explained(pair):
+        return f"What the steps of {names[0]} and {names[1]} differ by (plus: A takes longer; minus: B does)"
+    takes = "takes" if head.settled else "took"
+    time = units.seconds(abs(pair.comparison.difference))
+    faster = 1 - head.slower
+    return f"Why {names[head.slower]} {takes} {time} more than {names[faster]} (minus: {'AB'[faster]} takes longer)"
 
 
 def said(row: Row) -> str:
@@ -102,7 +126,7 @@ def largest(pair: RankedPair) -> str:
         return ""
     share = _comparing.share(seconds(every[0]), pair)
     of = "" if share == units.UNKNOWN else f", {share} of the difference"
-    return f"The largest part, {signed(seconds(every[0]))}{of}: {said(every[0])}"
+    return f"The largest part, {written(pair, seconds(every[0]))}{of}: {said(every[0])}"
 
 
 def notes(pair: RankedPair) -> Iterator[str]:
@@ -119,10 +143,10 @@ def labels(some: Sequence[Row]) -> list[str]:
     return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
 
 
-def bar(row: Row, most: float, width: int) -> str:
-    """Draw the size of a row, `most` [s] as `width` letters: full for what A spends, hatched for B."""
+def bar(pair: RankedPair, row: Row, most: float, width: int) -> str:
+    """Draw the size of a row, `most` [s] as `width` letters; hatched where it is written with a minus."""
     letters = width * abs(seconds(row)) / most if most else 0.0
-    if seconds(row) < 0:
+    if (seconds(row) < 0) != is_turned(pair):
         return _OTHER * max(1, round(letters))
     whole, part = divmod(max(1, round(8 * letters)), 8)
     return "█" * whole + _EIGHTHS[part].strip()

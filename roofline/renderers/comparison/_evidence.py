@@ -1,4 +1,4 @@
-"""What a comparison rests on, in words: both runs as they were timed, and what has to be known of the table."""
+"""What a comparison rests on, in words: both runs as they were timed, the table of terms, and doubts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
 
 
-def told(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    """What rows and columns are, how the sum closes, what hardware and collectives make of it, and all flags."""
+def table(pair: RankedPair) -> Iterator[tuple[str, str]]:
+    """Yield what rows and columns of the table of terms are, and how its sum closes."""
     if places := _comparing.places(pair):
         yield "places", places
     if rows := _broken_down.why(pair):
@@ -32,6 +32,10 @@ def told(pair: RankedPair) -> Iterator[tuple[str, str]]:
     if columns := _broken_down.legend(pair):
         yield "columns", columns
     yield "sum", _comparing.closing(pair.comparison)
+
+
+def doubts(pair: RankedPair) -> Iterator[tuple[str, str]]:
+    """Yield what hardware and collectives make of the difference, and the flags of both runs."""
     for head, words in (("hardware", _broken_down.hardware(pair)), ("collectives", _comparing.communication(pair))):
         if words:
             yield head, words

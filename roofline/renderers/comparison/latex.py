@@ -10,7 +10,6 @@ from roofline.renderers import _tables, _words
 from roofline.renderers._latex.escape import comment, letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
 from roofline.renderers._names.distinct import distinct
-from roofline.renderers._signed import signed
 from roofline.renderers.comparison import _account, _broken_down, _comparing, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
@@ -41,10 +40,10 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
     every = _account.rows(pair)
     some, smaller = every[: _account.MANY], _account.smaller(pair, every[: _account.MANY])
     times = [_account.seconds(row) for row in some] + ([_account.rest(pair, some)] if smaller else [])
-    rows = [(signed(time), _comparing.share(time, pair)) for time in times]
+    rows = [(_account.written(pair, time), _comparing.share(time, pair)) for time in times]
     table = Table(
         name="row",
-        heads=[["A − B", "share"]],
+        heads=[[_account.difference(pair), "share"]],
         rows=rows,
         numbers=[True, True],
         ranks=[0, 1],

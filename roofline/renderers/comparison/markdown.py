@@ -8,7 +8,6 @@ from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
-from roofline.renderers._signed import signed
 from roofline.renderers.comparison import _account, _broken_down, _comparing, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
@@ -74,7 +73,7 @@ def _rows(pair: RankedPair, most: int) -> list[str]:
     rows = [
         [
             str(number),
-            signed(_account.seconds(row)),
+            _account.written(pair, _account.seconds(row)),
             _comparing.share(_account.seconds(row), pair),
             escape(_account.said(row)),
             escape(_account.meaning(row)),
@@ -83,8 +82,8 @@ def _rows(pair: RankedPair, most: int) -> list[str]:
     ]
     if smaller := _account.smaller(pair, every[:most]):
         rest = _account.rest(pair, every[:most])
-        rows.append(["", signed(rest), _comparing.share(rest, pair), smaller, ""])
-    heads = ["", "A − B", "share", "what was seen", "what that is, and what to try"]
+        rows.append(["", _account.written(pair, rest), _comparing.share(rest, pair), smaller, ""])
+    heads = ["", _account.difference(pair), "share", "what was seen", "what that is, and what to try"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return [*lines, f"{escape(_account.heading(pair))}:", "", *_grid(heads, rows, numbers=(0, 1, 2))]

@@ -11,7 +11,7 @@ from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._names.distinct import distinct
-from roofline.renderers._signed import scale, signed, snapped
+from roofline.renderers._signed import scale, snapped
 from roofline.renderers._terminal import SHEET, Page, wrapped
 from roofline.renderers.comparison import (
     _account,
@@ -47,9 +47,11 @@ def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
     lines += _terminal.facts(_evidence.runs(pair), page)
     lines += _terminal.facts(_parity(pair), page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
-    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
-    lines += _terminal.facts(_evidence.told(pair), page)
-    return lines
+    if view.details or _broken_down.asked(pair):
+        lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
+        lines += _terminal.facts(_evidence.table(pair), page)
+    doubts = _terminal.facts(_evidence.doubts(pair), page)
+    return [*lines, "", *doubts] if doubts else lines
 
 
 def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
@@ -96,15 +98,18 @@ def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> 
     lines += wrapped(f"{_account.heading(pair)}:", page)
     shown: list[Row] = []
     for row, body in zip(every, _bodies(pair, every, page), strict=True):
-        full = len(shown) >= (most or _account.FEW) and (most is not None or len(lines) + len(body) > _LINES)
+        next_to_nothing = _comparing.share(_account.seconds(row), pair) == "0 %"
+        no_room = most is not None or len(lines) + len(body) > _LINES
+        full = next_to_nothing or (len(shown) >= (most or _account.FEW) and no_room)
         if full and not view.every:
             break
         shown.append(row)
         lines += body
     if smaller := _account.smaller(pair, shown):
         rest = _account.rest(pair, shown)
-        widest = max(len(signed(_account.seconds(row))) for row in every)
-        lines.append(f"    {signed(rest):>{widest}}  {_comparing.share(rest, pair):>6}  {smaller} (--all shows them)")
+        widest = max(len(_account.written(pair, _account.seconds(row))) for row in every)
+        time = _account.written(pair, rest)
+        lines.append(f"    {time:>{widest}}  {_comparing.share(rest, pair):>6}  {smaller} (--all shows them)")
     if view.why:
         notes = list(_account.notes(pair)) or ["no pass merged or dropped a row"]
         lines += ["", *_terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
@@ -114,11 +119,12 @@ def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> 
 def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[str]]:
     """Yield the lines of each row: number, time, share of the difference, a bar and its sentence, and its meaning."""
     sizes = [_account.seconds(row) for row in rows]
-    widest, most = max(len(signed(size)) for size in sizes), max(map(abs, sizes))
+    times = [_account.written(pair, size) for size in sizes]
+    widest, most = max(map(len, times)), max(map(abs, sizes))
     width = _BAR if page.width >= SHEET.width else 0
-    for number, (row, size) in enumerate(zip(rows, sizes, strict=True), 1):
-        head = f"{number:>2}  {signed(size):>{widest}}  {_comparing.share(size, pair):>6}  "
-        head += f"{_account.bar(row, most, width):<{width}}  " if width else ""
+    for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
+        head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
+        head += f"{_account.bar(pair, row, most, width):<{width}}  " if width else ""
         indent, meaning = " " * len(head), _account.meaning(row)
         body = textwrap.wrap(head + _account.said(row), page.prose, subsequent_indent=indent, break_on_hyphens=False)
         yield body + textwrap.wrap(
@@ -130,20 +136,25 @@ def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
     """List what one row rests on: its ops in both runs."""
     row = _account.row_of(pair, number)
     share = _comparing.share(_account.seconds(row), pair)
-    ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, row.ci95))}"
+    low, high = row.ci95 or (0.0, 0.0)
+    ends = (-high, -low) if _account.is_turned(pair) else (low, high)
+    ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, ends))}"
+    time = _account.written(pair, _account.seconds(row))
     lines = wrapped(f"{_account.heading(pair)}.", page)
-    lines += wrapped(f"Row {number}: {signed(_account.seconds(row))}, {share}{ci95}.", page, "bold")
+    lines += wrapped(f"Row {number}: {time}, {share}{ci95}.", page, "bold")
     lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(row), page)]
-    return [*lines, "", *_ops(row.ops, page)] if row.ops else lines
+    return [*lines, "", *_ops(pair, row.ops, page)] if row.ops else lines
 
 
-def _ops(ops: Sequence[OpChange], page: Page) -> list[str]:
+def _ops(pair: RankedPair, ops: Sequence[OpChange], page: Page) -> list[str]:
     """Draw the table of a row's ops: how often each run executes them, and their part of its seconds."""
     written = scale([change.seconds for change in ops if change.seconds is not None])
-    grid = [["op", "type", "A", "B", f"A − B [{written.unit}]"]]
+    sign = -1 if _account.is_turned(pair) else 1
+    grid = [["op", "type", "A", "B", f"{_account.difference(pair)} [{written.unit}]"]]
     for change in ops:
         names = _words.plain(change.name, 60), _words.plain(change.type or "", 20)
-        grid.append([*names, _count(change.a), _count(change.b), written.write(change.seconds)])
+        time = None if change.seconds is None else sign * change.seconds
+        grid.append([*names, _count(change.a), _count(change.b), written.write(time)])
     return _terminal.fitted(grid, (0, 1), (0, 3, 0, 0, 0), page, 1)
 
 

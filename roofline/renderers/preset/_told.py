@@ -12,7 +12,6 @@ from roofline.comparison.ranking import RankedPair
 from roofline.published.presets.averages import averages
 from roofline.published.presets.compared import ComparedRow, PresetPair, PresetRows, PublishedPair
 from roofline.renderers._facts import preset
-from roofline.renderers._signed import signed
 from roofline.renderers._words import conjunction, counted, plain
 from roofline.renderers.comparison import _account, _comparing
 
@@ -142,9 +141,9 @@ def _rows(pair: RankedPair) -> Iterator[str]:
     for number, row in enumerate(rows):
         share = _comparing.share(_account.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"
-        yield f"{'' if number else lead}{signed(_account.seconds(row))}{of}: {_account.said(row)}"
+        yield f"{'' if number else lead}{_account.written(pair, _account.seconds(row))}{of}: {_account.said(row)}"
     if smaller := _account.smaller(pair, rows):
-        yield f"{smaller}: {signed(_account.rest(pair, rows))}."
+        yield f"{smaller}: {_account.written(pair, _account.rest(pair, rows))}."
 
 
 def _published(row: ComparedRow, pair: PresetPair, each: PublishedPair) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables
-from roofline.renderers._signed import Scale, signed
+from roofline.renderers._signed import Scale
 from roofline.renderers.comparison import _account, _broken_down, _comparing, _evidence, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 from roofline.renderers.comparison._term_table import Row
@@ -63,7 +63,7 @@ def _pair(pair: RankedPair, told: bool) -> Html:
     rows, words = _broken_down.observed(pair, _broken_down.OBSERVED, pair.breakdown)
     if rows:
         parts.append(_lines(rows, (), pair.observations.by if pair.observations else "", words))
-    parts += [_differences(pair), facts(_evidence.told(pair))]
+    parts += [_differences(pair), facts([*_evidence.table(pair), *_evidence.doubts(pair)])]
     return join(parts)
 
 
@@ -85,7 +85,7 @@ def _account_rows(pair: RankedPair) -> Html:
         return join([*notes, tag("p", "Nothing differs: each row of the account is 0.", class_="note")])
     made = []
     for row, label in zip(every, _account.labels(every), strict=True):
-        times = [signed(_account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
+        times = [_account.written(pair, _account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
         figures = [tag("span", words, class_="figure") for words in times]
         meaning = _account.meaning(row)
         made.append(

@@ -32,6 +32,7 @@ from roofline.comparison.account.account import account
 from roofline.comparison.ranking import Ranking, rank
 from roofline.core.schema import Imported, Profile, Profiled, Wall
 from roofline.renderers import figures
+from roofline.renderers.comparison._account import View
 
 FORMATS = plugins.names("roofline.renderers.comparison")
 FAST = replace(handmade.device(matrix_fp32=200e9, vector_fp32=100e9, dram_copy=20e9, cache_llc=80e9), name="Fast One")
@@ -63,7 +64,9 @@ def traces(by: str | None = None) -> Ranking:
 
 
 def render(name: str, ranking: Ranking) -> str:
-    return plugins.load("roofline.renderers.comparison", name, "format").render(ranking)
+    """Render with the tables, which text shows where they are asked for."""
+    more = {"view": View(details=True)} if name == "text" else {}
+    return plugins.load("roofline.renderers.comparison", name, "format").render(ranking, **more)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -139,8 +139,9 @@ def several() -> Ranking:
     return dataclasses.replace(found, pairs=tuple(pairs))
 
 
-def render(name: str, ranking: Ranking) -> str:
-    return plugins.load("roofline.renderers.comparison", name, "format").render(ranking)
+def render(name: str, ranking: Ranking, details: bool = False) -> str:
+    more = {"view": View(details=True)} if details and name == "text" else {}
+    return plugins.load("roofline.renderers.comparison", name, "format").render(ranking, **more)
 
 
 # --------------------------------------------------------------------------------------------------- whole outputs
@@ -162,7 +163,7 @@ def test_output(name: str, case: str, golden: Golden) -> None:
         "several": several,
         "refused": lambda: two(REFUSED, NAMED, verdict="not comparable"),
     }[case]()
-    text = render(name, ranking)
+    text = render(name, ranking, details=case == "refused")
     if name == "json":  # the last digits of sums may differ between versions of numpy; runs are as `show` has them
         text = json.dumps(_shortened(json.loads(text)), indent=1) + "\n"
     elif name == "csv":
@@ -390,7 +391,7 @@ def test_places_that_one_run_does_not_tell_are_named() -> None:
     assert _comparing.places(lost).startswith(words)
     for name in ("text", "markdown"):
         assert words in " ".join(
-            render(name, Ranking(("a", "b"), (lost.comparison.a, lost.comparison.b), 0, (lost,))).split()
+            render(name, Ranking(("a", "b"), (lost.comparison.a, lost.comparison.b), 0, (lost,)), details=True).split()
         )
 
 

@@ -14,17 +14,17 @@ from textwrap import fill
 
 import plants
 
-from roofline import plugins, units
+from roofline import units
 from roofline.comparison.account.account import account
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.annotation import Annotation, Pattern
+from roofline.comparison.account.definitions import DEFINITIONS
 from roofline.comparison.account.row import Row
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import load
 from roofline.core.shipped import paths
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "annotations"
-PACKAGE = "roofline.comparison.annotations"
 WIDTH = 120
 CODE = "    "
 
@@ -48,7 +48,7 @@ Advice is given where a measured pair shows what it gains, in that framework. Ea
 def pages() -> dict[str, str]:
     """Make each page, by the name of its file."""
     index = "".join(
-        f"| [{name}]({name}.md) | {_title(name)} | {', '.join(FRAMEWORKS[each] for each in annotation.pairs)} |\n"
+        f"| [{name}]({name}.md) | {annotation.title} | {', '.join(FRAMEWORKS[each] for each in annotation.pairs)} |\n"
         for name, annotation in known_annotations().items()
     )
     made = {"index.md": HEAD + index}
@@ -57,19 +57,16 @@ def pages() -> dict[str, str]:
     return made
 
 
-def _title(name: str) -> str:
-    return plugins.summary(PACKAGE, name)
-
-
 def _page(name: str, annotation: Annotation) -> Iterator[str]:
     """Yield the paragraphs of a page."""
     yield f"# {name}"
-    yield _title(name)
+    yield annotation.title
     yield f"> {annotation.sentence(Row(kind='only'), ('A', 'B'))}"
     yield "## What a row shows"
     shown = [_pattern(pattern) for pattern in annotation.patterns]
-    if annotation.matches.__doc__:
-        shown.append(" ".join(annotation.matches.__doc__.split()).replace("Whether ", "", 1))
+    if annotation.definition:
+        definition = DEFINITIONS[annotation.definition].__doc__ or ""
+        shown.append(" ".join(definition.split()).removeprefix("Return whether "))
     yield "\n".join(_wrapped(f"- {words[0].upper()}{words[1:]}", "  ") for words in shown)
     if annotation.pairs:
         yield "## Measured"
@@ -125,18 +122,16 @@ def _pattern(pattern: Pattern) -> str:
     if pattern.setting is not None:
         between = "" if pattern.values is None else f" between `{pattern.values[0]}` and `{pattern.values[1]}`"
         return f"the setting `{pattern.setting}` differs{between}"
-    if pattern.kind == "gap":
-        return f'a part of the gap: "{pattern.place}"'
+    if pattern.gap is not None:
+        return f'a part of the gap: "{pattern.gap}"'
     words = "ops that one run has where the other has others or none"
     words += f", in the {pattern.phase} pass" if pattern.phase else ""
     words += f", at `{pattern.place}`" if pattern.place else ""
     words += ", in a loop" if pattern.loop else ""
-    more, less = (" and ".join(f"`{names}`" for names in each) for each in (pattern.more, pattern.less))
+    more = " and ".join(f"`{names}`" for names in pattern.more)
     words += f": the run that spends more executes {more} more often" if more else ""
-    words += f", and {less} less often" if less else ""
-    if pattern.absent:
-        words += ", and the other run none of these" if pattern.absent != ".*" else ", and the other run nothing"
-    words += f", and the other run executes `{pattern.nowhere}` nowhere" if pattern.nowhere else ""
+    words += f", and `{pattern.less}` less often" if pattern.less else ""
+    words += f", and the other run {pattern.other_run}" if pattern.other_run else ""
     return words + ("; they have most of the row's time" if pattern.share == "most" else "")
 
 

@@ -105,6 +105,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     (metadata,) = (name for name in dist_info if name.endswith("/METADATA"))
     assert metadata.startswith(f"roofline-{roofline.__version__}.dist-info/")
     # What the folders are for: were one of the globs empty, the equality above would not notice.
+    assert "roofline/comparison/annotations/norm-written-out.toml" in inside
     assert "roofline/devices/h100-sxm.toml" in inside
     assert "roofline/models/_geometry/encoders/bert.toml" in inside
     assert "roofline/models/torch/encoders/bert.py" in inside

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 
 import msgspec
 
 from roofline import plugins
 from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE
-from roofline.comparison.account.annotation import Annotation, Seen, bare_name
+from roofline.comparison.account.annotation import Annotation
 from roofline.comparison.account.row import Row
+from roofline.comparison.account.seen import Seen, bare_name, from_slower
+from roofline.errors import InputError
 
-_PACKAGE = "roofline.comparison.annotations"
 #: Parts of a gap that differ between two runs of one program, by what their names begin with.
 _NOISE = (DISPATCHING, OUTSIDE, NOT_KNOWN)
 
@@ -21,8 +24,16 @@ _NOISE = (DISPATCHING, OUTSIDE, NOT_KNOWN)
 @cache
 def known_annotations() -> Mapping[str, Annotation]:
     """Return all annotations by name, which is that of their file."""
-    loaded = {name: plugins.load(_PACKAGE, name, "annotation").ANNOTATION for name in plugins.names(_PACKAGE)}
-    return MappingProxyType(loaded)
+    files = sorted((plugins.folder("roofline.comparison") / "annotations").glob("*.toml"))
+    return MappingProxyType({file.stem: read_annotation(file) for file in files})
+
+
+def read_annotation(file: Path) -> Annotation:
+    """Read an annotation. Raises InputError where a key is unknown, is lacking or has a value of another type."""
+    try:
+        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Annotation)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"{file} is not an annotation ({error}); docs/adding.md shows one.") from None
 
 
 def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = True) -> list[Row]:
@@ -36,21 +47,22 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
     """
     noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or _is_host(row))
     executed = _executed(rows)
-    written = []
+    annotated = []
     for row in rows:
-        seen = Seen(row, alike, executed)
+        _, other_ops = executed[:: row.sign]
+        seen = Seen(from_slower(row), alike, other_ops)
         names = tuple(name for name, annotation in known_annotations().items() if annotation.fits(seen))
-        named = names and not _is_noise(row, noise)
-        advice = _advice(row, names, frameworks)
-        written.append(msgspec.structs.replace(row, annotations=names, advice=advice) if named else row)
-    return written
+        if names and not _is_noise(row, noise):
+            row = msgspec.structs.replace(row, annotations=names, advice=_advice(row, names, frameworks))
+        annotated.append(row)
+    return annotated
 
 
 def _advice(row: Row, names: Sequence[str], frameworks: tuple[str, str]) -> str:
     """Return what to do in the framework of the run that spends more; of a setting it is not known which that is."""
     if row.kind == "setting" and frameworks[0] != frameworks[1]:
         return ""
-    framework = frameworks[0 if (row.seconds or 0.0) >= 0 else 1]
+    framework, _ = frameworks[:: row.sign]
     return "; ".join(filter(None, (known_annotations()[name].advice_in(framework) for name in names)))
 
 

@@ -54,6 +54,12 @@ class OpChange(msgspec.Struct, frozen=True, kw_only=True):
     b: float | str | None = None
     seconds: float | None = None
 
+    @property
+    def counts(self) -> tuple[float, float]:
+        """How often A and B execute the ops; 0 of what is no number."""
+        a, b = (float(value) if isinstance(value, (int, float)) else 0.0 for value in (self.a, self.b))
+        return a, b
+
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the account.
@@ -78,6 +84,11 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     annotations: tuple[str, ...] = ()
     advice: str = ""
     text: str = ""
+
+    @property
+    def sign(self) -> int:
+        """1 where A spends more, else -1: `(a, b)[:: row.sign]` begins with the run that spends more."""
+        return 1 if (self.seconds or 0.0) >= 0 else -1
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):

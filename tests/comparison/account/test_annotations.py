@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -12,17 +13,20 @@ from types import ModuleType
 import pytest
 from msgspec.structs import replace
 
-from roofline import plugins
+from roofline.analysis import gap_parts
 from roofline.analysis.gap_parts import NOT_KNOWN, PAGE_FAULTS, SLEEPING
-from roofline.comparison.account.annotate import annotate, known_annotations
+from roofline.comparison.account.annotate import annotate, known_annotations, read_annotation
+from roofline.comparison.account.annotation import Pattern
 from roofline.comparison.account.findings import finding_of
 from roofline.comparison.account.row import Amount, OpChange, Row
 from roofline.core.framework import framework
 from roofline.core.schema import load
 from roofline.core.shipped import paths
 from roofline.core.switch import COMPILED_AWAY, FLOAT32, LAUNCHED_AWAY, MEMORY, THREADS
+from roofline.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
+PARTS = {value for name, value in vars(gap_parts).items() if name.isupper() and isinstance(value, str)}
 KINDS = {"attention", "dropout", "optimizer", COMPILED_AWAY, FLOAT32, LAUNCHED_AWAY, MEMORY, THREADS}
 
 
@@ -163,16 +167,43 @@ def test_a_sentence_names_the_run_that_spends_more() -> None:
     assert sentence(swapped(row(*NORM)), ("torch", "jax")).startswith("jax computes")
 
 
-@pytest.mark.parametrize("name", plugins.names("roofline.comparison.annotations"))
+@pytest.mark.parametrize("name", known_annotations())
 def test_an_annotation_is_whole(name: str) -> None:
     annotation = known_annotations()[name]
-    assert annotation.patterns or annotation.matches.__doc__
+    assert annotation.patterns or annotation.definition
+    for pattern in annotation.patterns:
+        assert pattern != Pattern(), "fits every row"
+        assert pattern.gap is None or pattern.gap in PARTS
+        for expression in (pattern.setting, *(pattern.values or ()), *pattern.more, pattern.less):
+            assert expression is None or re.compile(expression)
     assert annotation.says.endswith(".")
     assert annotation.says.format(more="A", less="B")
     assert set(annotation.advice) <= set(annotation.pairs), "advice needs a measured pair of its framework"
     assert annotation.switch is None or annotation.switch in KINDS
     for key, pair in annotation.pairs.items():
         assert key in set(_frameworks(pair))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('switches = "threads"', "unknown field `switches`"),
+        ("says = 3", "Expected `str`, got `int`"),
+        ("patterns = [{ settings = 'threads' }]", "unknown field `settings`"),
+        ("patterns = [{ setting = 'threads', loop = 'yes' }]", "Expected `bool`, got `str`"),
+        ("patterns = [{ more = 'cat' }]", "Expected `array`, got `str`"),
+        ('definition = "in peaces"', "Invalid enum value 'in peaces'"),
+        ("rule =", "Invalid value"),
+        ("", "missing required field `says`"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_name(tmp_path: Path, line: str, words: str) -> None:
+    file = tmp_path / "threads.toml"
+    says = "" if "says" in line or not line else 'says = "The runs differ."\n'
+    file.write_text(f'title = "Threads."\nrule = "threads"\n{says}{line}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"threads\.toml is not an annotation") as raised:
+        read_annotation(file)
+    assert words in str(raised.value)
 
 
 def _frameworks(pair: str) -> Iterator[str]:

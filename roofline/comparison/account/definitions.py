@@ -1,0 +1,57 @@
+"""Definitions of annotations that no pattern says, by the name that `definition` in the annotation's file gives.
+
+The pages in docs/annotations have their docstrings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from roofline.comparison.account.seen import Seen, bare_name
+
+Definition = Literal["in another type", "in pieces"]
+
+_FLOATING = re.compile(r"tf32|bf16|fp\d+|complex\d+")
+#: Types that no framework computes in unless it is told to.
+_DOUBLE = frozenset(("fp64", "complex128"))
+
+
+def _in_another_type(seen: Seen) -> bool:
+    """Return whether the run that spends more computes in a type of its own what the other one computes in another."""
+    if seen.row.kind not in ("only", "rate"):
+        return False
+    oftener_in_other = [change for change in seen.row.ops if change.counts[0] < change.counts[1]]
+    slower, other = (
+        {(bare_name(change.name), change.type) for change in changes if _FLOATING.fullmatch(change.type or "")}
+        for changes in (seen.named, oftener_in_other)
+    )
+    types, other_types = ({kind for _, kind in ops} for ops in (slower, other))
+    if seen.row.kind == "rate" and types and other_types:  # the same work, whatever it is called
+        return not types & other_types
+    same_op = any(name == its_name and kind != its_kind for name, kind in slower for its_name, its_kind in other)
+    return same_op or bool(types & _DOUBLE - other_types)
+
+
+def _in_pieces(seen: Seen) -> bool:
+    """Return whether ops that both runs execute, each at least twice as often in one of them, have most of the seconds.
+
+    One of its launches moves fewer bytes than one of the other run. How often a loop executes its ops is not in their
+    counts. Ops of two frameworks are not the same.
+    """
+    more, less = seen.row.a, seen.row.b
+    if seen.row.kind != "only" or seen.row.times > 1 or more.bytes is None or less.bytes is None:
+        return False
+    if more.bytes * less.launches >= less.bytes * more.launches:
+        return False
+    both = {bare_name(change.name) for change in seen.row.ops if change.a and change.b}
+    shared = {name: seen.uses[name] for name in both if seen.uses[name].more > seen.uses[name].less}
+    pieces = [name for name, use in shared.items() if use.more >= 2 * use.less]
+    return len(pieces) == len(shared) > 0 and seen.have_most(pieces)
+
+
+DEFINITIONS: Mapping[Definition, Callable[[Seen], bool]] = {
+    "in another type": _in_another_type,
+    "in pieces": _in_pieces,
+}

@@ -1,0 +1,66 @@
+"""A row of the account as annotations see it: with the run that spends more as A."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from roofline.comparison.account.row import NAMES, OpChange, Row
+
+
+class Use(NamedTuple):
+    """How often both runs execute the ops of one name, and by how much longer the run that spends more takes [s]."""
+
+    more: float
+    less: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A row whose A is the run that spends more on it.
+
+    alike: whether both runs execute ops of the same names by and large. other_ops: bare names of the ops that the run
+    which spends less executes in any row.
+    """
+
+    row: Row
+    alike: bool
+    other_ops: frozenset[str]
+
+    @cached_property
+    def uses(self) -> Mapping[str, Use]:
+        """The ops of the row by bare name."""
+        uses: dict[str, Use] = {}
+        for change in self.row.ops:
+            name, (more, less) = bare_name(change.name), change.counts
+            before = uses.get(name, Use(0.0, 0.0, 0.0))
+            uses[name] = Use(before.more + more, before.less + less, before.seconds + (change.seconds or 0.0))
+        return uses
+
+    @cached_property
+    def named(self) -> Sequence[OpChange]:
+        """The ops that the row's sentence names of the run that spends more."""
+        return [change for change in self.row.ops if change.counts[0] > change.counts[1]][:NAMES]
+
+    def have_most(self, names: Collection[str]) -> bool:
+        """Return whether some ops have more than half of what the run that spends more takes longer for any op."""
+        longer = sum(max(0.0, use.seconds) for use in self.uses.values())
+        return 2 * sum(self.uses[name].seconds for name in names) > longer
+
+
+def from_slower(row: Row) -> Row:
+    """Return a row with the run that spends more on it as A."""
+    if row.sign > 0:
+        return row
+    ops = tuple(replace(change, a=change.b, b=change.a, seconds=-(change.seconds or 0.0)) for change in row.ops)
+    return replace(row, seconds=-(row.seconds or 0.0), a=row.b, b=row.a, ops=ops)
+
+
+def bare_name(name: str) -> str:
+    """Return the name of an op without a namespace and the underscores around it, in lower case."""
+    return name.removeprefix("aten::").strip("_").lower()

@@ -1,1 +1,0 @@
-"""Names for rows of an account, one per file (`ANNOTATION`); account/annotation.py says what each holds."""

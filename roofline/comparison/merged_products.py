@@ -17,7 +17,7 @@ from roofline.comparison.conservation import asked_and_done
 from roofline.comparison.matching import match
 from roofline.comparison.segments import MOST_SEGMENTS, Segments
 from roofline.core.statistics import ROUNDING
-from roofline.core.vocabulary import BOUNDS, CLASSES
+from roofline.core.vocabulary import CLASSES
 
 
 def one_to_one(a: Segments, b: Segments) -> tuple[Segments, Segments]:
@@ -78,7 +78,7 @@ def _windows(sizes: Sequence[float], whole: float) -> Iterator[tuple[int, int]]:
 
 
 def _small(some: Segments, rows: Sequence[int]) -> bool:
-    return bool((some.bound[list(rows)] == BOUNDS.index("overhead")).any())
+    return any(some.ceiling[row].startswith("launch.") for row in rows)
 
 
 def _divided(some: Segments, parts: Mapping[int, Array]) -> Segments:

@@ -1,21 +1,16 @@
-"""Why two runs differ, as a sum that closes: wall_A - wall_B = terms + residual (rounding).
+"""Sum up wall_A - wall_B by phase, block and class, and by part of the gap (docs/explaining.md#terms).
 
     term of a place    d floor (compute, memory, launch), d loss, d uncosted, - d overlap of one (phase, block, class)
-    term of the gap    d gap, by cause where the cause is known
-    sign               a positive term is time that A spends and B does not
+    term of the gap    d gap, by part where the parts are known
+    residual           rounding
 
-The terms come twice, and both times add up: the *work view* divides a fused kernel over its constituents and is what
-sentences rest on; the *kernel view* leaves it whole, in its dominant class. A floor is work times the time per unit of
-work, t = W r, and the difference of two products splits symmetrically (docs/explaining.md):
-
-    t_A - t_B = (W_A - W_B) (r_A + r_B) / 2  +  (r_A - r_B) (W_A + W_B) / 2      work, and ceiling
-
-so that fewer bytes and a faster device, or a lower precision, stand apart. Every term has a 95 % bootstrap interval.
+The *work view* divides a fused kernel over its constituents, the *kernel view* leaves it whole, in its dominant class.
+Times are arrays of 1 + RESAMPLES numbers: as measured, then in each draw of the bootstrap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,25 +20,27 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
 from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.common_ceilings import analyze_together, same_device
+from roofline.comparison.common_ceilings import analyze_together
 from roofline.comparison.conservation import conserved
 from roofline.comparison.parity.parity import Parity, parity
-from roofline.comparison.segments import FAMILIES, Place, Segments, segments, untold
+from roofline.comparison.segments import ROOF_OF, Place, Segments, segments, without_phases
 from roofline.core import statistics
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 
-#: Names of the three roofs in the kinds of terms, in the order of `vocabulary.BOUNDS`.
-ROOFS = ("compute", "memory", "launch")
-#: The cause of a gap, or of a part of it, that the profiled steps could not explain.
+#: The part of a gap that the profiled steps could not split.
 NOT_RESOLVED = "not resolved"
+_NO_TIME = np.zeros(1 + RESAMPLES)
+_NO_ROWS = np.zeros(0, np.int64)
+#: Floors by family of ceilings [s], each with the quantity that its ceilings limit.
+_Floors = Mapping[str, tuple[Array, float]]
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
     """One term of wall_A - wall_B [s]. phase, block and op_class are None for the gap.
 
     kind: floor.<roof>.work, floor.<roof>.ceiling, floor.rebinding (the roof itself changed), floor.unknown (the work of
-    the other run is not known there), loss, uncosted, overlap, or gap.<cause>; roofs are compute, memory and launch.
+    the other run is not known there), loss, uncosted, overlap, or gap.<part>; roofs are compute, memory and launch.
     ci95: None below three steps of either run.
     """
 
@@ -53,26 +50,6 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     seconds: float
     ci95: Interval | None
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The times of one run at one place, of one step [s]. floors: by roof, compute, memory, launch."""
-
-    own: float
-    seconds: float
-    floors: tuple[float, float, float]
-    loss: float
-    uncosted: float
-    overlap: float
-
-    @property
-    def floor(self) -> float:
-        """The least time of its ops [s]."""
-        return sum(self.floors)
-
-
-NOTHING = Cell(0.0, 0.0, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -100,44 +77,18 @@ class Side:
         seconds: Array = self.own - self.overlap
         return seconds
 
-    def drawn_own(self, rows: Rows) -> Array:
-        """Own time of some segments together, in each draw [s]."""
-        return self.resamples.times(self.segments.own[rows])
-
-    def drawn_overlap(self, rows: Rows) -> Array:
-        """Own time less share of some segments together, in each draw [s]."""
-        return self.resamples.times(self.segments.overlap[rows])
-
-    def drawn(self, rows: Rows, parts: Array) -> Array:
-        """Share time of some parts of some segments together, in each draw [s]."""
-        own, overlap = self.segments.own[rows] * parts[:, None], self.segments.overlap[rows] * parts
+    def drawn(self, rows: Rows, parts: Array | float = 1.0) -> Array:
+        """Sum the share times of some segments in each draw [s]; parts: of each segment that counts."""
+        own, overlap = (self.segments.own[rows].T * parts).T, self.segments.overlap[rows] * parts
         return self.resamples.times(own) - self.resamples.times(overlap)
 
     @cached_property
-    def cells(self) -> dict[Place, Cell]:
-        """What is done at each place."""
-        return {place: self._cell(np.asarray(rows)) for place, rows in self.rows.items()}
-
-    @cached_property
-    def rows(self) -> dict[Place, list[int]]:
+    def rows(self) -> dict[Place, Rows]:
         """The segments at each place."""
-        found: dict[Place, list[int]] = {}
+        numbers: dict[Place, list[int]] = {}
         for row, place in enumerate(self.segments.places):
-            found.setdefault(place, []).append(row)
-        return found
-
-    def _cell(self, rows: Rows) -> Cell:
-        some = self.segments
-        own, costed = self.own[rows], ~some.uncosted[rows]
-        floors = [float(some.floor[rows][some.bound[rows] == roof].sum()) for roof in range(len(ROOFS))]
-        return Cell(
-            own=float(own.sum()),
-            seconds=float(self.seconds[rows].sum()),
-            floors=(floors[0], floors[1], floors[2]),
-            loss=float((own - some.floor[rows])[costed].sum()),
-            uncosted=float(own[~costed].sum()),
-            overlap=float(self.overlap[rows].sum()),
-        )
+            numbers.setdefault(place, []).append(row)
+        return {place: np.asarray(rows, np.int64) for place, rows in numbers.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +103,14 @@ class View:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs, A and B, and the terms of wall_A - wall_B in both views.
-
-    gap: gap_A - gap_B by cause [s], and in each draw. names: what sentences call the runs where nothing of their own
-    tells them apart; None: nobody gave them a name.
-    """
+    """Two runs, A and B, and the terms of wall_A - wall_B in both views; gap: gap_A - gap_B by part [s]."""
 
     a: Analysis
     b: Analysis
     parity: Parity
     work: View
     kernel: View
-    gap: Mapping[str, tuple[float, Array]] = field(repr=False)
-    names: tuple[str, str] | None = None
+    gap: Mapping[str, Array] = field(repr=False)
 
     @property
     def difference(self) -> float:
@@ -193,14 +139,9 @@ class Comparison:
         a, b = self.work.a.resamples, self.work.b.resamples
         return interval(a.wall / b.wall, a, b)
 
-    @cached_property
-    def hardware_differs(self) -> bool:
-        """Whether A and B ran on different devices, each under its own ceilings."""
-        return not same_device(self.a.profile, self.b.profile)
-
 
 def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Comparison:
-    """The difference of two runs as a sum that closes. names: what the runs are called beside others.
+    """Sum up the difference of two runs. names: what parity calls the runs.
 
     Raises InputError where there is nothing to compare: a profile without times of ops. Runs that do other work are
     compared all the same; whether that means anything is for `parity` to say.
@@ -213,154 +154,121 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
             )
     one, other = analyze_together(a, b)
     resamples = draw(one, other), draw(other, one)
-    gap = _gap((one, resamples[0]), (other, resamples[1]))
-    work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))
-    return Comparison(one, other, parity(one, other, names), work, kernel, gap, names)
+    gap = _gap((one, other), resamples)
+    work, kernel = (_view((one, other), resamples, gap, divide) for divide in (True, False))
+    return Comparison(one, other, parity(one, other, names), work, kernel, gap)
 
 
-def _view(
-    a: Analysis,
-    b: Analysis,
-    resamples_a: Resamples,
-    resamples_b: Resamples,
-    gap: Mapping[str, tuple[float, Array]],
-    divide: bool,
-) -> View:
-    some = [conserved(segments(run, divide)) for run in (a, b)]
-    if any("phases-unresolved" in run.profile.flags for run in (a, b)):
-        some = [untold(one) for one in some]
-    sides = Side(a, some[0], resamples_a), Side(b, some[1], resamples_b)
-    rates = _rates(a, b)
+def _gap(runs: Sequence[Analysis], resamples: Sequence[Resamples]) -> dict[str, Array]:
+    """Subtract the gap of B from that of A by part [s]; a gap whose parts are not known is `NOT_RESOLVED`."""
+    gap: dict[str, Array] = {}
+    for run, drawn, sign in zip(runs, resamples, (1, -1), strict=True):
+        parts = run.gap_causes or {NOT_RESOLVED: run.gap}
+        for name, seconds in parts.items():
+            share = seconds / run.gap if run.gap else 1 / len(parts)
+            gap[name] = gap.get(name, _NO_TIME) + sign * np.append(seconds, share * drawn.gap)
+    return gap
+
+
+def _view(runs: Sequence[Analysis], resamples: Sequence[Resamples], gap: Mapping[str, Array], divide: bool) -> View:
+    some = [conserved(segments(run, divide)) for run in runs]
+    if any("phases-unresolved" in run.profile.flags for run in runs):
+        some = [without_phases(each) for each in some]
+    a, b = (Side(*side) for side in zip(runs, some, resamples, strict=True))
+    slower = [_slower_ceilings(run) for run in runs]
     terms: list[Term] = []
-    for place in dict.fromkeys((*sides[0].rows, *sides[1].rows)):
-        terms += _terms_at(place, *sides, rates)
-    terms += [
-        Term(
-            phase=None,
-            block=None,
-            op_class=None,
-            kind=f"gap.{cause}",
-            seconds=seconds,
-            ci95=interval(drawn, resamples_a, resamples_b),
-        )
-        for cause, (seconds, drawn) in gap.items()
-    ]
-    least = statistics.ROUNDING * max(a.wall, b.wall)
+    for place in dict.fromkeys((*a.rows, *b.rows)):
+        terms += [_term(kind, times, a, b, place) for kind, times in _differences(place, a, b, slower).items()]
+    terms += [_term(f"gap.{name}", times, a, b) for name, times in gap.items()]
     # What rounding alone makes is in no order.
+    least = statistics.ROUNDING * max(run.wall for run in runs)
     terms.sort(key=lambda term: -abs(term.seconds) if abs(term.seconds) > least else 0.0)
-    return View(*sides, tuple(terms), (a.wall - b.wall) - sum(term.seconds for term in terms))
+    return View(a, b, tuple(terms), (runs[0].wall - runs[1].wall) - sum(term.seconds for term in terms))
 
 
-def _gap(*runs: tuple[Analysis, Resamples]) -> dict[str, tuple[float, Array]]:
-    """gap_A - gap_B by cause [s], and in each draw; the gap of a run whose causes are not known is `not resolved`."""
-    found: dict[str, tuple[float, Array]] = {}
-    for (analysis, resamples), sign in zip(runs, (1, -1), strict=True):
-        causes = analysis.gap_causes or {NOT_RESOLVED: analysis.gap}
-        for cause, seconds in causes.items():
-            part = seconds / analysis.gap if analysis.gap else 1 / len(causes)
-            known = found.get(cause, (0.0, np.zeros(RESAMPLES)))
-            found[cause] = known[0] + sign * seconds, known[1] + sign * part * resamples.gap
-    return found
+def _term(kind: str, times: Array, a: Side, b: Side, place: Place | None = None) -> Term:
+    phase, block, op_class = place or (None, None, None)
+    ci95 = interval(times[1:], a.resamples, b.resamples)
+    return Term(phase=phase, block=block, op_class=op_class, kind=kind, seconds=float(times[0]), ci95=ci95)
 
 
-def _rates(a: Analysis, b: Analysis) -> tuple[dict[str, Array], dict[str, Array]]:
-    """For each run, how much slower than its value each ceiling is, in each draw: 1 or more, by its uncertainty.
+def _slower_ceilings(run: Analysis) -> dict[str, Array]:
+    """Draw how many times slower than its value each ceiling is, by its uncertainty.
 
-    Runs on one device share the ceilings and so the resamples; ceilings of two devices are drawn apart.
+    Runs on one device share the ceilings and so the draws; ceilings of two devices are drawn apart.
     """
-    found = []
-    for device in (a.device, b.device):
-        rngs = {name: statistics.generator(device.name, name) for name in device.ceilings}
-        found.append({name: 1 / (1 - device.uncertainty(name) * rng.random(RESAMPLES)) for name, rng in rngs.items()})
-    return found[0], found[1]
+    device = run.device
+    draws = {name: statistics.generator(device.name, name).random(RESAMPLES) for name in device.ceilings}
+    return {name: np.append(1.0, 1 / (1 - device.uncertainty(name) * drawn)) for name, drawn in draws.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Floor:
-    """The floor under one kind of ceiling at one place of one run: time [s], quantity, and the time in each draw."""
-
-    time: float
-    quantity: float
-    drawn: Array
-
-
-def _terms_at(place: Place, a: Side, b: Side, rates: tuple[dict[str, Array], dict[str, Array]]) -> list[Term]:
-    """The terms of one place; those that are 0 in both runs are left out."""
-    one, other = a.cells.get(place, NOTHING), b.cells.get(place, NOTHING)
-    rows_a, rows_b = (np.asarray(side.rows.get(place, ()), np.int64) for side in (a, b))
-    floors_a, floors_b = _floors(a, rows_a, rates[0]), _floors(b, rows_b, rates[1])
-    floor = _drawn_floor(floors_a) - _drawn_floor(floors_b)
-    found: list[tuple[str, float, Array]] = []
-    costed_a, costed_b = rows_a[~a.segments.uncosted[rows_a]], rows_b[~b.segments.uncosted[rows_b]]
-    rest_a, rest_b = rows_a[a.segments.uncosted[rows_a]], rows_b[b.segments.uncosted[rows_b]]
-    unknown = (len(rest_a) and not len(costed_a)) or (len(rest_b) and not len(costed_b))
-    if unknown and (one.floor > 0) != (other.floor > 0):
-        found.append(("floor.unknown", one.floor - other.floor, floor))
-    elif one.floor > 0 < other.floor and np.argmax(one.floors) != np.argmax(other.floors):
-        found.append(("floor.rebinding", one.floor - other.floor, floor))
+def _differences(place: Place, a: Side, b: Side, slower: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+    """Subtract what B spends at a place from what A does, by kind of term [s]; kinds that neither has are left out."""
+    floors, sums, others = [], [], []
+    for side, ceilings in zip((a, b), slower, strict=True):
+        rows = side.rows.get(place, _NO_ROWS)
+        floors.append(_floors(side.segments, rows, ceilings))
+        sums.append(sum((time for time, _ in floors[-1].values()), _NO_TIME))
+        others.append(_beyond_floor(side, rows, sums[-1]))
+    is_dark = any("uncosted" in times and "loss" not in times for times in others)
+    if is_dark and (sums[0][0] > 0) != (sums[1][0] > 0):
+        found = {"floor.unknown": sums[0] - sums[1]}
+    elif sums[0][0] > 0 < sums[1][0] and _roof(floors[0]) != _roof(floors[1]):
+        found = {"floor.rebinding": sums[0] - sums[1]}
     else:
-        for roof, name in enumerate(ROOFS):
-            found += _split(name, floors_a.get(roof, {}), floors_b.get(roof, {}))
-    if len(costed_a) or len(costed_b):
-        found.append(("loss", one.loss - other.loss, a.drawn_own(costed_a) - b.drawn_own(costed_b) - floor))
-    if len(rest_a) or len(rest_b):
-        found.append(("uncosted", one.uncosted - other.uncosted, a.drawn_own(rest_a) - b.drawn_own(rest_b)))
-    if one.overlap or other.overlap:
-        found.append(("overlap", other.overlap - one.overlap, b.drawn_overlap(rows_b) - a.drawn_overlap(rows_a)))
-    return [
-        Term(
-            phase=place.phase,
-            block=place.block,
-            op_class=place.op_class,
-            kind=kind,
-            seconds=value,
-            ci95=interval(drawn, a.resamples, b.resamples),
-        )
-        for kind, value, drawn in found
-    ]
+        found = _work_and_ceilings(*floors)
+    kinds = [kind for kind in ("loss", "uncosted", "overlap") if any(kind in times for times in others)]
+    return found | {kind: others[0].get(kind, _NO_TIME) - others[1].get(kind, _NO_TIME) for kind in kinds}
 
 
-def _drawn_floor(floors: Mapping[int, Mapping[str, _Floor]]) -> Array:
-    return sum((floor.drawn for kinds in floors.values() for floor in kinds.values()), np.zeros(RESAMPLES))
+def _beyond_floor(side: Side, rows: Rows, floor: Array) -> dict[str, Array]:
+    """Sum what a run spends at a place beyond its floor, by kind of term [s]; kinds of no op are left out."""
+    some, scale = side.segments, side.resamples.times
+    times: dict[str, Array] = {}
+    for kind, which in (("loss", rows[~some.uncosted[rows]]), ("uncosted", rows[some.uncosted[rows]])):
+        if len(which):
+            own = np.append(side.own[which].sum(), scale(some.own[which]))
+            times[kind] = own - floor if kind == "loss" else own
+    if overlap := side.overlap[rows].sum():
+        times["overlap"] = -np.append(overlap, scale(some.overlap[rows]))
+    return times
 
 
-def _floors(side: Side, rows: Rows, rates: Mapping[str, Array]) -> dict[int, dict[str, _Floor]]:
-    """The floors at one place, by roof and by what its quantity is counted in."""
-    some = side.segments
+def _floors(some: Segments, rows: Rows, slower: Mapping[str, Array]) -> _Floors:
+    """Sum the floors of some segments."""
     # Ops under one ceiling are drawn together: what is drawn is the ceiling.
-    sums: dict[tuple[int, str], tuple[float, float]] = {}
+    sums: dict[str, tuple[float, float]] = {}
     for row in rows[some.floor[rows] > 0].tolist():
-        under = int(some.bound[row]), some.ceiling[row]
-        time, quantity = sums.get(under, (0.0, 0.0))
-        sums[under] = time + float(some.floor[row]), quantity + float(some.quantity[row])
-    found: dict[int, dict[str, _Floor]] = {}
-    for (bound, ceiling), (time, quantity) in sums.items():
-        kinds, family = found.setdefault(bound, {}), ceiling.partition(".")[0]
-        known = kinds.get(family, _Floor(0.0, 0.0, np.zeros(RESAMPLES)))
-        rate = rates.get(ceiling)
-        drawn = time * (rate if rate is not None else np.ones(RESAMPLES))
-        kinds[family] = _Floor(known.time + time, known.quantity + quantity, known.drawn + drawn)
+        time, quantity = sums.get(some.ceiling[row], (0.0, 0.0))
+        sums[some.ceiling[row]] = time + float(some.floor[row]), quantity + float(some.quantity[row])
+    floors: dict[str, tuple[Array, float]] = {}
+    for ceiling, (time, quantity) in sums.items():
+        family = ceiling.partition(".")[0]
+        times, quantities = floors.get(family, (_NO_TIME, 0.0))
+        floors[family] = times + time * slower.get(ceiling, np.ones(1 + RESAMPLES)), quantities + quantity
+    return floors
+
+
+def _roof(floors: _Floors) -> str:
+    """Return the roof that sets most of some floors."""
+    sums = dict.fromkeys(ROOF_OF.values(), 0.0)
+    for family, (times, _) in floors.items():
+        sums[ROOF_OF[family]] += float(times[0])
+    return max(sums, key=lambda roof: sums[roof])
+
+
+def _work_and_ceilings(a: _Floors, b: _Floors) -> dict[str, Array]:
+    """Split the difference of floors by roof: more work, W, and a slower ceiling for it, with t = W r of a family [s].
+
+    t_A - t_B  =  (W_A - W_B) (r_A + r_B) / 2  +  (r_A - r_B) (W_A + W_B) / 2
+    """
+    found: dict[str, Array] = {}
+    for family in (family for family in ROOF_OF if family in a or family in b):
+        (time_a, work_a), (time_b, work_b) = (floors.get(family, (_NO_TIME, 0.0)) for floors in (a, b))
+        by_work = apart = time_a - time_b
+        if work_a and work_b:  # else one run does nothing of the kind
+            by_work = (work_a - work_b) * (time_a / work_a + time_b / work_b) / 2
+        for kind, part in (("work", by_work), ("ceiling", apart - by_work)):
+            name = f"floor.{ROOF_OF[family]}.{kind}"
+            found[name] = found.get(name, _NO_TIME) + part
     return found
-
-
-def _split(roof: str, a: Mapping[str, _Floor], b: Mapping[str, _Floor]) -> list[tuple[str, float, Array]]:
-    """The difference of the floors under one roof: more work, and a slower ceiling for it."""
-    work, ceiling = (0.0, np.zeros(RESAMPLES)), (0.0, np.zeros(RESAMPLES))
-    for family in FAMILIES:
-        one, other = (side.get(family, _Floor(0.0, 0.0, np.zeros(RESAMPLES))) for side in (a, b))
-        if not (one.time or other.time):
-            continue
-        by_work = _by_work(one.time, other.time, one.quantity, other.quantity)
-        drawn = np.asarray(_by_work(one.drawn, other.drawn, one.quantity, other.quantity))
-        work = work[0] + float(by_work), work[1] + drawn
-        ceiling = ceiling[0] + (one.time - other.time) - float(by_work), ceiling[1] + (one.drawn - other.drawn) - drawn
-    if not (a or b):
-        return []
-    return [(f"floor.{roof}.work", *work), (f"floor.{roof}.ceiling", *ceiling)]
-
-
-def _by_work(time_a: float | Array, time_b: float | Array, a: float, b: float) -> float | Array:
-    """(W_A - W_B) (r_A + r_B) / 2; where one side does nothing of the kind, all of the difference is work."""
-    if not (a and b):
-        return time_a - time_b
-    return (a - b) * (time_a / a + time_b / b) / 2

@@ -118,9 +118,9 @@ def common_places(comparison: Comparison) -> float:
 def _by_place(side: Side) -> Mapping[tuple[str, str], float]:
     """Time of the ops by phase and block [s]."""
     found: dict[tuple[str, str], float] = {}
-    for place, cell in side.cells.items():
+    for place, seconds in zip(side.segments.places, side.seconds.tolist(), strict=True):
         where = place.phase, place.block
-        found[where] = found.get(where, 0.0) + cell.seconds
+        found[where] = found.get(where, 0.0) + seconds
     return found
 
 

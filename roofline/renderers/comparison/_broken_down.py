@@ -9,6 +9,7 @@ from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
+from roofline.comparison.common_ceilings import same_device
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
 from roofline.renderers import _tables, _words
@@ -216,7 +217,7 @@ def legend(pair: RankedPair) -> str:
 def hardware(pair: RankedPair) -> str:
     """Of runs on different devices, what the ceilings and what the kernels make of the difference of all ops."""
     found = pair.comparison
-    if not found.hardware_differs:
+    if same_device(found.a.profile, found.b.profile):
         return ""
     sides = (found.a, found.b)
     names = [_words.device(run) for run in sides]

@@ -159,7 +159,7 @@ def _row(
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
     view, wanted = comparison.work, set(places)
     drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
-    drawn = sum((comparison.gap[term.kind.removeprefix("gap.")][1] for term in causes), drawn)
+    drawn = sum((comparison.gap[term.kind.removeprefix("gap.")][1:] for term in causes), drawn)
     return Row(
         label,
         tuple(columns),
@@ -175,8 +175,7 @@ def _longer(comparison: Comparison) -> float:
 
 def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray:
     rows = [n for place, many in side.rows.items() if (place.phase, place.block) in places for n in many]
-    numbers = np.asarray(rows, np.int64)
-    return side.drawn_own(numbers) - side.drawn_overlap(numbers)
+    return side.drawn(np.asarray(rows, np.int64))
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -122,7 +122,7 @@ def test_rows_have_the_intervals_that_their_terms_have(monkeypatch: pytest.Monke
         drawn = np.zeros(1000)
         for side, sign in ((comparison.work.a, 1), (comparison.work.b, -1)):
             here = np.flatnonzero([place.op_class == row.label for place in side.segments.places])
-            drawn += sign * (side.drawn_own(here) - side.drawn_overlap(here))
+            drawn += sign * side.drawn(here)
         assert row.ci95 == pytest.approx(tuple(np.percentile(drawn, (2.5, 97.5))), abs=1e-12)
 
 

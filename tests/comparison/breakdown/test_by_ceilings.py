@@ -1,17 +1,11 @@
-"""What of the time of equal work is the ceilings' of two devices: on paper, and alike in sentence and tables."""
+"""What of the time of equal work is the ceilings' of two devices, on paper."""
 
 from __future__ import annotations
 
-from dataclasses import replace as change
-
-import handmade
 import numpy as np
 import pytest
-from msgspec.structs import replace
-from synthetic import LAYER, step
 
-from roofline.comparison.same_work import by_ceilings
-from roofline.core.schema import Profile
+from roofline.comparison.breakdown.rows import by_ceilings
 
 
 def part(floor_a: float, own_a: float, floor_b: float, own_b: float, *, scaled: bool = False) -> float:
@@ -43,22 +37,3 @@ def test_whose_kernels_are_worse_is_open_where_those_with_more_above_their_floor
     assert part(32, 80, 60, 130, scaled=True) == pytest.approx(-28 * (130 / 60 + 80 / 32) / 2)
     # 31 against 40 %: both readings say that the first one's are worse.
     assert part(40, 130, 32, 80, scaled=True) == part(40, 130, 32, 80) == 40 - 32
-
-
-def fast(own: float) -> Profile:
-    """On a device whose ceilings are twice as high; the products take this part of their time, all else a quarter."""
-    run = step(tuple(change(row, own=row.own * (own if row.flops else 0.25)) for row in LAYER * 4))
-    ceilings = {
-        name: replace(c, value=c.value / 2 if name.startswith("launch") else 2 * c.value)
-        for name, c in run.device.ceilings.items()
-    }
-    return replace(run, device=replace(handmade.device(), name="Twice As Fast", ceilings=ceilings))
-
-
-def halved(run: Profile) -> Profile:
-    """All of its ops run beside others, so that the step has half of their time and takes that much less."""
-    ops = tuple(replace(op, overlap_ns=round(sum(op.own_ns) / len(op.own_ns) / 2)) for op in run.ops)
-    less = sum(op.overlap_ns for op in ops) * 1e-9
-    wall = replace(run.wall, steps=tuple(step - less for step in run.wall.steps))
-    corrected = tuple(step - less for step in run.profiled.corrected)
-    return replace(run, ops=ops, wall=wall, profiled=replace(run.profiled, walls=corrected, corrected=corrected))

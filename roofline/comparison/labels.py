@@ -1,8 +1,7 @@
-"""What runs are called, by backend and by what tells runs of one backend apart; and what kernels are."""
+"""What runs are called, by backend and by what tells runs of one backend apart."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from roofline.core.schema import Profile
@@ -20,26 +19,25 @@ _APART: tuple[Callable[[Profile], str], ...] = (
     lambda profile: f" ({profile.size})",
 )
 
-#: What compilers append to the name of a kernel to tell it from others of one program.
-_NUMBER = re.compile(r"[._]\d+$")
-
-
-def kernel_name(recorded: str) -> str:
-    """The name of a kernel, which is the same in another program."""
-    return _NUMBER.sub("", recorded)
-
 
 def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
     """A name for each run that no other has: its backend, and where that is not enough, what sets it apart.
 
     Where nothing does, runs are numbered; if there are only two, they are A and B, as in all that is said of a pair.
     """
-    names = _told_apart(tuple(profiles))
+    profiles = tuple(profiles)
+    names = [profile.backend for profile in profiles]
+    for tell in _APART:
+        for name, same in _shared(names):
+            told = [tell(profiles[number]) for number in same]
+            if len(set(told)) > 1:
+                for number, words in zip(same, told, strict=True):
+                    names[number] = f"{name}{words}" if words != ":" else name
     if len(names) == 2 and names[0] == names[1]:
         return f"{names[0]} (A)", f"{names[1]} (B)"
-    for name in _shared(names):
+    for name, same in _shared(names):
         place = 0
-        for number in [number for number, other in enumerate(names) if other == name]:
+        for number in same:
             place += 1
             while f"{name} #{place}" in names:
                 place += 1
@@ -47,27 +45,11 @@ def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def numbered(profiles: Iterable[Profile]) -> bool:
-    """Whether nothing tells some of the runs apart, so that `called` numbers them."""
-    return bool(_shared(_told_apart(tuple(profiles))))
-
-
-def _told_apart(profiles: tuple[Profile, ...]) -> list[str]:
-    names = [profile.backend for profile in profiles]
-    for tell in _APART:
-        for name in _shared(names):
-            same = [number for number, other in enumerate(names) if other == name]
-            told = [tell(profiles[number]) for number in same]
-            if len(set(told)) > 1:
-                for number, words in zip(same, told, strict=True):
-                    names[number] = f"{name}{words}" if words != ":" else name
-    return names
-
-
 def _threads(number: str | None) -> str:
     return "" if number is None else f" ({number} {'thread' if number == '1' else 'threads'})"
 
 
-def _shared(names: list[str]) -> list[str]:
-    """The names that several runs have."""
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+def _shared(names: list[str]) -> list[tuple[str, list[int]]]:
+    """The names that several runs have, and the numbers of these runs."""
+    runs = [(name, [number for number, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)]
+    return [(name, same) for name, same in runs if len(same) > 1]

@@ -8,6 +8,7 @@ differ, and the same settings ran them, it may be the machine.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.labels import kernel_name
+from roofline.comparison.arrays import Array
 from roofline.core.executor import PROGRAMS, dispatched_alike
-from roofline.core.schema import Profile
 from roofline.core.vocabulary import PRODUCTS
 
+#: What compilers append to the name of a kernel to tell it from others of one program.
+_NUMBER = re.compile(r"[._]\d+$")
 #: Half of the 95 % interval of what a process takes, as a share, where one was measured: two processes of one step
 #: differed by 10 to 20 % on a quiet machine (docs/comparing.md).
 PROCESSES = 0.1
@@ -50,70 +51,48 @@ EVEN = MachineSpeed()
 
 def machine_speed(a: Analysis, b: Analysis) -> MachineSpeed:
     """Compare the ops that both runs execute equally often, in order; `EVEN` where there is no telling."""
-    if not _same_settings(a, b):
+    # Of a trace from elsewhere nobody knows the settings; others may be why ops take longer.
+    if not a.profile.environment or _settings(a) != _settings(b) or not dispatched_alike(a.profile, b.profile):
         return EVEN
-    one, other = _paired(a, b)
-    times = a.table.own[one], b.table.own[other]
-    products = np.asarray([a.op_class(a.profile.ops[row]) in PRODUCTS for row in one.tolist()], bool)
+    works, others = _by_work(a), _by_work(b)
+    equally_often = [(rows, others[work]) for work, rows in works.items() if len(rows) == len(others.get(work, ()))]
+    pairs = np.asarray([pair for both in equally_often for pair in zip(*both, strict=True)], np.int64).reshape(-1, 2)
+    rows_a, rows_b = pairs[(a.table.own[pairs[:, 0]] > 0) & (b.table.own[pairs[:, 1]] > 0)].T
+    own_a, own_b = a.table.own[rows_a], b.table.own[rows_b]
+    products = np.asarray([a.op_class(a.profile.ops[row]) in PRODUCTS for row in rows_a.tolist()], bool)
     if products.all() or not products.any():
         return EVEN
-    of_products, of_others = (_middle(times[0][chosen], times[1][chosen]) for chosen in (products, ~products))
-    hosts = float(a.host_time.dispatch[one].sum()), float(b.host_time.dispatch[other].sum())
+    of_products, of_others = (_middle(own_a[chosen], own_b[chosen]) for chosen in (products, ~products))
+    hosts = float(a.host_time.dispatch[rows_a].sum()), float(b.host_time.dispatch[rows_b].sum())
     slower = hosts[0] * max(0.0, 1 - 1 / of_others) - hosts[1] * max(0.0, 1 - of_others)
-    return MachineSpeed(of_products, of_others, float(times[0].sum() - times[1].sum()) + slower)
+    return MachineSpeed(of_products, of_others, float(own_a.sum() - own_b.sum()) + slower)
 
 
-def _same_settings(a: Analysis, b: Analysis) -> bool:
-    """Whether nothing that was recorded of either run would make all of its ops slower."""
-    one, other = a.profile, b.profile
-    recorded = bool(one.environment)  # of a trace from elsewhere nobody knows the settings
-    same = recorded and _settings(one) == _settings(other) and dispatched_alike(one, other)
-    return same and (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
-
-
-def _settings(run: Profile) -> dict[str, object]:
-    return {
-        "environment": dict(run.environment),
-        "versions": {name: version for name, version in run.versions.items() if name != "roofline"},
-        "switches": dict(run.switches),
-        "precision": run.precision,
-        "programs": run.conditions.get(PROGRAMS),
-    }
-
-
-def _paired(a: Analysis, b: Analysis) -> tuple[Rows, Rows]:
-    """Ops of A and of B that are equal and equally many, in order, where both took time.
-
-    Products of other kernels, and what writes another amount, take another time on any machine.
-    """
-    tables = [_by_work(run) for run in (a, b)]
-    pairs = [
-        pair
-        for key, rows in tables[0].items()
-        if len(rows) == len(tables[1].get(key, ()))
-        for pair in zip(rows, tables[1][key], strict=True)
-    ]
-    one, other = np.asarray(pairs, np.int64).reshape(-1, 2).T
-    timed = (a.table.own[one] > 0) & (b.table.own[other] > 0)
-    return one[timed], other[timed]
+def _settings(run: Analysis) -> tuple[object, ...]:
+    """Return what was recorded of a run that would make all of its ops slower."""
+    profile = run.profile
+    versions = {name: version for name, version in profile.versions.items() if name != "roofline"}
+    programs = profile.conditions.get(PROGRAMS)
+    device = run.device.name, run.device.kind
+    return profile.environment, versions, profile.switches, profile.precision, programs, device
 
 
 def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
-    found: dict[Hashable, list[int]] = defaultdict(list)
+    """Group the ops of a run by work and, of products, kernels: others take another time on any machine."""
+    works: dict[Hashable, list[int]] = defaultdict(list)
     profile = run.profile
-    names = [kernel_name(recorded) for recorded in profile.kernels]
+    names = [_NUMBER.sub("", name) for name in profile.kernels]
     for row, op in enumerate(profile.ops):
-        one = profile.signatures[op.signature]
-        product = run.op_class(op) in PRODUCTS
-        kernels = tuple(names[number] for number, _ in op.kernels) if product else ()
-        work = one.name, one.shapes, one.dtype, one.writes, op.launches
-        found[profile.phases[op.phase], work, kernels].append(row)
-    return found
+        signature = profile.signatures[op.signature]
+        kernels = tuple(names[number] for number, _ in op.kernels) if run.op_class(op) in PRODUCTS else ()
+        work = signature.name, signature.shapes, signature.dtype, signature.writes, op.launches
+        works[profile.phases[op.phase], work, kernels].append(row)
+    return works
 
 
-def _middle(one: Array, other: Array) -> float:
-    """The median ratio of two times, each pair with the weight of its shorter time; its inverse for (other, one)."""
-    ratios, weights = np.log(one / other), np.minimum(one, other)
+def _middle(a: Array, b: Array) -> float:
+    """Return the median ratio of two times, each pair with the weight of its shorter time; the inverse for (b, a)."""
+    ratios, weights = np.log(a / b), np.minimum(a, b)
     order = np.argsort(ratios, kind="stable")
     reached = np.cumsum(weights[order])
     # Where exactly half is reached, both neighbours of the middle count: then swapping the runs inverts it.

@@ -5,7 +5,7 @@ What both runs have decides: rows that only one of them has cancel and compare n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import get_args
 
@@ -14,10 +14,8 @@ from roofline.comparison.breakdown.rows import Ends, Row, rows
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.vocabulary import Phase
 
-#: By phase and block the terms of a comparison are: what is asked for by this name has no rows of its own.
+#: What is asked for by this name has no rows of its own: the terms of a comparison are by phase and block.
 BLOCK = "block"
-#: What runs without blocks are compared by, the first that tells something; `FINER` is what their ops are named by.
-_COARSE, _FINER = ("class", "op", "kernel"), ("op", "kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,52 +38,41 @@ class Breakdown:
 
 
 def breakdown(comparison: Comparison, by: str | None = None) -> Breakdown | None:
-    """The rows of a comparison by a key; None where these are phases and blocks, as the terms are.
+    """Break a comparison down by a key; None where its rows are phases and blocks, as the terms are.
 
     by: the key; None chooses it by what the runs have in common.
     """
     if by is not None:
         return None if by == BLOCK else _broken_down(comparison, by)
     why = _no_blocks(comparison)
-    if not why:
-        return None
-    tried = (_broken_down(comparison, key) for key in _COARSE)
-    telling = next((found for found in tried if _tells(found)), None)
-    # Where nothing tells them apart, a class is at least the same word in both.
-    return replace(telling or _broken_down(comparison, _COARSE[0]), why=why)
+    return replace(_first_common(comparison, ("class", "op", "kernel"), 2), why=why) if why else None
 
 
 def observations(comparison: Comparison, shown: Breakdown | None) -> Breakdown | None:
-    """The ops that differ, beside what is shown: None where the terms or findings of blocks tell that.
+    """Break a comparison down by name where no block says where to look, or where there is no interval; else None."""
+    if comparison.ci95 is None or (shown is not None and shown.why):
+        return _first_common(comparison, ("op", "kernel"), 1)
+    return None
 
-    They are told where there is no interval, so that nothing can be a finding, and where no block says where to look.
+
+def _first_common(comparison: Comparison, keys: Iterable[str], least: int) -> Breakdown:
+    """Break down by the first key by which most of both runs is in common rows, of which there are at least so many.
+
+    Where there is none, a class is at least the same word in both.
     """
-    return _by_name(comparison) if comparison.ci95 is None or (shown is not None and shown.why) else None
-
-
-def _by_name(comparison: Comparison) -> Breakdown:
-    """The rows of two runs by the finest key by which most of both have names in common: op or kernel, else class."""
-    tried = (_broken_down(comparison, key) for key in _FINER)
-    common = next((found for found in tried if is_most(min(found.common))), None)
-    return common or _broken_down(comparison, "class")
+    tried = (_broken_down(comparison, key) for key in keys)
+    common = (found for found in tried if is_most(min(found.common)) and len(found.rows) >= least)
+    return next(common, None) or _broken_down(comparison, "class")
 
 
 def _broken_down(comparison: Comparison, key: str) -> Breakdown:
     found = rows(comparison, key)
-    busy = [_time(found, side) for side in (0, 1)]
-    shared = [_time([row for row in found if all(row.parts)], side) for side in (0, 1)]
-    common = [part / whole if whole > 0 else 0.0 for part, whole in zip(shared, busy, strict=True)]
-    return Breakdown(key, "", found, (common[0], common[1]))
-
-
-def _time(found: Iterable[Row], side: int) -> float:
-    """The time of one run in some rows [s]."""
-    return sum(part.seconds for row in found if (part := row.parts[side]))
-
-
-def _tells(found: Breakdown) -> bool:
-    """Whether most of both runs is in common rows, and not all of it in one."""
-    return is_most(min(found.common)) and len(found.rows) > 1
+    shares = []
+    for side in (0, 1):
+        parts = [(part.seconds, all(row.parts)) for row in found if (part := row.parts[side])]
+        busy, common = sum(seconds for seconds, _ in parts), sum(seconds for seconds, both in parts if both)
+        shares.append(common / busy if busy > 0 else 0.0)
+    return Breakdown(key, "", found, (shares[0], shares[1]))
 
 
 def is_most(share: float) -> bool:
@@ -93,13 +80,9 @@ def is_most(share: float) -> bool:
     return 2 * share >= 1
 
 
-# ------------------------------------------------------------------------------------------------------------ blocks
-
-
 def _no_blocks(comparison: Comparison) -> str:
-    """Why the terms by phase and block say nothing; empty where they do."""
-    placed = [_share_placed(side) for side in (comparison.work.a, comparison.work.b)]
-    if not any(map(is_most, placed)):
+    """Say why the terms by phase and block say nothing; empty where they do."""
+    if not any(is_most(_share_placed(side)) for side in (comparison.work.a, comparison.work.b)):
         return "The runs do not say which part of the model most of their ops belong to"
     common = common_places(comparison)
     if not is_most(common):
@@ -109,19 +92,17 @@ def _no_blocks(comparison: Comparison) -> str:
 
 def common_places(comparison: Comparison) -> float:
     """How much of the ops' time is at the same phase and block in both runs, of the run with less of it; 1 of none."""
-    times = [_by_place(side) for side in (comparison.work.a, comparison.work.b)]
-    least = min(sum(each.values()) for each in times)
-    common = sum(min(times[0].get(place, 0.0), time) for place, time in times[1].items())
-    return common / least if least > 0 else 1.0
+    a, b = (_by_place(side) for side in (comparison.work.a, comparison.work.b))
+    least = min(sum(a.values()), sum(b.values()))
+    return sum(min(a.get(place, 0.0), seconds) for place, seconds in b.items()) / least if least > 0 else 1.0
 
 
-def _by_place(side: Side) -> Mapping[tuple[str, str], float]:
-    """Time of the ops by phase and block [s]."""
-    found: dict[tuple[str, str], float] = {}
-    for place, seconds in zip(side.segments.places, side.seconds.tolist(), strict=True):
-        where = place.phase, place.block
-        found[where] = found.get(where, 0.0) + seconds
-    return found
+def _by_place(side: Side) -> dict[tuple[str, str], float]:
+    """Sum the ops' time by phase and block [s]."""
+    times: dict[tuple[str, str], float] = {}
+    for (phase, block, _), seconds in zip(side.segments.places, side.seconds.tolist(), strict=True):
+        times[phase, block] = times.get((phase, block), 0.0) + seconds
+    return times
 
 
 def _share_placed(side: Side) -> float:
@@ -129,7 +110,7 @@ def _share_placed(side: Side) -> float:
     blocks: dict[str, float] = {}
     for (_, block), seconds in _by_place(side).items():
         # What stands for a block where there is none: nothing, the phase, or words in brackets, as "(top)".
-        named = not block.startswith("(") and block not in get_args(Phase)
-        blocks[block if named else ""] = blocks.get(block if named else "", 0.0) + seconds
+        name = "" if block.startswith("(") or block in get_args(Phase) else block
+        blocks[name] = blocks.get(name, 0.0) + seconds
     whole, nowhere = sum(blocks.values()), blocks.pop("", 0.0)
     return 1 - nowhere / whole if len(blocks) > 1 and whole > 0 else 0.0

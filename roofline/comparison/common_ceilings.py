@@ -1,8 +1,8 @@
-"""Two runs on common ground: one set of ceilings, and one decision for both about what a cache still held."""
+"""Analyse two runs with one set of ceilings, and one decision for both about what a cache still held."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from msgspec.structs import replace
@@ -12,7 +12,6 @@ from roofline.analysis.caches.traffic import Array, Cold, cold_traffic, with_cou
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.matching import by_occurrence
 from roofline.core.device import Device
-from roofline.core.rows import Ints
 from roofline.core.schema import Profile
 
 
@@ -22,13 +21,12 @@ def same_device(a: Profile, b: Profile) -> bool:
 
 
 def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
-    """Both runs analysed with one set of ceilings, where it is one device: the best that either has seen.
+    """Analyse two runs with one set of ceilings, where it is one device: the best that either has seen.
 
-    Of two devices what is known of one alone, of caches and launches, is not held against the other.
-    Two allocators place buffers differently, so that one run's history calls an input warm and the other's cold. Of
-    ops that do the same work at the same place both floors take the fewer cold bytes: a floor is a least time.
-    Bytes by hardware counters hold where both runs have them, each its own; those of one run alone are left out, or
-    what was counted there and not here would be told as a difference of the runs.
+    Of two devices what is known of one alone, of caches and launches, is not held against the other, nor are bytes that
+    hardware counted in one run alone. Two allocators place buffers differently, so that one run's history calls an
+    input warm and the other's cold: of ops that do the same work at the same place both floors take the fewer cold
+    bytes, since a floor is a least time.
     """
     if (a.counters is None) != (b.counters is None):
         a, b = replace(a, counters=None), replace(b, counters=None)
@@ -36,44 +34,44 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
         ours, theirs = _known_alike(a.device, b.device), _known_alike(b.device, a.device)
         return analyze_timed(replace(a, device=ours)), analyze_timed(replace(b, device=theirs))
     device = best_ceilings((seen_device(a), seen_device(b)))
-    pairs = np.asarray(by_occurrence(_keys(a), _keys(b)), np.int64).reshape(-1, 2).T
-    one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), *pairs)
+    one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), by_occurrence(_keys(a), _keys(b)))
     one, other = with_counted(a, device, one), with_counted(b, device, other)
     return analyze_timed(a, device, one), analyze_timed(b, device, other)
 
 
 def _known_alike(device: Device, other: Device) -> Device:
-    """`device` as far as the same is known of the other one.
+    """Return `device` as far as the same is known of the other one.
 
     A cache of which the other device has no bandwidth is left out: its ops would be far from main memory's roof on
     one device and above it on the other. So is a launch floor that is the shortest kernel of a trace, on either: what
     these kernels take longer on one device would be told as the device's, whatever they do.
     """
-    seen = {name for one in (device, other) for name, ceiling in one.ceilings.items() if ceiling.from_trace}
-    found = replace(device, ceilings={name: one for name, one in device.ceilings.items() if name not in seen})
-    return found if other.serves is not None or device.serves is None else found.without_caches
+    seen = {name for each in (device, other) for name, ceiling in each.ceilings.items() if ceiling.from_trace}
+    known = replace(device, ceilings={name: each for name, each in device.ceilings.items() if name not in seen})
+    return known if other.serves is not None or device.serves is None else known.without_caches
 
 
-def _fewest(a: Cold, b: Cold, one: Ints, other: Ints) -> tuple[Cold, Cold]:
-    """Of the ops `one` of a and `other` of b, pair by pair, the fewer cold bytes of both."""
-
+def _fewest(a: Cold, b: Cold, pairs: Sequence[tuple[int, int]]) -> tuple[Cold, Cold]:
+    """Give both ops of each pair the fewer cold bytes of the two; the upper end is never below the lower one."""
+    ours, theirs = np.asarray(pairs, np.int64).reshape(-1, 2).T
     if (a.high is None) != (b.high is None):  # a point is a range whose ends are one
         a, b = (cold if cold.high is not None else cold._replace(high=cold.read + cold.written) for cold in (a, b))
 
-    def fewer(ours: Array, theirs: Array) -> tuple[Array, Array]:
-        ours, theirs = ours.copy(), theirs.copy()
-        ours[one] = theirs[other] = np.minimum(ours[one], theirs[other])
-        return ours, theirs
+    def fewer(one: Array, other: Array) -> tuple[Array, Array]:
+        one, other = one.copy(), other.copy()
+        one[ours] = other[theirs] = np.minimum(one[ours], other[theirs])
+        return one, other
 
-    read, written = fewer(a.read, b.read), fewer(a.written, b.written)
-    high = (None, None) if a.high is None or b.high is None else fewer(a.high, b.high)
-    reason = a.reason or b.reason
-    ours, theirs = (_above_low(Cold(*columns, reason)) for columns in zip(read, written, high, strict=True))
-    return ours, theirs
+    highs = (None, None) if a.high is None or b.high is None else fewer(a.high, b.high)
+    first, second = (
+        Cold(read, written, None if high is None else np.maximum(high, read + written), a.reason or b.reason)
+        for read, written, high in zip(fewer(a.read, b.read), fewer(a.written, b.written), highs, strict=True)
+    )
+    return first, second
 
 
 def best_ceilings(devices: Iterable[Device]) -> Device:
-    """One device with the best ceilings that any of them has seen; the same in whatever order they are given.
+    """Return one device with the best ceilings that any of them has seen; the same in whatever order they are given.
 
     Ceilings that a user gave may be another device's, and are merged with no others: where some were measured these
     count alone, else those of one device.
@@ -81,28 +79,19 @@ def best_ceilings(devices: Iterable[Device]) -> Device:
     devices = tuple(devices)
     origin = min((device.ceilings_of for device in devices if device.ceilings), default="")
     alike = [device for device in devices if device.ceilings_of == origin]
-    first, *others = sorted(alike or devices, key=lambda device: (not device.caches, _ceilings(device)))
+    best, *others = sorted(alike or devices, key=_with_caches_first)
     for device in others:
-        first = first.seen_again(device.ceilings)
-    return first
+        best = best.seen_again(device.ceilings)
+    return best
 
 
-def _ceilings(device: Device) -> list[tuple[str, float]]:
-    return sorted((name, ceiling.value) for name, ceiling in device.ceilings.items())
+def _with_caches_first(device: Device) -> tuple[bool, list[tuple[str, float]]]:
+    return not device.caches, sorted((name, ceiling.value) for name, ceiling in device.ceilings.items())
 
 
 def _keys(profile: Profile) -> list[Hashable]:
-    """What must be equal for two ops to be the same work at the same place."""
-    found: list[Hashable] = []
-    for op in profile.ops:
-        signature = profile.signatures[op.signature]
-        cost, place = signature.cost, (profile.phases[op.phase], profile.blocks[op.block], signature.op_class)
-        found.append((*place, cost.flops, cost.bytes_read, cost.bytes_written))
-    return found
-
-
-def _above_low(cold: Cold) -> Cold:
-    """The upper end of what is cold is never below the lower one."""
-    if cold.high is None:
-        return cold
-    return cold._replace(high=np.maximum(cold.high, cold.read + cold.written))
+    """Return what must be equal for two ops to be the same work at the same place."""
+    costs = [
+        (each.op_class, each.cost.flops, each.cost.bytes_read, each.cost.bytes_written) for each in profile.signatures
+    ]
+    return [(profile.phases[op.phase], profile.blocks[op.block], costs[op.signature]) for op in profile.ops]

@@ -1,15 +1,11 @@
-"""What the products of a run were asked for, so that work is neither lost nor made.
+"""Say what the products of a run were asked for, so that work is neither lost nor made.
 
-What a phase asks for and what it executes are counted apart, the one from the program and the other from what ran, and
-both sums can be relied on. Which product does what was asked for is joined by names, which compilers forget and merge.
-Then one product seems to be asked for more than it executes while another one executes what nobody asked for, and the
-second would count as computed again, as padded, or as work that the other run does not do.
+Which product does what was asked for is joined by names, which compilers forget and merge. Then one product seems to be
+asked for more than it executes while another one executes what nobody asked for. The rule: what a product was asked for
+and does not execute is what another one executes without being asked, in its block, or else in its phase. So in each
+phase no more was executed without being asked for (recomputation, padding) than the sums say:
 
-The rule: what a product was asked for and does not execute is what another one executes without being asked, in its
-block, or else in its phase. What is left over then in a phase, and no more, was executed without being asked for
-(recomputation, padding) or asked for without being executed (left out by a compiler):
-
-    sum over products of max(executed - model, 0)  =  max(sum of executed - sum of model, 0)     in each phase
+    sum over products of max(executed - model, 0)  =  max(sum of executed - sum of model, 0)
 
 kernels of attention and products that became something else aside (`conserved`).
 """
@@ -35,13 +31,14 @@ def conserved(some: Segments) -> Segments:
     attention execute more products than are asked for (5 or 7 for 4), and nothing of that is another one's.
     """
     flops, model = some.flops, some.model_flops.copy()
-    products, attention = _of_products(some), some.op_class == CLASSES.index("attention")
+    products = np.isin(some.op_class, [CLASSES.index(name) for name in PRODUCTS])
+    attention = some.op_class == CLASSES.index("attention")
     givers = np.flatnonzero(products & (flops > 0) & (model > flops * (1 + ROUNDING)))
     takers = np.flatnonzero(products & ~(attention & (model > 0)) & (flops > model * (1 + ROUNDING)))
-    takers = takers[~by_index(some, takers)]
+    takers = takers[~_by_index(some, takers)]
     if not len(givers) or not len(takers):
         return some
-    phases, blocks = (_numbered([place[part] for place in some.places]) for part in (0, 1))
+    phases, blocks = (np.asarray([place[part] for place in some.places], object) for part in (0, 1))
     # Equal amounts first, of one block before others: a product of half as many FLOPs is not half of this one.
     for same_block, equal in product((True, False), repeat=2):
         for giver in givers.tolist():
@@ -70,28 +67,16 @@ def _give(model: Array, flops: Array, giver: int, takers: Rows, equal: bool) -> 
 
 
 def again(some: Segments, rows: Rows) -> Bools:
-    """Which of some segments are products that ran and were not asked for, and that no index would do."""
-    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0) & ~by_index(some, rows), bool)
+    """Return which of some segments are products that ran and were not asked for, and that no index would do."""
+    return _not_asked_for(some, rows) & ~_by_index(some, rows)
 
 
-def by_index(some: Segments, rows: Rows) -> Bools:
-    """Which of some segments are products with a one-hot matrix."""
-    found = np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+def _not_asked_for(some: Segments, rows: Rows) -> Bools:
+    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+
+
+def _by_index(some: Segments, rows: Rows) -> Bools:
+    """Return which of some segments are products with a one-hot matrix."""
+    found = _not_asked_for(some, rows)
     found[found] = [BY_INDEX in some.whole[row].cost.note for row in rows[found].tolist()]
     return found
-
-
-def asked_and_done(some: Segments) -> Array:
-    """What of what it was asked for each product does [FLOP], as far as it is known; 0 for what is no product."""
-    done = np.where(some.flops > 0, np.minimum(some.model_flops, some.flops), some.model_flops)
-    known: Array = np.where(_of_products(some), np.nan_to_num(done), 0.0)
-    return known
-
-
-def _of_products(some: Segments) -> Bools:
-    return np.isin(some.op_class, [CLASSES.index(name) for name in PRODUCTS])
-
-
-def _numbered(names: list[str]) -> Rows:
-    known: dict[str, int] = {}
-    return np.asarray([known.setdefault(name, len(known)) for name in names], np.int64)

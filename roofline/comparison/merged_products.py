@@ -1,8 +1,7 @@
-"""Products that a compiler of one run merged, divided again into those that the other run has.
+"""Divide products that a compiler of one run merged into those that the other run has.
 
-XLA makes one product of those that share an operand, as query, key and value of an attention do. The merged one stands
-at one place and has no partner, nor have the several. Divided by FLOPs it meets each of them, so that their times are
-compared as what they are: the same work at another rate.
+XLA makes one product of those that share an operand, as query, key and value of an attention do. Divided by FLOPs it
+meets each of them, so that their times are compared as what they are: the same work at another rate.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.conservation import asked_and_done
 from roofline.comparison.matching import match
 from roofline.comparison.segments import MOST_SEGMENTS, Segments
 from roofline.core.statistics import ROUNDING
@@ -21,15 +19,14 @@ from roofline.core.vocabulary import CLASSES
 
 
 def one_to_one(a: Segments, b: Segments) -> tuple[Segments, Segments]:
-    """The segments of two runs, with each merged product divided where the other run has its parts in the same block.
+    """Divide each merged product of two runs where the other run has its parts in the same block.
 
     Not where the several are so small that the launch is their floor: then that they are several is what makes the
     difference.
     """
-    found = match(a, b)
     parts_a: dict[int, Array] = {}
     parts_b: dict[int, Array] = {}
-    for stretch in found.unmatched:
+    for stretch in match(a, b).unmatched:
         ours, theirs = _products(a, stretch.a), _products(b, stretch.b)
         if len(ours) * len(theirs) <= MOST_SEGMENTS:  # a bound on the time
             parts_a |= _parts(a, ours, b, theirs)
@@ -38,35 +35,34 @@ def one_to_one(a: Segments, b: Segments) -> tuple[Segments, Segments]:
 
 
 def _products(some: Segments, rows: Rows) -> Rows:
-    """Those of some segments that are products which execute what they were asked for."""
-    asked = asked_and_done(some)[rows]
-    exact = (asked > 0) & (np.abs(asked - some.flops[rows]) <= ROUNDING * asked)
-    return np.asarray(rows[exact & (some.op_class[rows] == CLASSES.index("contraction"))])
+    """Return those of some segments that are products which were asked for all that they execute."""
+    asked_for = (some.flops > 0) & (some.model_flops * (1 + ROUNDING) >= some.flops)
+    return np.asarray(rows[(asked_for & (some.op_class == CLASSES.index("contraction")))[rows]])
 
 
 def _parts(merged: Segments, rows: Rows, several: Segments, others: Rows) -> dict[int, Array]:
-    """Of each of `rows` that is as much as several of `others` that follow each other, their FLOPs.
+    """Return the FLOPs of the parts of each of `rows` that is as much as several neighbours among `others`.
 
     As few of them as can be, and each of them once.
     """
-    found: dict[int, Array] = {}
-    left = others.tolist()
+    parts: dict[int, Array] = {}
+    rest = others.tolist()
     for row in rows.tolist():
-        flops = several.flops[left]
+        flops = several.flops[rest]
         windows = [
             (end - begin, begin, end)
             for begin, end in _windows(flops.tolist(), float(merged.flops[row]))
-            if not _small(several, left[begin:end])
+            if not any(several.ceiling[other].startswith("launch.") for other in rest[begin:end])
         ]
         if windows:
             _, begin, end = min(windows)
-            found[row] = flops[begin:end]
-            del left[begin:end]
-    return found
+            parts[row] = flops[begin:end]
+            del rest[begin:end]
+    return parts
 
 
 def _windows(sizes: Sequence[float], whole: float) -> Iterator[tuple[int, int]]:
-    """Where two or more neighbours add up to `whole`: begin and end. Sizes are above 0."""
+    """Yield where two or more neighbours add up to `whole`: begin and end. Sizes are above 0."""
     begin, total = 0, 0.0
     for end, size in enumerate(sizes, 1):
         total += size
@@ -77,12 +73,8 @@ def _windows(sizes: Sequence[float], whole: float) -> Iterator[tuple[int, int]]:
             yield begin, end
 
 
-def _small(some: Segments, rows: Sequence[int]) -> bool:
-    return any(some.ceiling[row].startswith("launch.") for row in rows)
-
-
 def _divided(some: Segments, parts: Mapping[int, Array]) -> Segments:
-    """Segments with some of them as several, in proportion to the FLOPs of each part."""
+    """Divide some of the segments in proportion to the FLOPs of their parts."""
     if not parts:
         return some
     rows = np.repeat(np.arange(len(some)), [len(parts.get(row, (0.0,))) for row in range(len(some))])

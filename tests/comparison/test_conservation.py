@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import LAYER, LINEAR, SDPA, Row, step
+from synthetic import SDPA, Row, step
 
 from roofline.analysis.analysis import analyze
-from roofline.comparison.conservation import asked_and_done, conserved
+from roofline.comparison.conservation import conserved
 from roofline.comparison.segments import Segments, segments
 from roofline.core.schema import Profile, load
 from roofline.core.vocabulary import PRODUCTS
@@ -99,32 +99,6 @@ def test_the_rule(profile: Profile) -> None:
             assert np.maximum(more, 0).sum() == max(more.sum(), 0.0)
     others = ~np.isin(np.arange(len(before)), np.flatnonzero([p.op_class in PRODUCTS for p in before.places]))
     assert (after.model_flops[others] == before.model_flops[others]).all()
-
-
-def test_what_was_asked_for_and_what_a_compiler_left_out() -> None:
-    """Of products that execute 20, 30 and none, for 40, 20 and 10 asked for, 20, 20 and 10 were asked for and done."""
-    some = segments(analyze(step((product(20, 40), product(30, 20), product(0, 10), change(LINEAR, op_class="other")))))
-    assert (asked_and_done(some) / 1e6).tolist() == [20, 20, 10, 0]
-
-
-# Said of two runs
-
-
-def renamed(rows: tuple[Row, ...], name: str = "dot") -> tuple[Row, ...]:
-    return tuple(change(row, name=f"{name}.{row.name}") for row in rows)
-
-
-BACKWARD = tuple(change(row, phase="backward") for row in LAYER)
-
-
-def comparable() -> list[tuple[str, str]]:
-    """Saved runs of an H100 that say the same of what was run, in which precision."""
-    runs: dict[object, list[str]] = {}
-    for file in sorted(H100.glob("bert-*.json")):
-        profile = load(file)
-        key = profile.model, profile.mode, profile.size, profile.batch, profile.seq, profile.precision
-        runs.setdefault(key, []).append(file.stem)
-    return [(a, b) for names in runs.values() for number, a in enumerate(names) for b in names[number + 1 :]]
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])

@@ -86,16 +86,6 @@ class HostTime:
     outside: Array
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the profiled steps show [s]: dispatching each op and the host outside before each, shape (ops,); parts."""
-
-    dispatch: Array
-    outside: Array
-    host: Mapping[str, float]
-    waits: Mapping[str, float]
-
-
 def split_gap(run: Step) -> HostTime:
     """Split the gap of a run into dispatching its ops and measured parts."""
     parts: dict[str, float] = {}
@@ -104,11 +94,15 @@ def split_gap(run: Step) -> HostTime:
         taken = min(seconds, rest)
         if taken > 0:
             parts[name], rest = taken, rest - taken
-    seen = _seen_under_profiler(run, parts)
-    dispatch, host, waits = seen.dispatch, seen.host, seen.waits
+    waits = {part: seconds_of(cause, _idle_causes(run)) for cause, part in _SEEN.items()}
+    waits[COMPILING] = max(0.0, waits[COMPILING] - parts.get(COMPILING, 0.0))
+    waiting = sum(waits.values())
+    # The host was outside of the framework during what plain steps measured, and while it waited for input.
+    known = sum(parts.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
+    dispatch, outside, host = _host_under_profiler(run, waiting, known)
     # What plain steps leave holds the waits, and what is left then the host's own time, which a profiler stretches.
-    fit = _fit(sum(waits.values()), rest)
-    busy = _fit(float(dispatch.sum()) + sum(host.values()), rest - fit * sum(waits.values()))
+    fit = _fit(waiting, rest)
+    busy = _fit(float(dispatch.sum()) + sum(host.values()), rest - fit * waiting)
     upper = {name: seconds * scale for some, scale in ((waits, fit), (host, busy)) for name, seconds in some.items()}
     upper = {name: seconds for name, seconds in upper.items() if seconds > 0}
     for name, seconds in upper.items():
@@ -116,7 +110,7 @@ def split_gap(run: Step) -> HostTime:
     left = run.gap - busy * float(dispatch.sum()) - sum(parts.values())
     if abs(left) > ROUNDING * run.wall:
         parts[NOT_KNOWN] = left
-    return HostTime(dispatch * busy, parts, frozenset(upper), seen.outside * busy)
+    return HostTime(dispatch * busy, parts, frozenset(upper), outside * busy)
 
 
 def _fit(whole: float, room: float) -> float:
@@ -141,35 +135,33 @@ def _runs_ahead(run: Step) -> bool:
     return run.has_queue or ON_CORE in run.profile.conditions
 
 
-def _seen_under_profiler(run: Step, plain: Mapping[str, float]) -> _Seen:
-    """Return what dispatching each op takes, the host's other time, and waits, as the profiled steps show them.
+def _idle_causes(run: Step) -> Mapping[str, float]:
+    return run.profile.profiled.idle_causes if run.profile.profiled else {}
 
-    plain: parts that plain steps measured; the host was outside of the framework meanwhile.
+
+def _host_under_profiler(run: Step, waiting: float, known: float) -> tuple[Array, Array, Mapping[str, float]]:
+    """Return what the host does in the profiled steps besides waiting [s].
+
+    That is dispatching each op, and being outside of the framework before each, shape (ops,), and parts of the gap.
+    known: for how long it is known what it was outside of the framework for.
     """
     profile = run.profile
-    causes = profile.profiled.idle_causes if profile.profiled else {}
-    waits = {part: seconds_of(cause, causes) for cause, part in _SEEN.items()}
-    waits[COMPILING] = max(0.0, waits[COMPILING] - plain.get(COMPILING, 0.0))
-    pairs = [op.host_ns for op in profile.ops if op.host_ns is not None]
-    times = np.maximum(1, loops.times(profile)).astype(np.float64)
-    if not pairs or len(pairs) < len(profile.ops):
-        each = seconds_of(DISPATCH, causes) / times.sum() if len(times) else 0.0
-        return _Seen(each * times, np.zeros(len(times)), {}, waits)
-    framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * NANOSECOND
-    reads = np.asarray([op.host_reads or 0 for op in profile.ops], np.float64) > 0
+    times = loops.times(profile).astype(np.float64)
+    if not profile.ops or any(op.host_ns is None for op in profile.ops):
+        dispatch = times * (seconds_of(DISPATCH, _idle_causes(run)) / times.sum() if len(times) else 0.0)
+        return dispatch, np.zeros(len(times)), {}
+    framework, python = np.asarray([op.host_ns for op in profile.ops], np.float64).T * NANOSECOND
+    reads = np.asarray([op.host_reads or 0 for op in profile.ops]) > 0
     needed = _dispatching(run, python, times, reads)
-    reading = float((python - needed)[reads].sum())
+    before = np.where(reads, 0.0, python - needed)
     # What of the idle time is before no op follows the last one.
-    before = float((framework + python).sum())
-    tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - before - sum(waits.values()))
-    before_ops = np.where(reads, 0.0, python - needed)
-    whole = float(before_ops.sum()) + tail
-    known = sum(plain.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
+    tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - float((framework + python).sum()) - waiting)
+    whole = float(before.sum()) + tail
     outside = max(0.0, whole - known)
     # Of a host that runs ahead, no more than what the profiled steps saw of it while no op ran.
     asleep = min(profile.conditions.get(ASLEEP, 0.0), outside) if _runs_ahead(run) else 0.0
-    host = {READING: reading, SLEEPING: asleep, OUTSIDE: outside - asleep}
-    return _Seen(framework + needed, before_ops * _fit(whole, outside - asleep), host, waits)
+    parts = {READING: float((python - needed)[reads].sum()), SLEEPING: asleep, OUTSIDE: outside - asleep}
+    return framework + needed, before * _fit(whole, outside - asleep), parts
 
 
 def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:

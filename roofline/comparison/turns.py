@@ -1,4 +1,4 @@
-"""Tell two steps apart that took turns in fresh processes: A B B A A B (docs/comparing.md).
+"""Judge two steps by the turns that they took in fresh processes (docs/comparing.md, Runs in turns).
 
     d = log(time of A / time of B) of each turn
     interval = mean(d) +- t s(d) / sqrt(n) +- RESOLUTION, and beyond it what either waited for a core
@@ -10,7 +10,6 @@ part of the 5 % (Bonferroni).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
@@ -27,16 +26,6 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """A process of a turn: the median of its plain steps, what a thread of it waited for a core per step [s], and
-    whether other programs used its cores."""
-
-    median: float
-    waited: float
-    disturbed: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Paired:
     """Two steps in the same turns. a, b: geometric means over the turns [s]. ci95: of a - b [s].
 
@@ -50,6 +39,11 @@ class Paired:
     number: int
     busy: tuple[bool, bool]
     hopeless: bool
+
+    @property
+    def difference(self) -> float:
+        """Return a - b [s]."""
+        return self.a - self.b
 
     @property
     def settled(self) -> bool:
@@ -71,17 +65,17 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
 
     Turns that other programs disturbed do not count where enough others are left.
     """
-    both = list(_common(a, b))
+    medians = enumerate(zip(a.medians, b.medians, strict=False))
+    both = {turn: (one, other) for turn, (one, other) in medians if one and other}
     if len(both) < FEWEST:
         return None
-    quiet = [(one, other) for one, other in both if not (one.disturbed or other.disturbed)]
+    quiet = {turn: times for turn, times in both.items() if not (a.disturbed[turn] or b.disturbed[turn])}
     counted = quiet if len(quiet) >= FEWEST else both
-    logs = [math.log(one.median / other.median) for one, other in counted]
+    logs = [math.log(one / other) for one, other in counted.values()]
     middle, spread, number = fmean(logs), stdev(logs), len(logs)
-    means = [math.exp(fmean(math.log(run.median) for run in runs)) for runs in zip(*counted, strict=True)]
-    waited = [fmean(run.waited for run in runs) for runs in zip(*counted, strict=True)]
-    disturbed = len(both) - len(quiet)
-    busy = [counted is both and any(run.disturbed for run in runs) for runs in zip(*both, strict=True)]
+    means = [math.exp(fmean(map(math.log, times))) for times in zip(*counted.values(), strict=True)]
+    waited = [fmean(turns.waited[turn] or 0.0 for turn in counted) for turns in (a, b)]
+    busy = any(a.disturbed[turn] for turn in counted), any(b.disturbed[turn] for turn in counted)
     size, half = math.sqrt(means[0] * means[1]), _half(spread, number)
     # The far end of what these turns allow, told by an interval as narrow as the last turn would leave it.
     far = abs(middle) + statistics.student(number - 1, _LEVEL) * spread / math.sqrt(number)
@@ -91,8 +85,8 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
         b=means[1],
         ci95=(seconds_apart(middle - half, size) - waited[0], seconds_apart(middle + half, size) + waited[1]),
         number=number,
-        busy=(busy[0], busy[1]),
-        hopeless=disturbed >= FEWEST if any(busy) else least <= waited[0 if middle > 0 else 1],
+        busy=busy,
+        hopeless=len(both) - len(quiet) >= FEWEST if any(busy) else least <= waited[0 if middle > 0 else 1],
     )
 
 
@@ -110,15 +104,3 @@ def _half(spread: float, number: int) -> float:
     """Return half of the interval of a mean of logarithms, by their standard deviation."""
     level = 1 - (1 - _LEVEL) / (MOST - FEWEST + 1)
     return statistics.student(number - 1, level) * spread / math.sqrt(number) + RESOLUTION
-
-
-def _common(a: Turns, b: Turns) -> Iterator[tuple[Process, Process]]:
-    """Yield the processes of the turns in which both steps had one."""
-    for one, other in zip(_processes(a), _processes(b), strict=False):
-        if one is not None and other is not None:
-            yield one, other
-
-
-def _processes(turns: Turns) -> Iterator[Process | None]:
-    for median, waited, disturbed in zip(turns.medians, turns.waited, turns.disturbed, strict=True):
-        yield None if median is None else Process(median, waited or 0.0, disturbed)

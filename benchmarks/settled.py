@@ -21,9 +21,9 @@ from plants import MEMORY, MODELS, Pair, pairs
 
 from roofline.cli.options.request import make_request
 from roofline.comparison.headline import in_turns
-from roofline.comparison.turns import Paired, judge_turns
+from roofline.comparison.turns import Paired
 from roofline.errors import RooflineError
-from roofline.measuring.turns import Form, form_of, take_turns
+from roofline.measuring.turns import Form, form_of, judge_forms, take_turns
 
 #: By the set of their manifest. Of the planted ones one costs 1.2 to 1.8 times the other.
 PLANTED = (
@@ -85,12 +85,12 @@ class Result:
 def run(pair: Pair) -> Result:
     """Let both steps of a pair take turns."""
     begin = time.monotonic()
-    forms = [_form(pair, side) for side in "ab"]
+    a, b = forms = [_form(pair, side) for side in "ab"]
     try:
-        take_turns(forms, [(0, 1)], _quiet)
+        take_turns(forms, [(a, b)], _quiet)
     except RooflineError as error:
         print(f"{pair.name}: {error}", file=sys.stderr)
-    paired = None if any(form.why for form in forms) else judge_turns(forms[0].turns(""), forms[1].turns(""))
+    paired = None if a.why or b.why else judge_forms(a, b)
     for form in forms:
         if form.why:
             print(f"{form.name}: {form.why}", file=sys.stderr)

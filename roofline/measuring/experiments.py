@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import msgspec
 
 from roofline import plugins
 from roofline.comparison.proof.proof import Experiment, Proof, cannot, judge, plan, without_switch
 from roofline.comparison.ranking import RankedPair
-from roofline.comparison.turns import MOST, judge_turns
+from roofline.comparison.terms import Comparison
+from roofline.comparison.turns import MOST
 from roofline.core.schema import Profile, slug
 from roofline.core.switch import Setting, Switch
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
 from roofline.measuring.requests import checked
-from roofline.measuring.turns import Form, form_of, shared_variables, take_turns, unmeasured
+from roofline.measuring.turns import Form, form_of, judge_forms, shared_variables, take_turns
 from roofline.recording.backend import load
 from roofline.recording.recording import Recording, Say
 from roofline.recording.request import Request
@@ -31,86 +33,61 @@ def prove(
     is said in its proof; nothing is raised for it.
     """
     comparison = pair.comparison
-    experiments = plan(comparison, pair.account, _switches, pair.names)
+    profiles = comparison.a.profile, comparison.b.profile
     # All that are measured wait alike.
-    variables = shared_variables((comparison.a.profile, comparison.b.profile))
-    runs = {
-        letter: _Run(analysis.profile, request, name, variables)
-        for letter, analysis, request, name in zip(
-            "ab", (comparison.a, comparison.b), requests, pair.names, strict=True
-        )
+    variables = shared_variables(profiles)
+    originals = {
+        letter: None if request is None else form_of(name, profile, request, variables)
+        for letter, name, profile, request in zip("ab", pair.names, profiles, requests, strict=True)
     }
-    turned = [runs[experiment.run].turn(experiment, say) for experiment in experiments]
-    _in_turns([each for each in turned if each is not None], say, most)
-    proofs = zip(experiments, turned, strict=True)
-    return tuple(_proof(pair, experiment, runs[experiment.run], flipped) for experiment, flipped in proofs)
-
-
-class _Run:
-    """A run that was recorded, and what is measured again of it. original: None where it cannot be run."""
-
-    def __init__(self, profile: Profile, request: Request | None, name: str, variables: dict[str, str]) -> None:
-        self.profile, self.variables = profile, variables
-        self.original = None if request is None else form_of(name, profile, request, variables)
-
-    def turn(self, experiment: Experiment, say: Say) -> _Flipped | None:
-        """Profile the form with a switch turned: what keeps it from being run is known before anything is timed."""
-        setting = experiment.setting
-        if setting is None:
-            return None
-        if self.original is None:
-            return _Flipped(why="This run cannot be run again.")
-        name = f"{experiment.name} ({setting.text})"
-        say(f"Profiling {name}.")
-        try:
-            request = _with(self.original.request, setting)
-            variables = {**self.variables, **setting.variables}
-            profile = _profiled(msgspec.structs.replace(request, steps=None, api=None), variables, self.profile)
-        except RooflineError as error:
-            return _Flipped(why=str(error))
-        expected = self.original.expected
-        return _Flipped(self.original, Form(name, request, variables, expected), profile)
+    trials = [
+        _trial(experiment, originals[experiment.run], comparison, say)
+        for experiment in plan(comparison, pair.account, _switches, pair.names)
+    ]
+    pairs = [(trial.original, trial.flipped) for trial in trials if isinstance(trial, _Trial)]
+    if pairs:
+        take_turns(list(dict.fromkeys(chain.from_iterable(pairs))), pairs, say, most=most)
+    return tuple(trial if isinstance(trial, Proof) else _proof(pair, trial) for trial in trials)
 
 
 @dataclass(frozen=True, slots=True)
-class _Flipped:
-    """A form with a switch turned, its original, and its profile; why: what keeps it from being measured."""
+class _Trial:
+    """A switch that is turned: the form without it, the flipped one, and the profile of the latter."""
 
-    original: Form | None = None
-    form: Form | None = None
-    profile: Profile | None = None
-    why: str = ""
-
-
-def _in_turns(turned: Sequence[_Flipped], say: Say, most: int) -> None:
-    """Let all forms take turns, each flipped one against its original."""
-    forms: list[Form] = []
-    pairs = []
-    for flipped in turned:
-        if flipped.original is not None and flipped.form is not None:
-            if flipped.original not in forms:
-                forms.append(flipped.original)
-            forms.append(flipped.form)
-            pairs.append((forms.index(flipped.original), len(forms) - 1))
-    if pairs:
-        take_turns(forms, pairs, say, most=most)
+    experiment: Experiment
+    original: Form
+    flipped: Form
+    profile: Profile
 
 
-def _proof(pair: RankedPair, experiment: Experiment, run: _Run, flipped: _Flipped | None) -> Proof:
-    if flipped is None:
+def _trial(experiment: Experiment, original: Form | None, comparison: Comparison, say: Say) -> _Trial | Proof:
+    """Profile the form with a switch turned; return the proof where that cannot be, before anything is timed."""
+    setting = experiment.setting
+    if setting is None:
         return without_switch(experiment)
-    original, form, profile = flipped.original, flipped.form, flipped.profile
-    if original is None or form is None or profile is None:
-        return cannot(experiment, flipped.why)
-    if original.why or form.why:
-        return cannot(experiment, original.why or form.why)
-    paired = judge_turns(original.turns(""), form.turns(""))
-    first = next((recording for recording in original.recordings if recording is not None), None)
-    if paired is None or first is None:
+    if original is None:
+        return cannot(experiment, "This run cannot be run again.")
+    recorded = comparison.a if experiment.run == "a" else comparison.b
+    name = f"{experiment.name} ({setting.text})"
+    say(f"Profiling {name}.")
+    try:
+        request = _with(original.request, setting)
+        variables = {**original.variables, **setting.variables}
+        profile = _profiled(msgspec.structs.replace(request, steps=None, api=None), variables, recorded.profile)
+    except RooflineError as error:
+        return cannot(experiment, str(error))
+    return _Trial(experiment, original, Form(name, request, variables, original.expected), profile)
+
+
+def _proof(pair: RankedPair, trial: _Trial) -> Proof:
+    experiment, original, flipped = trial.experiment, trial.original, trial.flipped
+    if original.why or flipped.why:
+        return cannot(experiment, original.why or flipped.why)
+    paired = judge_forms(original, flipped)
+    if paired is None:
         return cannot(experiment, "There were too few turns.")
     try:
-        before = unmeasured(first, original.request)
-        return judge(experiment, pair.comparison, pair.account, before, profile, paired)
+        return judge(experiment, pair.comparison, pair.account, original.measured(), trial.profile, paired)
     except RooflineError as error:
         return cannot(experiment, str(error))
 

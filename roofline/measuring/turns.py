@@ -1,7 +1,6 @@
-"""Run steps in turns in fresh processes, A B B A A B, until it is settled which of them is faster.
+"""Run steps in turns in fresh processes, A B B A A B, until it is settled which is faster (docs/comparing.md).
 
-Every second turn has the opposite order, so that a machine that gets slower slows all steps alike. What it costs is
-said before it starts; it is bounded, and ends where it is settled or where more turns would not settle it.
+Every second turn has the opposite order, so that a machine that gets slower slows all steps alike.
 """
 
 from __future__ import annotations
@@ -54,16 +53,16 @@ class Form:
     @property
     def medians(self) -> list[float | None]:
         """Return the median step of each turn [s]."""
-        return [None if each is None else median(each.wall.steps) for each in self.recordings]
+        return [None if recording is None else median(recording.wall.steps) for recording in self.recordings]
 
-    def turns(self, token: str) -> Turns:
+    def turns(self, token: str = "") -> Turns:
         """Return what a profile keeps of its turns."""
-        device = self.request.workload.device
+        on_cpu = self.request.workload.device == "cpu"
         return Turns(
             token=token,
             medians=tuple(self.medians),
             waited=tuple(None if each is None else waited_for_a_core(each.conditions) for each in self.recordings),
-            disturbed=tuple(each is not None and device == "cpu" and _disturbed(each) for each in self.recordings),
+            disturbed=tuple(on_cpu and each is not None and _is_disturbed(each) for each in self.recordings),
         )
 
     def measure(self) -> None:
@@ -75,6 +74,12 @@ class Form:
             self.recordings.append(None)
             self.why = str(error)
 
+    def measured(self) -> Profile:
+        """Return its first process as a profile, without ceilings: neither times nor work depend on them."""
+        recording = next(filter(None, self.recordings))
+        device = Device(name="", kind=self.request.workload.device, ceilings={})
+        return session.to_profile(recording, self.request, device, "")
+
 
 def form_of(name: str, profile: Profile, request: Request, variables: dict[str, str]) -> Form:
     """Return the form of a step that was recorded: as many steps as make its median sure."""
@@ -84,66 +89,55 @@ def form_of(name: str, profile: Profile, request: Request, variables: dict[str, 
     return Form(name, msgspec.structs.replace(request, steps=steps), variables, expected)
 
 
-def take_turns(forms: Sequence[Form], pairs: Sequence[tuple[int, int]], say: Say, *, most: int = MOST) -> None:
+def take_turns(forms: Sequence[Form], pairs: Sequence[tuple[Form, Form]], say: Say, *, most: int = MOST) -> None:
     """Take turns until each pair of forms is settled, or more turns would not settle it; `most` turns at most.
 
-    pairs: numbers of two forms. A form whose pairs are done takes no more turns.
+    A form whose pairs are done takes no more turns.
     """
     _announce(forms, say, most)
     for number in range(most):
-        active = _active(forms, pairs, number)
-        if not active:
+        if all(_is_done(*pair) for pair in pairs):
             break
-        for place in range(len(forms))[:: 1 if number % 2 == 0 else -1]:
-            if place in active and any(place in pair for pair in _running(forms, pairs)):
-                forms[place].measure()
+        for form in forms[:: 1 if number % 2 == 0 else -1]:
+            if all(_is_done(*pair) for pair in pairs if form in pair):
+                form.recordings.append(None)
             else:
-                forms[place].recordings.append(None)
+                form.measure()
         times = [f"{form.name} {seconds(form.medians[number])}" for form in forms if form.recordings[number]]
         say(f"Turn {number + 1} of at most {most}: {', '.join(times) or 'nothing could be measured'}.")
     for a, b in pairs:
-        say(_outcome(forms[a], forms[b]))
+        say(f"{a.name} against {b.name}: {_outcome(a, b)}")
+
+
+def judge_forms(a: Form, b: Form) -> Paired | None:
+    """Judge the turns of two forms; None where they took too few."""
+    return judge_turns(a.turns(), b.turns())
 
 
 def _announce(forms: Sequence[Form], say: Say, most: int) -> None:
-    each = sum(form.expected for form in forms)
-    least = min(FEWEST, most)
-    cost = f"{least} to {most} turns" if most > least else f"{most} {'turn' if most == 1 else 'turns'}"
-    time = seconds(least * each) if most == least else f"{seconds(least * each)} to {seconds(most * each)}"
+    turn, least = sum(form.expected for form in forms), min(FEWEST, most)
+    cost, time = f"{most} {'turn' if most == 1 else 'turns'}", seconds(most * turn)
+    if most > least:
+        cost, time = f"{least} to {cost}", f"{seconds(least * turn)} to {time}"
     say(f"In turns until settled: {', '.join(form.name for form in forms)}, a fresh process each time.")
     say(f"Expected: {cost} of {len(forms)} processes, about {time}.")
 
 
-def _active(forms: Sequence[Form], pairs: Sequence[tuple[int, int]], number: int) -> set[int]:
-    """Return the forms that are needed in the next turn."""
-    active: set[int] = set()
-    for a, b in _running(forms, pairs):
-        judged = _judged(forms[a], forms[b]) if number >= FEWEST else None
-        if judged is None or not (judged.settled or judged.hopeless):
-            active |= {a, b}
-    return active
-
-
-def _running(forms: Sequence[Form], pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """List the pairs of which neither form has failed."""
-    return [(a, b) for a, b in pairs if not (forms[a].why or forms[b].why)]
-
-
-def _judged(a: Form, b: Form) -> Paired | None:
-    return judge_turns(a.turns(""), b.turns(""))
+def _is_done(a: Form, b: Form) -> bool:
+    """Whether two forms need no more turns: one cannot be measured, or turns settled them or would not settle them."""
+    paired = judge_forms(a, b)
+    return bool(a.why or b.why) or (paired is not None and (paired.settled or paired.hopeless))
 
 
 def _outcome(a: Form, b: Form) -> str:
-    names = f"{a.name} against {b.name}"
+    paired = judge_forms(a, b)
     if a.why or b.why:
-        return f"{names}: not measured in turns. {a.why or b.why}"
-    judged = _judged(a, b)
-    if judged is None:
-        return f"{names}: too few turns to settle anything."
-    turns = f"{judged.number} turns"
-    if any(judged.busy):
-        return f"{names}: not settled, as other programs used the processor."
-    return f"{names}: {'settled' if judged.settled else 'not settled'} in {turns}."
+        return f"not measured in turns. {a.why or b.why}"
+    if paired is None:
+        return "too few turns to settle anything."
+    if any(paired.busy):
+        return "not settled, as other programs used the processor."
+    return f"{'settled' if paired.settled else 'not settled'} in {paired.number} turns."
 
 
 def settle_runs(
@@ -157,40 +151,31 @@ def settle_runs(
         return list(profiles)
     variables = shared_variables(profiles)
     forms = [form_of(*each, variables) for each in zip(names, profiles, requests, strict=True)]
-    fastest = min(range(len(profiles)), key=lambda number: median(profiles[number].wall.steps))
-    take_turns(forms, [(number, fastest) for number in range(len(forms)) if number != fastest], say, most=most)
+    fastest = forms[min(range(len(forms)), key=lambda number: median(profiles[number].wall.steps))]
+    take_turns(forms, [(form, fastest) for form in forms if form is not fastest], say, most=most)
     token = secrets.token_hex(8)
     return [_with_turns(profile, form, token, say) for profile, form in zip(profiles, forms, strict=True)]
 
 
 def shared_variables(profiles: Sequence[Profile]) -> dict[str, str]:
     """Return the variables under which all are measured: their threads wait alike. What the user set holds anyway."""
-    found: dict[str, str] = {}
-    for profile in profiles:
-        found |= variables_of(profile)
-    return {name: value for name, value in found.items() if name not in os.environ}
+    variables = (variable for profile in profiles for variable in variables_of(profile).items())
+    return {name: value for name, value in variables if name not in os.environ}
 
 
 def _with_turns(profile: Profile, form: Form, token: str, say: Say) -> Profile:
-    recordings = [recording for recording in form.recordings if recording is not None]
-    if not recordings:
-        return profile
-    changed = changed_since(profile, unmeasured(recordings[0], form.request))
+    steps = [recording.wall.steps for recording in form.recordings if recording is not None]
+    changed = changed_since(profile, form.measured()) if steps else []
     if changed:
         say(f"{form.name} is no longer what was recorded: {', '.join(changed)} changed; its turns are left out.")
+    if changed or not steps:
         return profile
     wall = profile.wall
-    steps = (recording.wall.steps for recording in recordings)
     wall = msgspec.structs.replace(wall, processes=(*wall.processes, *steps), turns=(*wall.turns, form.turns(token)))
     return msgspec.structs.replace(profile, wall=wall)
 
 
-def unmeasured(recording: Recording, request: Request) -> Profile:
-    """Return the profile of a recording, without ceilings: neither times nor work depend on them."""
-    return session.to_profile(recording, request, Device(name="", kind=request.workload.device, ceilings={}), "")
-
-
-def _disturbed(recording: Recording) -> bool:
+def _is_disturbed(recording: Recording) -> bool:
     return contention.was_contended(recording.conditions, int(recording.environment.get("threads", 1)))
 
 

@@ -75,9 +75,16 @@ def forms(machine: Machine, **takes: float) -> list[Form]:
     return [Form(name, Request(backend=name, workload=workload), {}, 10.0) for name in takes]
 
 
+def let_take_turns(
+    some: Sequence[Form], pairs: Sequence[tuple[int, int]], say: Callable[[str], None], **options: int
+) -> None:
+    """Let forms take turns, in pairs by their numbers."""
+    take_turns(some, [(some[a], some[b]) for a, b in pairs], say, **options)
+
+
 def test_the_order_is_a_b_b_a_a_b_until_it_is_settled(machine: Machine, said: list[str]) -> None:
     both = forms(machine, a=2e-3, b=1e-3)
-    take_turns(both, [(0, 1)], said.append)
+    let_take_turns(both, [(0, 1)], said.append)
     assert "".join(machine.started) == "abbaab"
     assert said[0] == "In turns until settled: a, b, a fresh process each time."
     assert said[1] == "Expected: 3 to 12 turns of 2 processes, about 60.0 s to 240 s."
@@ -88,18 +95,18 @@ def test_the_order_is_a_b_b_a_a_b_until_it_is_settled(machine: Machine, said: li
 
 def test_equal_steps_end_where_more_turns_would_not_settle_them(machine: Machine, said: list[str]) -> None:
     both = forms(machine, a=1e-3, b=1e-3)
-    take_turns(both, [(0, 1)], said.append)
+    let_take_turns(both, [(0, 1)], said.append)
     assert 6 <= len(machine.started) < 2 * MOST
     assert said[-1] == f"a against b: not settled in {len(machine.started) // 2} turns."
 
 
 def test_turns_are_bounded(machine: Machine, said: list[str]) -> None:
     both = forms(machine, a=1.06e-3, b=1e-3)  # so little that three turns settle nothing, and more might
-    take_turns(both, [(0, 1)], said.append, most=4)
+    let_take_turns(both, [(0, 1)], said.append, most=4)
     assert "".join(machine.started) == "abbaabba"
     assert "3 to 4 turns" in said[1]
     machine.started.clear()
-    take_turns(forms(machine, a=1e-3, b=1e-3), [(0, 1)], said.append, most=2)
+    let_take_turns(forms(machine, a=1e-3, b=1e-3), [(0, 1)], said.append, most=2)
     assert "".join(machine.started) == "abba"
     assert "2 turns of 2 processes, about 40.0 s." in said[-4]
     assert said[-1] == "a against b: too few turns to settle anything."
@@ -107,29 +114,29 @@ def test_turns_are_bounded(machine: Machine, said: list[str]) -> None:
 
 def test_who_is_settled_takes_no_more_turns(machine: Machine, said: list[str]) -> None:
     """In one rotation, each against the fastest, b."""
-    take_turns(forms(machine, a=9e-3, b=1e-3, c=1.06e-3), [(0, 1), (2, 1)], said.append, most=5)
+    let_take_turns(forms(machine, a=9e-3, b=1e-3, c=1.06e-3), [(0, 1), (2, 1)], said.append, most=5)
     assert "".join(machine.started) == "abccbaabccbbc"
     assert said[-2] == "a against b: settled in 3 turns."
 
 
 def test_a_step_that_fails_takes_no_more_turns(machine: Machine, said: list[str]) -> None:
     machine.failing = {2}
-    take_turns(forms(machine, a=2e-3, b=1e-3), [(0, 1)], said.append)
+    let_take_turns(forms(machine, a=2e-3, b=1e-3), [(0, 1)], said.append)
     assert machine.started == ["a", "b"]
     assert said[-1] == "a against b: not measured in turns. It died."
     machine.started.clear()
-    take_turns(forms(machine, c=2e-3, d=1e-3, e=1e-3), [(0, 1), (2, 1)], said.append)
+    let_take_turns(forms(machine, c=2e-3, d=1e-3, e=1e-3), [(0, 1), (2, 1)], said.append)
     assert "c against d: not measured in turns. It died." in said  # the first start of d, which both need
     machine.started.clear()
     machine.failing = {1}
-    take_turns(forms(machine, f=2e-3, g=1e-3, h=3e-3), [(0, 1), (2, 1)], said.append)
+    let_take_turns(forms(machine, f=2e-3, g=1e-3, h=3e-3), [(0, 1), (2, 1)], said.append)
     assert "".join(machine.started) == "fghhggh"
     assert said[-1] == "h against g: settled in 3 turns."
 
 
 def test_a_busy_machine_ends_it(machine: Machine, said: list[str]) -> None:
     machine.conditions = {"cpu_share": 0.5, "involuntary_switches_per_second": 900.0}
-    take_turns(forms(machine, a=2e-3, b=1e-3), [(0, 1)], said.append)
+    let_take_turns(forms(machine, a=2e-3, b=1e-3), [(0, 1)], said.append)
     assert len(machine.started) == 6
     assert said[-1] == "a against b: not settled, as other programs used the processor."
 
@@ -222,7 +229,7 @@ def test_real_steps_take_turns(tmp_path: Path, said: list[str]) -> None:
     workload = Workload(model="mine:make_step", device="cpu")
     request = Request(backend="torch", workload=workload, file=str(file), function="make_step", threads=1, steps=3)
     both = [Form(name, request, {}) for name in ("one", "other")]
-    take_turns(both, [(0, 1)], said.append, most=3)
+    let_take_turns(both, [(0, 1)], said.append, most=3)
     for form in both:
         assert form.why == ""
         assert [recording and len(recording.wall.steps) for recording in form.recordings] == [3] * 3

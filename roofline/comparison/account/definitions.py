@@ -11,27 +11,44 @@ from typing import Literal
 
 from roofline.comparison.account.seen import Seen, bare_name
 
-Definition = Literal["in another type", "in pieces"]
+Definition = Literal["in double precision", "in another type", "in pieces"]
 
 _FLOATING = re.compile(r"tf32|bf16|fp\d+|complex\d+")
 #: Types that no framework computes in unless it is told to.
 _DOUBLE = frozenset(("fp64", "complex128"))
 
 
-def _in_another_type(seen: Seen) -> bool:
-    """Return whether the run that spends more computes in a type of its own what the other one computes in another."""
+def _types_of_its_own(seen: Seen) -> frozenset[str]:
+    """Return the types in which the run that spends more computes what the other one computes in others.
+
+    Of rows of the same ops these are its types, if the other one has none of them: the same work, whatever it is
+    called. Else those of ops that both execute, and double precision that the other one has nowhere in the row.
+    """
     if seen.row.kind not in ("only", "rate"):
-        return False
+        return frozenset()
     oftener_in_other = [change for change in seen.row.ops if change.counts[0] < change.counts[1]]
     slower, other = (
-        {(bare_name(change.name), change.type) for change in changes if _FLOATING.fullmatch(change.type or "")}
+        {(bare_name(change.name), change.type or "") for change in changes if _FLOATING.fullmatch(change.type or "")}
         for changes in (seen.named, oftener_in_other)
     )
-    types, other_types = ({kind for _, kind in ops} for ops in (slower, other))
-    if seen.row.kind == "rate" and types and other_types:  # the same work, whatever it is called
-        return not types & other_types
-    same_op = any(name == its_name and kind != its_kind for name, kind in slower for its_name, its_kind in other)
-    return same_op or bool(types & _DOUBLE - other_types)
+    types, other_types = (frozenset(kind for _, kind in ops) for ops in (slower, other))
+    if seen.row.kind == "rate" and types and other_types:
+        return frozenset() if types & other_types else types
+    of_same_ops = {
+        kind for name, kind in slower for its_name, its_kind in other if name == its_name and kind != its_kind
+    }
+    return of_same_ops | (types & _DOUBLE - other_types)
+
+
+def _in_double_precision(seen: Seen) -> bool:
+    """Return whether the run that spends more computes in double precision what the other computes in another."""
+    return bool(_types_of_its_own(seen) & _DOUBLE)
+
+
+def _in_another_type(seen: Seen) -> bool:
+    """Return whether the run that spends more computes in a type of its own what the other one computes in another."""
+    types = _types_of_its_own(seen)
+    return bool(types) and not types & _DOUBLE
 
 
 def _in_pieces(seen: Seen) -> bool:
@@ -52,6 +69,7 @@ def _in_pieces(seen: Seen) -> bool:
 
 
 DEFINITIONS: Mapping[Definition, Callable[[Seen], bool]] = {
+    "in double precision": _in_double_precision,
     "in another type": _in_another_type,
     "in pieces": _in_pieces,
 }

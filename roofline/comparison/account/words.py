@@ -41,8 +41,8 @@ def _part(row: Row, names: tuple[str, str]) -> str:
     if row.place == PAGE_FAULTS:
         counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
         return (
-            f"{words}, with {counts[0]} and {counts[1]} page faults a step; spent inside of ops, and taken off the "
-            "same ops and what is not known"
+            f"{words}, with {counts[0]} and {counts[1]} page faults a step. That was while ops ran: rows of the same "
+            "ops, and what is not known, hold that much less"
         )
     if row.ops:
         change = row.ops[0]
@@ -131,12 +131,11 @@ def _work(row: Row, style: Style) -> str:
 def _amount(amount: Amount, row: Row, style: Style) -> str:
     """Say what one run does; of bytes nothing where not all are known of both."""
     launches = round(amount.launches)
-    after = f"{units.seconds(amount.dispatch)} of dispatching up to the op after" if amount.dispatch else ""
     if not launches:
-        return after
+        return f"{units.seconds(amount.dispatch)} of dispatching" if amount.dispatch else ""
     single, several = ("kernel", "kernels") if style.kernels else ("launch", "launches")
     time = units.seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
-    parts = [f"{time} with {after}" if after else time]
+    parts = [time + (f" ({units.seconds(amount.dispatch)} of it dispatching)" if amount.dispatch else "")]
     parts.append(f"{units.count(launches)} {single if launches == 1 else several}")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
         parts.append(f"{units.byte(amount.bytes)} moved")

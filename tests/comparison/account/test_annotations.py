@@ -84,7 +84,7 @@ DOUBLE = (("aten::gelu", "fp64", 3, 0, 80), ("aten::gelu", "fp32", 0, 3, -15), (
     [
         (row(*NORM), ("norm-written-out",)),
         (row(*NORM[1:]), ()),  # means and roots may be anything
-        (row(*DOUBLE), ("another-type",)),
+        (row(*DOUBLE), ("double-precision",)),
         (row(("aten::gelu", "fp32", 3, 0, 80), ("aten::tanh", "fp32", 0, 3, -15)), ()),
         (row(("aten::repeat", "fp32", 2, 0, 16), ("aten::gather", "fp32", 2, 0, 18)), ("broadcast-copy",)),
         # the sentence does not name it

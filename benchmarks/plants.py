@@ -50,6 +50,7 @@ SETS = {
     "fourth": ROOT / "tests" / "data" / "plants_fourth",
     "fifth": ROOT / "tests" / "data" / "plants_fifth",
     "sixth": ROOT / "tests" / "data" / "plants_sixth",
+    "seventh": ROOT / "tests" / "data" / "plants_seventh",
 }
 
 STEPS = 60

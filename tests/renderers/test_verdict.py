@@ -56,14 +56,14 @@ def test_a_run_is_lettered_once() -> None:
 
 
 def test_the_heading_says_who_takes_longer_and_what_signs_mean() -> None:
-    """As careful as the headline: "takes" is settled, "took" is of these runs, and a busy machine says neither."""
+    """As careful as the headline: in turns it is of the profiled ones, and of a busy machine neither is said."""
     apart = pair(run(), run(0.5))
     assert apart.headline.settled is None
     assert _account.heading(apart) == "Why slow (A) took 6.25 ms more than fast (B) (minus: B takes longer)"
     assert _account.heading(pair(run(0.5), run())).startswith("Why fast (B) took 6.25 ms more than slow (A)")
     in_turns = pair(run(turns=True), run(0.5, turns=True))
     assert in_turns.headline.settled
-    assert _account.heading(in_turns).startswith("Why slow (A) takes 6.25 ms more than fast (B)")
+    assert _account.heading(in_turns).startswith("Why: in the profiled processes slow (A) took 6.25 ms more")
     for unsure in (pair(run(), run()), pair(run(flags=("contended",)), run(0.5))):
         assert _account.heading(unsure) == (
             "What the steps of slow (A) and fast (B) differ by (plus: A takes longer; minus: B does)"

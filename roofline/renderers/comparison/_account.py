@@ -74,8 +74,12 @@ def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
 
 
 def _is_explained(pair: RankedPair) -> bool:
-    """Whether the headline says which run is slower, so that rows are told as what that one takes longer."""
-    return pair.headline.slower is not None and pair.headline.ci95 is not None
+    """Whether the headline says which run is slower, so that rows are told as what that one takes longer.
+
+    Rows are of the profiled processes, which may differ the other way round than the turns did.
+    """
+    head, difference = pair.headline, pair.comparison.difference
+    return head.slower is not None and head.ci95 is not None and (difference < 0) == (head.slower == 1)
 
 
 def is_turned(pair: RankedPair) -> bool:
@@ -98,10 +102,10 @@ def heading(pair: RankedPair) -> str:
     names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
     if head.slower is None or not _is_explained(pair):
         return f"What the steps of {names[0]} and {names[1]} differ by (plus: A takes longer; minus: B does)"
-    takes = "takes" if head.settled else "took"
+    why = "Why: in the profiled processes" if head.settled else "Why"
     time = units.seconds(abs(pair.comparison.difference))
     faster = 1 - head.slower
-    return f"Why {names[head.slower]} {takes} {time} more than {names[faster]} (minus: {'AB'[faster]} takes longer)"
+    return f"{why} {names[head.slower]} took {time} more than {names[faster]} (minus: {'AB'[faster]} takes longer)"
 
 
 def said(row: Row) -> str:

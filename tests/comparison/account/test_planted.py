@@ -36,6 +36,7 @@ NOT_SHOWN = {
     "fourth": {"recommender-metric-and-loader"},
     "fifth": {"spectrum-double-and-dithered"},
     "sixth": {"gpt-scaled-and-smoothing-train"},
+    "seventh": {"tabular-retraced-train"},
 }
 #: Undisturbed pairs whose rows hold about the difference, at least, and how many have such a share.
 IN_SIZE = {
@@ -45,12 +46,14 @@ IN_SIZE = {
     "fourth": (12, 22),
     "fifth": (23, 41),
     "sixth": (4, 7),
+    "seventh": (13, 17),
 }
 #: Pairs that were planted and are refused, as what one run asks for more can be why it is slower: without that share of
 #: its step it is not. No pair that a manifest calls refused is an explanation by this rule.
 REFUSED = {
     "fifth": {"rivals-watched-train", "tiles-predicted-train"},
     "sixth": {"gpt-from-the-start", "lru-merging", "lru-wide-and-merging"},
+    "seventh": {"conformer-still-dropping-train", "swin-half-precision"},
 }
 
 

@@ -23,57 +23,56 @@ from roofline.core.vocabulary import OpClass
 from roofline.units import NANOSECOND
 
 #: What moves data between devices, or between host and device, and can be hidden by computation.
-MOVING: frozenset[OpClass] = frozenset(("communication", "transfer"))
+_MOVING: frozenset[OpClass] = frozenset(("communication", "transfer"))
 
 
 def overlaps(analysis: Analysis) -> Array:
-    """Own time less share of each op [s], unscaled, where computation goes before collectives and copies."""
+    """Return own time less share of each op [s], unscaled, where computation goes before collectives and copies."""
     profile, of = analysis.profile, columns(analysis.profile)
     overlap = of.overlap.astype(np.float64)
     beside = np.flatnonzero(overlap > 0)
     classes = [analysis.op_class(profile.ops[row]) for row in beside.tolist()]
-    moving = np.asarray([name in MOVING for name in classes], bool)
+    moving = np.asarray([name in _MOVING for name in classes], bool)
     if moving.all() or not moving.any():
         return overlap * NANOSECOND
-    own = of.own.reshape(len(profile.ops), -1)[beside]
-    gained, shared = _gained(of.start[beside], own[:, 0], moving)
+    own, less = of.own.reshape(len(profile.ops), -1)[beside], overlap[beside]
+    given, shared = _given(of.start[beside], own[:, 0], moving)
     # Of what shares nothing in that step and does in others, as much as of all of its kind.
-    of_all = [float(gained[which].sum()) / max(float(shared[which].sum()), 1.0) for which in (~moving, moving)]
-    part = np.divide(gained, shared, out=np.asarray(of_all)[moving.astype(np.int64)], where=shared >= 1)
-    gained = part * overlap[beside]
-    # No computation gets more than it shared, and no collective loses more than it had: ops may have breaks.
-    had = own.mean(axis=1) - overlap[beside]
+    of_all = [float(given[which].sum()) / max(float(shared[which].sum()), 1.0) for which in (~moving, moving)]
+    part = np.divide(given, shared, out=np.asarray(of_all)[moving.astype(np.int64)], where=shared >= 1)
+    given = part * less
     collective = np.asarray([name == "communication" for name in classes], bool)
-    gained[collective] *= _as_recorded(analysis, overlap, float(-gained[collective].sum()))
-    gained = np.where(moving, -np.minimum(-gained, had), np.minimum(gained, overlap[beside]))
-    lost, got = (abs(float(gained[which].sum())) for which in (moving, ~moving))
-    room = np.where(moving, 0.0, np.maximum(0.0, overlap[beside] - gained))
+    given[collective] *= _as_recorded(analysis, overlap, float(given[collective].sum()))
+    # No computation gets more than it shared, and no collective loses more than it had: ops may have breaks.
+    given = np.minimum(given, np.where(moving, own.mean(axis=1) - less, less))
+    lost, got = (float(given[which].sum()) for which in (moving, ~moving))
+    room = np.where(moving, 0.0, less - given)
     if lost > got and room.any():
-        gained += room * min(1.0, (lost - got) / float(room.sum()))
-    lost, got = (abs(float(gained[which].sum())) for which in (moving, ~moving))
+        given += room * min(1.0, (lost - got) / float(room.sum()))
+        got = float(given[~moving].sum())
     if lost and got:
-        overlap[beside] -= gained * min(lost, got) / np.where(moving, lost, got)
+        overlap[beside] += np.where(moving, given / lost, -given / got) * min(lost, got)
     return overlap * NANOSECOND
 
 
 def _as_recorded(analysis: Analysis, overlap: Array, lost: float) -> float:
-    """How many times `lost` [ns] collectives give to computation, by what a trace says of the mean of its steps.
+    """Return how many times `lost` [ns] collectives give to computation, by what a trace says of all of its steps.
 
     overlap: own time less equal share of each op [ns].
     """
-    imported, signatures = analysis.profile.imported, analysis.profile.signatures
+    imported, of = analysis.profile.imported, analysis.table.columns
     if imported is None or imported.exposed is None or lost <= 0:
         return 1.0
-    of = analysis.table.columns
-    collective = np.asarray([one.op_class == "communication" for one in signatures], bool)[of.signature]
+    classes = [signature.op_class for signature in analysis.profile.signatures]
+    collective = np.asarray([name == "communication" for name in classes], bool)[of.signature]
     shares = float(of.own[collective].sum()) / NANOSECOND - float(overlap[collective].sum())
     return max(0.0, shares - imported.exposed / NANOSECOND) / lost
 
 
-def _gained(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:
-    """What each op of a step gets more of its instants where computation goes before what moves data [ns].
+def _given(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:
+    """Return what each computation of a step gets, and what moves data gives, where computation goes before it [ns].
 
-    Then how much less than its own time it has where they are divided equally [ns].
+    Then how much less than its own time each has where instants are divided equally [ns].
     """
     times, at = np.unique(np.concatenate((start, start + own)), return_inverse=True)
     opened, closed = at[: len(start)], at[len(start) :]
@@ -81,13 +80,12 @@ def _gained(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:
         np.cumsum(np.bincount(opened[of], minlength=len(times)) - np.bincount(closed[of], minlength=len(times)))[:-1]
         for of in (~moving, moving)
     )
-    lasting = np.diff(times)
-    equally = lasting / np.maximum(computing + movers, 1)
-    # Between two times, what each op of a kind that runs there gets.
-    more = [
-        np.append(0.0, np.cumsum(each - equally))
-        for each in (lasting / np.maximum(computing, 1), np.where(computing, 0.0, lasting / np.maximum(movers, 1)))
-    ]
-    found: Array = np.where(moving, more[1][closed] - more[1][opened], more[0][closed] - more[0][opened])
-    each = np.append(0.0, np.cumsum(equally))
-    return found, own - (each[closed] - each[opened])
+    equally = np.diff(times) / np.maximum(computing + movers, 1)
+
+    def of_each(times: Array) -> Array:
+        """Sum what an op gets of each instant over those in which it runs."""
+        sums = np.append(0.0, np.cumsum(times))
+        return np.asarray(sums[closed] - sums[opened])
+
+    gets, gives = np.diff(times) / np.maximum(computing, 1) - equally, np.where(computing > 0, equally, 0.0)
+    return np.where(moving, of_each(gives), of_each(gets)), own - of_each(equally)

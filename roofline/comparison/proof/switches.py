@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import Row
-from roofline.core.schema import Op, Profile
+from roofline.core.schema import Profile
 from roofline.core.switch import (
     COMPILED_AWAY,
     COMPILED_THERE,
@@ -38,6 +38,8 @@ _WRITTEN = {
 }
 #: Where a profile may record how many threads there were.
 _THREADS = ("threads", "NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "intra-op threads")
+#: Kinds that may answer what one of another kind answers.
+_ALSO: Mapping[str, tuple[str, ...]] = {COMPILED_AWAY: (COMPILED_THERE,)}
 _X64 = "jax_enable_x64"
 
 
@@ -45,14 +47,9 @@ def kinds_of(row: Row) -> dict[str, tuple[str, ...]]:
     """Return the kinds of switches that may answer a row, by the name that they answer: its annotations or settings."""
     if row.kind == "setting":
         return {change.name: OF_SETTINGS[change.name] for change in row.ops if change.name in OF_SETTINGS}
-    return {name: _of_annotation(name) for name in row.annotations}
-
-
-def _of_annotation(name: str) -> tuple[str, ...]:
-    known = known_annotations().get(name)
-    if known is None or known.switch is None:
-        return ()
-    return (known.switch, COMPILED_THERE) if known.switch == COMPILED_AWAY else (known.switch,)
+    known = known_annotations()
+    kinds = {name: known[name].switch if name in known else None for name in row.annotations}
+    return {name: () if kind is None else (kind, *_ALSO.get(kind, ())) for name, kind in kinds.items()}
 
 
 def setting_for(
@@ -63,17 +60,25 @@ def setting_for(
     Of several that of which the other run shows the other side. undone: `mine` is the run that spends less, which
     loses what the other one lacks.
     """
-    chosen: Setting | None = None
-    for switch in switches:
-        if switch.kind in kinds and mine.device.kind in switch.devices and switch.undone == undone:
-            setting, as_theirs = _turned(switch, mine, other)
-            if setting is not None and as_theirs:
-                return setting
-            chosen = chosen or setting
-    if chosen is not None or undone:
-        return chosen
-    everywhere = (_EVERYWHERE[kind](mine, other) for kind in kinds if kind in _EVERYWHERE)
-    return next((setting for setting in everywhere if setting is not None), None)
+    targets = [
+        (target, switch)
+        for switch in switches
+        if switch.kind in kinds and mine.device.kind in switch.devices and switch.undone == undone
+        if (target := _target(switch, mine, other)) is not None
+    ]
+    if targets:
+        # The first that is set as in the other run, else the first.
+        target, switch = min(targets, key=lambda turn: turn[0] != _state(turn[1], other))
+        now = _state(switch, mine) or ""
+        return Setting(
+            text=f"{switch.name} {switch.words.get(now, plain(now))} -> {switch.words.get(target, target)}",
+            moves=switch.moves,
+            backend=switch.backend,
+            options={**mine.options, switch.option: target} if switch.option else dict(mine.options),
+            in_step={switch.in_step: target} if switch.in_step else {},
+        )
+    everywhere = (_EVERYWHERE[kind](mine, other) for kind in kinds if kind in _EVERYWHERE and not undone)
+    return next(filter(None, everywhere), None)
 
 
 def why_none(kinds: Sequence[str], mine: Profile) -> str:
@@ -81,27 +86,17 @@ def why_none(kinds: Sequence[str], mine: Profile) -> str:
     return next((_WRITTEN[kind] for kind in kinds if kind in _WRITTEN), "") if mine.own_step else ""
 
 
-def _turned(switch: Switch, mine: Profile, other: Profile) -> tuple[Setting | None, bool]:
-    """Set a switch as in the other run, if it can be and is not so already, else to its opposite; and say whether."""
-    now = _state_of(switch, mine)
+def _target(switch: Switch, mine: Profile, other: Profile) -> str | None:
+    """Return what a switch is set to: as in the other run, else its opposite; None where it cannot be, or is so."""
+    now, theirs = _state(switch, mine), _state(switch, other)
     if now is None:
-        return None, False
-    theirs = _state_of(switch, other)
+        return None
     as_theirs = theirs in switch.turns.values() and theirs != now
     target = theirs if as_theirs else switch.turns.get(now, switch.turns.get("*"))
-    if target is None or target == now:
-        return None, False
-    setting = Setting(
-        text=f"{switch.name} {switch.words.get(now, plain(now))} -> {switch.words.get(target, target)}",
-        moves=switch.moves,
-        backend=switch.backend,
-        options={**mine.options, switch.option: target} if switch.option else dict(mine.options),
-        in_step={switch.in_step: target} if switch.in_step else {},
-    )
-    return setting, as_theirs
+    return None if target == now else target
 
 
-def _state_of(switch: Switch, profile: Profile) -> str | None:
+def _state(switch: Switch, profile: Profile) -> str | None:
     return profile.switches.get(switch.reads, profile.options.get(switch.reads, switch.assumed))
 
 
@@ -138,18 +133,16 @@ def _arithmetic(mine: Profile, other: Profile) -> Setting | None:
         return Setting(text=f"{_X64} True -> False", moves=(f"switch {_X64}",), in_step={_X64: "False"})
     if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
         return None
-    now = _tf32(mine)
-    if now is None and mine.precision != "default":
-        now = mine.precision == "tf32"
-    target = "fp32" if now else "tf32"
+    now = _ran_in(mine) or (None if mine.precision == "default" else mine.precision)
+    target = "fp32" if now == "tf32" else "tf32"
     if now is None or target == mine.precision:
         return None
     moves = ("precision", "switch float32 *", "switch jax_default_matmul_precision")
     if not mine.own_step:
         return Setting(text=f"precision {mine.precision} -> {target}", moves=moves, precision=target)
-    before = "tf32" if now else "fp32"  # of a step that may take no precision the process is told
-    text = f"float32 products {before} -> {target}"
-    return Setting(text=text, moves=moves[1:], in_step={FLOAT32: "ieee" if now else "tf32"})
+    # A step that may take no precision: the process is told.
+    told = {FLOAT32: "ieee" if target == "fp32" else target}
+    return Setting(text=f"float32 products {now} -> {target}", moves=moves[1:], in_step=told)
 
 
 _EVERYWHERE: Mapping[str, Callable[[Profile, Profile], Setting | None]] = {
@@ -159,23 +152,16 @@ _EVERYWHERE: Mapping[str, Callable[[Profile, Profile], Setting | None]] = {
 }
 
 
-def _tf32(profile: Profile) -> bool | None:
-    """Return whether products of float32 data ran in less than IEEE arithmetic, by executed FLOPs; None: not recorded.
+def _ran_in(profile: Profile) -> str | None:
+    """Return what most FLOPs of float32 products ran in, "fp32" or less, called "tf32"; None: not recorded.
 
     What was asked for says little: frameworks differ in what they do by default, and switches may not reach a kernel.
     """
-    flops = {True: 0.0, False: 0.0}
+    flops = {"fp32": 0.0, "tf32": 0.0}
     for op in profile.ops:
-        arithmetic = _float32(profile, op)
-        if arithmetic is not None:
-            flops[arithmetic != "fp32"] += profile.signatures[op.signature].cost.flops or 0.0
-    return None if not any(flops.values()) else flops[True] > flops[False]
-
-
-def _float32(profile: Profile, op: Op) -> str | None:
-    """Return the arithmetic of a product of float32 data: of the op, or of the first constituent that has one."""
-    for number in (op.signature, *op.constituents):
-        precision = profile.signatures[number].precision
-        if precision is not None:
-            return precision.arithmetic if precision.inputs == "fp32" else None
-    return None
+        signatures = (profile.signatures[number] for number in (op.signature, *op.constituents))
+        precision = next((signature.precision for signature in signatures if signature.precision), None)
+        if precision and precision.inputs == "fp32" and precision.arithmetic is not None:
+            arithmetic = "fp32" if precision.arithmetic == "fp32" else "tf32"
+            flops[arithmetic] += profile.signatures[op.signature].cost.flops or 0.0
+    return max(flops, key=lambda name: flops[name]) if any(flops.values()) else None

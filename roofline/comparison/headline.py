@@ -24,103 +24,85 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """Which of two runs is faster.
 
     settled: whether turns in fresh processes tell; None where the runs took none together. factor: time of A / time of
-    B, by the turns where there are some. difference: time of A less that of B [s]. ci95, factor_ci95: None below three
-    steps of either. turns: how many count; 0: the runs took none. text: one sentence or two. slower: the number of the
-    run that it calls slower, or says took longer; None where it says neither.
+    B, by the turns where there are some. ci95: of A - B [s], and factor_ci95: None below three steps of either. text:
+    one sentence or two. slower: the number of the run that it calls slower, or says took longer; None: neither.
     """
 
     settled: bool | None
     factor: float
     factor_ci95: Interval | None
-    difference: float
     ci95: Interval | None
-    turns: int
     text: str
     slower: int | None = None
 
 
 def headline(comparison: Comparison, names: tuple[str, str]) -> Headline:
-    """Say which of two runs is faster; names: what the sentence calls them."""
-    paired = settle(comparison.a.profile, comparison.b.profile)
-    return _as_recorded(comparison, names) if paired is None else in_turns(paired, names)
-
-
-def in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
-    """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
-    measured = _counted(paired.number, "turn")
-    return _headline(names, (paired.a, paired.b), paired.ci95, paired.busy, measured, turns=paired.number)
-
-
-def _as_recorded(comparison: Comparison, names: tuple[str, str]) -> Headline:
-    """Say it of runs that took no turns.
+    """Say which of two runs is faster; names: what the sentence calls them.
 
     What processes differ by is in the interval of the comparison for a run of several, and added for one alone.
     """
-    a, b = comparison.a, comparison.b
-    known, difference = comparison.ci95 is not None, comparison.difference
+    paired = settle(comparison.a.profile, comparison.b.profile)
+    if paired is not None:
+        return in_turns(paired, names)
+    a, b, difference = comparison.a, comparison.b, comparison.difference
     low, high = comparison.ci95 or (difference, difference)
     apart = [PROCESSES * run.wall for run in (a, b) if not run.profile.wall.processes]
     low, high = difference - math.hypot(difference - low, *apart), difference + math.hypot(high - difference, *apart)
     waited = [waited_for_a_core(run.profile.conditions) or 0.0 for run in (a, b)]
-    waiting = [f"{name} {units.seconds(time)}" for name, time in zip(names, waited, strict=True) if time]
-    by_waiting = f" Of a step, {' and '.join(waiting)} was spent waiting for a core."
-    head = _headline(
-        names,
-        (a.wall, b.wall),
-        (low - waited[0], high + waited[1]),
-        ("contended" in map(slug, a.flags), "contended" in map(slug, b.flags)),
-        _processes(a, b) + ("" if known else "; a run has fewer than 3 steps"),
-        why="" if low <= 0 <= high else by_waiting,
+    recorded = Paired(
+        a=a.wall,
+        b=b.wall,
+        ci95=(low - waited[0], high + waited[1]),
+        number=0,
+        busy=("contended" in map(slug, a.flags), "contended" in map(slug, b.flags)),
+        hopeless=False,
     )
-    return head if known else msgspec.structs.replace(head, ci95=None, factor_ci95=None)
+    why = ""
+    if not low <= 0 <= high:  # where the runs do not say it, waiting is the reason
+        waiting = [f"{name} {units.seconds(time)}" for name, time in zip(names, waited, strict=True) if time]
+        why = f" Of a step, {' and '.join(waiting)} was spent waiting for a core."
+    if comparison.ci95 is not None:
+        return _headline(recorded, names, _processes(a, b), why)
+    head = _headline(recorded, names, f"{_processes(a, b)}; a run has fewer than 3 steps", why)
+    return msgspec.structs.replace(head, ci95=None, factor_ci95=None)
 
 
-def _headline(
-    names: tuple[str, str],
-    walls: tuple[float, float],
-    ci95: Interval,
-    busy: tuple[bool, bool],
-    measured: str,
-    *,
-    turns: int = 0,
-    why: str = "",
-) -> Headline:
-    """Make the headline of two times [s]. measured: in what. why: a sentence for runs that do not say it, if any."""
-    difference = walls[0] - walls[1]
+def in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
+    """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
+    return _headline(paired, names, _counted(paired.number, "turn"))
+
+
+def _headline(paired: Paired, names: tuple[str, str], measured: str, why: str = "") -> Headline:
+    """Make the headline. measured: in how many turns or processes. why: a sentence for runs that do not say it."""
+    walls, difference = (paired.a, paired.b), paired.difference
     times = f"{names[0]} took {units.seconds(walls[0])} a step and {names[1]} {units.seconds(walls[1])}"
-    low, high = ci95 if difference >= 0 else (-ci95[1], -ci95[0])
+    low, high = paired.ci95 if difference >= 0 else (-paired.ci95[1], -paired.ci95[0])
     apart = f"difference {units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
     slower: int | None = None
-    if any(busy):
-        were = " and ".join(name for name, was in zip(names, busy, strict=True) if was)
-        were += f" {'were' if all(busy) else 'was'} measured on a busy machine"
+    if any(paired.busy):
+        were = " and ".join(name for name, was in zip(names, paired.busy, strict=True) if was)
+        were += f" {'were' if all(paired.busy) else 'was'} measured on a busy machine"
         text = f"{were}, so these runs do not say which is faster: {times}."
-    elif ci95[0] <= 0 <= ci95[1]:
+    elif not paired.settled:
         text = f"These runs do not say which is faster: {times}, {apart}.{why}"
     else:
         slower, faster = (0, 1) if difference > 0 else (1, 0)
-        ratio, against = _times(walls[slower] / walls[faster]), _against(walls[slower], walls[faster])
-        if turns:
-            text = f"{names[slower]} is {ratio} slower than {names[faster]}: {against} a step, {apart}."
+        ratio, against = walls[slower] / walls[faster], _against(walls[slower], walls[faster])
+        factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
+        if paired.number:
+            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, {apart}."
         else:
-            text = f"{names[slower]} took {ratio} longer than {names[faster]} in these two runs"
+            text = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
             text += f" ({against} a step, {measured})."
     size = math.sqrt(walls[0] * walls[1])
     return Headline(
-        settled=slower is not None if turns else None,
+        settled=paired.settled if paired.number else None,
         factor=walls[0] / walls[1],
-        factor_ci95=(ratio_apart(ci95[0], size), ratio_apart(ci95[1], size)),
-        difference=difference,
-        ci95=ci95,
-        turns=turns,
+        factor_ci95=(ratio_apart(paired.ci95[0], size), ratio_apart(paired.ci95[1], size)),
+        ci95=paired.ci95,
         text=text,
         slower=slower,
     )
-
-
-def _times(ratio: float) -> str:
-    """Write how many times longer: 1.83x, 12.3x."""
-    return f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
 
 
 def _against(one: float, other: float) -> str:

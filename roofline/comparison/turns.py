@@ -3,8 +3,7 @@
     d = log(time of A / time of B) of each turn
     interval = mean(d) +- t s(d) / sqrt(n) +- RESOLUTION, and beyond it what either waited for a core
 
-Turns are judged again and again until they settle it, so that t is that of 95 % over all these judgements: each has its
-part of the 5 % (Bonferroni).
+t is that of 95 % over all times that turns are judged.
 """
 
 from __future__ import annotations
@@ -19,18 +18,17 @@ from roofline.core.schema import Profile, Turns
 
 #: Turns that are taken at most; they are judged from `FEWEST` on.
 MOST = 12
-#: What no number of turns tells apart, as a share: names of files and variables alone move a program in memory, and
-#: make the same one slower or faster (Mytkowicz et al., Producing wrong data, ASPLOS 2009).
+#: What no number of turns tells apart, as a share.
 RESOLUTION = 0.01
 _LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two steps in the same turns. a, b: geometric means over the turns [s]. ci95: of a - b [s].
+    """Two steps side by side. a, b: their times [s], in turns the geometric means of these. ci95: of a - b [s].
 
-    number: of turns that count. busy: whether other programs used the cores of either in too many of them.
-    hopeless: whether no number of turns will settle it, as far as these tell.
+    number: of turns that count; 0: they took none. busy: whether other programs used the cores of either in too many of
+    them. hopeless: whether no number of turns will settle it, as far as these tell.
     """
 
     a: float
@@ -47,7 +45,7 @@ class Paired:
 
     @property
     def settled(self) -> bool:
-        """Whether the turns tell which of the two is faster."""
+        """Whether these times tell which of the two is faster."""
         return not any(self.busy) and not self.ci95[0] <= 0 <= self.ci95[1]
 
 
@@ -102,5 +100,5 @@ def ratio_apart(seconds: float, size: float) -> float:
 
 def _half(spread: float, number: int) -> float:
     """Return half of the interval of a mean of logarithms, by their standard deviation."""
-    level = 1 - (1 - _LEVEL) / (MOST - FEWEST + 1)
+    level = 1 - (1 - _LEVEL) / (MOST - FEWEST + 1)  # each judgement has its part of the 5 % (Bonferroni)
     return statistics.student(number - 1, level) * spread / math.sqrt(number) + RESOLUTION

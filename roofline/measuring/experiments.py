@@ -20,7 +20,7 @@ from roofline.measuring import session
 from roofline.measuring.requests import checked
 from roofline.measuring.turns import Form, form_of, judge_forms, shared_variables, take_turns
 from roofline.recording.backend import load
-from roofline.recording.recording import Recording, Say
+from roofline.recording.recording import Say
 from roofline.recording.request import Request
 
 
@@ -105,15 +105,10 @@ def _profiled(request: Request, variables: dict[str, str], beside: Profile) -> P
 
     Raises InputError where a compiler that was turned on compiled nothing.
     """
-    recording = _record(request, variables)
+    recording = session.record_whole(request, load(request.backend), variables)
     if request.turned and "nothing-compiled" in map(slug, recording.flags):
         raise InputError("Nothing of this step was compiled, so that compiling it shows nothing.")
     return session.to_profile(msgspec.structs.replace(recording, ceilings={}), request, beside.device, "")
-
-
-def _record(request: Request, variables: dict[str, str]) -> Recording:
-    """Return what a process recorded that times, profiles and counts a step."""
-    return session.record_whole(request, load(request.backend), variables)
 
 
 def _with(original: Request, setting: Setting) -> Request:

@@ -61,15 +61,15 @@ class Form:
         return Turns(
             token=token,
             medians=tuple(self.medians),
-            waited=tuple(None if each is None else waited_for_a_core(each.conditions) for each in self.recordings),
-            disturbed=tuple(on_cpu and each is not None and _is_disturbed(each) for each in self.recordings),
+            waited=tuple(None if run is None else waited_for_a_core(run.conditions) for run in self.recordings),
+            disturbed=tuple(on_cpu and run is not None and _is_disturbed(run) for run in self.recordings),
         )
 
     def measure(self) -> None:
         """Time plain steps in one more process. Where that fails, it is not measured again."""
         try:
             request = msgspec.structs.replace(session.plainly(self.request), quiet=True)
-            self.recordings.append(_record(request, self.variables))
+            self.recordings.append(session.record(request, load(request.backend), self.variables))
         except RooflineError as error:
             self.recordings.append(None)
             self.why = str(error)
@@ -150,7 +150,7 @@ def settle_runs(
     if most < 1:
         return list(profiles)
     variables = shared_variables(profiles)
-    forms = [form_of(*each, variables) for each in zip(names, profiles, requests, strict=True)]
+    forms = [form_of(*run, variables) for run in zip(names, profiles, requests, strict=True)]
     fastest = forms[min(range(len(forms)), key=lambda number: median(profiles[number].wall.steps))]
     take_turns(forms, [(form, fastest) for form in forms if form is not fastest], say, most=most)
     token = secrets.token_hex(8)
@@ -177,8 +177,3 @@ def _with_turns(profile: Profile, form: Form, token: str, say: Say) -> Profile:
 
 def _is_disturbed(recording: Recording) -> bool:
     return contention.was_contended(recording.conditions, int(recording.environment.get("threads", 1)))
-
-
-def _record(request: Request, variables: dict[str, str]) -> Recording:
-    """Return what one process recorded."""
-    return session.record(request, load(request.backend), variables)

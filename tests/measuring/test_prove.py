@@ -19,7 +19,7 @@ from roofline.comparison.turns import MOST
 from roofline.core.schema import Profile, Wall
 from roofline.core.step import Workload
 from roofline.errors import InputError, MeasurementError
-from roofline.measuring import experiments, own_steps, requests, turns
+from roofline.measuring import experiments, own_steps, requests, session
 from roofline.recording.recording import Recording
 from roofline.recording.request import Request
 from roofline.recording.user_step import digest
@@ -38,10 +38,10 @@ class Machine:
         self.changed: dict[str, dict[str, str]] = {}
         self.recorded: dict[str, Profile] = {}
         self.variables: list[dict[str, str]] = []
-        patch.setattr(turns, "_record", self.record)
-        patch.setattr(experiments, "_record", self.record)
+        patch.setattr(session, "record", self.record)
+        patch.setattr(session, "record_whole", self.record)
 
-    def record(self, request: Request, variables: dict[str, str]) -> Recording:
+    def record(self, request: Request, backend: object, variables: dict[str, str]) -> Recording:
         """The step that was recorded, in the time that it takes now."""
         function = str(request.function)
         turned = "".join(f" {name}={value}" for name, value in request.turned.items())

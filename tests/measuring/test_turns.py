@@ -16,7 +16,7 @@ from roofline.core.executor import QUEUED, QUEUED_WORKER
 from roofline.core.schema import Profile, Wall
 from roofline.core.step import Workload
 from roofline.errors import MeasurementError
-from roofline.measuring import turns
+from roofline.measuring import session, turns
 from roofline.measuring.turns import Form, form_of, settle_runs, take_turns
 from roofline.recording.recording import Recording
 from roofline.recording.request import Request
@@ -38,9 +38,10 @@ class Machine:
         self.conditions: dict[str, float] = {}
         self.environment: dict[str, str] = {}
         self.variables: list[dict[str, str]] = []
-        patch.setattr(turns, "_record", self.record)
+        patch.setattr(session, "record", self.record)
+        patch.setattr(turns, "load", lambda backend: None)
 
-    def record(self, request: Request, variables: dict[str, str]) -> Recording:
+    def record(self, request: Request, backend: object, variables: dict[str, str]) -> Recording:
         assert request.plain_only
         assert request.quiet
         self.started.append(request.backend)

@@ -5,68 +5,58 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline import units
-from roofline.analysis.analysis import WorkAnalysis, analyze
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.core.schema import Profile, slug
 from roofline.units import plain
 
-Recorded = dict[str, str]
-#: Versions that change no step.
-_OURS = frozenset(("roofline",))
-#: What a measurement on contended cores sets for itself (session.measure), and an experiment for all that it measures.
-_SET = frozenset(("environment OMP_WAIT_POLICY",))
+_FIELDS = (
+    *("model", "backend", "mode", "size", "precision"),
+    *("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens"),
+)
+#: What may differ: our version changes no step, and what a measurement on contended cores sets for itself
+#: (session.measure), an experiment sets for all that it measures.
+_FREE = frozenset(("version roofline", "environment OMP_WAIT_POLICY"))
 
 
-def recorded(profile: Profile) -> Recorded:
-    """All that is recorded of how a step was built and run, by name: what parity of two measurements rests on."""
-    found = {
-        "model": profile.model,
-        "backend": profile.backend,
-        "mode": profile.mode,
-        "size": profile.size,
-        "precision": profile.precision,
+def recorded(profile: Profile) -> dict[str, str]:
+    """Return all that is recorded of how a step was built and run, by name."""
+    tables: dict[str, Mapping[str, str]] = {
+        "option": profile.options,
+        "switch": profile.switches,
+        "environment": profile.environment,
+        "file": profile.sources,
+        "version": profile.versions,
     }
-    for name in ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens"):
-        value = getattr(profile, name)
-        if value is not None:
-            found[name] = str(value)
-    tables = {"option": profile.options, "switch": profile.switches, "environment": profile.environment}
-    for kind, table in tables.items():
-        found |= {f"{kind} {name}": value for name, value in table.items()}
-    found |= {f"file {name}": value for name, value in profile.sources.items()}
-    return found | {f"version {name}": value for name, value in profile.versions.items() if name not in _OURS}
+    facts = {name: str(getattr(profile, name)) for name in _FIELDS if getattr(profile, name) is not None}
+    return facts | {f"{kind} {name}": value for kind, table in tables.items() for name, value in table.items()}
 
 
 def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, str | None]]:
     """Return the facts in which two profiles differ, but for what measuring them sets; None: not recorded."""
     one, other = recorded(before), recorded(after)
-    names = sorted({*one, *other} - _SET)
+    names = sorted({*one, *other} - _FREE)
     return {name: (one.get(name), other.get(name)) for name in names if one.get(name) != other.get(name)}
 
 
-def changed_since(recorded_: Profile, again: Profile) -> list[str]:
+def changed_since(before: Profile, again: Profile) -> list[str]:
     """List the facts in which a step that is measured again is not what was recorded.
 
     Plain steps alone record less, and not whether they train: what they do not record may be as it was.
     """
-    found = differing(recorded_, again)
-    return [name for name, (_, value) in found.items() if value is not None and name != "mode"]
+    changed = differing(before, again)
+    return [name for name, (_, value) in changed.items() if value is not None and name != "mode"]
 
 
 def model_flops(analysis: WorkAnalysis) -> dict[str, float]:
-    """Model FLOPs of products by phase [FLOP]; in one sum where the phases could not be told apart."""
+    """Return the model FLOPs of products by phase; in one sum where the phases could not be told apart."""
     by_phase = {phase: products.model for phase, products in analysis.products.items()}
     unresolved = "phases-unresolved" in map(slug, analysis.profile.flags)
     return {"step": sum(by_phase.values())} if unresolved else by_phase
 
 
-def counted_work(profile: Profile) -> dict[str, float]:
-    """`model_flops` of a profile that was counted."""
-    return model_flops(analyze(profile))
-
-
 def other_work(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
-    """What is not the same work, in words: a phase and its model FLOPs of both [FLOP]."""
+    """Name what is not the same work: a phase and its model FLOPs of both."""
     if ("step" in before) != ("step" in after):
         before, after = {"step": sum(before.values())}, {"step": sum(after.values())}
     apart = []

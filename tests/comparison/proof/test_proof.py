@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, instead, step
 
+from roofline.analysis.analysis import analyze
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.machine_speed import PROCESSES
@@ -23,7 +24,7 @@ from roofline.comparison.proof.proof import (
     plan,
     without_switch,
 )
-from roofline.comparison.proof.same_run import changed_since, counted_work, other_work
+from roofline.comparison.proof.same_run import changed_since, model_flops, other_work
 from roofline.comparison.terms import compare
 from roofline.comparison.turns import Paired
 from roofline.core.schema import Profile
@@ -72,7 +73,7 @@ def test_the_run_that_spends_more_is_set_as_the_other_one_is() -> None:
         (experiment,) = planned(rows)
         assert experiment.setting is not None
         assert (experiment.run, experiment.setting.text) == (run, text)
-        assert experiment.predicted == pytest.approx(1e-3)
+        assert experiment.prediction[0] == pytest.approx(1e-3)
 
 
 def test_a_setting_predicts_nothing() -> None:
@@ -80,7 +81,7 @@ def test_a_setting_predicts_nothing() -> None:
     (experiment,) = planned(setting)
     assert experiment.setting is not None
     assert (experiment.names, list(experiment.rows)) == (("attention",), [1])
-    assert (experiment.predicted, experiment.predicted_ci95) == (None, None)
+    assert experiment.prediction == (None, None)
     # One that the first run cannot be given is taken from the second.
     (experiment,) = planned(setting, a=step(switches={}, options={}))
     assert experiment.run == "b"
@@ -94,7 +95,7 @@ def test_rows_that_one_switch_answers_are_one_experiment() -> None:
         ("a", ("op-by-op",), [3]),
         ("b", ("op-by-op",), [4]),  # of the other sign: it is the other run that spends it
     ]
-    assert [each.predicted for each in experiments] == [pytest.approx(seconds) for seconds in (3e-3, 2e-3, 1e-3)]
+    assert [each.prediction[0] for each in experiments] == [pytest.approx(seconds) for seconds in (3e-3, 2e-3, 1e-3)]
     assert [each.name for each in experiments] == ["first", "first", "second"]
 
 
@@ -104,12 +105,13 @@ def test_the_prediction_holds_what_processes_differ_by() -> None:
         row(30e-3, "attention-written-out", low=-4e-3, high=4e-3),
         row(10e-3, "attention-written-out", low=-3e-3, high=2e-3),
     )
-    assert experiment.predicted == pytest.approx(40e-3)
+    predicted, ci95 = experiment.prediction
+    assert predicted == pytest.approx(40e-3)
     assert PROCESSES == 0.1
     below, above = math.hypot(4, 3, 3, 1) * 1e-3, math.hypot(4, 2, 3, 1) * 1e-3
-    assert experiment.predicted_ci95 == pytest.approx((40e-3 - below, 40e-3 + above))
+    assert ci95 == pytest.approx((40e-3 - below, 40e-3 + above))
     (without,) = planned(row(30e-3, "attention-written-out"), replace(row(1e-3, "attention-written-out"), ci95=None))
-    assert without.predicted_ci95 is None
+    assert without.prediction[1] is None
 
 
 def test_a_named_row_without_a_switch_is_not_left_out() -> None:
@@ -145,17 +147,17 @@ def paired(observed: float, ci95: tuple[float, float], busy: bool = False) -> Pa
 )
 def test_verdicts(observed: float, interval: tuple[float, float], expected: str) -> None:
     """Predicted: 3, between 2.5 and 3.5."""
-    assert judge_gain(3.0, (2.5, 3.5), observed, paired(observed, interval)) == expected
+    assert judge_gain(3.0, (2.5, 3.5), paired(observed, interval)) == expected
 
 
 def test_verdicts_without_a_prediction() -> None:
-    assert judge_gain(None, None, 3.0, paired(3.0, (2.5, 3.5))) == "measured"
-    assert judge_gain(None, None, 0.1, paired(0.1, (-0.5, 0.7))) == "not resolved"
-    assert judge_gain(3.0, None, 3.0, paired(3.0, (2.5, 3.5))) == "not resolved"
-    assert judge_gain(0.1, (-0.5, 0.5), 3.0, paired(3.0, (2.5, 3.5))) == "resolved now"
+    assert judge_gain(None, None, paired(3.0, (2.5, 3.5))) == "measured"
+    assert judge_gain(None, None, paired(0.1, (-0.5, 0.7))) == "not resolved"
+    assert judge_gain(3.0, None, paired(3.0, (2.5, 3.5))) == "not resolved"
+    assert judge_gain(0.1, (-0.5, 0.5), paired(3.0, (2.5, 3.5))) == "resolved now"
     # A busy machine refutes nothing and confirms nothing.
-    assert judge_gain(3.0, (2.5, 3.5), 0.1, paired(0.1, (-0.5, 0.7), busy=True)) == "not resolved"
-    assert judge_gain(3.0, (2.5, 3.5), 3.0, paired(3.0, (2.5, 3.5), busy=True)) == "not resolved"
+    assert judge_gain(3.0, (2.5, 3.5), paired(0.1, (-0.5, 0.7), busy=True)) == "not resolved"
+    assert judge_gain(3.0, (2.5, 3.5), paired(3.0, (2.5, 3.5), busy=True)) == "not resolved"
 
 
 def test_rows_before_and_after_add_up_to_what_was_gained() -> None:
@@ -171,6 +173,11 @@ def test_rows_before_and_after_add_up_to_what_was_gained() -> None:
 SETTING = Setting(text="attention eager -> sdpa", moves=("option attention", "switch attention"))
 BEFORE = step(switches={"attention": "eager", "gelu": "erf"}, options={"attention": "eager"})
 AFTER = step(switches={"attention": "sdpa", "gelu": "erf"}, options={"attention": "sdpa"})
+
+
+def work_of(profile: Profile) -> dict[str, float]:
+    """Return the model FLOPs of a profile that was counted."""
+    return model_flops(analyze(profile))
 
 
 def judged(before: Profile | None = None, after: Profile = AFTER, recorded: Profile = BEFORE, **of: bool) -> Proof:
@@ -240,7 +247,7 @@ def test_other_products_prove_nothing() -> None:
     assert proof.verdict == "not proven"
     assert "also model FLOPs of the forward (280 MFLOP to 300 MFLOP) changed" in proof.text
     # 4 layers of 3 products of 20 MFLOP and one attention of 10 MFLOP
-    work = counted_work(BEFORE)
+    work = work_of(BEFORE)
     assert work == {"forward": pytest.approx(4 * 70e6)}
     assert other_work(work, {"forward": 4 * 70e6 * 1.0005}) == []
     assert other_work(work, {}) != []  # nothing was counted
@@ -248,10 +255,10 @@ def test_other_products_prove_nothing() -> None:
 
 def test_phases_that_could_not_be_told_apart_are_held_together() -> None:
     told = step((*LAYER, change(LINEAR, phase="backward")))
-    assert counted_work(told) == {"forward": 70e6, "backward": 20e6}
+    assert work_of(told) == {"forward": 70e6, "backward": 20e6}
     untold = replace(told, flags=("phases-unresolved: one program",))
-    assert counted_work(untold) == {"step": 90e6}
-    assert other_work(counted_work(told), {"step": 90e6}) == []
+    assert work_of(untold) == {"step": 90e6}
+    assert other_work(work_of(told), {"step": 90e6}) == []
 
 
 def test_contention_is_said() -> None:

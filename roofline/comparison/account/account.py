@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from roofline.analysis.gap_parts import DISPATCHING, FAULTS, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, SYSTEM
 from roofline.comparison.account.annotate import annotate
@@ -33,44 +33,36 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     runs = match_runs(comparison)
     changes = group_changes(runs)
     rows = [*change_rows(runs, changes), *rate_rows(runs), *gap_rows(runs, changes)]
+    rows = [*move_page_faults(comparison, rows), *setting_rows(comparison.parity)]
     frameworks = framework(comparison.a.profile), framework(comparison.b.profile)
-    rows = annotate(move_page_faults(comparison, rows), frameworks, alike=runs.matching.alike)
+    rows = annotate(rows, frameworks, alike=runs.matching.alike)
     notes = {id(row): change.notes for row, change in zip(rows, changes, strict=False)}
-    rows.sort(key=lambda row: -abs(row.seconds or 0.0))
-    rows = [*annotate(list(setting_rows(comparison.parity)), frameworks), *rows]
-    merged = [
-        msgspec.structs.replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())
-    ]
+    rows.sort(key=lambda row: (row.kind != "setting", -abs(row.seconds or 0.0)))
     style = Style(names, not runs.matching.alike, comparison.a.has_queue and comparison.b.has_queue)
-    told = [msgspec.structs.replace(row, text=sentence(row, style)) for row in rows]
-    return Account(rows=tuple(told), notes=tuple(merged))
+    return Account(
+        rows=tuple(replace(row, text=sentence(row, style)) for row in rows),
+        notes=tuple(replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())),
+    )
 
 
 def setting_rows(parity: Parity) -> Iterator[Row]:
     """Yield the settings that differ, as one row."""
-    differing = parity.settings
-    if differing:
-        yield Row(kind="setting", ops=tuple(OpChange(name=each.what, a=each.a, b=each.b) for each in differing))
+    if parity.settings:
+        yield Row(kind="setting", ops=tuple(OpChange(name=each.what, a=each.a, b=each.b) for each in parity.settings))
 
 
 def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
     """Yield a row for each change: its ops, and what dispatching them and the ops right after them takes."""
     for change in changes:
         a, b = change.a, change.b
-        hosts = [
-            float(run.dispatch[rows].sum() + run.dispatch[after].sum())
-            for run, rows, after in ((runs.a, a, change.after_a), (runs.b, b, change.after_b))
-        ]
-        one, other = runs.a.amount(a, hosts[0]), runs.b.amount(b, hosts[1])
-        yield Row(
-            kind="only",
-            place=_place([scope for scope in runs.ranked_scopes(a, b) if scope]),
-            phase=next(iter(change.phases)) if len(change.phases) == 1 else None,
-            seconds=one.seconds - other.seconds,
-            ci95=runs.interval(a, b, *hosts),
-            a=one,
-            b=other,
-            ops=runs.changes(a, b, dispatch=True),
+        dispatch = (
+            float(runs.a.dispatch[a].sum() + runs.a.dispatch[change.after_a].sum()),
+            float(runs.b.dispatch[b].sum() + runs.b.dispatch[change.after_b].sum()),
+        )
+        yield replace(
+            runs.row("only", a, b, dispatch),
+            place=_place(runs.ranked_scopes(a, b)),
+            phase=change.phase,
             times=int(max(runs.a.side.segments.times[a].max(initial=1), runs.b.side.segments.times[b].max(initial=1))),
         )
 
@@ -89,16 +81,7 @@ def rate_rows(runs: Runs) -> Iterator[Row]:
     classes = runs.a.side.segments.op_class[pairs.pairs_a]
     for number in np.unique(classes).tolist():
         a, b = pairs.pairs_a[classes == number], pairs.pairs_b[classes == number]
-        one, other = runs.a.amount(a, 0.0), runs.b.amount(b, 0.0)
-        yield Row(
-            kind="rate",
-            op_class=CLASSES[number],
-            seconds=one.seconds - other.seconds,
-            ci95=runs.interval(a, b),
-            a=one,
-            b=other,
-            ops=runs.changes(a, b, dispatch=False),
-        )
+        yield replace(runs.row("rate", a, b), op_class=CLASSES[number])
 
 
 def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
@@ -153,13 +136,10 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
         return list(rows)
     longer = [row for row in rows if (row.kind == "rate" or row.place == NOT_KNOWN) and (row.seconds or 0.0) * more > 0]
     whole = sum(row.seconds or 0.0 for row in longer)
-    if not longer or not whole:
+    if not whole:
         return list(rows)
-    taken = min(abs(more), abs(whole)) / abs(whole)
-    kept = [
-        msgspec.structs.replace(row, seconds=(row.seconds or 0.0) * (1 - taken)) if row in longer else row
-        for row in rows
-    ]
+    taken = min(1.0, abs(more / whole))
+    rows = [replace(row, seconds=(row.seconds or 0.0) * (1 - taken)) if row in longer else row for row in rows]
     moved = Row(
         kind="gap",
         place=PAGE_FAULTS,
@@ -168,4 +148,4 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
         a=Amount(seconds=system[0]),
         b=Amount(seconds=system[1]),
     )
-    return [*kept, moved]
+    return [*rows, moved]

@@ -44,7 +44,8 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         """Return whether a row shows this."""
         row = seen.row
         if self.setting is not None:
-            return row.kind == "setting" and any(map(self._fits_setting, row.ops))
+            changes = [change for change in row.ops if re.fullmatch(self.setting, change.name)]
+            return row.kind == "setting" and any(map(self._fits_values, changes))
         if self.gap is not None:
             return row.kind == "gap" and row.place == self.gap
         return (
@@ -55,13 +56,12 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             and self._fits_ops(seen)
         )
 
-    def _fits_setting(self, change: OpChange) -> bool:
-        if not re.fullmatch(self.setting or "", change.name):
-            return False
+    def _fits_values(self, change: OpChange) -> bool:
+        """Return whether the values of a setting fit, in either order."""
+        if self.values is None:
+            return True
         values = [str(change.a or ""), str(change.b or "")]
-        return self.values is None or any(
-            all(map(re.fullmatch, self.values, order)) for order in (values, values[::-1])
-        )
+        return any(all(map(re.fullmatch, self.values, order)) for order in (values, values[::-1]))
 
     def _fits_ops(self, seen: Seen) -> bool:
         if self.more and not self.less and not (seen.alike or self.unlike):

@@ -7,7 +7,7 @@ place in several phases, or where autograd made the one of the other.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
@@ -24,13 +24,13 @@ _BACKWARD = re.compile("_backward.*$")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Segments without a partner, and the pairs right after them, by number.
+    """Segments without a partner, and the pairs right after them, by number; their phase, if it is one.
 
     What a host does between the op before and the op after, it does for what stands between them in either run: views,
     a loop, entering a module. So what dispatching the pairs right after takes is part of the change.
     """
 
-    phases: frozenset[str]
+    phase: str | None
     a: Rows
     b: Rows
     after_a: Rows
@@ -47,8 +47,8 @@ def group_changes(runs: Runs) -> list[Change]:
         a, b = (np.concatenate([getattr(stretch, side) for stretch in stretches]) for side in ("a", "b"))
         after = free & (_right_after(runs.a, a, pairs_a) | _right_after(runs.b, b, pairs_b))
         free &= ~after
-        phases = frozenset(stretch.phase for stretch in stretches)
-        changes.append(Change(phases, a, b, pairs_a[after], pairs_b[after], notes))
+        phases = {stretch.phase for stretch in stretches}
+        changes.append(Change(phases.pop() if len(phases) == 1 else None, a, b, pairs_a[after], pairs_b[after], notes))
     return changes
 
 
@@ -77,35 +77,29 @@ def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ..
             if other != root(number):
                 parents[root(number)] = other
                 reasons.append((number, reason))
-    groups: dict[int, list[UnmatchedStretch]] = {}
+    groups: defaultdict[int, list[UnmatchedStretch]] = defaultdict(list)
     for number, stretch in enumerate(stretches):
-        groups.setdefault(root(number), []).append(stretch)
-    merged: dict[int, Counter[str]] = {}
+        groups[root(number)].append(stretch)
+    merged: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for number, reason in reasons:
-        merged.setdefault(root(number), Counter())[reason] += 1
-    for number, some in groups.items():
-        counts = merged.get(number, Counter[str]())
-        yield some, tuple(Note(step="group", reason=f"{count} x {reason}") for reason, count in counts.items())
+        merged[root(number)][reason] += 1
+    for number, group in groups.items():
+        counts = merged[number].items()
+        yield group, tuple(Note(step="group", reason=f"{count} x {reason}") for reason, count in counts)
 
 
 def _keys(runs: Runs, stretch: UnmatchedStretch) -> Iterator[tuple[str, Hashable]]:
     """Yield what stretches of one change have in common, each with the reason to merge them."""
     sides = (runs.a, stretch.a), (runs.b, stretch.b)
-    yield (
-        "the same ops elsewhere",
-        (
-            stretch.phase,
-            *(frozenset(run.names[row][0] for row in rows.tolist()) for run, rows in sides),
-        ),
-    )
+    names = [frozenset(run.names[row][0] for row in rows.tolist()) for run, rows in sides]
+    yield "the same ops elsewhere", (stretch.phase, *names)
     if stretch.phase == "optimizer":
         return
-    scopes = [scope for scope in runs.ranked_scopes(stretch.a, stretch.b) if scope]
+    scopes = runs.ranked_scopes(stretch.a, stretch.b)
     fused = any(run.side.segments.fused[rows].any() for run, rows in sides)
     for scope in scopes if fused else scopes[:1]:  # a compiler fuses across scopes
         yield "the same place", scope
     if fused:
         return
-    for run, rows in sides:
-        for name in {run.names[row][0] for row in rows.tolist()}:
-            yield "the backward of its ops", (tuple(scopes[:1]), _BACKWARD.sub("", name))
+    for name in (*names[0], *names[1]):
+        yield "the backward of its ops", (tuple(scopes[:1]), _BACKWARD.sub("", name))

@@ -37,7 +37,7 @@ def _types_of_its_own(seen: Seen) -> frozenset[str]:
     of_same_ops = {
         kind for name, kind in slower for its_name, its_kind in other if name == its_name and kind != its_kind
     }
-    return of_same_ops | (types & _DOUBLE - other_types)
+    return of_same_ops | (types & (_DOUBLE - other_types))
 
 
 def _in_double_precision(seen: Seen) -> bool:

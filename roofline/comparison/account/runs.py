@@ -11,7 +11,7 @@ import numpy as np
 
 from roofline.analysis.bootstrap import Interval, interval
 from roofline.analysis.gap_parts import HostTime
-from roofline.comparison.account.row import Amount, OpChange
+from roofline.comparison.account.row import Amount, Kind, OpChange, Row
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
@@ -28,11 +28,19 @@ _LAYOUT = frozenset(("copy", "transpose"))
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its segments, its gap, and the time that dispatching each segment takes [s], shape (segments,)."""
+    """One run: its segments and its gap."""
 
     side: Side
-    host: HostTime
-    dispatch: Array
+
+    @property
+    def host(self) -> HostTime:
+        """The gap, split."""
+        return self.side.analysis.host_time
+
+    @cached_property
+    def dispatch(self) -> Array:
+        """Time that dispatching each segment takes [s]."""
+        return self.host.dispatch[self.side.segments.op] * self.side.segments.weight
 
     @cached_property
     def seconds(self) -> Array:
@@ -67,23 +75,18 @@ class Run:
         some = self.side.segments
         return np.asarray(executions(self.side.analysis.profile)[some.op] / some.times)
 
-    def rounds(self, rows: Rows) -> int:
-        """Return how often a loop executes the ops of some segments that have most of their time, 1 outside of one."""
-        times, which = np.unique(self.side.segments.times[rows], return_inverse=True)
-        return int(times[np.bincount(which, self.seconds[rows]).argmax()]) if len(rows) else 1
-
-    def amount(self, rows: Rows, dispatch: float | None = None) -> Amount:
-        """Sum the work of some segments; dispatch: of dispatching them, where it is not each one's own [s]."""
+    def amount(self, rows: Rows, dispatch: float) -> Amount:
+        """Sum the work of some segments and of dispatching them [s]."""
         some = self.side.segments
         own, floor, moved = float(self.side.own[rows].sum()), float(some.floor[rows].sum()), some.bytes[rows]
-        dispatch = float(self.dispatch[rows].sum()) if dispatch is None else dispatch
+        times, which = np.unique(some.times[rows], return_inverse=True)
         return Amount(
             launches=float(some.launches[rows].sum()),
             bytes=None if np.isnan(moved).any() else float(moved.sum()),
             seconds=float(self.side.seconds[rows].sum()) + dispatch,
             dispatch=dispatch,
             of_roof=floor / own if own > 0 and floor > 0 else None,
-            times=self.rounds(rows),
+            times=int(times[np.bincount(which, self.seconds[rows]).argmax()]) if len(rows) else 1,
         )
 
     def drawn(self, rows: Rows, gap: float) -> Array:
@@ -114,32 +117,41 @@ class _Sum:
         """Return how often the ops run; once: an op that is there in parts as one."""
         return sum(min(parts, self.most[op]) if once else parts for op, parts in self.executions.items())
 
-    def ranked_classes(self) -> list[str]:
-        """List the classes of what the ops do, most time first."""
-        return [CLASSES[number] for number in sorted(self.classes, key=lambda number: -self.classes[number])]
-
 
 def _classes(name: str, both: Iterable[_Sum]) -> tuple[str, ...]:
-    """List the classes of ops of one name; movement first where the name of a fused kernel says so."""
-    layout = ["movement"] if _LAYOUT.intersection(name.split("_")) else []
-    return tuple(dict.fromkeys([*layout, *(op_class for some in both for op_class in some.ranked_classes())]))
+    """List the classes of ops of one name, most time first; movement first where the name of a kernel says so."""
+    classes = ["movement"] if _LAYOUT.intersection(name.split("_")) else []
+    for some in both:
+        classes += (CLASSES[number] for number, _ in sorted(some.classes.items(), key=lambda item: -item[1]))
+    return tuple(dict.fromkeys(classes))
 
 
 @dataclass(frozen=True, slots=True)
 class Runs:
     """Both runs and what was matched."""
 
-    comparison: Comparison
     a: Run
     b: Run
     matching: Matching
 
-    def interval(self, a: Rows, b: Rows, gap_a: float = 0.0, gap_b: float = 0.0) -> Interval | None:
+    def interval(self, a: Rows, b: Rows, gap_a: float, gap_b: float) -> Interval | None:
         """Return the 95 % interval of the time of some segments and parts of the gaps [s], of A less B."""
         drawn = self.a.drawn(a, gap_a) - self.b.drawn(b, gap_b)
         return interval(drawn, self.a.side.resamples, self.b.side.resamples)
 
-    def changes(self, a: Rows, b: Rows, *, dispatch: bool) -> tuple[OpChange, ...]:
+    def row(self, kind: Kind, a: Rows, b: Rows, dispatch: tuple[float, float] = (0.0, 0.0)) -> Row:
+        """Make a row of some segments and of dispatching them in either run [s]."""
+        amounts = self.a.amount(a, dispatch[0]), self.b.amount(b, dispatch[1])
+        return Row(
+            kind=kind,
+            seconds=amounts[0].seconds - amounts[1].seconds,
+            ci95=self.interval(a, b, *dispatch),
+            a=amounts[0],
+            b=amounts[1],
+            ops=self._changes(a, b, dispatch=kind == "only"),
+        )
+
+    def _changes(self, a: Rows, b: Rows, *, dispatch: bool) -> tuple[OpChange, ...]:
         """List the ops of some segments by name and type, those with most time in either run first.
 
         dispatch: whether they are of a change: their seconds hold what dispatching them takes, and an op counts once
@@ -169,8 +181,8 @@ class Runs:
         seconds: dict[str, float] = {}
         for run, rows in ((self.a, a), (self.b, b)):
             for row in rows.tolist():
-                scope = run.scopes[row]
-                seconds[scope] = seconds.get(scope, 0.0) + float(run.seconds[row])
+                if scope := run.scopes[row]:
+                    seconds[scope] = seconds.get(scope, 0.0) + float(run.seconds[row])
         return sorted(seconds, key=lambda scope: -seconds[scope])
 
 
@@ -185,10 +197,5 @@ def match_runs(comparison: Comparison) -> Runs:
     a, b = comparison.work.a.segments, comparison.work.b.segments
     if not dispatched_alike(comparison.a.profile, comparison.b.profile):  # else whoever wrote the program merged them
         a, b = one_to_one(a, b)
-    one, other = (_run(replace(side, segments=some)) for side, some in ((comparison.work.a, a), (comparison.work.b, b)))
-    return Runs(comparison, one, other, match(a, b))
-
-
-def _run(side: Side) -> Run:
-    host, some = side.analysis.host_time, side.segments
-    return Run(side, host, host.dispatch[some.op] * some.weight)
+    sides = replace(comparison.work.a, segments=a), replace(comparison.work.b, segments=b)
+    return Runs(Run(sides[0]), Run(sides[1]), match(a, b))

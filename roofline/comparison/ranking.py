@@ -11,8 +11,7 @@ import msgspec
 from roofline.analysis.analysis import Analysis, analyze_timed, why_untimed
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.account.account import account
-from roofline.comparison.account.findings import Finding, findings
-from roofline.comparison.account.row import Account
+from roofline.comparison.account.row import Account, Row
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.headline import Headline, headline
@@ -44,9 +43,9 @@ class RankedPair:
     observations: Breakdown | None = None
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The rows of the account that have a name."""
-        return findings(self.account)
+    def findings(self) -> tuple[Row, ...]:
+        """The rows of the account that have a name, less settings, which have no seconds."""
+        return tuple(row for row in self.account.rows if row.annotations and row.seconds is not None)
 
     @property
     def headline(self) -> Headline:

@@ -36,6 +36,11 @@ def read_annotation(file: Path) -> Annotation:
         raise InputError(f"{file} is not an annotation ({error}); docs/adding.md shows one.") from None
 
 
+def rule_of(row: Row) -> str:
+    """Return what a finding of a row with a name is called in JSON and CSV, as before there was an account."""
+    return known_annotations()[row.annotations[0]].rule
+
+
 def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = True) -> list[Row]:
     """Write annotations on rows, and what to do about them. A row that has none stays the same object.
 
@@ -46,7 +51,8 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
     and the rest of the host differ by.
     """
     noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or _is_host(row))
-    executed = _executed(rows)
+    changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
+    executed = [frozenset(bare_name(change.name) for change in changes if change.counts[side]) for side in (0, 1)]
     annotated = []
     for row in rows:
         _, other_ops = executed[:: row.sign]
@@ -64,13 +70,6 @@ def _advice(row: Row, names: Sequence[str], frameworks: tuple[str, str]) -> str:
         return ""
     framework, _ = frameworks[:: row.sign]
     return "; ".join(filter(None, (known_annotations()[name].advice_in(framework) for name in names)))
-
-
-def _executed(rows: Sequence[Row]) -> tuple[frozenset[str], frozenset[str]]:
-    """List the bare names of the ops that each run executes."""
-    changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
-    a, b = (frozenset(bare_name(change.name) for change in changes if getattr(change, side)) for side in "ab")
-    return a, b
 
 
 def _is_host(row: Row) -> bool:

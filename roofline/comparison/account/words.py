@@ -1,4 +1,4 @@
-"""Say a row of the account in one sentence. Plain text; each format escapes it."""
+"""Say a row of the account in one sentence, and name it in a few words. Plain text; each format escapes it."""
 
 from __future__ import annotations
 
@@ -28,21 +28,39 @@ def sentence(row: Row, style: Style) -> str:
         case "setting":
             return "; ".join(_setting(change, names) for change in row.ops) + "."
         case "only":
-            return f"{_where(row)}{_only(row, style)}{_work(row, style)}."
+            amounts = [(name, _amount(amount, row, style)) for name, amount in zip(names, (row.a, row.b), strict=True)]
+            work = "".join(f"; {name}: {words}" for name, words in amounts if words)
+            return f"{_where(row)}{_only(row, style)}{work}."
         case "rate":
             return f"{_same(row, style)}{_roofs(row, names)}."
         case "gap":
             return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
 
 
+def label(row: Row) -> str:
+    """Name a row, for a table or a figure: by its annotation, if it has one, and where it is."""
+    match row.kind:
+        case "setting":
+            where = "settings"
+        case "rate":
+            where = f"the same {class_name(row.op_class)} ops"
+        case "gap":
+            where = row.place or ""
+        case "only":
+            place = last_parts((row.place or "").partition(", ")[0])
+            ops = op_name(row.ops[0].name) if row.ops else ""
+            where = ", ".join(dict.fromkeys(filter(None, (place or ops, row.phase))))
+    return f"{row.annotations[0]}: {plain(where)}" if row.annotations else plain(where)
+
+
 def _part(row: Row, names: tuple[str, str]) -> str:
     """Say how long a part of the gap takes in both runs, and where most of it is, or page faults beside it."""
     words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
     if row.place == PAGE_FAULTS:
-        counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
+        a, b = (units.count(round(count)) for count in row.ops[0].counts)
         return (
-            f"{words}, with {counts[0]} and {counts[1]} page faults a step. That was while ops ran: rows of the same "
-            "ops, and what is not known, hold that much less"
+            f"{words}, with {a} and {b} page faults a step. That was while ops ran: rows of the same ops, and what is "
+            "not known, hold that much less"
         )
     if row.ops:
         change = row.ops[0]
@@ -72,39 +90,39 @@ def last_parts(scope: str) -> str:
 def _only(row: Row, style: Style) -> str:
     """Say which ops each run has, the run that spends more first."""
     names = style.names
-    slower, faster = (0, 1) if (row.seconds or 0.0) >= 0 else (1, 0)
-    shown = [_more(row.ops, side) for side in (slower, faster)]
-    typed = len({change.type for some in shown for change, _ in some[:NAMES]}) > 1
-    ours, theirs = (_listed(some, typed=typed, classes=style.classes) for some in shown)
+    sides = (0, 1)[:: row.sign]
+    slower, faster = names[:: row.sign]
+    shown = [_more(row.ops, side) for side in sides]
+    typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
+    ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
     if not ours:
-        return f"{names[faster]} runs {theirs}, {names[slower]} none of it"
+        return f"{faster} runs {theirs}, {slower} none of it"
     if not theirs:
-        return f"{names[slower]} runs {ours}, {names[faster]} none of it"
-    alike = [all(_number(change.a) == _number(change.b) for change, _ in some) for some in shown]
+        return f"{slower} runs {ours}, {faster} none of it"
+    alike = [all(change.counts[0] == change.counts[1] for change in some) for some in shown]
     if all(alike):
         return f"both run {ours}, with other arguments"
     if alike[1]:
-        return f"{names[slower]} runs {ours} more than {names[faster]}, and both run {theirs}"
-    return f"{names[slower]} runs {ours} where {names[faster]} runs {theirs}"
+        return f"{slower} runs {ours} more than {faster}, and both run {theirs}"
+    return f"{slower} runs {ours} where {faster} runs {theirs}"
 
 
-def _more(ops: Sequence[OpChange], side: int) -> list[tuple[OpChange, float]]:
+def _more(ops: Sequence[OpChange], side: int) -> list[OpChange]:
     """Return the ops that a run executes more often than the other one; where it has none such, all of its ops."""
-    counts = [(change, _number((change.a, change.b)[side]), _number((change.b, change.a)[side])) for change in ops]
-    more = [(change, count) for change, count, other in counts if count > other]
-    return more or [(change, count) for change, count, _ in counts if count]
+    more = [change for change in ops if change.counts[side] > change.counts[1 - side]]
+    return more or [change for change in ops if change.counts[side]]
 
 
-def _listed(some: Sequence[tuple[OpChange, float]], *, typed: bool, classes: bool) -> str:
-    """List ops with how often they run; typed, classes: with their types and classes."""
+def _listed(ops: Sequence[OpChange], side: int, *, typed: bool, style: Style) -> str:
+    """List ops with how often a run executes them; typed: with their types."""
     parts = []
-    for number, (change, count) in enumerate(some[:NAMES], 1):
-        words = f"{units.count(round(count))} {op_name(change.name)}"
+    for number, change in enumerate(ops[:NAMES], 1):
+        words = f"{units.count(round(change.counts[side]))} {op_name(change.name)}"
         words += f" in {change.type}" if typed and change.type else ""
         # Several of one class have it behind the last.
-        last = number == min(NAMES, len(some)) or change.classes != some[number][0].classes
-        parts.append(words + (f" ({' and '.join(map(class_name, change.classes))})" if classes and last else ""))
-    rest = round(sum(count for _, count in some[NAMES:]))
+        last = number == min(NAMES, len(ops)) or change.classes != ops[number].classes
+        parts.append(words + (f" ({' and '.join(map(class_name, change.classes))})" if style.classes and last else ""))
+    rest = round(sum(change.counts[side] for change in ops[NAMES:]))
     return ", ".join(parts) + (f" and {units.count(rest)} more {'op' if rest == 1 else 'ops'}" if rest else "")
 
 
@@ -118,18 +136,8 @@ def op_name(name: str) -> str:
     return plain(name.removeprefix("aten::"), LONGEST_NAME)
 
 
-def _number(value: float | str | None) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def _work(row: Row, style: Style) -> str:
-    """Say the time, rounds, kernels, bytes and dispatching of a change in each run."""
-    amounts = [_amount(amount, row, style) for amount in (row.a, row.b)]
-    return "".join(f"; {name}: {amount}" for name, amount in zip(style.names, amounts, strict=True) if amount)
-
-
 def _amount(amount: Amount, row: Row, style: Style) -> str:
-    """Say what one run does; of bytes nothing where not all are known of both."""
+    """Say the time, rounds, kernels, bytes and dispatching of one run; no bytes where not all are known of both."""
     launches = round(amount.launches)
     if not launches:
         return f"{units.seconds(amount.dispatch)} of dispatching" if amount.dispatch else ""
@@ -144,19 +152,16 @@ def _amount(amount: Amount, row: Row, style: Style) -> str:
 
 def _same(row: Row, style: Style) -> str:
     """Say which ops are the same; of two frameworks, what they are called."""
-    count = round(sum(_number(change.a) for change in row.ops))
-    called = class_name(row.op_class)
-    same = f"the same {called} op" if count == 1 else f"the same {units.count(count)} {called} ops"
+    count = round(sum(change.counts[0] for change in row.ops))
+    kind = class_name(row.op_class)
+    same = f"the same {kind} op" if count == 1 else f"the same {units.count(count)} {kind} ops"
     if not style.classes:
         return same
-    a, b = (_names([change for change in row.ops if (change.a, change.b)[side]]) for side in (0, 1))
-    return f"{same} ({a} in {style.names[0]}, {b} in {style.names[1]})"
-
-
-def _names(ops: Sequence[OpChange]) -> str:
-    """List the names of ops."""
-    names = list(dict.fromkeys(op_name(change.name) for change in ops))
-    return ", ".join(names[:NAMES]) + (" and others" if len(names) > NAMES else "")
+    called = []
+    for side, run in enumerate(style.names):
+        names = list(dict.fromkeys(op_name(change.name) for change in row.ops if change.counts[side]))
+        called.append(f"{', '.join(names[:NAMES])}{' and others' if len(names) > NAMES else ''} in {run}")
+    return f"{same} ({', '.join(called)})"
 
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:

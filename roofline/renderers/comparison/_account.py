@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from roofline import units
 from roofline.comparison.account.annotate import known_annotations
-from roofline.comparison.account.labels import label
 from roofline.comparison.account.row import Row
+from roofline.comparison.account.words import label
 from roofline.comparison.ranking import RankedPair
 from roofline.errors import InputError
 from roofline.renderers import _words

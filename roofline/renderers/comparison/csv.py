@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import starmap
 
+from roofline.comparison.account.annotate import rule_of
 from roofline.comparison.account.row import Row as AccountRow
+from roofline.comparison.account.words import label
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -62,9 +64,9 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
         yield start | {"row": "note", "label": cells.text(unresolved)}
     for account_row in pair.account.rows:
         yield start | _account(account_row)
-    for finding in pair.findings:
-        line = {"row": "finding", "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
-        yield start | line | _times(finding.seconds, finding.ci95)
+    for named in pair.findings:
+        line = {"row": "finding", "kind": cells.text(rule_of(named)), "label": cells.text(label(named))}
+        yield start | line | _times(named.seconds, named.ci95)
     for proof in pair.proofs or ():
         told = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
         yield start | told | _times(proof.observed, proof.observed_ci95)

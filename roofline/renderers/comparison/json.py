@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.account.findings import Finding
+from roofline.comparison.account.annotate import rule_of
 from roofline.comparison.account.row import Row as AccountRow
+from roofline.comparison.account.words import label
 from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
 from roofline.comparison.breakdown.rows import Part, Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -56,10 +57,10 @@ def pair(ranked: RankedPair) -> dict[str, Any]:
         "resolved": comparison.resolved,
         "speedup": comparison.speedup,
         "account": [_account_row(row) for row in ranked.account.rows],
-        "findings": [_finding(finding) for finding in named],
+        "findings": [_finding(row) for row in named],
         "smaller": [],
         "tendencies": [],
-        "rest": comparison.difference - sum(finding.seconds for finding in named),
+        "rest": comparison.difference - sum(row.seconds or 0.0 for row in named),
         "proofs": None if ranked.proofs is None else _proofs.document(ranked.proofs),
         "terms": _terms(comparison.work.terms),
         "residual": comparison.work.residual,
@@ -137,19 +138,16 @@ def _terms(terms: Iterable[Term]) -> list[dict[str, Any]]:
     ]
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    parts = [
-        {"phase": part.phase, "block": part.block, "class": part.op_class, "seconds": part.seconds}
-        for part in finding.terms
-    ]
+def _finding(row: AccountRow) -> dict[str, Any]:
+    """A row of the account that has a name, as versions before the account wrote it."""
     return {
-        "rule": finding.rule,
-        "seconds": finding.seconds,
-        "ci95": None if finding.ci95 is None else list(finding.ci95),
-        "label": finding.label,
-        "text": finding.text,
-        "advice": finding.advice,
-        "terms": parts,
+        "rule": rule_of(row),
+        "seconds": row.seconds,
+        "ci95": None if row.ci95 is None else list(row.ci95),
+        "label": label(row),
+        "text": row.text,
+        "advice": row.advice,
+        "terms": [{"phase": row.phase, "block": None, "class": row.op_class, "seconds": row.seconds}],
     }
 
 

@@ -91,7 +91,7 @@ class Run:
 
     def drawn(self, rows: Rows, gap: float) -> Array:
         """Time of some segments and of a part of the gap [s] in each draw."""
-        busy, resamples, whole = self.side.drawn(rows, np.ones(len(rows))), self.side.resamples, self.side.analysis.gap
+        busy, resamples, whole = self.side.drawn(rows), self.side.resamples, self.side.analysis.gap
         return np.asarray(busy + (resamples.gap * (gap / whole) if whole > 0 else gap))
 
 

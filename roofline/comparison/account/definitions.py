@@ -34,9 +34,9 @@ def _types_of_its_own(seen: Seen) -> frozenset[str]:
     types, other_types = (frozenset(kind for _, kind in ops) for ops in (slower, other))
     if seen.row.kind == "rate" and types and other_types:
         return frozenset() if types & other_types else types
-    of_same_ops = {
+    of_same_ops = frozenset(
         kind for name, kind in slower for its_name, its_kind in other if name == its_name and kind != its_kind
-    }
+    )
     return of_same_ops | (types & (_DOUBLE - other_types))
 
 

@@ -380,7 +380,7 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
     assert said(_comparing.judged(found.comparison.parity), two)
     for row in _account.rows(found):
         assert said(row.text, two)
-    for _, words in (*_evidence.runs(found), *_evidence.told(found)):
+    for _, words in (*_evidence.runs(found), *_evidence.table(found), *_evidence.doubts(found)):
         assert said(words, two)
     made = _term_table.table(found.comparison)
     assert [row[0] for row in two.tables["The sum of the difference, A − B"][1:]] == [

@@ -65,7 +65,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
     if row.ops:
         change = row.ops[0]
         words += f", most of what differs {op_name(change.name)} ({units.seconds(abs(change.seconds or 0.0))})"
-    return f"{words}; at most, as it was seen under the profiler alone" if row.upper else words
+    return f"{words}; at most: it was seen only under the profiler" if row.upper else words
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:

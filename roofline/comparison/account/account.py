@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -107,18 +108,22 @@ def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
 
 
 def outside_changes(runs: Runs) -> tuple[OpChange, ...]:
-    """List before which ops, and after the last one, the hosts are outside of the framework for longer in one run."""
-    sums: dict[str, float] = {}
-    for run, sign in ((runs.a, 1), (runs.b, -1)):
+    """List before which ops, and after the last one, the hosts are outside of the framework for longer in one run.
+
+    Their counts are of ops before which a host is.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    counts = Counter[str](), Counter[str]()
+    for run, sign, count in ((runs.a, 1, counts[0]), (runs.b, -1, counts[1])):
         profile, host = run.side.analysis.profile, run.host
         for op, seconds in zip(profile.ops, host.outside.tolist(), strict=True):
             if seconds:
                 name = f"before {op_name(profile.signatures[op.signature].name)}"
-                sums[name] = sums.get(name, 0.0) + sign * seconds
-        after = host.parts.get(OUTSIDE, 0.0) - float(host.outside.sum())
-        sums[_AFTER] = sums.get(_AFTER, 0.0) + sign * after
-    ranked = sorted(sums, key=lambda name: -abs(sums[name]))
-    return tuple(OpChange(name=name, seconds=sums[name]) for name in ranked if sums[name])
+                sums[name] += sign * seconds
+                count[name] += 1
+        sums[_AFTER] += sign * (host.parts.get(OUTSIDE, 0.0) - float(host.outside.sum()))
+    ranked = sorted(filter(sums.get, sums), key=lambda name: -abs(sums[name]))
+    return tuple(OpChange(name=name, a=counts[0][name], b=counts[1][name], seconds=sums[name]) for name in ranked)
 
 
 def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:

@@ -54,7 +54,7 @@ def label(row: Row) -> str:
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
-    """Say how long a part of the gap takes in both runs, and where most of it is, or page faults beside it."""
+    """Say how long a part of the gap takes in both runs, and where most of their difference is, or page faults."""
     words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
     if row.place == PAGE_FAULTS:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
@@ -62,10 +62,15 @@ def _part(row: Row, names: tuple[str, str]) -> str:
             f"{words}, with {a} and {b} page faults a step. That was while ops ran: rows of the same ops, and what is "
             "not known, hold that much less"
         )
-    if row.ops:
-        change = row.ops[0]
-        words += f", most of what differs {op_name(change.name)} ({units.seconds(abs(change.seconds or 0.0))})"
-    return f"{words}; at most: it was seen only under the profiler" if row.upper else words
+    words += ", upper ends that only the profiler saw" if row.upper else ""
+    return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
+
+
+def _most_of_difference(change: OpChange) -> str:
+    """Say before which ops the hosts are outside of the framework for longer in one run, or after the last op."""
+    count = round(change.counts[0 if (change.seconds or 0.0) > 0 else 1])
+    where = change.name.replace("before", f"before {units.count(count)}", 1) if count > 1 else change.name
+    return f"{units.seconds(abs(change.seconds or 0.0))} of the difference {op_name(where)}"
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:
@@ -140,7 +145,7 @@ def _amount(amount: Amount, row: Row, style: Style) -> str:
     """Say the time, rounds, kernels, bytes and dispatching of one run; no bytes where not all are known of both."""
     launches = round(amount.launches)
     if not launches:
-        return f"{units.seconds(amount.dispatch)} of dispatching" if amount.dispatch else ""
+        return f"{units.seconds(amount.dispatch)} of dispatching the op after" if amount.dispatch else ""
     single, several = ("kernel", "kernels") if style.kernels else ("launch", "launches")
     time = units.seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
     parts = [time + (f" ({units.seconds(amount.dispatch)} of it dispatching)" if amount.dispatch else "")]

@@ -223,14 +223,16 @@ def _differences(place: Place, a: Side, b: Side, slower: Sequence[Mapping[str, A
 
 def _beyond_floor(side: Side, rows: Rows, floor: Array) -> dict[str, Array]:
     """Sum what a run spends at a place beyond its floor, by kind of term [s]; kinds of no op are left out."""
-    some, scale = side.segments, side.resamples.times
+    some, drawn = side.segments, side.resamples.times
+    costed, rest = rows[~some.uncosted[rows]], rows[some.uncosted[rows]]
     times: dict[str, Array] = {}
-    for kind, which in (("loss", rows[~some.uncosted[rows]]), ("uncosted", rows[some.uncosted[rows]])):
-        if len(which):
-            own = np.append(side.own[which].sum(), scale(some.own[which]))
-            times[kind] = own - floor if kind == "loss" else own
+    if len(costed):
+        loss = (side.own[costed] - some.floor[costed]).sum()
+        times["loss"] = np.append(loss, drawn(some.own[costed]) - floor[1:])
+    if len(rest):
+        times["uncosted"] = np.append(side.own[rest].sum(), drawn(some.own[rest]))
     if overlap := side.overlap[rows].sum():
-        times["overlap"] = -np.append(overlap, scale(some.overlap[rows]))
+        times["overlap"] = -np.append(overlap, drawn(some.overlap[rows]))
     return times
 
 

@@ -107,9 +107,9 @@ def split_gap(run: Step) -> HostTime:
     upper = {name: seconds for name, seconds in upper.items() if seconds > 0}
     for name, seconds in upper.items():
         parts[name] = parts.get(name, 0.0) + seconds
-    left = run.gap - busy * float(dispatch.sum()) - sum(parts.values())
-    if abs(left) > ROUNDING * run.wall:
-        parts[NOT_KNOWN] = left
+    not_known = run.gap - busy * float(dispatch.sum()) - sum(parts.values())
+    if abs(not_known) > ROUNDING * run.wall:
+        parts[NOT_KNOWN] = not_known
     return HostTime(dispatch * busy, parts, frozenset(upper), outside * busy)
 
 

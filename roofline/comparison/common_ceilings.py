@@ -34,9 +34,9 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
         ours, theirs = _known_alike(a.device, b.device), _known_alike(b.device, a.device)
         return analyze_timed(replace(a, device=ours)), analyze_timed(replace(b, device=theirs))
     device = best_ceilings((seen_device(a), seen_device(b)))
-    one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), by_occurrence(_keys(a), _keys(b)))
-    one, other = with_counted(a, device, one), with_counted(b, device, other)
-    return analyze_timed(a, device, one), analyze_timed(b, device, other)
+    cold_a, cold_b = _fewest(cold_traffic(a, device), cold_traffic(b, device), by_occurrence(_keys(a), _keys(b)))
+    cold_a, cold_b = with_counted(a, device, cold_a), with_counted(b, device, cold_b)
+    return analyze_timed(a, device, cold_a), analyze_timed(b, device, cold_b)
 
 
 def _known_alike(device: Device, other: Device) -> Device:
@@ -53,14 +53,14 @@ def _known_alike(device: Device, other: Device) -> Device:
 
 def _fewest(a: Cold, b: Cold, pairs: Sequence[tuple[int, int]]) -> tuple[Cold, Cold]:
     """Give both ops of each pair the fewer cold bytes of the two; the upper end is never below the lower one."""
-    ours, theirs = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    rows_a, rows_b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     if (a.high is None) != (b.high is None):  # a point is a range whose ends are one
         a, b = (cold if cold.high is not None else cold._replace(high=cold.read + cold.written) for cold in (a, b))
 
-    def fewer(one: Array, other: Array) -> tuple[Array, Array]:
-        one, other = one.copy(), other.copy()
-        one[ours] = other[theirs] = np.minimum(one[ours], other[theirs])
-        return one, other
+    def fewer(bytes_a: Array, bytes_b: Array) -> tuple[Array, Array]:
+        bytes_a, bytes_b = bytes_a.copy(), bytes_b.copy()
+        bytes_a[rows_a] = bytes_b[rows_b] = np.minimum(bytes_a[rows_a], bytes_b[rows_b])
+        return bytes_a, bytes_b
 
     highs = (None, None) if a.high is None or b.high is None else fewer(a.high, b.high)
     first, second = (
@@ -92,6 +92,7 @@ def _with_caches_first(device: Device) -> tuple[bool, list[tuple[str, float]]]:
 def _keys(profile: Profile) -> list[Hashable]:
     """Return what must be equal for two ops to be the same work at the same place."""
     costs = [
-        (each.op_class, each.cost.flops, each.cost.bytes_read, each.cost.bytes_written) for each in profile.signatures
+        (signature.op_class, signature.cost.flops, signature.cost.bytes_read, signature.cost.bytes_written)
+        for signature in profile.signatures
     ]
     return [(profile.phases[op.phase], profile.blocks[op.block], costs[op.signature]) for op in profile.ops]

@@ -29,10 +29,10 @@ def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
     names = [profile.backend for profile in profiles]
     for tell in _APART:
         for name, same in _shared(names):
-            told = [tell(profiles[number]) for number in same]
-            if len(set(told)) > 1:
-                for number, words in zip(same, told, strict=True):
-                    names[number] = f"{name}{words}" if words != ":" else name
+            suffixes = [tell(profiles[number]) for number in same]
+            if len(set(suffixes)) > 1:
+                for number, suffix in zip(same, suffixes, strict=True):
+                    names[number] = f"{name}{suffix}" if suffix != ":" else name
     if len(names) == 2 and names[0] == names[1]:
         return f"{names[0]} (A)", f"{names[1]} (B)"
     for name, same in _shared(names):

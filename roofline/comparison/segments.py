@@ -119,15 +119,15 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
         times = np.ones(len(times), np.int64)
     parts, numbers = _distinct_parts(analysis, divide)
     pairs = [(op, number) for op in _in_order(times).tolist() for number in numbers[op]]
-    rows, part = np.asarray(pairs, np.int64).reshape(-1, 2).T
-    weight = np.asarray([each.weight for each in parts], np.float64)[part] / times[rows]
+    rows, chosen = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    weight = np.asarray([part.weight for part in parts], np.float64)[chosen] / times[rows]
     own = of.own.reshape(len(profile.ops), len(profile.profiled.corrected) if profile.profiled else 0) * NANOSECOND
     ceilings = _ceilings(analysis)
-    flops, model_flops = np.asarray([(each.flops, each.model_flops) for each in parts]).reshape(-1, 2).T
+    flops, model_flops = np.asarray([(part.flops, part.model_flops) for part in parts]).reshape(-1, 2).T
     moved = np.asarray([_nan(signature.cost.bytes) for signature in profile.signatures], np.float64)
     return Segments(
         places=tuple(parts[number].place for _, number in pairs),
-        op_class=np.asarray([CLASSES.index(each.place.op_class) for each in parts], np.int64)[part],
+        op_class=np.asarray([CLASSES.index(part.place.op_class) for part in parts], np.int64)[chosen],
         op=rows,
         weight=weight,
         times=times[rows],
@@ -141,8 +141,8 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
         ceiling=tuple(ceilings[op] for op, _ in pairs),
         quantity=_quantities(analysis, ceilings)[rows] * weight,
         launches=of.launches[rows] * weight,
-        flops=flops[part] / times[rows],
-        model_flops=model_flops[part] / times[rows],
+        flops=flops[chosen] / times[rows],
+        model_flops=model_flops[chosen] / times[rows],
         bytes=moved[of.signature][rows] * weight,
     )
 
@@ -189,19 +189,20 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     whole = (_Part(signature, place, 1.0, _nan(signature.cost.flops), _nan(signature.cost.model_flops)),)
     constituents = analysis.constituents(op) if divide else ()
     # A product reads an operand where it lies: a copy or transpose that it took in moves nothing any more.
-    product = any(each.op_class in PRODUCTS for each in constituents)
+    product = any(piece.op_class in PRODUCTS for piece in constituents)
     alone = [
-        0.0 if product and each.op_class == "movement" else _alone_floor(each, analysis.device) for each in constituents
+        0.0 if product and piece.op_class == "movement" else _alone_floor(piece, analysis.device)
+        for piece in constituents
     ]
     known = [floor for floor in alone if floor is not None]
     # A constituent of unknown work could be any part of the time: such an op stays whole.
     if len(known) < len(alone) or not sum(known):
         return whole
     divided: dict[tuple[Place, str], _Part] = {}
-    for each, floor in zip(constituents, known, strict=True):
-        at, cost = Place(each.phase, each.block, each.op_class), each.signature.cost
-        before = divided.get((at, each.scope), _Part(each.signature, at, 0.0, 0.0, 0.0))
-        divided[at, each.scope] = before._replace(
+    for piece, floor in zip(constituents, known, strict=True):
+        at, cost = Place(piece.phase, piece.block, piece.op_class), piece.signature.cost
+        before = divided.get((at, piece.scope), _Part(piece.signature, at, 0.0, 0.0, 0.0))
+        divided[at, piece.scope] = before._replace(
             weight=before.weight + floor / sum(known),
             flops=before.flops + _nan(cost.flops),
             model_flops=before.model_flops + _nan(cost.model_flops),

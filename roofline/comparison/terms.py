@@ -152,11 +152,11 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
                 f"Profile {number} ({profile.model} on {profile.backend}) has no times of ops: "
                 "profile it without --count-only."
             )
-    one, other = analyze_together(a, b)
-    resamples = draw(one, other), draw(other, one)
-    gap = _gap((one, other), resamples)
-    work, kernel = (_view((one, other), resamples, gap, divide) for divide in (True, False))
-    return Comparison(one, other, parity(one, other, names), work, kernel, gap)
+    runs = analyze_together(a, b)
+    resamples = draw(runs[0], runs[1]), draw(runs[1], runs[0])
+    gap = _gap(runs, resamples)
+    work, kernel = (_view(runs, resamples, gap, divide) for divide in (True, False))
+    return Comparison(runs[0], runs[1], parity(*runs, names), work, kernel, gap)
 
 
 def _gap(runs: Sequence[Analysis], resamples: Sequence[Resamples]) -> dict[str, Array]:
@@ -171,10 +171,10 @@ def _gap(runs: Sequence[Analysis], resamples: Sequence[Resamples]) -> dict[str, 
 
 
 def _view(runs: Sequence[Analysis], resamples: Sequence[Resamples], gap: Mapping[str, Array], divide: bool) -> View:
-    some = [conserved(segments(run, divide)) for run in runs]
+    divided = [conserved(segments(run, divide)) for run in runs]
     if any("phases-unresolved" in run.profile.flags for run in runs):
-        some = [without_phases(each) for each in some]
-    a, b = (Side(*side) for side in zip(runs, some, resamples, strict=True))
+        divided = list(map(without_phases, divided))
+    a, b = (Side(*side) for side in zip(runs, divided, resamples, strict=True))
     slower = [_slower_ceilings(run) for run in runs]
     terms: list[Term] = []
     for place in dict.fromkeys((*a.rows, *b.rows)):
@@ -210,15 +210,15 @@ def _differences(place: Place, a: Side, b: Side, slower: Sequence[Mapping[str, A
         floors.append(_floors(side.segments, rows, ceilings))
         sums.append(sum((time for time, _ in floors[-1].values()), _NO_TIME))
         others.append(_beyond_floor(side, rows, sums[-1]))
-    is_dark = any("uncosted" in times and "loss" not in times for times in others)
-    if is_dark and (sums[0][0] > 0) != (sums[1][0] > 0):
-        found = {"floor.unknown": sums[0] - sums[1]}
+    is_unknown = any("uncosted" in times and "loss" not in times for times in others)
+    if is_unknown and (sums[0][0] > 0) != (sums[1][0] > 0):
+        terms = {"floor.unknown": sums[0] - sums[1]}
     elif sums[0][0] > 0 < sums[1][0] and _roof(floors[0]) != _roof(floors[1]):
-        found = {"floor.rebinding": sums[0] - sums[1]}
+        terms = {"floor.rebinding": sums[0] - sums[1]}
     else:
-        found = _work_and_ceilings(*floors)
+        terms = _work_and_ceilings(*floors)
     kinds = [kind for kind in ("loss", "uncosted", "overlap") if any(kind in times for times in others)]
-    return found | {kind: others[0].get(kind, _NO_TIME) - others[1].get(kind, _NO_TIME) for kind in kinds}
+    return terms | {kind: others[0].get(kind, _NO_TIME) - others[1].get(kind, _NO_TIME) for kind in kinds}
 
 
 def _beyond_floor(side: Side, rows: Rows, floor: Array) -> dict[str, Array]:
@@ -237,7 +237,7 @@ def _beyond_floor(side: Side, rows: Rows, floor: Array) -> dict[str, Array]:
 
 
 def _floors(some: Segments, rows: Rows, slower: Mapping[str, Array]) -> _Floors:
-    """Sum the floors of some segments."""
+    """Sum the floors of some some."""
     # Ops under one ceiling are drawn together: what is drawn is the ceiling.
     sums: dict[str, tuple[float, float]] = {}
     for row in rows[some.floor[rows] > 0].tolist():
@@ -264,7 +264,7 @@ def _work_and_ceilings(a: _Floors, b: _Floors) -> dict[str, Array]:
 
     t_A - t_B  =  (W_A - W_B) (r_A + r_B) / 2  +  (r_A - r_B) (W_A + W_B) / 2
     """
-    found: dict[str, Array] = {}
+    terms: dict[str, Array] = {}
     for family in (family for family in ROOF_OF if family in a or family in b):
         (time_a, work_a), (time_b, work_b) = (floors.get(family, (_NO_TIME, 0.0)) for floors in (a, b))
         by_work = apart = time_a - time_b
@@ -272,5 +272,5 @@ def _work_and_ceilings(a: _Floors, b: _Floors) -> dict[str, Array]:
             by_work = (work_a - work_b) * (time_a / work_a + time_b / work_b) / 2
         for kind, part in (("work", by_work), ("ceiling", apart - by_work)):
             name = f"floor.{ROOF_OF[family]}.{kind}"
-            found[name] = found.get(name, _NO_TIME) + part
-    return found
+            terms[name] = terms.get(name, _NO_TIME) + part
+    return terms

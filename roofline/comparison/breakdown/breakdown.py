@@ -61,18 +61,18 @@ def _first_common(comparison: Comparison, keys: Iterable[str], least: int) -> Br
     Where there is none, a class is at least the same word in both.
     """
     tried = (_broken_down(comparison, key) for key in keys)
-    common = (found for found in tried if is_most(min(found.common)) and len(found.rows) >= least)
+    common = (shown for shown in tried if is_most(min(shown.common)) and len(shown.rows) >= least)
     return next(common, None) or _broken_down(comparison, "class")
 
 
 def _broken_down(comparison: Comparison, key: str) -> Breakdown:
-    found = rows(comparison, key)
+    summed = rows(comparison, key)
     shares = []
     for side in (0, 1):
-        parts = [(part.seconds, all(row.parts)) for row in found if (part := row.parts[side])]
+        parts = [(part.seconds, all(row.parts)) for row in summed if (part := row.parts[side])]
         busy, common = sum(seconds for seconds, _ in parts), sum(seconds for seconds, both in parts if both)
         shares.append(common / busy if busy > 0 else 0.0)
-    return Breakdown(key, "", found, (shares[0], shares[1]))
+    return Breakdown(key, "", summed, (shares[0], shares[1]))
 
 
 def is_most(share: float) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -18,6 +18,8 @@ Severity = Literal["refused", "named", "warning"]
 T = TypeVar("T")
 #: A value of each run, for people; None: not recorded.
 Values = tuple[str | None, str | None]
+#: A number of each run.
+Both = tuple[float, float]
 
 #: Model FLOPs that differ by no more than this share of the larger are the same. By choice (docs/comparing.md).
 SAME_WORK = 1e-3
@@ -84,11 +86,15 @@ class Pair:
         return plain(one, LONGEST_NAME), plain(other, LONGEST_NAME)
 
     def each(self, of: Callable[[Analysis], T]) -> tuple[T, T]:
-        """The same of both runs."""
+        """Return the same of both runs."""
         return of(self.a), of(self.b)
 
+    def against(self, of: Callable[[Analysis, Analysis], T]) -> tuple[T, T]:
+        """Return the same of each run held against the other one."""
+        return of(self.a, self.b), of(self.b, self.a)
+
     def switches(self, name: str) -> Values:
-        """What both runs recorded under one name."""
+        """Return what both runs recorded under one name."""
         return self.each(lambda run: run.profile.switches.get(name))
 
     def differ(
@@ -100,34 +106,49 @@ class Pair:
         seconds: float | None = None,
         contractions: tuple[Contraction, ...] = (),
     ) -> Difference:
-        """A difference whose sentence is `text` and both values: "The batches differ: 4 in torch and 8 in jax."."""
+        """Make a difference of a text and both values: "The batches differ: 4 in torch and 8 in jax."."""
         a, b = (None if value is None else plain(value) for value in values)
         first, second = self.names
-        told = f"{'not recorded' if a is None else a} in {first} and {'not recorded' if b is None else b} in {second}"
         apart = abs(self.a.wall - self.b.wall)
         return Difference(
             what=what,
             a=a,
             b=b,
             severity=severity,
-            text=f"{text}: {told}.",
+            text=f"{text}: {recorded(a)} in {first} and {recorded(b)} in {second}.",
             seconds=seconds,
             share=None if seconds is None or not apart else min(1.0, seconds / apart),
             contractions=contractions,
         )
 
-    def apart(self, key: str, rows: Collection[str]) -> float | None:
-        """|t_A - t_B| [s] of what both runs spend in `rows` of `Analysis.by(key)`; None where neither has any."""
-        tables = [self.a.by(key), self.b.by(key)]
-        if not any(row in table for table in tables for row in rows):
-            return None
-        first, second = (sum(table[row].seconds for row in rows if row in table) for table in tables)
-        return abs(first - second)
+    def compare(
+        self, what: str, values: Values, text: str, severity: Severity = "named", seconds: float | None = None
+    ) -> list[Difference]:
+        """Make a difference of values that are not equal; where one is not recorded, the text says so."""
+        if values[0] == values[1]:
+            return []
+        text = f"The {what.replace('gelu', 'GELU')} of one run is not known" if None in values else text
+        return [self.differ(what, values, text, severity, seconds)]
+
+    def apart(self, key: str, row: str) -> float | None:
+        """|t_A - t_B| [s] of a row of `Analysis.by(key)`; None where neither run has it."""
+        return _apart(*self.each(lambda run: run.by(key)[row].seconds if row in run.by(key) else None))
 
     def apart_where(self, chosen: Callable[[Analysis, Op], bool]) -> float | None:
         """|t_A - t_B| [s] of the ops that are `chosen`; None where there are none."""
-        rows = [[row for row, op in enumerate(run.profile.ops) if chosen(run, op)] for run in (self.a, self.b)]
-        if not any(rows):
-            return None
-        first, second = (float(run.table.share[each].sum()) for run, each in zip((self.a, self.b), rows, strict=True))
-        return abs(first - second)
+        return _apart(*self.each(lambda run: seconds_where(run, chosen)))
+
+
+def recorded(value: str | None) -> str:
+    """Say a value of a run."""
+    return "not recorded" if value is None else value
+
+
+def seconds_where(run: Analysis, chosen: Callable[[Analysis, Op], bool]) -> float | None:
+    """Return the time of the ops that are `chosen` [s]; None where there are none."""
+    rows = [row for row, op in enumerate(run.profile.ops) if chosen(run, op)]
+    return float(run.table.share[rows].sum()) if rows else None
+
+
+def _apart(a: float | None, b: float | None) -> float | None:
+    return None if a is None and b is None else abs((a or 0.0) - (b or 0.0))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from statistics import median
 
-import msgspec
+from msgspec.structs import replace
 
 from roofline import units
+from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_the_step
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity
 from roofline.core.framework import framework
-from roofline.core.schema import Profile
+from roofline.core.schema import slug
 from roofline.units import plain
 
 #: What a run says about itself that makes its times or its work doubtful: slug -> (severity, sentence).
@@ -39,6 +40,8 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "phases-unresolved": ("named", "Forward, backward and optimizer are not told apart"),
 }
 
+#: Doubts that have another key than their slug.
+_KEYS = {"contended": "contention", "throttled": "throttling"}
 #: How threads wait for each other: it changes nothing where there is one, and a measurement on contended cores sets it.
 _WAITING = frozenset(("OMP_WAIT_POLICY",))
 #: Mean clocks that differ by more than this share of the higher are two settings. By choice.
@@ -48,7 +51,8 @@ _EVERYWHERE = ("NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING")
 
 
 def measurement(pair: Pair) -> list[Difference]:
-    """All differences in how and where the step was measured."""
+    """Compare how and where the step was measured."""
+    sources = pair.each(lambda run: run.profile.wall.source)
     return [
         *_device(pair),
         *_threads(pair),
@@ -56,7 +60,7 @@ def measurement(pair: Pair) -> list[Difference]:
         *_machine_speed(pair),
         *_environment(pair),
         *_protocol(pair),
-        *_source(pair),
+        *pair.compare("wall", sources, "The wall of one run was timed under a profiler and includes its overhead"),
         *_versions(pair),
         *_doubts(pair),
         *_beyond(pair),
@@ -64,133 +68,105 @@ def measurement(pair: Pair) -> list[Difference]:
 
 
 def _device(pair: Pair) -> list[Difference]:
-    """Different devices are comparable: the sum separates work from hardware."""
+    """Name different devices: they are comparable, since the sum separates work from hardware."""
     a, b = pair.a.device, pair.b.device
-    return (
-        [] if (a.name, a.kind) == (b.name, b.kind) else [pair.differ("device", (a.name, b.name), "The devices differ")]
-    )
+    same = (a.name, a.kind) == (b.name, b.kind)
+    return [] if same else [pair.differ("device", (a.name, b.name), "The devices differ")]
 
 
 def _threads(pair: Pair) -> list[Difference]:
-    """No limit: more threads may also be slower, by any factor, where they wait for each other or share a core."""
-    a, b = pair.each(lambda run: run.profile.environment.get("threads"))
-    if a == b or None in (a, b):
-        return []
-    return [pair.differ("threads", (a, b), "The numbers of threads differ")]
+    """Name threads without a limit: more may be slower, by any factor, if they wait for each other or share a core."""
+    threads = pair.each(lambda run: run.profile.environment.get("threads"))
+    return [] if None in threads else pair.compare("threads", threads, "The numbers of threads differ")
 
 
 def _clocks(pair: Pair) -> list[Difference]:
     """seconds: what the run at the lower clock would gain if all of its step scaled with it."""
     a, b = pair.each(lambda run: run.profile.conditions.get("sm_clock"))
-    if not a or not b or min(a, b) <= 0 or pair.a.device.name != pair.b.device.name:
+    if not a or not b or pair.a.device.name != pair.b.device.name:
         return []
     lost = 1 - min(a, b) / max(a, b)
     if lost <= CLOCKS:
         return []
-    slower = pair.a if a < b else pair.b
-    shown = (units.scaled(a, "Hz"), units.scaled(b, "Hz"))
-    return [pair.differ("clocks", shown, "The clocks differ", seconds=slower.wall * lost)]
+    seconds = lost * (pair.a if a < b else pair.b).wall
+    return [pair.differ("clocks", (units.scaled(a, "Hz"), units.scaled(b, "Hz")), "The clocks differ", seconds=seconds)]
 
 
 def _machine_speed(pair: Pair) -> list[Difference]:
     """seconds: how much longer the ops that both runs have took in one of them."""
-    found = machine_speed(pair.a, pair.b)
-    if not found.uneven:
+    speed = machine_speed(pair.a, pair.b)
+    if not speed.uneven:
         return []
-    slower, other = pair.names if found.products > 1 else pair.names[::-1]
+    slower, other = pair.names if speed.products > 1 else pair.names[::-1]
+    products, others = (f"{max(ratio, 1 / ratio):.2f} times" for ratio in (speed.products, speed.others))
     text = (
         f"What both runs do took longer in {slower}, as on a slower machine (its clock, its neighbours, colder "
-        f"caches): products {_times(found.products)} as long as in {other}, other ops {_times(found.others)}."
+        f"caches): products {products} as long as in {other}, other ops {others}."
     )
-    shown = ("slower", "faster") if found.products > 1 else ("faster", "slower")
-    difference = pair.differ("pace", shown, "", "warning", seconds=abs(found.seconds))
-    return [msgspec.structs.replace(difference, text=text)]
-
-
-def _times(ratio: float) -> str:
-    return f"{max(ratio, 1 / ratio):.2f} times"
+    shown = ("slower", "faster") if speed.products > 1 else ("faster", "slower")
+    return [replace(pair.differ("pace", shown, "", "warning", seconds=abs(speed.seconds)), text=text)]
 
 
 def _environment(pair: Pair) -> list[Difference]:
-    """Variables and pools of one framework; between frameworks only what all of them heed."""
+    """Compare variables and pools of one framework; between frameworks only what all of them heed."""
     a, b = pair.a.profile, pair.b.profile
-    one = framework(a) == framework(b)
-    names = {*a.environment, *b.environment} - {"threads"} if one else {"cpus", *_EVERYWHERE}
+    if not a.environment or not b.environment:
+        return []  # a profile from elsewhere records none at all, which says nothing about a variable
+    names = {"cpus", *_EVERYWHERE}
+    if framework(a) == framework(b):
+        names = {*a.environment, *b.environment} - {"threads"}
     if a.environment.get("threads") == b.environment.get("threads") == "1":
         names -= _WAITING
     found = []
     for name in sorted(names):
-        values = (a.environment.get(name, "not set"), b.environment.get(name, "not set"))
-        # A profile from elsewhere records no environment at all, which says nothing about a variable.
-        if values[0] != values[1] and a.environment and b.environment:
-            found.append(pair.differ(f"environment {plain(name)}", values, f"The environments differ in {plain(name)}"))
+        values = a.environment.get(name, "not set"), b.environment.get(name, "not set")
+        found += pair.compare(f"environment {plain(name)}", values, f"The environments differ in {plain(name)}")
     return found
 
 
 def _protocol(pair: Pair) -> list[Difference]:
     """seconds: how far apart the steady and the single steps of a run that has both are."""
     a, b = pair.each(lambda run: run.profile.wall)
-    if a.protocol == b.protocol:
-        return []
     known = [abs(median(wall.single) - median(wall.steps)) for wall in (a, b) if wall.single]
-    text = "The steps were timed by different protocols"
-    return [pair.differ("protocol", (a.protocol, b.protocol), text, seconds=max(known, default=None))]
-
-
-def _source(pair: Pair) -> list[Difference]:
-    """A wall that was timed under a profiler includes what the profiler costs; how much is not known."""
-    a, b = pair.each(lambda run: run.profile.wall.source)
-    if a == b:
-        return []
-    return [pair.differ("wall", (a, b), "The wall of one run was timed under a profiler and includes its overhead")]
+    seconds, text = max(known, default=None), "The steps were timed by different protocols"
+    return pair.compare("protocol", (a.protocol, b.protocol), text, seconds=seconds)
 
 
 def _versions(pair: Pair) -> list[Difference]:
-    """Versions of what both runs use."""
-    a, b = pair.a.profile.versions, pair.b.profile.versions
+    """Compare the versions of what both runs use."""
+    a, b = pair.each(lambda run: run.profile.versions)
     names = sorted(name for name in {*a} & {*b} if a[name] != b[name])
-    if not names:
-        return []
-    shown = (", ".join(f"{name} {a[name]}" for name in names), ", ".join(f"{name} {b[name]}" for name in names))
-    return [pair.differ("versions", shown, "The versions differ")]
+    shown = [", ".join(f"{name} {versions[name]}" for name in names) for versions in (a, b)]
+    return pair.compare("versions", (shown[0], shown[1]), "The versions differ")
 
 
 def _doubts(pair: Pair) -> list[Difference]:
-    """What a run says about itself: times that may be off are warnings, work that was not seen is named."""
-    a, b = pair.each(lambda run: _slugs(run.flags, run.profile))
+    """Say what a run doubts of itself: times that may be off are warnings, work that was not seen is named."""
+    a, b = pair.each(_details)
     found = []
-    for slug, (severity, text) in DOUBTS.items():
-        if slug not in a and slug not in b:
+    for name, (severity, text) in DOUBTS.items():
+        if name not in a and name not in b:
             continue
-        shown = (a.get(slug, "no"), b.get(slug, "no"))
-        if shown[0] != shown[1]:
-            found.append(pair.differ(_KEYS.get(slug, slug), shown, text, severity))
-            continue
-        # What is in doubt of both alike is no difference between them. It stays in doubt.
-        both = pair.differ(_KEYS.get(slug, slug), shown, "", "warning")
-        more = "" if shown[0] == "yes" else f" ({both.a})"
-        found.append(msgspec.structs.replace(both, text=f"{text}, in both runs{more}."))
+        values = a.get(name, "no"), b.get(name, "no")
+        doubt = pair.differ(_KEYS.get(name, name), values, text, severity)
+        if values[0] == values[1]:  # of both alike it is no difference between them, and stays in doubt
+            details = "" if values[0] == "yes" else f" ({doubt.a})"
+            doubt = replace(doubt, text=f"{text}, in both runs{details}.", severity="warning")
+        found.append(doubt)
     return found
 
 
+def _details(run: Analysis) -> dict[str, str]:
+    """Return the flags of a run: what each says behind its colon, else "yes"."""
+    found = {slug(flag): flag.partition(":")[2].strip() or "yes" for flag in run.flags}
+    opaque = run.profile.compilation.opaque if run.profile.compilation else 0
+    return {"opaque-regions": units.count(opaque), **found} if opaque else found
+
+
 def _beyond(pair: Pair) -> list[Difference]:
-    """Ops that took far longer than the step leave nothing of it to be divided among them."""
+    """Refuse ops that took far longer than the step: they leave nothing of it to be divided among them."""
     found = pair.each(lambda run: times_the_step(run.busy, run.wall))
     if found == (None, None):
         return []
     a, b = ("no more" if times is None else f"{units.significant(times)} times the step" for times in found)
     return [pair.differ("time of ops", (a, b), "Ops took longer than the step they ran in", "refused")]
-
-
-_KEYS = {"contended": "contention", "throttled": "throttling"}
-
-
-def _slugs(flags: tuple[str, ...], profile: Profile) -> dict[str, str]:
-    """The flags of a run: what each says behind its colon, else "yes"."""
-    found = {}
-    for flag in flags:
-        slug, _, details = flag.partition(":")
-        found[slug.strip().replace("_", "-")] = details.strip() or "yes"
-    if profile.compilation and profile.compilation.opaque:
-        found.setdefault("opaque-regions", units.count(profile.compilation.opaque))
-    return found

@@ -12,48 +12,52 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.difference import SLIGHT, Difference, Pair
+from roofline.comparison.parity.difference import SLIGHT, Difference, Pair, Severity
 from roofline.comparison.parity.known_work import hidden
 from roofline.core.readers import readers
 from roofline.core.schema import Op, Profile, Signature
 
+_SEEN = "random numbers are drawn", "no random numbers are seen"
+
 
 class _Dropping(NamedTuple):
-    """on: whether a run drops anything, None: not known; rate: as recorded; drawn: whether it draws; told: in words."""
+    """Whether a run drops anything (None: not known), at which recorded rate, whether it draws for it; in words."""
 
     on: bool | None
     rate: float | None
     drawn: bool
-    told: str | None
+    words: str | None
 
 
 def dropout(pair: Pair) -> list[Difference]:
-    """Dropout in one run only is refused; another rate is named, since it does not change the work.
+    """Refuse dropout in one run only; name another rate, since it does not change the work.
 
     Who draws random numbers outside the optimizer drops something, whatever the switch says. Who is not seen to draw
     may do so where the switch says so, or in ops of unknown work that the other run does not have.
     seconds: |t_A - t_B| of what draws random numbers.
     """
-    a, b = _dropping(pair.a, pair.b), _dropping(pair.b, pair.a)
-    told, seconds = (a.told, b.told), pair.apart("class", ("random",))
+    a, b = pair.against(_dropping)
+    words, seconds = (a.words, b.words), pair.apart("class", "random")
+    severity: Severity = "named"
     if {a.on, b.on} == {True, False}:
-        return [pair.differ("dropout", told, "Dropout is on in one run only", "refused", seconds)]
-    if a.on != b.on and (a.on or b.on or None not in (a.rate, b.rate)):
-        return [pair.differ("dropout", told, "The dropout of one run is not known", seconds=seconds)]
-    if a.rate and b.rate and a.rate != b.rate:
-        return [pair.differ("dropout", told, "The dropout rates differ", seconds=seconds)]
-    if a.on and b.on and a.drawn != b.drawn:
-        seen, unseen = "random numbers are drawn", "no random numbers are seen"
-        told = (seen if a.drawn else unseen, seen if b.drawn else unseen)
-        return [pair.differ("dropout", told, "Dropout is on in both runs and seen in one", seconds=seconds)]
-    return []
+        text, severity = "Dropout is on in one run only", "refused"
+    elif {a.on, b.on} == {True, None}:
+        text = "The dropout of one run is not known"
+    elif a.rate and b.rate and a.rate != b.rate:
+        text = "The dropout rates differ"
+    elif a.on and b.on and a.drawn != b.drawn:
+        text, words = "Dropout is on in both runs and seen in one", _SEEN if a.drawn else _SEEN[::-1]
+    else:
+        return []
+    return [pair.differ("dropout", words, text, severity, seconds)]
 
 
 def _dropping(run: Analysis, other: Analysis) -> _Dropping:
     text = run.profile.switches.get("dropout")
-    rate, drawn = None if text is None else _rate(text), draws(run)
-    if drawn:
-        return _Dropping(True, rate, True, text if rate else "random numbers are drawn")
+    rate = None if text is None else _rate(text)
+    drawing = _drawing(run)
+    if drawing.noise < drawing.ops:
+        return _Dropping(True, rate, True, text if rate else _SEEN[0])
     if text is not None:
         return _Dropping(bool(rate), rate, False, text)
     opaque = run.profile.compilation is not None and run.profile.compilation.opaque > 0
@@ -88,21 +92,15 @@ _ORDERS = frozenset(("sort", "argsort", "topk", "msort"))
 _FRACTIONS = re.compile("uniform(?!.*int)|bernoulli|dropout")
 
 
-def draws(run: Analysis) -> bool:
-    """Whether a step draws random numbers outside the optimizer that can drop something."""
-    drawn = _drawing_ops(run)
-    return len(drawn.noise) < len(drawn.ops)
-
-
 class _Drawing(NamedTuple):
-    """Numbers of the ops that draw random numbers outside the optimizer, and of those whose numbers drop nothing."""
+    """How many ops draw random numbers outside the optimizer, and how many of these numbers that drop nothing."""
 
-    ops: frozenset[int]
-    noise: frozenset[int]
+    ops: int
+    noise: int
 
 
-def _drawing_ops(run: Analysis) -> _Drawing:
-    """List the ops that draw. Whole numbers that an op reads which draws are its seed, and judged with that op."""
+def _drawing(run: Analysis) -> _Drawing:
+    """Count the ops that draw. Whole numbers that an op reads which draws are its seed, and judged with that op."""
     profile = run.profile
     drawn = [
         (number, signature)
@@ -113,23 +111,25 @@ def _drawing_ops(run: Analysis) -> _Drawing:
         )
         if op_class == "random" and phase != "optimizer"
     ]
-    ops = frozenset(number for number, _ in drawn)
-    if not ops:
-        return _Drawing(ops, ops)
-    read_by = readers(profile)
+    if not drawn:
+        return _Drawing(0, 0)
+    ops = {number for number, _ in drawn}
+    read_by = [[row for rows in buffers for row in rows] for buffers in readers(profile)]
     drops = {whole: _drops(profile, read_by, whole) for whole in (False, True)}
-    dropping = set[int]()
-    seeds = set[int]()
+    dropping, seeds = set[int](), set[int]()
     for number, signature in drawn:
-        if not _is_noise(profile.ops[number], signature, read_by[number], drops[_is_whole(signature)]):
+        whole = _is_whole(signature)
+        dropped = any(drops[whole][row] for row in read_by[number])
+        if not _is_noise(profile.ops[number], signature, bool(read_by[number]), dropped):
             dropping.add(number)
-        elif _is_whole(signature) and any(row in ops for rows in read_by[number] for row in rows):
+        elif whole and not ops.isdisjoint(read_by[number]):
             seeds.add(number)
     # A seed alone drops nothing and adds nothing.
-    return _Drawing(ops - (seeds - dropping), ops - dropping - seeds)
+    noise = len(ops - dropping - seeds)
+    return _Drawing(noise + len(dropping), noise)
 
 
-def _is_noise(op: Op, drawn: Signature, read_by: Sequence[Sequence[int]], drops: Sequence[bool]) -> bool:
+def _is_noise(op: Op, drawn: Signature, read: bool, dropped: bool) -> bool:
     """Whether random numbers cannot drop anything: by what draws them, or by all that is made of them op by op.
 
     Whole numbers that no op reads went to the host, and those in a kernel that computes on them are followed like
@@ -141,10 +141,8 @@ def _is_noise(op: Op, drawn: Signature, read_by: Sequence[Sequence[int]], drops:
     bending = (function for function in drawn.cost.functions or () if not function.startswith("random"))
     if any(word in name for word in _NOISE) or any(bending):
         return True  # a function bent what was drawn evenly: Box and Muller's, or the inverse of a distribution
-    rows = [row for each in read_by for row in each]
-    if _is_whole(drawn):
-        return not any(drops[row] for row in rows)
-    return bool(rows) and bool(_EVEN.search(name)) and not op.constituents and not any(drops[row] for row in rows)
+    followed = _is_whole(drawn) or (read and bool(_EVEN.search(name)) and not op.constituents)
+    return followed and not dropped
 
 
 def _is_whole(drawn: Signature) -> bool:
@@ -152,7 +150,7 @@ def _is_whole(drawn: Signature) -> bool:
     return "int" in (drawn.computes_in or "") and not _FRACTIONS.search(drawn.name.lower())
 
 
-def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], whole: bool) -> list[bool]:
+def _drops(profile: Profile, read_by: Sequence[Sequence[int]], whole: bool) -> list[bool]:
     """For each op whether it may make 0 of one number and 1 of another, or vector work with its results does.
 
     whole: what is followed are whole numbers. A generator works on them, choices among them included; a fused kernel
@@ -160,20 +158,20 @@ def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], whole: 
     make fractions of them and drop by these, unless it says that it draws, which is judged by itself.
     """
     found = [False] * len(profile.ops)
-    for number in range(len(profile.ops) - 1, -1, -1):  # who reads comes later
+    for number in reversed(range(len(profile.ops))):  # who reads comes later
         op = profile.ops[number]
-        signatures = [profile.signatures[one] for one in (op.signature, *op.constituents)]
-        names = [one.name.lower() for one in signatures]
+        first, *fused = (profile.signatures[each] for each in (op.signature, *op.constituents))
+        names = [signature.name.lower() for signature in (first, *fused)]
         words = {word for name in names for word in re.split("[^a-z]+", name)}
-        classes = {one.op_class for one in (signatures if whole else signatures[:1])}
+        classes = {signature.op_class for signature in ((first, *fused) if whole else (first,))}
         if words & _ORDERS or "embedding" in classes:
             continue
-        generator = whole and signatures[0].op_class == "random" and _is_whole(signatures[0])
-        found[number] = not generator and (bool(words & _DROPS) or any(_DROPPING.search(name) for name in names))
-        if whole and op.constituents and "random" not in classes and "int" not in (signatures[0].computes_in or ""):
-            found[number] = True
-        if not found[number] and (generator or signatures[0].op_class in _ON_THE_WAY):
-            found[number] = any(found[row] for rows in read_by[number] for row in rows)
+        generator = whole and first.op_class == "random" and _is_whole(first)
+        named = bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
+        makes_fractions = whole and bool(fused) and "random" not in classes and "int" not in (first.computes_in or "")
+        found[number] = (named and not generator) or makes_fractions
+        if not found[number] and (generator or first.op_class in _ON_THE_WAY):
+            found[number] = any(found[row] for row in read_by[number])
     return found
 
 
@@ -182,15 +180,15 @@ def noise(pair: Pair) -> list[Difference]:
 
     What they explain at most is not known: it is not drawing them alone, but also what is made of them.
     """
-    a, b = pair.each(_drawing_ops)
+    a, b = pair.each(_drawing)
     if bool(a.noise) == bool(b.noise):
         return []
+    # What drops something is drawn, too.
+    words = [
+        f"{units.count(run.noise) if run.noise else 'none'} of {units.count(run.ops)} ops that draw"
+        if run.ops
+        else "no op draws any"
+        for run in (a, b)
+    ]
     text = "Random numbers that drop nothing, as far as is seen, are drawn in one run only"
-    return [pair.differ("random numbers", (_drawers(a), _drawers(b)), text)]
-
-
-def _drawers(drawn: _Drawing) -> str:
-    """Say how many of the ops that draw draw such numbers: what drops something is drawn, too."""
-    if not drawn.ops:
-        return "no op draws any"
-    return f"{units.count(len(drawn.noise)) if drawn.noise else 'none'} of {units.count(len(drawn.ops))} ops that draw"
+    return [pair.differ("random numbers", (words[0], words[1]), text)]

@@ -15,8 +15,11 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from itertools import pairwise
+from collections.abc import Hashable, Mapping
+from itertools import pairwise, takewhile
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
@@ -42,80 +45,51 @@ class Product(NamedTuple):
     k: int | None
     flops: float
 
-    @property
-    def known(self) -> bool:
-        """Whether its dimensions are."""
-        return self.m is not None
+
+#: How often each product is executed, and how long that takes [s].
+Executed = Mapping[Product, tuple[int, float]]
 
 
-class MatrixWork(NamedTuple):
-    """Matrix work of an op, or of one of those fused into it. shapes: where to look for its operands."""
-
-    phase: str
-    signature: Signature
-    shapes: str
-    model: float | None
-    executed: float | None
-
-
-def matrix_work(analysis: Analysis, op: Op) -> tuple[MatrixWork, ...]:
-    """The matrix work of an op: that of its constituents where these hold all of it, each in its own phase.
+def matrix_work(analysis: Analysis, op: Op) -> list[tuple[str, Signature]]:
+    """List the matrix work of an op by phase: that of its constituents where these hold all of it.
 
     None of linear algebra, of which frameworks ask for the same in other steps (`roofline.costs.linear_algebra`).
     """
     profile = analysis.profile
     signature = profile.signatures[op.signature]
     if signature.kind == LINEAR_ALGEBRA:
-        return ()
+        return []
     whole = signature.cost.model_flops
-    parts = [part for part in analysis.constituents(op) if part.signature.cost.flops]
-    known = sum(part.signature.cost.model_flops or 0.0 for part in parts)
+    parts = [(part.phase, part.signature) for part in analysis.constituents(op) if part.signature.cost.flops]
+    known = sum(part.cost.model_flops or 0.0 for _, part in parts)
     if not parts or whole is None or not math.isclose(known, whole, rel_tol=SAME_WORK):
-        phase = profile.phases[op.phase]
-        return (MatrixWork(phase, signature, signature.shapes, whole, signature.cost.flops),)
-    return tuple(
-        MatrixWork(
-            part.phase,
-            part.signature,
-            part.signature.shapes or (signature.shapes if len(parts) == 1 else ""),
-            part.signature.cost.model_flops,
-            part.signature.cost.flops,
-        )
-        for part in parts
-    )
+        return [(profile.phases[op.phase], signature)]
+    (phase, part), *others = parts
+    if not part.shapes and not others:  # its operands are those of the op
+        return [(phase, replace(part, shapes=signature.shapes))]
+    return parts
 
 
-def products(analysis: Analysis) -> dict[str, Counter[Product]]:
-    """Count how often the step executes each product, by phase."""
-    return {
-        phase: Counter({product: times for product, (times, _) in some.items()})
-        for phase, some in executed(analysis).items()
-    }
-
-
-def executed(analysis: Analysis) -> dict[str, dict[Product, tuple[int, float]]]:
-    """Return how often the step executes each product, and how long that takes [s], by phase.
+def executed(analysis: Analysis) -> Mapping[str, Executed]:
+    """Return how often the step executes each product, and how long that takes, by phase.
 
     The time of a fused kernel is divided over its products by their FLOPs.
     """
     found: dict[str, dict[Product, tuple[int, float]]] = {}
-    read: dict[tuple[int, tuple[int, ...], int], list[tuple[int, Product, int]]] = {}
-    for row, op in enumerate(analysis.profile.ops):
-        # What is fused is told by the op's signature, the constituents and how often it ran.
-        key = (op.signature, op.constituents, op.launches)
-        parts = matrix_work(analysis, op)
-        if key not in read:
-            read[key] = [
-                (place, *_product(part, op.launches))
-                for place, part in enumerate(parts)
-                if part.executed and part.signature.op_class in PRODUCTS
+    alike: dict[Hashable, list[tuple[str, Product, int]]] = {}
+    for op, share in zip(analysis.profile.ops, analysis.table.share.tolist(), strict=True):
+        key = op.signature, op.phase, op.constituents, op.places, op.launches
+        if key not in alike:
+            alike[key] = [
+                (phase, *_product(signature, op.launches))
+                for phase, signature in matrix_work(analysis, op)
+                if signature.cost.flops and signature.op_class in PRODUCTS
             ]
-        whole = sum(product.flops * times for _, product, times in read[key])
-        for place, product, times in read[key]:
-            counts = found.setdefault(parts[place].phase, {})
+        whole = sum(product.flops * times for _, product, times in alike[key])
+        for phase, product, times in alike[key]:
+            counts = found.setdefault(phase, {})
             before, seconds = counts.get(product, (0, 0.0))
-            share = float(analysis.table.share[row]) * product.flops * times / whole if whole else 0.0
-            counts[product] = before + times, seconds + share
+            counts[product] = before + times, seconds + share * product.flops * times / whole
     return found
 
 
@@ -124,11 +98,15 @@ def written_out(analysis: Analysis, phase: str, missing: Counter[Product]) -> Co
 
     B*M*N*K multiplications in one op, or one part of a fused one, and B*M*N*(K - 1) additions in another.
     """
+    profile = analysis.profile
     parts = Counter[tuple[str, float]](
-        (part.op_class, part.cost.vector_flops)
-        for op in analysis.profile.ops
-        for part in _parts_in(analysis, op, phase)
-        if part.cost.vector_flops
+        (signature.op_class, signature.cost.vector_flops)
+        for op in profile.ops
+        for signature, place in (
+            [(part.signature, part.phase) for part in analysis.constituents(op)]
+            or [(profile.signatures[op.signature], profile.phases[op.phase])]
+        )
+        if place == phase and signature.cost.vector_flops
     )
     written = Counter[Product]()
     for product, times in missing.items():
@@ -141,14 +119,6 @@ def written_out(analysis: Analysis, phase: str, missing: Counter[Product]) -> Co
     return +written
 
 
-def _parts_in(analysis: Analysis, op: Op, phase: str) -> list[Signature]:
-    """List the signatures of what an op does in a phase, of a fused op those of its parts."""
-    parts = analysis.constituents(op)
-    if parts:
-        return [part.signature for part in parts if part.phase == phase]
-    return [analysis.profile.signatures[op.signature]] if analysis.profile.phases[op.phase] == phase else []
-
-
 def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Contraction, ...]:
     """What two runs do not execute equally often, most FLOPs first.
 
@@ -158,8 +128,8 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
     for left, right in ((more, less), (less, more)):
         by_flops = sorted(right, key=lambda product: product.flops)
         flops = [product.flops for product in by_flops]
-        for product in [product for product in left if not product.known]:
-            near = ROUNDING * abs(product.flops)
+        for product in [product for product in left if product.m is None]:
+            near = ROUNDING * product.flops
             for twin in by_flops[bisect_left(flops, product.flops - near) : bisect_right(flops, product.flops + near)]:
                 matched = min(left[product], right[twin])
                 left[product] -= matched
@@ -170,15 +140,6 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
     return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops))
 
 
-def most_apart(names: tuple[str, str], apart: tuple[Contraction, ...]) -> str:
-    """Say the contraction that makes most of a difference: ", most by 2 more matmuls of M, N, K = ... in torch"."""
-    if not apart:
-        return ""
-    most = apart[0]
-    number = abs(most.a - most.b)
-    return f", most by {number} more {named(most, number)} in {names[most.a < most.b]}"
-
-
 def named(product: Product | Contraction, number: int) -> str:
     """Say a product, of which there are `number`."""
     size = units.flop(product.flops) if product.m is None else f"M, N, K = {product.m}, {product.n}, {product.k}"
@@ -187,26 +148,23 @@ def named(product: Product | Contraction, number: int) -> str:
     return f"{what} of {batch}{size}"
 
 
-def _product(part: MatrixWork, launches: int) -> tuple[Product, int]:
+def _product(signature: Signature, launches: int) -> tuple[Product, int]:
     """(a product, how often it is executed): an instruction in a loop is one op with the work of all its rounds."""
-    signature, flops = part.signature, float(part.executed or 0.0)
+    flops = float(signature.cost.flops or 0.0)
     what = "attention" if signature.op_class == "attention" else "matmul"
     what = "convolution" if signature.kind.startswith("convolution") else what
-    if what == "matmul" and math.isfinite(flops):
-        for times in dict.fromkeys((1, max(1, launches))):
-            half = flops / 2 / times
-            if half != int(half):
-                continue
-            dimensions = _dimensions(signature, part.shapes, int(half))
-            if dimensions is not None:
-                batch, m, n, k = dimensions
-                return Product(what, batch, m, n, k, float(2 * batch * m * n * k)), times
+    for times in (1, max(1, launches)):
+        half = flops / 2 / times
+        dimensions = _dimensions(signature, int(half)) if what == "matmul" and half.is_integer() else None
+        if dimensions is not None:
+            batch, m, n, k = dimensions
+            return Product(what, batch, m, n, k, float(2 * batch * m * n * k)), times
     return Product(what, None, None, None, None, flops), 1
 
 
-def _dimensions(signature: Signature, shapes: str, half: int) -> tuple[int, int, int, int] | None:
+def _dimensions(signature: Signature, half: int) -> tuple[int, int, int, int] | None:
     """(B, M, N, K) of a product of B*M*N*K = `half` multiply-adds, M >= N; None where the shapes do not tell."""
-    operands = [tuple(map(int, _SIZE.findall(text))) for text in _SHAPE.findall(shapes)]
+    operands = [tuple(map(int, _SIZE.findall(text))) for text in _SHAPE.findall(signature.shapes)]
     if _ADDED_FIRST.search(signature.name) and len(operands) > 2:
         del operands[0]
     size = BYTES.get((signature.precision.output if signature.precision else None) or signature.dtype or "")
@@ -229,17 +187,12 @@ def _dimensions(signature: Signature, shapes: str, half: int) -> tuple[int, int,
 def _batch(first: tuple[int, ...], second: tuple[int, ...], inner: int, told: float | None) -> int | None:
     """The number of independent products: as the size of the result tells it, else by equal leading dimensions."""
     common = _divisions(first) & _divisions(second)
-    leading = 1
-    if len(first) > 2 and len(second) > 2:
-        for left, right in zip(first[:-2], second[:-2], strict=False):
-            if left != right:
-                break
-            leading *= left
-    for batch in (told, leading, 1):
-        if batch is not None and batch >= 1 and batch == int(batch):
-            whole = int(batch)
-            if inner % whole == 0 and whole in common and inner // whole in common:
-                return whole
+    equal = takewhile(lambda sizes: sizes[0] == sizes[1], zip(first[:-2], second[:-2], strict=False))
+    leading = math.prod(size for size, _ in equal)
+    for number in (told, leading, 1):
+        batch = int(number or 0)
+        if batch == number and batch in common and inner % batch == 0 and inner // batch in common:
+            return batch
     return None
 
 

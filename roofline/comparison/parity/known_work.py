@@ -1,15 +1,26 @@
-"""What is known of the work of a run, and how much its ops of unknown work may hide."""
+"""List what is known of the work of two runs by phase, and how much their ops of unknown work may hide."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+import math
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.callbacks import python_ops
-from roofline.comparison.parity.contractions import matrix_work
-from roofline.comparison.parity.difference import SAME_WORK, SLIGHT
+from roofline.comparison.parity.contractions import (
+    Executed,
+    Product,
+    differing,
+    executed,
+    matrix_work,
+    named,
+    written_out,
+)
+from roofline.comparison.parity.difference import SAME_WORK, SLIGHT, Both, Contraction, Difference, Pair, Severity
+from roofline.core.schema import Signature
 from roofline.core.vocabulary import FLOATING
 
 #: What ops of unknown work can have done at most is their time at the rate of the device for their type, times this:
@@ -22,94 +33,149 @@ _ARITHMETIC = {"fp32": ("fp32", "tf32")}
 AFTER = ("backward", "optimizer")
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of both runs in a phase.
+
+    known: model FLOPs that are known; flops: those and the ones that a run writes as multiplications and sums where the
+    other one multiplies matrices, which are `written`. unknown: share of busy time in ops of unknown work (`hidden`).
+    executed: each product. contractions: those that the runs do not execute equally often, if their model FLOPs differ.
+    """
+
+    pair: Pair
+    phase: str
+    known: Both
+    unknown: Both
+    flops: Both
+    written: tuple[Counter[Product], Counter[Product]]
+    executed: tuple[Executed, Executed]
+    contractions: tuple[Contraction, ...]
+
+    @property
+    def unseen(self) -> float:
+        """The share of busy time in which the run that asks for less may hide more."""
+        return self.unknown[self.flops[0] > self.flops[1]]
+
+    def differ(self, text: str, severity: Severity = "named", seconds: float | None = None) -> Difference:
+        """Make a difference in model FLOPs."""
+        what = f"model FLOPs {self.phase if self.phase in ('prefill', 'decode', *AFTER) else 'forward'}"
+        shown = flops_words(self.known, self.unknown)
+        return self.pair.differ(what, shown, text, severity, seconds, self.contractions)
+
+    def most_apart(self) -> str:
+        """Say which products make most of the difference: ", most by 2 more matmuls of M, N, K = ... in torch"."""
+        if not self.contractions:
+            return ""
+        most = self.contractions[0]
+        number = abs(most.a - most.b)
+        return f", most by {number} more {named(most, number)} in {self.pair.names[most.a < most.b]}"
+
+
+def works(pair: Pair) -> list[Work]:
+    """List the work of both runs by phase."""
+    flops, shares, products = pair.each(model_flops), pair.against(hidden), pair.each(executed)
+    found = []
+    for phase in sorted({*flops[0], *flops[1], *shares[0], *shares[1]}):
+        known = flops[0].get(phase, 0.0), flops[1].get(phase, 0.0)
+        unknown = shares[0].get(phase, 0.0), shares[1].get(phase, 0.0)
+        run_products = products[0].get(phase, {}), products[1].get(phase, {})
+        written = Counter[Product](), Counter[Product]()
+        contractions: tuple[Contraction, ...] = ()
+        if not same_flops(*known):
+            a, b = (Counter({product: times for product, (times, _) in some.items()}) for some in run_products)
+            contractions = differing(phase, a, b)
+            if phase not in AFTER:
+                written = written_out(pair.a, phase, b - a), written_out(pair.b, phase, a - b)
+        more = [sum(product.flops * times for product, times in counts.items()) for counts in written]
+        whole = known[0] + more[0], known[1] + more[1]
+        found.append(Work(pair, phase, known, unknown, whole, written, run_products, contractions))
+    return found
+
+
+def flops_words(known: Both, unknown: Both) -> tuple[str, str]:
+    """Say model FLOPs, so precisely that what is not the same looks different, and unknown work of busy time."""
+    a, b = (
+        (units.scaled(flops, "FLOP", units.PRECISE) if flops else "0 FLOP")
+        + (f" known, {units.percent(share)} of busy time unknown" if share > SLIGHT else "")
+        for flops, share in zip(known, unknown, strict=True)
+    )
+    return a, b
+
+
 def model_flops(analysis: Analysis) -> dict[str, float]:
-    """What is known of the model FLOPs of each phase [FLOP]; fused ops count where their constituents belong."""
+    """Add up the model FLOPs of each phase that are known; fused ops count where their constituents belong."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
-        for part in matrix_work(analysis, op):
-            if part.model:
-                found[part.phase] = found.get(part.phase, 0.0) + part.model
-    return found
-
-
-def hidden(run: Analysis, other: Analysis, called_back: bool = True) -> dict[str, float]:
-    """Shares of busy time, by phase, in ops of unknown model FLOPs that the other run does not have alike.
-
-    Alike is an op of the same name and the same sizes: it is the same work, whatever it is. called_back: with ops that
-    call Python back. That is work of the host: where all products of the device are known of both runs and are the
-    same, nothing says that it is in the place of others.
-    """
-    busy = run.total.own_seconds
-    if busy <= 0:
-        return {}
-    found: dict[str, float] = {}
-    for key, _, seconds in _unmatched(run, other):
-        if called_back or key[1] not in python_ops(run.profile):
-            found[key[0]] = found.get(key[0], 0.0) + seconds / busy
-    return found
-
-
-def asks_for_less(run: Analysis, other: Analysis, phase: str, known: float, asked: float) -> bool:
-    """Whether a run asks for less than `asked` [FLOP] even if its ops of unknown work do nothing but products."""
-    most = _most_hidden(run, other).get(phase, 0.0)
-    return most is not None and known + _FASTER * most < asked * (1 - SAME_WORK)
-
-
-def _most_hidden(run: Analysis, other: Analysis) -> dict[str, float | None]:
-    """What the ops that `hidden` counts can do at most, by phase [FLOP]: their time at the rate of their type.
-
-    Ops of text, indices and the like have no type that is multiplied: what they can hide are products of the other run,
-    in the types that it has them in. None where a rate is not known.
-    """
-    rates = run.device.family("matrix")
-    found: dict[str, float | None] = {}
-    for key, rows, seconds in _unmatched(run, other):
-        dtype = run.profile.signatures[run.profile.ops[rows[0]].signature].computes_in or ""
-        types = {dtype} if dtype in FLOATING or dtype in rates else _types_of_products(other)
-        alike = [one for each in types for one in _ARITHMETIC.get(each, (each,))]
-        rate = max((rates[one] for one in alike if one in rates), default=None)
-        before = found.get(key[0], 0.0)
-        found[key[0]] = None if before is None or rate is None else before + seconds * rate
-    return found
-
-
-def _types_of_products(run: Analysis) -> set[str]:
-    """The types in which a run multiplies matrices."""
-    return {one.computes_in for one in run.profile.signatures if one.cost.model_flops and one.computes_in}
-
-
-def _unmatched(run: Analysis, other: Analysis) -> Iterator[tuple[Key, list[int], float]]:
-    """Ops of unknown model FLOPs that the other run does not have alike: key, rows, and the time of the surplus [s]."""
-    theirs = Counter({key: len(rows) for key, rows in _unknown(other).items()})
-    for key, rows in _unknown(run).items():
-        unmatched = max(0, len(rows) - (theirs[key] if key[2:] != ("", (), ()) else 0))
-        if unmatched:
-            yield key, rows, float(run.table.own[rows].sum()) * unmatched / len(rows)
-
-
-Key = tuple[str, str, str, tuple[float, ...], tuple[float, ...]]
-
-
-def _unknown(analysis: Analysis) -> dict[Key, list[int]]:
-    found: dict[Key, list[int]] = {}
-    for row, op in enumerate(analysis.profile.ops):
-        signature = analysis.profile.signatures[op.signature]
-        if signature.cost.model_flops is None:
-            phase = analysis.profile.phases[op.phase]
-            key = (phase, signature.name, signature.shapes, signature.reads, signature.writes)
-            found.setdefault(key, []).append(row)
+        for phase, signature in matrix_work(analysis, op):
+            if signature.cost.model_flops:
+                found[phase] = found.get(phase, 0.0) + signature.cost.model_flops
     return found
 
 
 def same_flops(a: float, b: float) -> bool:
     """Whether two amounts of model FLOPs are the same work."""
-    return abs(a - b) <= SAME_WORK * max(abs(a), abs(b))
+    return abs(a - b) <= SAME_WORK * max(a, b)
 
 
-def words(flops: float, unknown: float) -> str:
-    """Say model FLOPs, so precisely that what is not the same looks different, and unknown work of busy time."""
-    known = units.scaled(flops, "FLOP", units.PRECISE) if flops else "0 FLOP"
-    return f"{known} known, {units.percent(unknown)} of busy time unknown" if unknown > SLIGHT else known
+def hidden(run: Analysis, other: Analysis, called_back: bool = True) -> dict[str, float]:
+    """Return shares of busy time, by phase, in ops of unknown model FLOPs that the other run does not have alike.
+
+    called_back: with ops that call Python back. That is work of the host: where all products of the device are known of
+    both runs and are the same, nothing says that it is in the place of others.
+    """
+    found: dict[str, float] = {}
+    busy = run.total.own_seconds
+    for phase, signature, seconds in _unmatched(run, other):
+        if busy > 0 and (called_back or signature.name not in python_ops(run.profile)):
+            found[phase] = found.get(phase, 0.0) + seconds / busy
+    return found
+
+
+def asks_for_less(work: Work) -> bool:
+    """Whether the run that asks for less does so even if its ops of unknown work do nothing but products.
+
+    They do no more than their time at the rate of their type allows. Ops of text, indices and the like have no type
+    that is multiplied: what they can hide are products of the other run, in the types that it has them in.
+    """
+    run, other = work.pair.a, work.pair.b
+    if work.flops[0] > work.flops[1]:
+        run, other = other, run
+    rates = run.device.family("matrix")
+    multiplied = {one.computes_in for one in other.profile.signatures if one.cost.model_flops and one.computes_in}
+    most = min(work.flops)
+    for place, signature, seconds in _unmatched(run, other):
+        if place == work.phase:
+            dtype = signature.computes_in or ""
+            types = {dtype} if dtype in FLOATING or dtype in rates else multiplied
+            arithmetic = {name for dtype in types for name in _ARITHMETIC.get(dtype, (dtype,))}
+            rate = max((rates[name] for name in arithmetic if name in rates), default=math.inf)
+            most += _FASTER * seconds * rate
+    return most < max(work.flops) * (1 - SAME_WORK)
+
+
+def _unmatched(run: Analysis, other: Analysis) -> Iterator[tuple[str, Signature, float]]:
+    """Yield ops of unknown model FLOPs that the other run does not have alike: phase, signature, and time [s].
+
+    Alike is an op of the same name and the same sizes, where these are known: it is the same work, whatever it is.
+    """
+    profile, theirs = run.profile, _unknown(other)
+    for key, rows in _unknown(run).items():
+        op = profile.ops[rows[0]]
+        signature = profile.signatures[op.signature]
+        matched = len(theirs.get(key, ())) if signature.shapes or signature.reads or signature.writes else 0
+        if len(rows) > matched:
+            seconds = float(run.table.own[rows].sum()) * (len(rows) - matched) / len(rows)
+            yield profile.phases[op.phase], signature, seconds
+
+
+def _unknown(run: Analysis) -> dict[Hashable, list[int]]:
+    """Return rows of ops of unknown model FLOPs by phase, name, shapes and sizes of what they read and write."""
+    found: dict[Hashable, list[int]] = defaultdict(list)
+    for row, op in enumerate(run.profile.ops):
+        one = run.profile.signatures[op.signature]
+        if one.cost.model_flops is None:
+            found[run.profile.phases[op.phase], one.name, one.shapes, one.reads, one.writes].append(row)
+    return found
 
 
 def phases_unresolved(analysis: Analysis) -> bool:

@@ -1,71 +1,46 @@
-"""Say whether the work that only one of two runs does can explain why they differ (docs/comparing.md).
-
-What a run is asked for more takes as large a share of its step as of its FLOPs: what surrounds products grows with
-them. Or the time of these products themselves, if that is more.
-It can explain the difference where the runs say something else without it: the other run is slower, or 0 lies in
-the interval, that of the steps or that of processes.
-Ops of unknown work can explain a difference that takes no longer than they do in the slower run.
-"""
+"""Say whether work that only one of two runs does can explain why they differ, by the rules of docs/comparing.md."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from roofline.analysis.bootstrap import Interval, draw, interval
 from roofline.comparison.machine_speed import PROCESSES
-from roofline.comparison.parity.contractions import Product, executed
-from roofline.comparison.parity.difference import Pair
-
-#: Time that each run needs for the work that the other one lacks [s].
-Seconds = tuple[float, float]
+from roofline.comparison.parity.difference import Both, Pair
+from roofline.comparison.parity.known_work import Work
 
 
-def more_work(pair: Pair, flops: tuple[Mapping[str, float], Mapping[str, float]]) -> dict[str, Seconds]:
-    """Say by phase at most how long each run needs for what only it is asked for.
+def more_work(work: Work, works: Collection[Work]) -> Both:
+    """Return at most how long each run needs for what only it is asked for in a phase, of all `works` [s].
 
-    flops: model FLOPs of both by phase, what they write out as multiplications and sums included.
+    It takes the same share of a step as of its FLOPs, or the time of these products themselves, if that is more.
     """
-    times = pair.each(lambda run: _Times(executed(run)))
-    walls, whole = pair.each(lambda run: run.wall), [sum(each.values()) for each in flops]
-    found: dict[str, Seconds] = {}
-    for phase in {*flops[0], *flops[1]}:
-        asked = [each.get(phase, 0.0) for each in flops]
-        seconds = [0.0, 0.0]
-        if asked[0] != asked[1]:
-            most = 0 if asked[0] > asked[1] else 1
-            apart = asked[most] - asked[1 - most]
-            own = times[most].beyond(times[1 - most], phase, apart)
-            seconds[most] = max(walls[most] * apart / whole[most], own)
-        found[phase] = seconds[0], seconds[1]
-    return found
+    most = [0.0, 0.0]
+    for run, more, less in ((work.pair.a, 0, 1), (work.pair.b, 1, 0)):
+        apart = work.flops[more] - work.flops[less]
+        if apart <= 0:
+            continue
+        flops = seconds = 0.0  # of products that the other run executes less often
+        for product, (times, taken) in work.executed[more].items():
+            surplus = max(0, times - work.executed[less].get(product, (0, 0.0))[0])
+            flops += surplus * product.flops
+            seconds += taken * surplus / times
+        own = seconds * min(1.0, apart / flops) if flops else 0.0
+        whole = sum(phase.flops[more] for phase in works)
+        most[more] = max(run.wall * apart / whole, own)
+    return most[0], most[1]
 
 
-class _Times:
-    """How often a run executes each product of each phase, and how long that takes [s]."""
-
-    def __init__(self, products: Mapping[str, Mapping[Product, tuple[int, float]]]) -> None:
-        self._products = products
-
-    def beyond(self, other: _Times, phase: str, flops: float) -> float:
-        """Return the time of `flops` at the rate of the products that the other run executes less often [s]."""
-        theirs = other._products.get(phase, {})
-        counted = surplus = 0.0
-        for product, (times, seconds) in self._products.get(phase, {}).items():
-            more = max(0, times - theirs.get(product, (0, 0.0))[0])
-            counted += more * product.flops
-            surplus += seconds * more / times
-        return surplus * min(1.0, flops / counted) if counted else 0.0
-
-
-def can_explain(pair: Pair, seconds: Seconds) -> bool:
-    """Whether the runs say something else about which is slower without some time of each [s]."""
+def can_explain(pair: Pair, *seconds: Both) -> bool:
+    """Whether the runs say something else about which is slower without some times of each [s]."""
+    a, b = (sum(run) for run in zip(*seconds, strict=True))
     intervals = _intervals(pair)
     said = _slower(intervals, 0.0)
-    return any(_slower(intervals, taken) != said for taken in (seconds[0], -seconds[1], seconds[0] - seconds[1]))
+    return any(_slower(intervals, taken) != said for taken in (a, -b, a - b))
 
 
-def unknown_can_explain(pair: Pair, seconds: Seconds) -> bool:
+def unknown_can_explain(pair: Pair, seconds: Both) -> bool:
     """Whether ops of unknown work, of so much time in each run [s], can be why one is slower, if one is."""
     apart = pair.a.wall - pair.b.wall
     return 0 not in _slower(_intervals(pair), 0.0) and seconds[0 if apart > 0 else 1] >= abs(apart)

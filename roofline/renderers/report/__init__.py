@@ -20,7 +20,7 @@ from roofline.comparison.ranking import Ranking, rank
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.renderers import _words
-from roofline.renderers.report.comparison import comparison
+from roofline.renderers.report.comparison import TITLE, comparison
 from roofline.renderers.report.groups import groups
 from roofline.renderers.report.measured import how
 from roofline.renderers.report.modules import modules
@@ -83,7 +83,7 @@ def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
 
 
 def _not_compared(why: str) -> Html | None:
-    return section("comparison", "Why one run is faster", tag("p", why, class_="note")) if why else None
+    return section("comparison", TITLE, tag("p", why, class_="note")) if why else None
 
 
 # ------------------------------------------------------------------------------------------------------- the page

@@ -1,4 +1,4 @@
-"""Why one run is faster: whether both may be compared, the waterfall, and the account: what was seen, what to try."""
+"""How the runs compare: whether both may be compared, the waterfall, and the account: what was seen, what to try."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import section
 from roofline.renderers.report.waterfall import waterfall
 
+#: Of runs that say which is faster, that do not, and that are not compared.
+TITLE = "How the runs compare"
+
 
 def comparison(ranking: Ranking, allow: bool) -> Html:
     """The section. allow: whether differences may be told that parity refuses."""
@@ -28,7 +31,7 @@ def comparison(ranking: Ranking, allow: bool) -> Html:
         else:
             title = tag("summary", name(pair.names[0], 60), " against ", name(pair.names[1], 60))
             parts.append(tag("details", title, body, class_="pair", open=number == len(ranking.pairs) - 1))
-    return section("comparison", "Why one run is faster", parts)
+    return section("comparison", TITLE, parts)
 
 
 def _runs(ranking: Ranking) -> Html:

@@ -7,6 +7,7 @@ processes differ by, and what either run waited for a core; of them none is call
 from __future__ import annotations
 
 import math
+from statistics import fmean, median
 
 import msgspec
 
@@ -15,7 +16,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.terms import Comparison
-from roofline.comparison.turns import Paired, ratio_apart, settle
+from roofline.comparison.turns import RESOLUTION, Paired, ratio_apart, settle
 from roofline.core.executor import waited_for_a_core
 from roofline.core.schema import slug
 
@@ -37,72 +38,102 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def headline(comparison: Comparison, names: tuple[str, str]) -> Headline:
-    """Say which of two runs is faster; names: what the sentence calls them.
+    """Say which of two runs is faster; names: what the sentence calls them."""
+    return judge_runs(comparison.a, comparison.b, comparison.ci95, names)
 
-    What processes differ by is in the interval of the comparison for a run of several, and added for one alone.
-    """
-    paired = settle(comparison.a.profile, comparison.b.profile)
+
+def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str, str]) -> Headline:
+    """Say which of two runs is faster. ci95: what steps, and processes of a run of several, vary A - B by [s]."""
+    flags = [set(map(slug, run.flags)) for run in (a, b)]
+    throttled = "throttled" in flags[0], "throttled" in flags[1]  # of their clocks turns say nothing
+    paired = settle(a.profile, b.profile)
     if paired is not None:
-        return in_turns(paired, names)
-    a, b, difference = comparison.a, comparison.b, comparison.difference
-    low, high = comparison.ci95 or (difference, difference)
-    apart = [PROCESSES * run.wall for run in (a, b) if not run.profile.wall.processes]
-    low, high = difference - math.hypot(difference - low, *apart), difference + math.hypot(high - difference, *apart)
+        return in_turns(paired, names, throttled)
+    low, high, times = _interval(a, b, ci95)
     waited = [waited_for_a_core(run.profile.conditions) or 0.0 for run in (a, b)]
-    recorded = Paired(
-        a=a.wall,
-        b=b.wall,
-        ci95=(low - waited[0], high + waited[1]),
-        number=0,
-        busy=("contended" in map(slug, a.flags), "contended" in map(slug, b.flags)),
-        hopeless=False,
-    )
+    busy = "contended" in flags[0], "contended" in flags[1]
+    ends = low - waited[0], high + waited[1]
+    recorded = Paired(a=times[0], b=times[1], ci95=ends, number=0, busy=busy, hopeless=False)
     why = ""
     if not low <= 0 <= high:  # where the runs do not say it, waiting is the reason
-        waiting = [f"{name} {units.seconds(time)}" for name, time in zip(names, waited, strict=True) if time]
-        why = f" Of a step, {' and '.join(waiting)} was spent waiting for a core."
-    if comparison.ci95 is not None:
-        return _headline(recorded, names, _processes(a, b), why)
-    head = _headline(recorded, names, f"{_processes(a, b)}; a run has fewer than 3 steps", why)
-    return msgspec.structs.replace(head, ci95=None, factor_ci95=None)
+        waiting = [
+            f"{units.seconds(time)} of a step of {name}" for name, time in zip(names, waited, strict=True) if time
+        ]
+        why = f" Up to {' and '.join(waiting)} may be waiting for a core."
+    few = "" if ci95 else "; a run has fewer than 3 steps"
+    head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
+    sources = [run.profile.wall.source for run in (a, b)]
+    if sources[0] != sources[1]:
+        profiled = names[1 if sources[0] == "plain" else 0]
+        head = msgspec.structs.replace(
+            head, text=f"{head.text} {profiled} was timed under a profiler, which takes time."
+        )
+    return head if ci95 else msgspec.structs.replace(head, ci95=None, factor_ci95=None)
 
 
-def in_turns(paired: Paired, names: tuple[str, str]) -> Headline:
+def _interval(a: Analysis, b: Analysis, ci95: Interval | None) -> tuple[float, float, list[float]]:
+    """Return the interval of A - B, and a step of each [s]: of several processes the geometric mean of their medians.
+
+    What processes differ by is added for a run of one, and where both have several, what no number of them tells apart.
+    """
+    others = [[math.log(median(steps)) for steps in run.profile.wall.processes if steps] for run in (a, b)]
+    times = [
+        math.exp(fmean([math.log(run.wall), *logs])) if logs else run.wall
+        for run, logs in zip((a, b), others, strict=True)
+    ]
+    difference = times[0] - times[1]
+    alone = [PROCESSES * time for time, logs in zip(times, others, strict=True) if not (ci95 and logs)]
+    least = 0.0 if alone else RESOLUTION * math.sqrt(times[0] * times[1])
+    low, high = (max(0.0, difference - ci95[0]), max(0.0, ci95[1] - difference)) if ci95 else (0.0, 0.0)
+    return difference - math.hypot(low, *alone) - least, difference + math.hypot(high, *alone) + least, times
+
+
+def in_turns(paired: Paired, names: tuple[str, str], throttled: tuple[bool, bool] = (False, False)) -> Headline:
     """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
-    return _headline(paired, names, _counted(paired.number, "turn"))
+    return _headline(paired, names, _counted(paired.number, "turn"), throttled)
 
 
-def _headline(paired: Paired, names: tuple[str, str], measured: str, why: str = "") -> Headline:
+def _headline(
+    paired: Paired, names: tuple[str, str], measured: str, throttled: tuple[bool, bool], why: str = ""
+) -> Headline:
     """Make the headline. measured: in how many turns or processes. why: a sentence for runs that do not say it."""
     walls, difference = (paired.a, paired.b), paired.difference
+    slower, faster = (0, 1) if difference > 0 else (1, 0)
     times = f"{names[0]} took {units.seconds(walls[0])} a step and {names[1]} {units.seconds(walls[1])}"
-    low, high = paired.ci95 if difference >= 0 else (-paired.ci95[1], -paired.ci95[0])
-    apart = f"difference {units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
-    slower: int | None = None
-    if any(paired.busy):
-        were = " and ".join(name for name, was in zip(names, paired.busy, strict=True) if was)
-        were += f" {'were' if all(paired.busy) else 'was'} measured on a busy machine"
-        text = f"{were}, so these runs do not say which is faster: {times}."
-    elif not paired.settled:
-        text = f"These runs do not say which is faster: {times}, {apart}.{why}"
+    low, high = paired.ci95 if slower == 0 else (-paired.ci95[1], -paired.ci95[0])
+    apart = f"{units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
+    doubts = [_doubt(*both) for both in zip(paired.busy, throttled, strict=True)]
+    settled = paired.settled and not any(doubts)
+    if any(doubts):
+        were = " and ".join(f"{name} was measured {words}" for name, words in zip(names, doubts, strict=True) if words)
+        if doubts[0] == doubts[1]:
+            were = f"{names[0]} and {names[1]} were measured {doubts[0]}"
+        text = f"{were}, so these runs do not say which is faster: {times}, {measured}."
+    elif not settled:
+        text = f"These runs do not say which is faster: {times}, {names[slower]} − {names[faster]} = {apart}.{why}"
     else:
-        slower, faster = (0, 1) if difference > 0 else (1, 0)
         ratio, against = walls[slower] / walls[faster], _against(walls[slower], walls[faster])
         factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
         if paired.number:
-            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, {apart}."
+            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference {apart}."
         else:
             text = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
             text += f" ({against} a step, {measured})."
     size = math.sqrt(walls[0] * walls[1])
     return Headline(
-        settled=paired.settled if paired.number else None,
+        settled=settled if paired.number else None,
         factor=walls[0] / walls[1],
         factor_ci95=(ratio_apart(paired.ci95[0], size), ratio_apart(paired.ci95[1], size)),
         ci95=paired.ci95,
         text=text,
-        slower=slower,
+        slower=slower if settled else None,
     )
+
+
+def _doubt(busy: bool, throttled: bool) -> str:
+    """Say what makes the times of a run too long; empty where nothing is known to."""
+    words = {"on a busy machine": busy, "with the device's clock held back": throttled}
+    return " and ".join(name for name, seen in words.items() if seen)
 
 
 def _against(one: float, other: float) -> str:

@@ -11,6 +11,7 @@ from synthetic import step
 from roofline.comparison.headline import Headline, headline
 from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.terms import compare
+from roofline.comparison.turns import RESOLUTION
 from roofline.core.executor import QUEUED, QUEUED_WORKER
 from roofline.core.schema import Imported, Profile, Turns, Wall
 
@@ -55,15 +56,16 @@ def test_the_interval_holds_what_processes_differ_by() -> None:
     wide = PROCESSES * math.hypot(8e-3, 7e-3)
     assert head.ci95 == pytest.approx((1e-3 - wide, 1e-3 + wide))
     assert head.text == (
-        "These runs do not say which is faster: torch took 8.00 ms a step and jax 7.00 ms, difference 1.00 ms, 95 % CI "
-        "-63.0 µs to 2.06 ms, one process each."
+        "These runs do not say which is faster: torch took 8.00 ms a step and jax 7.00 ms, torch − jax = 1.00 ms, 95 "
+        "% CI -63.0 µs to 2.06 ms, one process each."
     )
     # Of one run of several processes that do not differ only the other one's spread is left.
     one = said(run(8, processes=2), run(7))
     assert one.ci95 == pytest.approx((0.3e-3, 1.7e-3))
     assert "3 and 1 process)" in one.text
     both = said(run(8, processes=2), run(7, processes=2))
-    assert both.ci95 == pytest.approx((1e-3, 1e-3))
+    least = RESOLUTION * math.sqrt(8e-3 * 7e-3)
+    assert both.ci95 == pytest.approx((1e-3 - least, 1e-3 + least))
     assert both.settled is None
     assert both.text.endswith("in these two runs (8.00 against 7.00 ms a step, 3 processes each).")
 
@@ -75,9 +77,75 @@ def test_the_interval_holds_what_either_waited_for_a_core() -> None:
     # The longest of them, and not their sum; and what A waited makes it no longer.
     assert head.ci95 == pytest.approx((quiet.ci95[0] - 2e-3, quiet.ci95[1]))
     assert head.text.startswith("These runs do not say which is faster: torch took 9.00 ms a step and jax 7.00 ms")
-    assert head.text.endswith("Of a step, torch 2.00 ms was spent waiting for a core.")
+    assert head.text.endswith("Up to 2.00 ms of a step of torch may be waiting for a core.")
     back = said(run(7), waiting)
     assert back.ci95 == pytest.approx((-head.ci95[1], -head.ci95[0])) if head.ci95 else False
+
+
+def test_both_waited_for_a_core() -> None:
+    runs = [run(time, conditions={QUEUED: time * 1e-4}) for time in (9, 7)]
+    assert said(*runs).text.endswith(
+        "Up to 900 µs of a step of torch and 700 µs of a step of jax may be waiting for a core."
+    )
+
+
+def test_processes_are_no_closer_than_no_number_of_them_tells_apart() -> None:
+    """Three of each that do not vary, 0.1 % apart."""
+    head = said(run(7.007, processes=2), run(7, processes=2))
+    assert head.slower is None
+    assert head.text.startswith("These runs do not say which is faster")
+
+
+def test_few_steps_of_several_processes_say_no_more_than_those_of_one() -> None:
+    few = [
+        replace(run(time), wall=Wall(steps=(time * 1e-3,) * 2, processes=((time * 1e-3,) * 2,))) for time in (7.5, 7)
+    ]
+    assert said(*few).slower is None
+
+
+def test_the_difference_is_of_all_processes_as_its_interval_is() -> None:
+    """The first process of A took 20 ms, and each of five others 10, as all of B: A is not twice as slow."""
+    odd = replace(run(20), wall=Wall(steps=(20e-3,) * 8, processes=((10e-3,) * 8,) * 5))
+    head = said(odd, run(10, processes=5))
+    assert head.ci95 is not None
+    middle = 10e-3 * (2 ** (1 / 6) - 1)
+    assert head.factor == pytest.approx(2 ** (1 / 6))
+    assert head.ci95[0] < middle < head.ci95[1]
+    assert "torch took 11.2 ms a step" in head.text
+    assert "torch − jax = 1.22 ms" in head.text
+
+
+def test_a_clock_that_was_held_back_comes_first_too() -> None:
+    slow = run(70, flags=("throttled: power cap",))
+    head = said(run(7), slow)
+    assert head.text.startswith(
+        "jax was measured with the device's clock held back, so these runs do not say which is faster"
+    )
+    assert head.slower is None
+    assert said(slow, slow).text.startswith("torch and jax were measured with")
+    assert said(run(7, flags=("contended",)), slow).text.startswith(
+        "torch was measured on a busy machine and jax was measured with the device's clock held back, so"
+    )
+    # Of clocks turns say nothing.
+    times = Turns(token="1", medians=(7e-3,) * 3, waited=(None,) * 3, disturbed=(False,) * 3)
+    turned = [
+        replace(one, wall=replace(one.wall, turns=(replace(times, medians=medians),)))
+        for one, medians in ((run(7), (7e-3,) * 3), (slow, (70e-3,) * 3))
+    ]
+    head = said(*turned)
+    assert head.settled is False
+    assert head.text.startswith("jax was measured with the device's clock held back")
+
+
+def test_op_times_that_were_scaled_down_leave_the_step_as_it_is() -> None:
+    assert said(run(9, flags=("inflated",)), run(7)).text == said(run(9), run(7)).text
+
+
+def test_a_time_under_the_profiler_is_said() -> None:
+    traced = run(9, wall=Wall(steps=(9e-3,) * 8, source="profiled"), imported=Imported())
+    assert said(traced, run(7)).text.endswith(" torch was timed under a profiler, which takes time.")
+    assert said(run(7), traced).text.endswith(" jax was timed under a profiler, which takes time.")
+    assert "profiler" not in said(traced, traced).text
 
 
 def test_a_busy_machine_comes_first() -> None:
@@ -85,7 +153,7 @@ def test_a_busy_machine_comes_first() -> None:
     head = said(run(7), busy)
     assert head.text == (
         "jax was measured on a busy machine, so these runs do not say which is faster: torch took 7.00 ms a step and "
-        "jax 70.0 ms."
+        "jax 70.0 ms, one process each."
     )
     assert said(busy, busy).text.startswith("torch and jax were measured on a busy machine")
 
@@ -119,8 +187,8 @@ def test_turns_may_not_settle_it() -> None:
     head = in_turns(141, 141.5)
     assert head.settled is False
     assert head.text == (
-        "These runs do not say which is faster: torch took 141 ms a step and jax 142 ms, difference 500 µs, 95 % CI "
-        "-912 µs to 1.91 ms, 3 turns."
+        "These runs do not say which is faster: torch took 141 ms a step and jax 142 ms, jax − torch = 500 µs, 95 % "
+        "CI -912 µs to 1.91 ms, 3 turns."
     )
     assert in_turns(9, 7, waited=3e-3).settled is False
     busy = in_turns(9, 7, disturbed=True)

@@ -300,7 +300,7 @@ def test_a_waterfall_leads_from_wall_to_wall() -> None:
     assert "time of one step [ms], not from 0" in written(figure)
     assert len(figure.artists) + len(figure.patches) + len(figure.lines) >= 3
     assert caption.title == "From the step of torch to that of jax"
-    assert "torch took 12.5 ms a step and jax 11.5 ms, difference 1.00 ms" in caption.short
+    assert "torch took 12.5 ms a step and jax 11.5 ms, torch − jax = 1.00 ms" in caption.short
 
 
 @pytest.mark.parametrize("blocks", [True, False])

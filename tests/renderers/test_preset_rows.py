@@ -69,7 +69,7 @@ def test_the_paragraph_is_made_of_the_account() -> None:
     # 600 µs of six ops instead of one, and 200 µs of the host between them.
     assert rows[0].seconds == pytest.approx(800e-6)
     assert f"Why: +800 µs, 100 % of the difference: {rows[0].text}" in told
-    assert "torch takes 5.88 ms, 1.16x as long; the two are comparable." in told
+    assert "torch takes 5.88 ms, 1.16x as long in these runs; the two are comparable." in told
     assert "By the medians: torch took 1.16x longer than keras-jax in these two runs (5.88 against 5.08 ms" in told
     assert "Native PyTorch (eager) 693 ms, Keras 3 (JAX) 222 ms, 3.12x as long; that is another device" in told
 

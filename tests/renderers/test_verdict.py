@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.comparison.account.account import account
-from roofline.comparison.ranking import RankedPair
+from roofline.comparison.ranking import RankedPair, rank
 from roofline.comparison.terms import compare
 from roofline.core.schema import Imported, Profile, Turns
 from roofline.renderers.comparison import _account, _comparing
 
-HINT = " To settle it, run both in turns: --again."
+HINT = " To settle it, run both in turns where they were measured: --again."
 
 
 def run(factor: float = 1.0, *, rounds: bool = False, turns: bool = False, **changes: object) -> Profile:
@@ -24,6 +24,12 @@ def run(factor: float = 1.0, *, rounds: bool = False, turns: bool = False, **cha
     took = Turns(token="1", medians=(steps[0],) * 3, waited=(None,) * 3, disturbed=(False,) * 3)
     wall = replace(plain.wall, steps=steps, processes=(steps,) * 2 * rounds, turns=(took,) * turns)
     return handmade.profile(**{"wall": wall, **changes})
+
+
+def turned(recorded: float, in_turns: float) -> Profile:
+    """That step, recorded with one factor and in turns with another."""
+    once, then = run(recorded), run(in_turns, turns=True)
+    return replace(once, wall=replace(once.wall, turns=then.wall.turns))
 
 
 def pair(a: Profile, b: Profile) -> RankedPair:
@@ -38,6 +44,8 @@ def pair(a: Profile, b: Profile) -> RankedPair:
         ({"rounds": True}, {"rounds": True}, HINT),  # not in turns
         ({}, {"imported": Imported()}, ""),
         ({"flags": ("in-process",)}, {}, ""),
+        ({"device": replace(handmade.device(), name="Another")}, {}, ""),
+        ({"command": "roofline profile toy --backend torch --python=/other/python"}, {}, ""),
         ({"turns": True}, {"turns": True}, ""),
         ({"turns": True}, {}, HINT),
     ],
@@ -70,3 +78,30 @@ def test_the_heading_says_who_takes_longer_and_what_signs_mean() -> None:
         )
         assert _account.largest(unsure) == ""
     assert _account.largest(apart).startswith("The largest part, +")
+
+
+def test_rows_of_processes_that_differ_the_other_way_are_no_reason() -> None:
+    """The profiled process of A took longer, and in turns B did."""
+    told = pair(turned(1.0, 1.0), turned(0.9, 2.0))
+    assert told.headline.slower == 1
+    assert _account.heading(told).startswith("What the steps of")
+    assert _account.largest(told) == ""
+
+
+def test_rows_are_of_the_profiled_of_several_processes() -> None:
+    told = pair(run(rounds=True), run(0.5, rounds=True))
+    assert _account.heading(told).startswith("Why: in the profiled processes slow (A) took 6.25 ms more")
+
+
+def test_of_several_runs_the_headline_is_that_of_the_ends_and_disturbed_ones_are_said() -> None:
+    names = {"backend": "torch"}, {"backend": "jax"}, {"backend": "keras-jax"}
+    alone = rank([run(1.6, **names[0]), run(**names[1]), run(1.2, flags=("contended",), **names[2])])
+    assert _comparing.headline(alone).endswith(
+        "of 3 runs jax took the least time as recorded, 12.5 ms a step, and torch the most, 20.0 ms. torch took 1.60x "
+        "longer than jax in these two runs (20.0 against 12.5 ms a step, one process each). keras-jax was recorded on "
+        "a busy machine, or with the clock held back."
+    )
+    busy = rank([run(1.6, flags=("contended",), **names[0]), run(**names[1]), run(1.2, **names[2])])
+    assert "torch was measured on a busy machine, so these runs do not say" in _comparing.headline(busy)
+    turns = rank([run(1.6, turns=True, **names[0]), run(turns=True, **names[1]), run(1.2, turns=True, **names[2])])
+    assert "torch is 1.60x slower than jax" in _comparing.headline(turns)

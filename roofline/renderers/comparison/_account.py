@@ -73,7 +73,7 @@ def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
     return _words.counted(left, "smaller row") if left else ""
 
 
-def _is_explained(pair: RankedPair) -> bool:
+def is_explained(pair: RankedPair) -> bool:
     """Whether the headline says which run is slower, so that rows are told as what that one takes longer.
 
     Rows are of the profiled processes, which may differ the other way round than the turns did.
@@ -84,7 +84,7 @@ def _is_explained(pair: RankedPair) -> bool:
 
 def is_turned(pair: RankedPair) -> bool:
     """Whether rows are written as B - A: where B is said to be slower."""
-    return _is_explained(pair) and pair.headline.slower == 1
+    return is_explained(pair) and pair.headline.slower == 1
 
 
 def difference(pair: RankedPair) -> str:
@@ -100,9 +100,10 @@ def written(pair: RankedPair, time: float) -> str:
 def heading(pair: RankedPair) -> str:
     """Say what the rows add up to, and what their signs mean."""
     names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
-    if head.slower is None or not _is_explained(pair):
+    if head.slower is None or not is_explained(pair):
         return f"What the steps of {names[0]} and {names[1]} differ by (plus: A takes longer; minus: B does)"
-    why = "Why: in the profiled processes" if head.settled else "Why"
+    others = any(run.profile.wall.processes for run in (pair.comparison.a, pair.comparison.b))
+    why = "Why: in the profiled processes" if head.settled or others else "Why"
     time = units.seconds(abs(pair.comparison.difference))
     faster = 1 - head.slower
     return f"{why} {names[head.slower]} took {time} more than {names[faster]} (minus: {'AB'[faster]} takes longer)"
@@ -124,9 +125,9 @@ def meaning(row: Row) -> str:
 
 
 def largest(pair: RankedPair) -> str:
-    """Say the largest row; empty where these runs do not say which is faster."""
+    """Say the largest row; empty where the headline does not say what it is a part of."""
     every = rows(pair)
-    if not every or pair.headline.slower is None or pair.comparison.ci95 is None:
+    if not every or not is_explained(pair) or pair.comparison.ci95 is None:
         return ""
     share = _comparing.share(seconds(every[0]), pair)
     of = "" if share == units.UNKNOWN else f", {share} of the difference"

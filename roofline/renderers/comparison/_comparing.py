@@ -35,18 +35,22 @@ def factor(ratio: float) -> str:
 def verdict(pair: RankedPair, advise: bool = False) -> str:
     """Return the sentence: which run is faster, as far as they tell.
 
-    advise: also say how to settle it, where both can be run again.
+    advise: also say how to settle it, where nothing in the profiles keeps both from being run again together.
     """
     head = pair.headline
     runs = (pair.comparison.a, pair.comparison.b)
-    if advise and head.settled is None and all(map(_repeatable, runs)):
-        return f"{head.text} To settle it, run both in turns: --again."
+    together = runs[0].profile.device.name == runs[1].profile.device.name and all(map(_repeatable, runs))
+    if advise and head.settled is None and together:
+        return f"{head.text} To settle it, run both in turns where they were measured: --again."
     return head.text
 
 
 def _repeatable(run: Analysis) -> bool:
-    """Whether the command line measured a run, and can do so in several processes."""
-    return run.profile.imported is None and "in-process" not in map(slug, run.flags)
+    """Whether this command line measured a run, and can do so in several processes (`requests.request_of`)."""
+    profile = run.profile
+    if profile.imported is not None or profile.wall.source != "plain" or "in-process" in map(slug, run.flags):
+        return False
+    return all(word.partition("=")[0] != "--python" for word in profile.command.split())
 
 
 def subject(runs: Sequence[Analysis]) -> str:
@@ -181,11 +185,22 @@ def closing(comparison: Comparison) -> str:
 
 
 def headline(ranking: Ranking) -> str:
-    """The sentence over several runs."""
-    best = ranking.runs[ranking.fastest]
-    slowest = ranking.order[-1]
-    return (
-        f"{subject(ranking.runs)}: of {len(ranking.runs)} runs {plain(ranking.names[ranking.fastest], 60)} took the "
-        f"least time, {units.seconds(best.wall)} a step; {plain(ranking.names[slowest], 60)} took the most, "
-        f"{units.seconds(ranking.runs[slowest].wall)} ({factor(ranking.runs[slowest].wall / best.wall)})."
+    """Say which of several runs took the least and the most time, what these two say, and which were disturbed."""
+    ends = ranking.fastest, ranking.order[-1]
+    least, most = ((plain(ranking.names[end], 60), units.seconds(ranking.runs[end].wall)) for end in ends)
+    text = (
+        f"{subject(ranking.runs)}: of {len(ranking.runs)} runs {least[0]} took the least time as recorded, {least[1]} "
+        f"a step, and {most[0]} the most, {most[1]}."
     )
+    pair = ranking.pairs[-1]
+    is_said = pair.comparison.parity.verdict != "not comparable"
+    text += f" {pair.headline.text}" if is_said else " These two are not comparable."
+    disturbed = [
+        plain(name, 60)
+        for number, (name, run) in enumerate(zip(ranking.names, ranking.runs, strict=True))
+        if not (is_said and number in ends) and {"contended", "throttled"} & set(map(slug, run.flags))
+    ]
+    if disturbed:
+        were = "was" if len(disturbed) == 1 else "were"
+        text += f" {_words.conjunction(disturbed)} {were} recorded on a busy machine, or with the clock held back."
+    return text

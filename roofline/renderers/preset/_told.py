@@ -108,7 +108,9 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
         reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
         yield f"{takes} and is not comparable with it, so that no cause is told: {'; '.join(reasons) or 'see parity'}."
         return
-    yield f"{takes}, {_comparing.factor(pair.factor)} as long; the two are {_comparing.judged(parity)}."
+    unknown = ", which do not say which is faster" if found.headline.slower is None else ""
+    factor = f"{_comparing.factor(pair.factor)} as long in these runs{unknown}"
+    yield f"{takes}, {factor}; the two are {_comparing.judged(parity)}."
     differences = _comparing.differences(found)
     yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: _account.FEW])
     if len(differences) > _account.FEW:
@@ -137,7 +139,7 @@ def _rows(pair: RankedPair) -> Iterator[str]:
     rows = _account.rows(pair)[: _account.FEW]
     if not rows:
         yield "Nothing differs: each row of the account is 0."
-    lead = "The account: " if pair.headline.slower is None else "Why: "
+    lead = "Why: " if _account.is_explained(pair) else "The account: "
     for number, row in enumerate(rows):
         share = _comparing.share(_account.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"

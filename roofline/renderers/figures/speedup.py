@@ -1,4 +1,4 @@
-"""Which backend is fastest, and where each one's step went: one bar per run, by bound, the fastest on top."""
+"""Show how long the step of each run took and where it went: a bar per run, by bound, the least time on top."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze_timed
-from roofline.analysis.bootstrap import Interval, Resamples, draw, interval
+from roofline.analysis.bootstrap import draw, interval
+from roofline.comparison.headline import Headline, judge_runs
 from roofline.comparison.labels import called
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.ranking import on_common_ceilings
@@ -16,6 +17,7 @@ from roofline.renderers import _words
 from roofline.renderers.comparison import _comparing
 from roofline.renderers.figures import _bars, _frame, _measure
 from roofline.renderers.figures._written import Caption
+from roofline.units import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +29,7 @@ _BAR, _NAME, _AIR = 0.125, 0.105, 0.035
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """Stacked horizontal bars; above each its name, its time, and how much slower than the fastest it is."""
+    """Stacked horizontal bars; above each its name, its time, and how much longer it took than the least."""
     if len(items) > MOST:
         raise InputError(f"{len(items)} runs do not fit in one figure: give at most {MOST}.")
     # One set of ceilings for all runs of a device, or equal ops would have different floors.
@@ -37,8 +39,9 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     runs, names = [runs[number] for number in order], tuple(names[number] for number in order)
     judged = [parity(run, runs[0], (name, names[0])) for name, run in zip(names, runs, strict=True)]
     drawn = [draw(run, runs[0]) for run in runs]
-    ratios = [None, *(_ratio(run, one, runs[0]) for run, one in zip(runs[1:], drawn[1:], strict=True))]
-    # As the ratios: of what other processes would have given, and not of the steps of this one alone.
+    others = zip(runs[1:], names[1:], strict=True)
+    heads = [None, *(_headline(run, runs[0], (name, names[0])) for run, name in others)]
+    # Of what other processes would have given, where there are some, and not of the steps of this one alone.
     whiskers = [interval(one.wall, one) for one in drawn]
     heading = _frame.heading(runs, names, width)
     # What the heading has of one run alone stands above its bar here.
@@ -61,7 +64,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     axes = _frame.bars(fig, left, top, room, high)
     for number, run in enumerate(runs):
         middle = number * row + _NAME + _BAR / 2
-        told = _measure.first_that_fits(_told(run, runs[0], ratios[number], judged[number]), 0.75 * room)
+        told = _measure.first_that_fits(_told(run, runs[0], heads[number], judged[number]), 0.75 * room)
         name = _measure.fit_apart(named, room - _measure.width(f": {told}"))[number]
         axes.text(0, number * row + _NAME - 0.01, f"{name}: {told}", ha="left", va="bottom", size=_measure.SMALL)
         whisker = whiskers[number]
@@ -76,47 +79,51 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     below = top + high + _frame.TICKS
     _frame.name_below(fig, left + room / 2, f"time of one step [{unit.name}]", below)
     _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
-    return fig, _caption(runs, names, judged, ratios)
+    return fig, _caption(runs, names, judged, heads)
 
 
-def _ratio(run: Analysis, drawn: Resamples, best: Analysis) -> Interval | None:
-    """The 95 % interval of how many times the fastest run's step a step of this one takes; None of too few steps."""
-    beside = draw(best, run)
-    return interval(drawn.wall / beside.wall, drawn, beside)
+def _headline(run: Analysis, best: Analysis, names: tuple[str, str]) -> Headline:
+    """Say what `compare` says first of a run and the one with least time."""
+    drawn, beside = draw(run, best), draw(best, run)
+    return judge_runs(run, best, interval(drawn.wall - beside.wall, drawn, beside), (plain(names[0]), plain(names[1])))
 
 
-def _told(run: Analysis, best: Analysis, ratio: Interval | None, judged: Parity) -> list[str]:
-    """What stands behind a name, in fewer and fewer words: "122 ms, 1.83x slower (95 % interval 1.79–1.87)".
+def _told(run: Analysis, best: Analysis, head: Headline | None, judged: Parity) -> list[str]:
+    """Say what stands behind a name, in fewer and fewer words: "122 ms, took 1.83x longer (95 % interval 1.5–2.3)".
 
-    A dagger marks a run that is not comparable with the fastest.
+    A dagger marks a run that is not comparable with the fastest. Where the headline does not say that the run took
+    longer, its time stands alone.
     """
     time, mark = units.seconds(run.wall), " †" if judged.verdict == "not comparable" else ""
     if run is best:
-        return [f"{time}, fastest", time]
-    factor = _comparing.factor(run.wall / best.wall)
-    if ratio is None:  # of too few steps it is not known whether that is more than noise
-        return [f"{time}, {factor} slower{mark}", f"{time}  {factor}{mark}"]
-    low, high = ratio
-    between = f"{low:.2f}–{high:.2f}" if high - low >= 0.01 else f"{low:.3f}–{high:.3f}"
-    slower = f"{factor} slower" if low > 1 else "no slower" if high <= 1 else f"{factor}, not resolved"
-    ways = [f"{slower} (95 % interval {between})", f"{slower} ({between})", slower]
+        return [f"{time}, least time", time]
+    if head is None or head.slower != 0:
+        return [f"{time}{mark}"]
+    factor = _comparing.factor(head.factor)
+    longer = f"{factor} slower" if head.settled else f"took {factor} longer"
+    ways = [longer]
+    if head.factor_ci95 is not None:
+        low, high = head.factor_ci95
+        between = f"{low:.2f}–{high:.2f}" if high - low >= 0.01 else f"{low:.3f}–{high:.3f}"
+        ways = [f"{longer} (95 % interval {between})", f"{longer} ({between})", longer]
     return [f"{time}, {way}{mark}" for way in ways] + [f"{time}  {factor}{mark}"]
 
 
 def _caption(
-    runs: Sequence[Analysis], names: Sequence[str], judged: Sequence[Parity], ratios: Sequence[Interval | None]
+    runs: Sequence[Analysis], names: Sequence[str], judged: Sequence[Parity], heads: Sequence[Headline | None]
 ) -> Caption:
     of = _comparing.subject(runs)
     what = (
-        "By what bounds it, the fastest first. Solid: floor, the least time the ops can take on the device; pale: "
+        "By what bounds it, the least time first. Solid: floor, the least time the ops can take on the device; pale: "
         "loss, own time − floor; a bound says which roof is above an op, not that it got there. Percentages are of the "
-        "step; behind each name the time and how many times that of the fastest it is"
-        f"{', with its 95 % interval' if any(ratios) else ''}."
+        "step; behind each name the time and, as far as these runs say it, how much longer it took than the least"
+        f"{', with the 95 % interval' if any(head is not None and head.factor_ci95 for head in heads) else ''}."
     )
     shown = [_words.plain(name, 60) for name in names]
     short, told = [what], [what]
-    for name, run, verdict in zip(shown, runs, judged, strict=True):
+    for name, run, verdict, head in zip(shown, runs, judged, heads, strict=True):
         told.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
+        told += [head.text] if head is not None else []
         if verdict.verdict == "not comparable":
             reasons = " ".join(_words.plain(one.text, 300) for one in verdict.of("refused"))
             told.append(f"† {name} is not comparable with {shown[0]}: {reasons}")

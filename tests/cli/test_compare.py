@@ -235,6 +235,15 @@ def test_a_proof_takes_turns(roofline: Run, tmp_path: Path, took: list[Any]) -> 
     assert len(took) == 2
 
 
+def test_a_proof_takes_turns_where_earlier_ones_did_not_settle(roofline: Run, tmp_path: Path, took: list[Any]) -> None:
+    a, b = write(tmp_path, "a.json", 12.5), write(tmp_path, "b.json", 12.5, backend="jax")
+    assert roofline("compare", a, b, "--again").code == 0
+    assert json.loads(roofline("compare", a, b, "--format", "json").out)["settled"] is False
+    assert len(took) == 2
+    assert roofline("compare", a, b, "--prove").code == 0
+    assert len(took) == 4
+
+
 def test_what_cannot_be_run_again_is_said(roofline: Run, tmp_path: Path) -> None:
     a = write(tmp_path, "a.json", 20, imported=Imported())
     b = write(tmp_path, "b.json", 12.5, backend="jax")

@@ -41,8 +41,8 @@ def are_wanted(
     ranking: Ranking, requests: Mapping[int, Request], rounds: int | None, *, again: bool, asked: bool
 ) -> bool:
     """Return whether the runs take turns: all can be run, and what they took in turns before does not settle it."""
-    known = all(pair.headline.settled is not None for pair in ranking.pairs)
-    return asked and rounds != 1 and len(requests) == len(ranking.runs) and (again or not known)
+    settled = all(pair.headline.settled for pair in ranking.pairs)
+    return asked and rounds != 1 and len(requests) == len(ranking.runs) and (again or not settled)
 
 
 def settle(

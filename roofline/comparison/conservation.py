@@ -19,7 +19,7 @@ import numpy as np
 
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.segments import Segments
-from roofline.core.cost import BY_INDEX
+from roofline.core.cost import BY_INDEX, INTERPOLATES
 from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import CLASSES, PRODUCTS
 
@@ -76,7 +76,8 @@ def _not_asked_for(some: Segments, rows: Rows) -> Bools:
 
 
 def _by_index(some: Segments, rows: Rows) -> Bools:
-    """Return which of some segments are products with a one-hot matrix."""
+    """Return which of some segments are products with a one-hot matrix, or such that interpolate."""
     found = _not_asked_for(some, rows)
-    found[found] = [BY_INDEX in some.whole[row].cost.note for row in rows[found].tolist()]
+    notes = [some.whole[row].cost.note for row in rows[found].tolist()]
+    found[found] = [BY_INDEX in note or INTERPOLATES in note for note in notes]
     return found

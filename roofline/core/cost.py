@@ -18,6 +18,9 @@ from roofline.core.vocabulary import Quality
 #: The note of a product with a one-hot matrix, which an index does without a product: it runs, and nobody asks for it.
 BY_INDEX = "one factor is one-hot: it picks rows, or adds them up, by their index, and no product is asked for"
 
+#: The note of a product by which a framework interpolates, as when it resizes an image: others do that without one.
+INTERPOLATES = "it interpolates between pixels, which takes no product, and none is asked for"
+
 #: How the note of a product begins that a call of fused attention is carried out by, as no fused kernel takes what it
 #: is given; then why, where that is known.
 NOT_FUSED = "in a call of fused attention that no fused kernel carries out"
@@ -44,7 +47,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bytes_read    compulsory reads of main memory: each distinct element once [byte]
     bytes_written compulsory writes [byte]
     quality       exact, assumed (`note` says what) or unknown (`note` says why)
-    note          besides, what else there is to know of it (`BY_INDEX`, `NOT_FUSED`)
+    note          besides, what else there is to know of it (`BY_INDEX`, `INTERPOLATES`, `NOT_FUSED`)
 
     >>> roofline.Cost(flops=2.0 * 64**3, bytes_read=2 * 4.0 * 64**2, bytes_written=4.0 * 64**2)
     """
@@ -123,9 +126,9 @@ def matrix(model: float, executed: float | None = None, useful: float | None = N
     return Cost(model_flops=model, flops=ran, useful_flops=ran if useful is None else useful)
 
 
-def by_index(cost: Cost) -> Cost:
-    """The work of a product that runs where the program asks for rows by their index (`BY_INDEX`)."""
-    return msgspec.structs.replace(cost, model_flops=0.0, note=BY_INDEX)
+def by_index(cost: Cost, why: str = BY_INDEX) -> Cost:
+    """The work of a product that runs where the program asks for none. why: `BY_INDEX` or `INTERPOLATES`."""
+    return msgspec.structs.replace(cost, model_flops=0.0, note=why)
 
 
 def not_fused(why: str = "") -> str:

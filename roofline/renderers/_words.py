@@ -68,6 +68,9 @@ FLAGS = {
     "optimizer are not told apart; a step that is traced as one program does.",
     "trains": "The step computes gradients or updates weights, so it is recorded as training, though --mode train "
     "was not given.",
+    "several-devices": "Several devices share the step: FLOPs and bytes are those of all of them together.",
+    "shapes-vary": "Each step asks for another amount of work, so the step that was counted is not one that was timed; "
+    "model FLOPs are those of the counted step as it ran.",
     "opaque-regions": "The inside of some compiled regions is not known; each counts as one op of unknown work.",
     "compiled-code": "The step runs compiled code, whose kernels this backend does not see: use --backend "
     "torch-compile.",

@@ -206,8 +206,10 @@ def _expanded(
 def _live(graph: Any) -> Any:
     """The graph without what neither reaches a result nor has an effect: the program did not ask for that.
 
-    Gradients that nobody wanted, such as that of the first layer's input, are in the graph before grappler.
+    Gradients that nobody wanted, such as that of the first layer's input, are in the graph before grappler. Those of a
+    custom gradient go through one IdentityN, wanted or not: what takes one of them takes what makes it.
     """
+    graph = _without_identities(graph)
     nodes = {node.name: node for node in graph.node}
     waiting = [node.name for node in graph.node if node.op in ("_Retval", "_Send") or _has_effect(node.op)]
     live = set(waiting)
@@ -219,6 +221,26 @@ def _live(graph: Any) -> Any:
                 waiting.append(name)
     result = tf.compat.v1.GraphDef(versions=graph.versions, library=graph.library)
     result.node.extend(node for node in graph.node if node.name in live or node.op == "_Arg")
+    return result
+
+
+def _without_identities(graph: Any) -> Any:
+    """The graph in which nothing takes its data from an IdentityN."""
+    given = {
+        node.name: [text for text in node.input if text[:1] != "^"] for node in graph.node if node.op == "IdentityN"
+    }
+    if not given:
+        return graph
+    result = tf.compat.v1.GraphDef()
+    result.CopyFrom(graph)
+    for node in result.node:
+        for number, text in enumerate(node.input):
+            for _ in range(_DEEPEST):
+                name, place = _source(text)
+                if text.startswith("^") or name not in given:
+                    break
+                text = given[name][place]
+            node.input[number] = text
     return result
 
 

@@ -8,17 +8,19 @@ all one that executes so much more than was asked for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from statistics import median
 
 from roofline.costs.counted import PHASES
 from roofline.tensorflow.events import Ran
-from roofline.tensorflow.graph import cost, one_hot, zero_padding
+from roofline.tensorflow.graph import cost, one_hot, space_to_batch, zero_padding
 from roofline.tensorflow.graph.graph import Function, Graphs, Node
+from roofline.tensorflow.graph.recomputed import recomputed
 from roofline.tensorflow.graph.tables import CONTRACTIONS, base
 from roofline.tensorflow.places import Places
-from roofline.tensorflow.scopes import canonical
+from roofline.tensorflow.scopes import canonical, path
 from roofline.xla.names import at_home
 from roofline.xla.scopes import Place
 
@@ -95,6 +97,11 @@ def _contracts(node: Node) -> bool:
     return base(node.op) in CONTRACTIONS
 
 
+def _is_first(node: Node, again: Set[str]) -> bool:
+    """Whether a node is of the forward pass, and no repetition of it."""
+    return node.name not in again and not path(node.name)[0]
+
+
 def _is_conditional(name: str) -> bool:
     """Whether a node is in a loop or in a branch."""
     return any(mark in canonical(name) + "/" for mark in _CONDITIONAL)
@@ -117,6 +124,7 @@ class _Search:
         self.by_row = {row: 0.0 for row in rows.values() if _contracts(ran[row].node)}
         #: Products with a one-hot matrix: they run, and stand for nothing that was asked for.
         self.by_index: set[int] = set()
+        self._again: set[int] = set()
         self._clusters = any(base(node.op) in _CLUSTERS for node in function.after)
         # A step runs what is in no loop and in no branch as often as it calls the function.
         outside = [row for name, row in rows.items() if not _is_conditional(name)]
@@ -125,8 +133,16 @@ class _Search:
     def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
         found = []
+        again = recomputed(self._before)
+        # Of a forward pass whose result nobody keeps only the repetition is there.
+        first = Counter(
+            cost.cost(node).cost.flops for node in filter(_contracts, self._before) if _is_first(node, again)
+        )
         for node in filter(_contracts, self._before):
-            if one_hot.picks(node, self._before):
+            if node.name in again and first[cost.cost(node).cost.flops]:
+                first[cost.cost(node).cost.flops] -= 1
+                self._repeats(node)
+            elif one_hot.picks(node, self._before):
                 self._leave_out(node)
             else:
                 found.append(self._asked(node))
@@ -147,6 +163,13 @@ class _Search:
                     self.by_row[row] += one.flops * one.times
         return found
 
+    def _repeats(self, node: Node) -> None:
+        """What runs a node was asked for where it ran first, and stands for nothing else."""
+        twin = self._twin(node)
+        row = None if twin is None else self._rows.get(twin.name)
+        if row is not None:
+            self._again.add(row)
+
     def _leave_out(self, node: Node) -> None:
         """Nothing is asked for of what runs a node."""
         twin = self._twin(node)
@@ -160,7 +183,9 @@ class _Search:
         costed = cost.cost(node)
         flops = costed.cost.flops
         if flops is not None:
-            padded = zero_padding.flops(node, self._before, self._consumers)
+            padded = space_to_batch.flops(node, self._before, self._consumers)
+            if padded is None:
+                padded = zero_padding.flops(node, self._before, self._consumers)
             flops = flops if padded is None else padded
         if twin is not None:
             row = self._rows.get(twin.name)
@@ -205,6 +230,7 @@ class _Search:
                 row
                 for row, asked in self.by_row.items()
                 if not asked
+                and row not in self._again
                 and self._places.of(self._ran[row].node) == one.place
                 and cost.cost(self._ran[row].node).cost.flops == one.flops
             ),
@@ -225,7 +251,7 @@ class _Search:
             shared = at_home((one.place.scope or "").split("/"), [(place.scope or "").split("/")]) if more else 0
             return more, place == one.place, phase, shared, self.by_row[row]
 
-        return max(self.by_row, key=nearness, default=None)
+        return max((row for row in self.by_row if row not in self._again), key=nearness, default=None)
 
     def _does_more(self, row: int, one: ModelContraction) -> bool:
         """Whether a row executes so many FLOPs that nobody asked for yet."""

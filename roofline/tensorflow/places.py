@@ -5,6 +5,7 @@
   by hand, is the optimizer's; in a graph that updates nothing it is backward.
 - What a custom gradient computes (`tf.custom_gradient`, as of `tf.nn.silu`) has names of a forward pass, but no scope
   and no gradient of its own: it is backward, with what it computes again of the forward pass.
+- What a gradient computes again of the forward pass (`tf.recompute_grad`) is backward.
 - A scope with a reciprocal square root and a mean and no contraction is a normalisation, whatever its name.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from roofline.core.vocabulary import OpClass
 from roofline.tensorflow.graph.graph import BYTES, Graph, Node, Source
+from roofline.tensorflow.graph.recomputed import recomputed
 from roofline.tensorflow.graph.tables import (
     CONTRACTIONS,
     FORWARDING,
@@ -52,6 +54,8 @@ class Places:
         self._optimizers = optimizers
         # Grappler folds away gradients that are constants, and with them what tells a sum of gradients: ask before it.
         asked = _by_neighbours(before, {node.name: self._by_name(node) for node in before})
+        again = (name for name in recomputed(before) if asked[name].phase == FORWARD)
+        asked |= {name: Place(BACKWARD, asked[name].scope) for name in again}
         known = {canonical(name): where for name, where in asked.items() if where.phase != FORWARD}
         found = {node.name: known.get(original(node.name)) or self._by_name(node) for node in after}
         self._places = _by_neighbours(after, found)

@@ -40,6 +40,8 @@ _DERIVED = re.compile(
     r"(Async )?XLA (Async )?(Ops|Modules|TraceMe)|Steps|Framework (Ops|Name Scope)|Source code|.*overhead.*",
     re.IGNORECASE,
 )
+#: Set where devices share the work of a program.
+SEVERAL_DEVICES = "several-devices"
 CONTROL = frozenset(("while", "conditional", "call", "async-start"))
 
 
@@ -77,8 +79,10 @@ def count(
     programs = _programs(traces, order)
     known = [key for key in order if key[0] in programs and key[1] in programs[key[0]].instructions]
     runs = {program: _runs(module, program, times) for program, module in programs.items()}
-    if any(one.device for one in events):
-        times |= _of_the_entry(known, programs, times, runs)
+    # All devices that share a program run it, in one execution.
+    executions = _executions(traces, events, prefix)
+    runs |= {program: executions[program] * programs[program].devices for program in runs.keys() & executions.keys()}
+    times |= _capped(known, programs, times, runs)
     found = {key: times[key] for key in known}
     counted = of_instructions(found, programs, runs, before, optimizers, placing)
     kept = _without_parents(known, programs)
@@ -97,13 +101,15 @@ def of_instructions(
 ) -> Counted:
     """The ops of a step that runs each of these instructions so often, in order; the rest is as in `count`.
 
-    runs: how often it runs each program.
+    runs: how often it runs each program, each device that does for itself.
     """
     kept = _without_parents(list(times), programs)
     same = Interner()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
+    if any(programs[op.key[0]].devices > 1 for op in ops):
+        flags = (*flags, SEVERAL_DEVICES)
     return _tables(ops, programs, runs, place, flags)
 
 
@@ -258,12 +264,39 @@ def _runs(module: hlo.Module, program: int, times: Mapping[Key, float]) -> float
     return counts[len(counts) // 2] if counts else 1.0
 
 
-def _of_the_entry(
+def _executions(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str) -> dict[int, float]:
+    """How often a step runs each program whose events say which execution they are of."""
+    executions: dict[int, int] = {}
+    unsaid: set[int] = set()
+    steps = 0
+    for trace, one in zip(traces, events, strict=True):
+        for low, high in executor.windows(trace, prefix):
+            steps += 1
+            rows = one.row[(one.start >= low) & (one.start < high) & (one.code >= 0)]
+            pairs = np.unique(np.stack((trace.program[rows], trace.run[rows]), axis=1), axis=0)
+            unsaid.update(pairs[np.isin(pairs[:, 1], (0, -1)), 0].tolist())
+            for program, number in zip(*np.unique(pairs[:, 0], return_counts=True), strict=True):
+                executions[int(program)] = executions.get(int(program), 0) + int(number)
+    return {program: number / steps for program, number in executions.items() if program not in unsaid}
+
+
+def _capped(
     keys: Sequence[Key], programs: Programs, times: Mapping[Key, float], runs: Mapping[int, float]
 ) -> dict[Key, float]:
-    """How often what lies in no loop ran: no more often than its program, though a sort is many equal kernels."""
-    entries = {program: {each.name for each in module.entry.instructions} for program, module in programs.items()}
-    return {key: min(times[key], runs[key[0]]) for key in keys if key[1] in entries[key[0]]}
+    """How often instructions ran: a sort is several events, or many equal kernels, and ran as often as its neighbours.
+
+    In the entry that is as often as its program; in a loop or a branch as most of what lies in it.
+    """
+    found: dict[Key, float] = {}
+    for program, module in programs.items():
+        mine = {name for of, name in keys if of == program}
+        for computation in module.computations:
+            here = [(program, each.name) for each in computation.instructions if each.name in mine]
+            counts = sorted(times[key] for key in here)
+            if counts:
+                most = runs[program] if computation is module.entry else counts[(len(counts) - 1) // 2]
+                found |= {key: min(times[key], most) for key in here}
+    return found
 
 
 # ---------------------------------------------------------------------------------------------- tables

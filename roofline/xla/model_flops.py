@@ -17,16 +17,17 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from roofline.core.cost import by_index
+from roofline.core.cost import BY_INDEX, INTERPOLATES, by_index
 from roofline.costs.counted import Interner
 from roofline.costs.linear_algebra import KIND
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import loops, one_hot, zero_padding
+from roofline.xla.hlo import cost, groups, loops, one_hot, zero_padding
 from roofline.xla.hlo import module as hlo
-from roofline.xla.hlo.schedule import contractions, joined, live, schedule
+from roofline.xla.hlo.recomputed import GRADIENT, recomputed
+from roofline.xla.hlo.schedule import Unit, contractions, joined, live, schedule
 from roofline.xla.places import Placing, place_of
 from roofline.xla.scopes import FORWARD, is_recomputed, place
 
@@ -34,35 +35,50 @@ from roofline.xla.scopes import FORWARD, is_recomputed, place
 OPTIMISED_ONLY = "optimised-only"
 
 
+#: What Shardy calls the body of what each partition does by itself (openxla/shardy).
+_EACH_PARTITION = "manual_computation_body"
+#: The loops and conditionals around a product, outermost first, each with which of its computations is meant.
+Region = tuple[tuple[hlo.Instruction, int], ...]
+
+
 @dataclass(slots=True)
 class ModelWork:
     """Products of an unoptimised program, FLOPs by op_name.
 
-    fixed: per execution of the program. as_executed: names inside loops whose trips only a run can tell, and inside
-    branches: what ran counts. once: all of them, per execution of the product itself, zeros around images included:
-    by that a product is known again. products, by_index: (op_name, FLOPs of one execution) of those that are asked for,
-    and of those with a one-hot matrix, for which none is.
+    fixed: per execution of the program. as_executed: of those inside loops whose trips only a run can tell, and inside
+    branches, per execution of that region; what ran counts. once: (op_name, FLOPs of one execution) of all of them,
+    zeros around images included: by that a product is known again. outside: names of those that are in no branch.
+    products, by_index: (op_name, FLOPs of one execution) of those that are asked for, and of those for which none is,
+    with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
-    as_executed: set[str] = field(default_factory=set)
-    once: dict[str, float] = field(default_factory=dict)
+    as_executed: dict[str, dict[Region, float]] = field(default_factory=dict)
+    once: list[tuple[str, float]] = field(default_factory=list)
+    outside: set[str] = field(default_factory=set)
     products: set[tuple[str, float]] = field(default_factory=set)
-    by_index: set[tuple[str, float]] = field(default_factory=set)
+    by_index: dict[tuple[str, float], str] = field(default_factory=dict)
+    named: dict[str, Region] = field(default_factory=dict)
 
 
-def asked(module: hlo.Module) -> ModelWork:
-    """What an unoptimised program asks for.
+def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
+    """What an unoptimised program asks for of all partitions together, in one execution.
+
+    It is written for all of them at once, but for what `shard_map` and `pmap` have each of them do.
 
     A product that is done again for the backward pass is asked for where the first one is not there: one whose result
     only the backward pass needs was dropped from the forward pass.
     """
     found = ModelWork()
     again: dict[str, float] = {}
-    alive = live(module)
+    again_as_executed: dict[str, dict[Region, float]] = {}
+    regions: dict[str, set[Region]] = {}
+    alive, again_in_tensorflow = live(module), recomputed(module)
     for unit in schedule(module):
         if unit.control or not alive.issuperset((unit.instruction, *unit.path)):
             continue
+        region = _region(unit)
+        regions.setdefault(unit.op_name, set()).add(region)
         times = _times(module, unit.path)
         inside = None
         if unit.instruction.opcode == "convolution":
@@ -71,36 +87,78 @@ def asked(module: hlo.Module) -> ModelWork:
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
             own = op_name in ("", unit.instruction.op_name)
             name = unit.op_name if own else joined(unit.op_name, op_name)
-            if not is_recomputed(name):
-                found.once[name] = found.once.get(name, 0.0) + flops
+            repeats = is_recomputed(name) or unit.instruction in again_in_tensorflow
+            if not repeats:
+                found.once.append((name, flops))
+            if all(control.opcode != "conditional" for control, _ in region):
+                found.outside.add(name)
             picks = one_hot.picks(unit.instruction, unit.path)
-            (found.by_index if picks else found.products).add((name, flops))
-            if picks:
+            if picks or _interpolates(unit):
+                found.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
                 continue
+            found.products.add((name, flops))
+            asked_once = flops / groups.dealt(unit.instruction, unit.path) if inside is None else inside
+            asked_once *= partitions if _is_of_each(unit) else 1
             if times is None:
-                found.as_executed.add(name)
+                by_region = (again_as_executed if repeats else found.as_executed).setdefault(name, {})
+                by_region[region] = by_region.get(region, 0.0) + asked_once
             else:
-                sums = again if is_recomputed(name) else found.fixed
-                sums[name] = sums.get(name, 0.0) + times * (flops if inside is None else inside)
-    first = _by_origin({name: flops for name, flops in found.fixed.items() if place(name).phase == FORWARD})
-    repeated = _by_origin(again)
-    for name, flops in again.items():
-        origin = _origin(name)
-        missing = max(0.0, repeated[origin] - first.get(origin, 0.0))
-        if missing:
-            found.fixed[name] = found.once[name] = flops * missing / repeated[origin]
+                sums = again if repeats else found.fixed
+                sums[name] = sums.get(name, 0.0) + times * asked_once
+    found.named = {name: only for name, (only, *others) in regions.items() if not others}
+    _add_missing(found, again, again_as_executed)
     return found
 
 
-def _origin(op_name: str) -> tuple[str | None, str]:
-    """What a product and its repetition share: the scope and the primitive."""
-    return place(op_name).scope, op_name.rpartition("/")[2]
+def _add_missing(
+    found: ModelWork, again: Mapping[str, float], as_executed: Mapping[str, Mapping[Region, float]]
+) -> None:
+    """Ask for what is repeated, FLOPs by op_name, where the first one is not there."""
+    first = _by_origin({name: flops for name, flops in found.fixed.items() if _is_forward(name)})
+    repeated = _by_origin(again)
+    for name, flops in again.items():
+        origin = _origin(name, flops)
+        missing = max(0.0, repeated[origin] - first.get(origin, 0.0))
+        if missing:
+            found.fixed[name] = flops * missing / repeated[origin]
+            found.once.append((name, found.fixed[name]))
+    known = {_origin(name, sum(some.values())) for name, some in found.as_executed.items() if _is_forward(name)}
+    for name, by_region in as_executed.items():
+        if _origin(name, sum(by_region.values())) not in known:
+            found.as_executed[name] = dict(by_region)
 
 
-def _by_origin(sums: Mapping[str, float]) -> dict[tuple[str | None, str], float]:
-    found: dict[tuple[str | None, str], float] = {}
+def _is_forward(op_name: str) -> bool:
+    return place(op_name).phase == FORWARD and GRADIENT not in op_name
+
+
+def _is_of_each(unit: Unit) -> bool:
+    """Whether a program says it of one partition, as it does inside of `shard_map`."""
+    called = (computation.name for control in unit.path for computation in control.called)
+    return any(_EACH_PARTITION in name for name in called)
+
+
+def _interpolates(unit: Unit) -> bool:
+    """Whether a product is one by which JAX or TensorFlow resizes images."""
+    return "jit(_resize)" in unit.op_name or unit.instruction.op_type.startswith("Resize")
+
+
+def _region(unit: Unit) -> Region:
+    around = zip(unit.path, unit.branches, strict=True)
+    return tuple((control, branch) for control, branch in around if control.opcode != "call")
+
+
+def _origin(op_name: str, flops: float) -> tuple[str | None, str | float]:
+    """What a product and its repetition share: the scope and the primitive; under TensorFlow's names their FLOPs."""
+    scope = place(op_name).scope
+    return (None, flops) if scope is None else (scope, op_name.rpartition("/")[2])
+
+
+def _by_origin(sums: Mapping[str, float]) -> dict[tuple[str | None, str | float], float]:
+    found: dict[tuple[str | None, str | float], float] = {}
     for name, flops in sums.items():
-        found[_origin(name)] = found.get(_origin(name), 0.0) + flops
+        origin = _origin(name, flops)
+        found[origin] = found.get(origin, 0.0) + flops
     return found
 
 
@@ -126,7 +184,7 @@ def assign(
     """`ops` with model FLOPs, and flags.
 
     before: (number, name, HloProto bytes) of unoptimised programs. placing: from an op_name to its phase and scope.
-    runs: how often a step runs each program.
+    runs: how often a step runs each program, each of the devices that share it for itself.
     """
     sources = _sources(programs, before)
     result: dict[int, Executed] = {}
@@ -134,19 +192,52 @@ def assign(
     for program, module in programs.items():
         mine = {row: op for row, op in enumerate(ops) if op.key[0] == program}
         source = sources.get(program)
-        wanted = None if source is None else asked(source)
+        wanted = None if source is None else asked(source, module.partitions)
         if wanted is not None:
-            xla_names.find(module, [op.instruction for op in mine.values()], wanted.once, placing)
+            ran = _runs_of_regions(module, mine.values(), wanted)
+            idle = {name for name in wanted.as_executed if name not in wanted.outside and not _ran(wanted, name, ran)}
+            xla_names.find(module, [op.instruction for op in mine.values()], wanted.once, placing, idle)
         executed = {row: _executed(module, op) for row, op in mine.items()}
         if wanted is None:
             derived |= any(executed.values())
             result |= {row: _with(op, _asked_of_itself(executed[row]), same) for row, op in mine.items()}
         else:
             indexing = _by_index(module, mine, wanted, placing)
-            result |= {row: _noted(mine.pop(row), same) for row in indexing}
-            shares = _shares(module, mine, executed, wanted, runs.get(program, 1.0), placing)
+            result |= {row: _noted(mine.pop(row), why, same) for row, why in indexing.items()}
+            expected = _expected(wanted, runs.get(program, 1.0), ran, module.partitions)
+            shares = _shares(module, mine, executed, wanted, expected, placing)
             result |= {row: _with(op, shares[row], same) for row, op in mine.items()}
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
+
+
+def _runs_of_regions(module: hlo.Module, ops: Iterable[Executed], source: ModelWork) -> dict[Region, float]:
+    """How often a step ran the regions of which something ran: as often as any op that has a name of theirs alone.
+
+    What XLA moved out of a loop ran less often.
+    """
+    ran: dict[Region, float] = {}
+    for op in ops:
+        for op_name in cost.op_names(module, op.instruction):
+            region = source.named.get(op_name)
+            if region is not None:
+                ran[region] = max(ran.get(region, 0.0), op.times)
+    return ran
+
+
+def _ran(source: ModelWork, name: str, ran: Mapping[Region, float]) -> bool:
+    return any(region in ran for region in source.as_executed[name])
+
+
+def _expected(source: ModelWork, runs: float, ran: Mapping[Region, float], partitions: int) -> dict[str, float]:
+    """FLOPs that a step asks for by op_name.
+
+    runs: of the program, each partition for itself. ran: of regions, likewise, where only a run can tell.
+    """
+    expected = {op_name: flops * runs / partitions for op_name, flops in source.fixed.items()}
+    for op_name, by_region in source.as_executed.items():
+        for region, flops in by_region.items():
+            expected[op_name] = expected.get(op_name, 0.0) + flops * ran.get(region, 0.0) / partitions
+    return expected
 
 
 def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str, bytes]]) -> dict[int, hlo.Module]:
@@ -194,30 +285,32 @@ def _arguments(module: hlo.Module) -> list[tuple[str, tuple[int, ...]]]:
 def _executed(module: hlo.Module, op: Executed) -> dict[str, float]:
     """Executed FLOPs of an op by op_name."""
     sums: dict[str, float] = {}
-    for _, op_name, flops in xla_names.products(module, op.instruction):
-        sums[op_name] = sums.get(op_name, 0.0) + flops * op.times
+    for _, op_name, flops, times in xla_names.products(module, op.instruction):
+        sums[op_name] = sums.get(op_name, 0.0) + flops * times * op.times
     return sums
 
 
-def _by_index(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork, placing: Placing) -> list[int]:
-    """The ops (rows) whose products are all such that an index would do: by name and FLOPs, since names are shared.
+def _by_index(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork, placing: Placing) -> dict[int, str]:
+    """The ops (rows) whose products are all such that none is asked for, and why.
+
+    They are known by name and FLOPs, since names are shared.
 
     One that XLA called otherwise, as a gradient that took in a transpose, is known by its phase and FLOPs, where no
     product that is asked for has these.
     """
-    alone = source.by_index - source.products
+    alone = source.by_index.keys() - source.products
     phases = {(placing(name).phase, flops) for name, flops in alone}
     phases -= {(placing(name).phase, flops) for name, flops in source.products}
     named = {name for name, _ in source.products}
-    found = []
+    found: dict[int, str] = {}
     for row, op in ops.items() if alone else ():
-        here = {(op_name, flops) for _, op_name, flops in xla_names.products(module, op.instruction)}
+        here = {(one.op_name, one.flops) for one in xla_names.products(module, op.instruction)}
         phase = place_of(module, op.instruction, placing).phase
         if here and all(
             one in alone or (one[0] not in named and (phase, one[1]) in phases and not is_recomputed(one[0]))
             for one in here
         ):
-            found.append(row)
+            found[row] = next((source.by_index[one] for one in here if one in alone), BY_INDEX)
     return found
 
 
@@ -230,11 +323,10 @@ def _shares(
     ops: Mapping[int, Executed],
     executed: Mapping[int, Mapping[str, float]],
     source: ModelWork,
-    runs: float,
+    expected: Mapping[str, float],
     placing: Placing,
 ) -> dict[int, float]:
-    """Model FLOPs of each op (by row) of one program that a step runs `runs` times."""
-    fixed = {op_name: flops * runs for op_name, flops in source.fixed.items()}
+    """Model FLOPs of each op (by row) of one program. expected: FLOPs that a step asks it for, by op_name."""
     model = dict.fromkeys(ops, 0.0)
     executed = {row: executed[row] for row in ops}
     whole: dict[str, float] = {}
@@ -243,21 +335,21 @@ def _shares(
             whole[op_name] = whole.get(op_name, 0.0) + flops
     for row, sums in executed.items():
         for op_name, flops in sums.items():
-            if op_name in fixed:
-                model[row] += min(fixed[op_name] / whole[op_name], 1.0) * flops if whole[op_name] else 0.0
-            elif op_name in source.as_executed:
+            if op_name in source.as_executed:
                 model[row] += flops
-    left = {op_name: flops - whole.get(op_name, 0.0) for op_name, flops in fixed.items()}
-    left = {op_name: flops for op_name, flops in left.items() if flops > ROUNDING * fixed[op_name]}
+            elif op_name in source.fixed:
+                model[row] += min(expected[op_name] / whole[op_name], 1.0) * flops if whole[op_name] else 0.0
+    left = {op_name: flops - whole.get(op_name, 0.0) for op_name, flops in expected.items()}
+    left = {op_name: flops for op_name, flops in left.items() if flops > ROUNDING * expected[op_name]}
     if left:
         Carriers(module, ops, executed, model, placing).give(left)
     return model
 
 
-def _noted(op: Executed, same: Interner) -> Executed:
+def _noted(op: Executed, why: str, same: Interner) -> Executed:
     if op.costed.cost.model_flops is None:
         return op
-    return replace(op, costed=same(replace(op.costed, cost=by_index(op.costed.cost))))
+    return replace(op, costed=same(replace(op.costed, cost=by_index(op.costed.cost, why))))
 
 
 def _with(op: Executed, model: float, same: Interner) -> Executed:
@@ -266,5 +358,5 @@ def _with(op: Executed, model: float, same: Interner) -> Executed:
         return op
     if costed.cost.model_flops is None or costed.cost.model_flops == model:
         return op
-    cost = msgspec.structs.replace(costed.cost, model_flops=model)
-    return replace(op, costed=same(replace(costed, cost=cost)))
+    asked_for = msgspec.structs.replace(costed.cost, model_flops=model)
+    return replace(op, costed=same(replace(costed, cost=asked_for)))

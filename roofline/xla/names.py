@@ -8,12 +8,13 @@ same phase (what depends on the backward pass is backward), among whose neighbou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.module import Instruction, Module
-from roofline.xla.hlo.schedule import inside, joined
+from roofline.xla.hlo.schedule import joined, repeated
 from roofline.xla.scopes import Place
 
 #: An instruction without a name of its own is looked for among so many of its neighbours.
@@ -21,51 +22,90 @@ _NEIGHBOURS = 256
 _PRODUCTS = frozenset(("dot", "ragged-dot", "convolution", "custom-call"))
 
 
-def products(module: Module, instruction: Instruction) -> list[tuple[Instruction, str, float]]:
-    """(product, op_name, executed FLOPs) of each product in an instruction, however deep; loops once.
+class Product(NamedTuple):
+    """A product in an instruction. op_name: "" where XLA kept none. flops: of one execution.
 
-    The op_name is "" where XLA kept none, unless `find` has found it.
+    times: how often the instruction runs it; in a loop whose trips only a run can tell, once.
     """
+
+    instruction: Instruction
+    op_name: str
+    flops: float
+    times: float
+
+
+def products(module: Module, instruction: Instruction) -> list[Product]:
+    """Each product in an instruction, however deep, by its name or, where it lost that, the one that `find` found."""
     found = []
     known: Mapping[Instruction, str] = module.memo.get("found names", {})
-    for each in inside(instruction):
+    for each, times in repeated(module, instruction):
         is_one = each.opcode in _PRODUCTS and not linear_algebra.routine(each)
         flops = work(module, each).flops if is_one else 0.0
         if flops:
-            found.append((each, known.get(each) or joined(instruction.op_name, each.op_name), flops))
+            name = known.get(each) or joined(instruction.op_name, each.op_name)
+            found.append(Product(each, name, flops, times))
     return found
 
 
 def find(
-    module: Module, instructions: Iterable[Instruction], asked: Mapping[str, float], placing: Callable[[str], Place]
+    module: Module,
+    instructions: Iterable[Instruction],
+    asked: Collection[tuple[str, float]],
+    placing: Callable[[str], Place],
+    idle: Collection[str] = (),
 ) -> None:
     """Find names for the nameless products in `instructions` and keep them for `products`.
 
-    asked: FLOPs by op_name of the unoptimised program, loops once. placing: from an op_name to its phase and scope.
+    asked: (op_name, FLOPs of one execution) of the products of the unoptimised program. placing: from an op_name to its
+    phase and scope. idle: names of branches of which nothing was seen to run: a product outside of branches has none.
     """
     everything = [one for instruction in instructions for one in products(module, instruction)]
-    lost = dict(asked)
-    for _, name, flops in everything:
-        if name in lost:
-            lost[name] -= flops
+    lost: dict[str, list[float]] = {}
+    for name, flops in asked:
+        lost.setdefault(name, []).append(flops)
+    named = {name for name, _ in asked}
+    for one in everything:
+        _strike(lost, one.op_name, one.flops)
     names: dict[Instruction, str] = {}
-    for product, name, flops in everything:
+    for product, name, flops, _ in everything:
         own = placing(name)
-        if own.scope is not None and name in asked:
+        if own.scope is not None and name in named:
             continue
         near = neighbours(module, product, placing)
         phase = max((one.phase for one in (own, *near.above) if one.scope is not None), default=0)
         # Where the data come from says more than where they go: a layer's result goes to the next layer.
         scopes = [one.scope.split("/") for one in (own, *near.above, *near.above, *near.below) if one.scope]
-        as_large = [one for one, size in lost.items() if abs(size - flops) < 0.5]
+        as_large = [one for one, sizes in lost.items() if any(abs(size - flops) < 0.5 for size in sizes)]
+        if idle and not _is_in_branch(module, product):
+            as_large = [one for one in as_large if one not in idle]
         likely = [one for one in as_large if placing(one).phase == phase]
         # A gradient that is taken of forward values alone depends on nothing that says so.
         likely = likely or [one for one in as_large if placing(one).phase > phase]
         if likely:
             best = max(likely, key=lambda one: at_home((placing(one).scope or "").split("/"), scopes))
             names[product] = best
-            lost[best] -= flops
+            _strike(lost, best, flops)
     module.memo["found names"] = names
+
+
+def _strike(lost: Mapping[str, list[float]], name: str, flops: float) -> None:
+    """Take the product that is nearest in size off those of a name."""
+    sizes = lost.get(name)
+    if sizes:
+        sizes.remove(min(sizes, key=lambda size: abs(size - flops)))
+
+
+def _is_in_branch(module: Module, instruction: Instruction) -> bool:
+    """Whether an instruction lies in a branch of a conditional, however deep."""
+    if "in branches" not in module.memo:
+        inner: set[Instruction] = set()
+        for computation in reversed(module.computations):  # callers first
+            sites = module.callers.get(computation, ())
+            if any(site.opcode == "conditional" or site in inner for site in sites):
+                inner.update(computation.instructions)
+        module.memo["in branches"] = inner
+    found: set[Instruction] = module.memo["in branches"]
+    return instruction in found
 
 
 def at_home(scope: Sequence[str], others: Sequence[Sequence[str]]) -> int:

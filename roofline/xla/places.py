@@ -30,7 +30,7 @@ def place_of(module: Module, instruction: Instruction, placing: Placing) -> Plac
 
 
 def _named(module: Module, instruction: Instruction, placing: Placing) -> Place:
-    products = [placing(name) for _, name, _ in names.products(module, instruction)]
+    products = [placing(product.op_name) for product in names.products(module, instruction)]
     if any(one.scope is not None for one in products):
         return xla_scopes.commonest(products)
     own = placing(instruction.op_name)

@@ -26,6 +26,8 @@ from roofline.timing import executor
 from roofline.timing.executor import Owned
 from roofline.timing.timed import Timed
 from roofline.traces.xplane import reader
+from roofline.xla import model_flops
+from roofline.xla.hlo import module as hlo
 
 STEP = "step"
 # 2 x 32 x 64 x 64 FLOPs of one product.
@@ -195,3 +197,64 @@ def test_each_convolution_asks_for_what_it_executes(compiled: bool) -> None:
     # Of 8 x 3 taps in each direction 2 lie in the padding. Two forward, two of the filters, one of the hidden layer.
     once = 2 * 2 * 22 * 22 * 3 * 3
     assert [cost.flops for cost in products] == [cost.model_flops for cost in products] == [once] * 5
+
+
+def test_a_loop_that_xla_runs_as_one_kernel_asks_for_all_its_trips() -> None:
+    """19 products of 2 x 2 matrices, 16 FLOP each, in a scan whose length TensorFlow compares with two limits."""
+    w = tf.eye(2)
+    steps = {
+        "a constant": (function(lambda x: tf.scan(lambda h, y: tf.tanh(h @ x) + y, tf.ones(19), w), True), (w,)),
+        "given": (function(lambda x, ys: tf.scan(lambda h, y: h @ x + y, ys, x), True), (w, tf.ones(19))),
+        "mapped": (function(lambda many: tf.map_fn(lambda a: a @ a, many), True), (tf.ones((19, 2, 2)),)),
+    }
+    for name, (step, given) in steps.items():
+        found = ran(lambda step=step, given=given: step(*given))
+        assert not found.counted.unknown, name
+        assert found.total("flops") == found.total("model_flops") == 19 * 16, name
+
+
+def model_flops_of(step: Any, compiled: bool) -> float:
+    """What a step without arguments asks for, of the graph that it runs or of the program that XLA is given."""
+    if not compiled:
+        return ran(function(step)).total("model_flops")
+    data = function(step, True).experimental_get_compiler_ir()(stage="hlo_serialized")
+    found = model_flops.asked(hlo.read(data))
+    assert not found.as_executed
+    return sum(found.fixed.values())
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_recompute_grad_runs_again_was_asked_for_once(compiled: bool, keeps: bool) -> None:
+    """Two products forward and their gradients, but that of the input; the two once more, whose tanh are needed.
+
+    Where nobody keeps the loss XLA leaves the first two out, and those of the backward pass are the only ones.
+    """
+    x, (v, w) = tf.ones((32, 64)), (tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)))
+
+    def block(y: Any) -> Any:
+        return tf.tanh(tf.tanh(y @ v) @ w)
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.recompute_grad(block)(tf.tanh(x)) ** 2 if keeps else tf.recompute_grad(block)(x))
+        return (loss if keeps else None), tape.gradient(loss, [v, w])
+
+    assert model_flops_of(step, compiled) == 5 * PRODUCT
+    if keeps:
+        assert ran(function(step, compiled)).total("flops") == 7 * PRODUCT
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_gradient_of_a_gradient_is_no_recomputation(compiled: bool) -> None:
+    x, v = tf.ones((32, 64)), tf.Variable(tf.eye(64))
+
+    def step() -> Any:
+        with tf.GradientTape() as outer:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_sum(tf.tanh(x @ v) ** 2)
+            penalty = tf.reduce_sum(tape.gradient(loss, x) ** 2)
+        return outer.gradient(penalty, v)
+
+    assert model_flops_of(step, compiled) == ran(function(step, compiled)).total("flops") >= 4 * PRODUCT

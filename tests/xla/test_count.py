@@ -95,6 +95,67 @@ def test_of_a_conditional_what_ran_counts(branch: bool, products: int) -> None:
     assert total(counted, "flops") == total(counted, "model_flops") == products * 16 * PRODUCT
 
 
+def test_a_product_in_a_loop_of_unknown_trips_that_became_a_multiplication_is_asked_for() -> None:
+    """An outer product of 300 and 400 numbers in each of 7 trips: 2 x 300 x 400 FLOP, which XLA multiplies and adds."""
+
+    @jax.jit
+    def loop(a: Any, b: Any, n: Any) -> Any:
+        return jax.lax.fori_loop(0, n, lambda i, c: c + jnp.tanh(a * i) @ b, jnp.zeros((300, 400)))
+
+    counted = ran(loop, np.ones((300, 1), np.float32), np.ones((1, 400), np.float32), 7)
+    assert total(counted, "flops") == 0
+    assert total(counted, "model_flops") == 7 * 2 * 300 * 400
+
+
+def test_a_recurrent_net_of_one_sample_asks_for_all_its_products() -> None:
+    """As many steps as its length says: forward 2 x 20 x 20, backward as much for the state and for the weight."""
+
+    def loss(w: Any, x: Any) -> Any:
+        return (jax.lax.scan(lambda h, y: (jnp.tanh(h @ w + y), None), jnp.zeros((1, 20)), x)[0] ** 2).sum()
+
+    counted = ran(jax.jit(jax.grad(loss)), np.eye(20, dtype=np.float32), np.ones((19, 1, 20), np.float32))
+    assert total(counted, "model_flops") == 19 * 3 * 2 * 20 * 20
+
+
+def test_a_branch_that_did_not_run_has_no_product_to_give() -> None:
+    """Attention's products lose their names, and are as large as those of the branch that was not taken."""
+
+    @jax.jit
+    def step(x: Any, w: Any, yes: Any, q: Any) -> Any:
+        # 2 x 8 x 16 x 16 FLOP where yes, two products of 2 x 16 x 16 x 16 else.
+        chosen = jax.lax.cond(yes, lambda y: y[:8] @ w, lambda y: ((y @ w) @ w)[:8], x)
+        return chosen, jax.nn.dot_product_attention(q, q, q)
+
+    x, w, q = np.ones((16, 16), np.float32), np.eye(16, dtype=np.float32), np.ones((1, 16, 2, 8), np.float32)
+    attention = 2 * (2 * 2 * 16 * 16 * 8)
+    for yes, chosen in ((True, 2 * 8 * 16 * 16), (False, 2 * 2 * 16 * 16 * 16)):
+        counted = ran(step, x, w, yes, q)
+        assert total(counted, "model_flops") == total(counted, "flops") == attention + chosen
+        assert all(op.costed.op_class == "contraction" for op in counted.ops if op.costed.cost.model_flops)
+
+
+def test_a_sort_runs_as_often_as_what_is_beside_it() -> None:
+    """XLA's CPU backend writes several events for one sort."""
+    numbers = np.arange(1000, dtype=np.float32)[::-1].copy()
+    programs = {
+        "alone": (jax.jit(jnp.sort), (numbers,), 1),
+        "of rows": (jax.jit(lambda x: jnp.sort(x.reshape(10, 100), axis=0) * 2), (numbers,), 1),
+        "in a loop": (
+            jax.jit(lambda x: jax.lax.scan(lambda c, y: (jnp.sort(c * y), None), x, jnp.ones(5))[0]),
+            (numbers,),
+            5,
+        ),
+        "in a loop of unknown trips": (
+            jax.jit(lambda x, n: jax.lax.fori_loop(0, n, lambda i, c: jnp.sort(-c * 2), x)),
+            (numbers, 4),
+            4,
+        ),
+    }
+    for name, (program, given, times) in programs.items():
+        (sort,) = [op for op in ran(program, *given).ops if "sort" in op.costed.kind]
+        assert (sort.times, sort.costed.cost.bytes_read) == (times, times * 4000), name
+
+
 def test_recomputation_is_executed_and_not_asked_for() -> None:
     def block(x: Any, w: Any) -> Any:
         return jnp.tanh(x @ w) @ w

@@ -43,8 +43,8 @@ def module() -> hlo.Module:
 
 def named(asked: dict[str, float]) -> dict[str, str]:
     made = module()
-    names.find(made, made.instructions.values(), asked, place)
-    return {name: op_name for name, one in made.instructions.items() for _, op_name, _ in names.products(made, one)}
+    names.find(made, made.instructions.values(), list(asked.items()), place)
+    return {name: op_name for name, one in made.instructions.items() for _, op_name, _, _ in names.products(made, one)}
 
 
 def test_phase_size_and_neighbourhood_decide() -> None:

@@ -29,6 +29,7 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "in-process": ("warning", "A step ran in the caller's process, with the threads and settings found there"),
     "model-flops-derived": ("named", "Model FLOPs were derived from what ran, which may have been changed by then"),
     "optimised-only": ("named", "Model FLOPs are those of the compiled program, which may have been changed by then"),
+    "shapes-vary": ("named", "Each step of a run asks for another amount of work"),
     "opaque-regions": ("named", "The inside of some compiled regions is not known, so it cannot be verified"),
     "compiled-code": ("named", "Compiled code ran whose kernels were not seen, so its work cannot be verified"),
     "nothing-compiled": ("named", "Nothing of a step that was to be compiled was"),

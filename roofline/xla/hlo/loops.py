@@ -11,7 +11,11 @@ from roofline.xla.hlo.module import Instruction, Module
 _MAX_CHAIN = 1000
 #: Counts beyond this are no loop that anybody waits for.
 _MAX_TRIPS = 10**12
+#: Comparisons that a condition asks for at once; more are damage.
+_MAX_CONDITIONS = 16
 _PASSED_ON = frozenset("copy bitcast convert reshape opt-barrier copy-done".split())
+#: An instruction, and the index path of a part of its result.
+Value = tuple[Instruction, tuple[int, ...]]
 
 
 def trips(module: Module, instruction: Instruction) -> int | None:
@@ -40,23 +44,37 @@ def noted(instruction: Instruction) -> int | None:
 
 
 def _read(module: Module, instruction: Instruction) -> int | None:
-    """Counter against a constant, from a constant start, by a constant step."""
-    body, condition = instruction.called
-    compare = _origin(module, condition.root)
+    """Counter against a limit, from a start, by a step: constants, or what the loop hands on unchanged.
+
+    Of a condition that asks for several at once the first that fails ends the loop.
+    """
+    _, condition = instruction.called
+    waiting = [_origin(module, condition.root)]
+    counts: list[int | None] = []
+    while waiting:
+        value, _ = waiting.pop()
+        if value.opcode == "and" and len(counts) < _MAX_CONDITIONS:
+            waiting += [_origin(module, operand) for operand in value.operands]
+        else:
+            counts.append(_compared(module, instruction, value))
+    known = [number for number in counts if number is not None]
+    return min(known) if len(known) == len(counts) else None
+
+
+def _compared(module: Module, loop: Instruction, compare: Instruction) -> int | None:
+    """How many trips come before a comparison of a counter with a limit fails; None where only a run can tell."""
     if compare.opcode != "compare":
         return None
     direction = compare.message.comparison_direction
     left, right = (_origin(module, operand) for operand in compare.operands)
-    if left.opcode == "constant":
+    if not _is_state(module, loop, left) or _step(module, loop, left) is None:
         left, right = right, left
         direction = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}.get(direction, direction)
-    limit = _integer(right)
-    if left.opcode != "get-tuple-element" or left.operands[0].opcode != "parameter" or limit is None:
+    if not _is_state(module, loop, left):
         return None
-    place = left.number
-    start = _integer(_origin(module, _element(instruction.operands[0], place)))
-    step = _step(module, body.root, place)
-    if start is None or not step:
+    start, limit = _constant(module, _origin(module, loop.operands[0], left[1])), _unchanged(module, loop, right)
+    step = _step(module, loop, left)
+    if start is None or limit is None or not step:
         return None
     return _count(start, limit, step, direction)
 
@@ -76,56 +94,68 @@ def _count(start: int, limit: int, step: int, direction: str) -> int | None:
     return number if number <= _MAX_TRIPS else None
 
 
-def _step(module: Module, root: Instruction, place: int) -> int | None:
+def _step(module: Module, loop: Instruction, counter: Value) -> int | None:
     """What the body adds to the counter."""
-    update = _origin(module, _element(root, place))
+    update, _ = _origin(module, loop.called[0].root, counter[1])
     if update.opcode not in ("add", "subtract"):
         return None
     left, right = (_origin(module, operand) for operand in update.operands)
-    if update.opcode == "add" and left.opcode == "constant":
+    if update.opcode == "add" and not _is_state(module, loop, left):
         left, right = right, left
-    step = _integer(right)
-    is_counter = left.opcode == "get-tuple-element" and left.number == place
-    if step is None or not is_counter or left.operands[0].opcode != "parameter":
+    step = _unchanged(module, loop, right)
+    if step is None or left[1] != counter[1] or not _is_state(module, loop, left):
         return None
     return step if update.opcode == "add" else -step
 
 
-def _element(value: Instruction, place: int) -> Instruction:
-    for _ in range(_MAX_CHAIN):
-        if value.opcode == "tuple":
-            return value.operands[place]
-        if value.opcode not in _PASSED_ON:
-            break
-        value = value.operands[0]
-    raise ValueError("a loop whose state is no tuple")
+def _is_state(module: Module, loop: Instruction, value: Value) -> bool:
+    """Whether a value is what the loop's body or its condition is given."""
+    return value[0] in (computation.parameters.get(0) for computation in loop.called) and bool(value[1])
 
 
-def _origin(module: Module, value: Instruction) -> Instruction:
-    """The instruction that made a value: through copies and views, into fusions and out of their parameters."""
+def _unchanged(module: Module, loop: Instruction, value: Value) -> int | None:
+    """The integer that a value is in each trip: a constant, or what the loop was given and hands on as it is."""
+    if _is_state(module, loop, value):
+        body = loop.called[0]
+        if _origin(module, body.root, value[1]) != (body.parameters.get(0), value[1]):
+            return None
+        value = _origin(module, loop.operands[0], value[1])
+    return _constant(module, value)
+
+
+def _constant(module: Module, value: Value) -> int | None:
+    return None if value[1] else _integer(value[0])
+
+
+def _origin(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> Value:
+    """What made a part of a value: through copies and tuples, into fusions and calls and out of their parameters."""
     for _ in range(_MAX_CHAIN):
         if value.opcode in _PASSED_ON:
             value = value.operands[0]
-        elif value.opcode == "fusion" and value.called[0].root.opcode != "tuple":
+        elif value.opcode == "get-tuple-element":
+            value, index = value.operands[0], (value.number, *index)
+        elif value.opcode == "tuple" and index:
+            value, index = value.operands[index[0]], index[1:]
+        elif value.opcode in ("fusion", "call"):
             value = value.called[0].root
-        elif value.opcode == "parameter" and (fusion := _fusion_around(module, value)) is not None:
-            value = fusion.operands[value.number]
+        elif value.opcode == "parameter" and (caller := _caller(module, value)) is not None:
+            value = caller.operands[value.number]
         else:
-            return value
+            return value, index
     raise ValueError("an endless chain")
 
 
-def _fusion_around(module: Module, parameter: Instruction) -> Instruction | None:
-    """The fusion that a parameter belongs to; None for a parameter of a loop's body or the entry."""
-    if "fused parameters" not in module.memo:
-        module.memo["fused parameters"] = {
+def _caller(module: Module, parameter: Instruction) -> Instruction | None:
+    """The fusion or call that a parameter belongs to; None for one of a loop, of the entry, or of several calls."""
+    if "called parameters" not in module.memo:
+        module.memo["called parameters"] = {
             each: sites[0]
             for computation, sites in module.callers.items()
-            if sites[0].opcode == "fusion"
+            if sites[0].opcode in ("fusion", "call") and len(sites) == 1
             for each in computation.parameters.values()
         }
-    fusion: Instruction | None = module.memo["fused parameters"].get(parameter)
-    return fusion
+    caller: Instruction | None = module.memo["called parameters"].get(parameter)
+    return caller
 
 
 def _integer(value: Instruction) -> int | None:

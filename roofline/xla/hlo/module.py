@@ -153,6 +153,7 @@ class Module:
     slots: (instruction id, index path of the result) -> (allocation, offset) of the memory it is assigned; empty for
         a module without buffer assignment, as before optimisation.
     allocations: bytes of each allocation, by its number.
+    replicas, partitions: how many devices run it on data of their own, and how many share the work of each of these.
     memo: what has been computed about it; of use to the modules beside this one only.
     """
 
@@ -164,7 +165,14 @@ class Module:
     callers: Mapping[Computation, tuple[Instruction, ...]] = field(repr=False)
     slots: Mapping[tuple[int, tuple[int, ...]], tuple[int, int]] = field(repr=False)
     allocations: Mapping[int, int] = field(repr=False)
+    replicas: int = 1
+    partitions: int = 1
     memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def devices(self) -> int:
+        """How many run it at once."""
+        return self.replicas * self.partitions
 
 
 def read(data: bytes, what: str = "the data") -> Module:
@@ -232,6 +240,8 @@ def _module(proto: Any, assignment: Message | None, what: str) -> Module:
         callers={computation: tuple(sites) for computation, sites in callers.items()},
         slots={} if assignment is None else _slots(assignment, built.values()),
         allocations={} if assignment is None else {each.index: each.size for each in assignment.buffer_allocations},
+        replicas=max(1, proto.device_assignment.replica_count),
+        partitions=max(1, proto.device_assignment.computation_count),
     )
 
 

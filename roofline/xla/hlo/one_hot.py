@@ -11,7 +11,7 @@ from roofline.xla.hlo.module import Instruction
 from roofline.xla.hlo.origin import COPIES, Path, number, origin
 
 #: What hands on the elements that it is given, in another place.
-_REARRANGES = COPIES | {"reshape", "transpose"}
+REARRANGES = COPIES | {"reshape", "transpose"}
 #: Values that are made of each other more often than this are damage.
 _MAX_DEPTH = 20
 
@@ -22,7 +22,7 @@ def picks(product: Instruction, path: Path) -> bool:
 
 
 def _is_one_hot(value: Instruction, path: Path, depth: int = 0) -> bool:
-    value, path = origin(value, path, _REARRANGES)
+    value, path = origin(value, path, REARRANGES)
     if depth > _MAX_DEPTH:
         return False
     if value.opcode == "compare":
@@ -39,11 +39,11 @@ def _is_one_hot(value: Instruction, path: Path, depth: int = 0) -> bool:
 
 def _names_each(numbers: Instruction, indices: Instruction, path: Path) -> bool:
     """Whether `numbers` counts along a dimension in which each of `indices` is repeated."""
-    along = _counts_along(numbers, path)
+    along = counts_along(numbers, path)
     return along is not None and along not in _varies_along(indices, path)
 
 
-def _counts_along(value: Instruction, path: Path, depth: int = 0) -> int | None:
+def counts_along(value: Instruction, path: Path, depth: int = 0) -> int | None:
     """The dimension in which a value is n, n + 1, n + 2, ..., and equal in all others; None where it is not such."""
     value, path = origin(value, path)
     if depth > _MAX_DEPTH:
@@ -53,10 +53,10 @@ def _counts_along(value: Instruction, path: Path, depth: int = 0) -> int | None:
     if value.opcode == "add":
         one, other = value.operands
         terms = ((one, other), (other, one))
-        return next((_counts_along(term, path, depth + 1) for term, by in terms if number(by, path) is not None), None)
+        return next((counts_along(term, path, depth + 1) for term, by in terms if number(by, path) is not None), None)
     if value.opcode not in ("broadcast", "reshape"):
         return None
-    inner = _counts_along(value.operands[0], path, depth + 1)
+    inner = counts_along(value.operands[0], path, depth + 1)
     return None if inner is None else _moved(value).get(inner)
 
 

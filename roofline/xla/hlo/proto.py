@@ -27,8 +27,14 @@ _CLASSES = messages(
       HloScheduleProto schedule = 7;
       HloInputOutputAliasProto input_output_alias = 8;
       bool is_dynamic = 11;
+      DeviceAssignmentProto device_assignment = 15;
       StackFrameIndexProto stack_frame_index = 17;
       HloBufferDonorProto buffer_donor = 18;
+    }
+
+    message DeviceAssignmentProto {
+      int32 replica_count = 1;
+      int32 computation_count = 2;
     }
 
     message HloComputationProto {

@@ -6,12 +6,13 @@ one unit, whatever is in it. Before optimisation nothing is fused, and the units
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from roofline.errors import InputError
 from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.loops import trips
 from roofline.xla.hlo.module import Computation, Instruction, Module
 from roofline.xla.hlo.opcodes import CONTROL, FREE, base
 
@@ -95,18 +96,28 @@ def inside(instruction: Instruction) -> Iterator[Instruction]:
 
     Bodies of reductions and the like are part of the instruction that applies them. Free instructions are left out.
     """
-    stack = [instruction]
+    return (each for each, _ in _inside(instruction, lambda loop: 1))
+
+
+def repeated(module: Module, instruction: Instruction) -> Iterator[tuple[Instruction, float]]:
+    """The same, each with how often one execution of the unit runs it; loops of unknown trips once."""
+    return _inside(instruction, lambda loop: trips(module, loop) or 1)
+
+
+def _inside(instruction: Instruction, turns: Callable[[Instruction], int]) -> Iterator[tuple[Instruction, float]]:
+    stack = [(instruction, 1.0)]
     number = 0
     while stack:
-        each = stack.pop()
+        each, times = stack.pop()
         number += 1
         if number > MAX_UNITS:
             raise InputError(f"The HLO instruction {instruction.name} holds more than {MAX_UNITS} others: damaged.")
         if each.called and (each.opcode == "fusion" or each.opcode in CONTROL or base(each.opcode) == "async"):
+            inner = times * turns(each) if each.opcode == "while" else times
             for computation in reversed(each.called):
-                stack.extend(reversed(computation.instructions))
+                stack += [(one, inner) for one in reversed(computation.instructions)]
         elif each.opcode not in FREE:
-            yield each
+            yield each, times
 
 
 def contractions(module: Module, instruction: Instruction) -> list[tuple[str, float]]:

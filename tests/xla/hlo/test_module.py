@@ -229,6 +229,59 @@ def test_trips_of_a_loop_that_counts_down():
     assert trips(module, module.entry.root) == 6  # 20 17 14 11 8 5
 
 
+#: As TensorFlow writes a loop of at most so many trips: two counters, a limit that is handed on, and calls around both.
+SEVERAL = """HloModule loop
+asked {{ s = (s32[], s32[], s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  j = s32[] get-tuple-element(s), index=1
+  n = s32[] get-tuple-element(s), index=2
+  limit = s32[] constant(19)
+  one = pred[] compare(i, limit), direction=LT
+  other = pred[] compare(j, n), direction=LT
+  both = pred[] {both}
+  ROOT out = (pred[]) tuple(both) }}
+condition {{ t = (s32[], s32[], s32[], f32[8]) parameter(0)
+  c = (pred[]) call(t), to_apply=asked
+  ROOT r = pred[] get-tuple-element(c), index=0 }}
+body {{ u = (s32[], s32[], s32[], f32[8]) parameter(0)
+  k = s32[] get-tuple-element(u), index=0
+  l = s32[] get-tuple-element(u), index=1
+  m = s32[] get-tuple-element(u), index=2
+  x = f32[8] get-tuple-element(u), index=3
+  step = s32[] constant(1)
+  k2 = s32[] add(step, k)
+  l2 = s32[] add(l, step)
+  y = f32[8] add(x, x)
+  ROOT v = (s32[], s32[], s32[], f32[8]) tuple(k2, l2, {handed_on}, y) }}
+run {{ a = (s32[], s32[], s32[], f32[8]) parameter(0)
+  ROOT w = (s32[], s32[], s32[], f32[8]) while(a), condition=condition, body=body }}
+ENTRY e {{
+  zero = s32[] constant(0)
+  given = s32[] {given}
+  p = f32[8] parameter(0)
+  z = (s32[], s32[], s32[], f32[8]) tuple(zero, zero, given, p)
+  ROOT q = (s32[], s32[], s32[], f32[8]) call(z), to_apply=run
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("both", "handed_on", "given", "expected"),
+    [
+        ("and(one, other)", "m", "constant(7)", 7),
+        ("and(one, other)", "m", "constant(30)", 19),
+        ("and(one, one)", "m", "constant(7)", 19),
+        ("and(one, other)", "k2", "constant(7)", None),  # a limit that moves
+        ("or(one, other)", "m", "constant(7)", None),
+        ("and(one, other)", "m", "parameter(1)", None),  # whichever ends first is data
+    ],
+)
+def test_trips_of_a_loop_that_asks_for_several_things_at_once(both, handed_on, given, expected):
+    module = hlo.read(hlo_oracle.proto(SEVERAL.format(both=both, handed_on=handed_on, given=given)))
+    (loop,) = [each for each in module.instructions.values() if each.opcode == "while"]
+    assert trips(module, loop) == expected
+    assert work(module, module.entry.root).vector_flops == (None if expected is None else 8 * expected)
+
+
 def test_trips_that_depend_on_data_are_unknown():
     text = LOOP.format(start=0, limit=9, step=1, direction="LT", update="multiply(i, i)", compared="j, limit")
     module = hlo.read(hlo_oracle.proto(text))

@@ -1,0 +1,57 @@
+"""What `tf.recompute_grad` computes again in the backward pass (`keras.remat` and `keras.RematScope` call it).
+
+It has names of a forward pass. What it is told by is how TensorFlow has it wait for the gradient: to each argument it
+adds a number that is made of the gradient, 0 or not a number, so that no optimizer takes it for what it is.
+"""
+
+from __future__ import annotations
+
+from math import isnan
+
+from roofline.tensorflow.graph.graph import Graph, Node
+from roofline.tensorflow.graph.tables import base
+from roofline.tensorflow.scopes import path
+
+_PASSED_ON = frozenset(("Cast", "Identity"))
+#: A chain of these longer than this is damage.
+_MAX_CHAIN = 10
+
+
+def recomputed(graph: Graph) -> frozenset[str]:
+    """The nodes that are made of such sums and are no gradients; nodes of functions that one of them calls, too."""
+    starts = [node.name for node in graph if base(node.op) in ("AddV2", "Add") and _waits(node, graph)]
+    if not starts:
+        return frozenset()
+    consumers: dict[str, list[str]] = {}
+    for node in graph:
+        for source, _ in node.inputs:
+            consumers.setdefault(source, []).append(node.name)
+    found: set[str] = set()
+    while starts:
+        name = starts.pop()
+        if name not in found and not path(name)[0]:
+            found.add(name)
+            starts += consumers.get(name, [])
+    within = tuple(f"{name}/" for name in found)
+    return frozenset(found | {node.name for node in graph if node.name.startswith(within)})
+
+
+def _waits(node: Node, graph: Graph) -> bool:
+    """Whether one of its terms is 0 or not a number."""
+    return any(_is_zero_or_nan(graph.by_name.get(source), graph) for source, _ in node.inputs)
+
+
+def _is_zero_or_nan(value: Node | None, graph: Graph) -> bool:
+    for _ in range(_MAX_CHAIN):
+        if value is None or value.op not in _PASSED_ON or not value.inputs:
+            break
+        value = graph.by_name.get(value.inputs[0][0])
+    if value is None or value.op != "SelectV2" or len(value.inputs) < 3:
+        return False
+    zero, other = (_numbers(graph.by_name.get(source)) for source, _ in value.inputs[1:3])
+    return zero == (0.0,) and len(other) == 1 and isnan(other[0])
+
+
+def _numbers(value: Node | None) -> tuple[float, ...]:
+    told = value.attrs.get("value", ()) if value is not None and value.op == "Const" else ()
+    return tuple(float(number) for number in told) if isinstance(told, tuple) else ()

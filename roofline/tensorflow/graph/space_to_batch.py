@@ -1,0 +1,97 @@
+"""What is asked for of a dilated convolution that TensorFlow writes as one without holes, of an image cut into pieces.
+
+`SpaceToBatchND` fills an image up to a multiple of the dilation, and makes each offset an image of its own;
+`BatchToSpaceND` puts the results together and cuts off what is too much. So do `tf.nn.depthwise_conv2d`,
+`tf.nn.separable_conv2d` and whatever calls `with_space_to_batch`. The gradients pair the same elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from roofline.costs import formulas
+from roofline.tensorflow.graph.contractions import UnknownWork, sizes
+from roofline.tensorflow.graph.graph import Graph, Node
+from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
+
+#: What hands on the elements that it is given, with dimensions of one element more or less.
+_REARRANGES = frozenset("Identity Reshape ExpandDims Squeeze".split())
+#: A chain of these longer than this is damage.
+_MAX_CHAIN = 20
+
+
+def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
+    """The FLOPs of the dilated convolution that a node stands for, or of its gradient; None for any other node.
+
+    consumers: of each node, by its name.
+    """
+    if base(node.op) not in CONVOLUTIONS or len(node.inputs) < 2:
+        return None
+    forward = node
+    if "Backprop" in node.op:
+        # What both take: the image, where the gradient is that of the kernel, else the kernel.
+        place = 1 if "BackpropInput" in node.op else 0
+        sharing = (one for one in consumers.get(node.inputs[place][0], ()) if base(one.op) in CONVOLUTIONS)
+        alike = [one for one in sharing if "Backprop" not in one.op and one.inputs[place] == node.inputs[place]]
+        if len(alike) != 1:
+            return None
+        forward = alike[0]
+    before, behind = _source(forward, graph), _consumer(forward, consumers)
+    if before is None or behind is None or forward.attrs.get("padding") != "VALID":
+        return None
+    try:
+        return _pairs(forward, before, behind, graph)
+    except UnknownWork:
+        return None
+
+
+def _source(node: Node, graph: Graph) -> Node | None:
+    found = graph.by_name.get(node.inputs[0][0])
+    for _ in range(_MAX_CHAIN):
+        if found is None or found.op not in _REARRANGES or not found.inputs:
+            break
+        found = graph.by_name.get(found.inputs[0][0])
+    return found if found is not None and found.op == "SpaceToBatchND" else None
+
+
+def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | None:
+    for _ in range(_MAX_CHAIN):
+        following = consumers.get(node.name, ())
+        forward = [one for one in following if one.op == "BatchToSpaceND" or one.op in _REARRANGES]
+        if len(forward) != 1 or forward[0].op == "BatchToSpaceND":
+            return forward[0] if len(forward) == 1 else None
+        node = forward[0]
+    return None
+
+
+def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | None:
+    image, result = sizes(before.in_types[0], "the image"), sizes(behind.outputs[0], "the result")
+    kernel = sizes(forward.in_types[1], "the kernel")
+    block, edges, cut = (_numbers(one, place, graph) for one, place in ((before, 1), (before, 2), (behind, 2)))
+    spatial = len(image) - 2
+    if not block or len(edges) != len(cut) or len(edges) != 2 * len(block) or len(result) != len(image):
+        return None
+    rest = spatial - len(block)
+    dilation = [*block, *(1,) * rest]
+    padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * rest
+    depthwise = "Depthwise" in forward.op
+    groups = image[-1] if depthwise else max(1, image[-1] // max(1, kernel[-2]))
+    return formulas.convolution(
+        batch=image[0],
+        channels_in=image[-1],
+        channels_out=kernel[-2] * kernel[-1] if depthwise else kernel[-1],
+        groups=groups,
+        size=image[1:-1],
+        kernel=kernel[:-2][-spatial:],
+        stride=(1,) * spatial,
+        padding=padding,
+        dilation=dilation,
+        outputs=result[1:-1],
+    ).flops
+
+
+def _numbers(node: Node, place: int, graph: Graph) -> tuple[int, ...]:
+    """The values of an input that is a constant; nothing where it is none."""
+    told = graph.by_name.get(node.inputs[place][0]) if place < len(node.inputs) else None
+    values = told.attrs.get("value", ()) if told is not None and told.op == "Const" else ()
+    return tuple(int(value) for value in values)

@@ -1,0 +1,47 @@
+"""Dilated convolutions that TensorFlow writes as convolutions without holes, of an image that it cuts into pieces.
+
+Images of 7 x 9, kernels of 3 x 3, dilation 2. Valid: 3 x 5 outputs of 9 taps, all inside. SAME: in either direction of
+n outputs the middle tap meets n elements and each of the others n - 2, (3 x 7 - 4) x (3 x 9 - 4) pairs in all.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from test_graph import data, record, tf, variable
+
+PAIRS = {"VALID": 3 * 5 * 9, "SAME": 17 * 23}
+
+
+@pytest.mark.parametrize("padding", PAIRS)
+def test_a_depthwise_convolution_asks_for_what_is_inside_the_image(tmp_path: Path, padding: str) -> None:
+    image, kernel = data(2, 7, 9, 3), variable(3, 3, 3, 4)
+    asked = 2 * 2 * 3 * 4 * PAIRS[padding]
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            made = tf.nn.depthwise_conv2d(tf.square(image), kernel, (1, 1, 1, 1), padding, dilations=(2, 2))
+            loss = tf.reduce_sum(tf.square(made))
+        return tape.gradient(loss, [image, kernel])
+
+    found = record(step, tmp_path)
+    assert found.model_flops("forward") == asked
+    assert found.model_flops("backward") == 2 * asked
+    assert found.flops("forward") > asked
+
+
+def test_a_separable_convolution_and_one_direction(tmp_path: Path) -> None:
+    image, kernel, mixing = data(2, 7, 9, 3), variable(3, 3, 3, 1), variable(1, 1, 3, 5)
+
+    @tf.function
+    def step():
+        return tf.nn.separable_conv2d(tf.square(image), kernel, mixing, (1, 1, 1, 1), "SAME", dilations=(1, 2))
+
+    # Of the taps of 7 rows, of which the outer ones are a row apart, 3 x 7 - 2 are inside; then 5 of 3 channels mixed.
+    assert record(step, tmp_path).model_flops("forward") == 2 * 2 * 3 * 19 * 23 + 2 * 2 * 63 * 3 * 5

@@ -43,6 +43,31 @@ def recurrent(cell: str, steps: float, weights: float, units: float, biased: boo
     )
 
 
+#: Of their gradients, per unit and step: FLOP beside the products, sums of the biases' gradients, and functions.
+#: LSTM  do 4, dc 5, di 4, df 4, dg 4, dc of the step before 1, dh from above and from the step behind 1; tanh(c) again
+#: GRU   dn 4, dz 5, dr 4, d(h U) 1, dh of the step before 2, dh from above and from the step behind 1
+RECURRENT_BACKWARD: dict[str, tuple[float, float, dict[str, float]]] = {
+    "lstm": (23.0, 4.0, {"tanh": 1.0}),
+    "gru": (17.0, 4.0, {}),
+    "tanh": (4.0, 1.0, {}),
+    "relu": (1.0, 1.0, {}),
+}
+
+
+def recurrent_backward(cell: str, steps: float, asked: float, executed: float, units: float, biased: bool) -> Cost:
+    """The gradients of `recurrent`, which are of both factors of each product.
+
+    asked, executed: elements of the matrices of a cell, those of which two gradients are taken twice: the weights'
+    own, of what comes from the step before, and of what comes from below where anybody asks for it.
+    """
+    flops, biases, functions = RECURRENT_BACKWARD[cell]
+    cells = steps * units
+    return matrix(2.0 * steps * asked, 2.0 * steps * executed) + Cost(
+        vector_flops=(flops + (biases if biased else 0.0)) * cells,
+        functions={name: each * cells for name, each in functions.items()},
+    )
+
+
 #: A kernel longer than this in one dimension is damage in a trace, not a convolution.
 MAX_KERNEL = 100_000
 

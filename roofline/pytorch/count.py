@@ -22,13 +22,17 @@ from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import unfused_attention
+from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.one_hot import OneHot
+from roofline.pytorch.uses import Uses
 from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"
 PHASE = "roofline:phase:"
+#: Another that it makes: around what a checkpoint repeats of the forward pass.
+AGAIN = "roofline:again"
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
@@ -112,7 +116,7 @@ def count(
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
-    same, padded, one_hot = Interner(), ZeroPadding(), OneHot()
+    same, padded, one_hot, uses = Interner(), ZeroPadding(), OneHot(), Uses(nodes, unit, engine)
     not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         one = generated.get(root)
@@ -132,7 +136,10 @@ def count(
             costed = same(replace(costed, cost=by_index(costed.cost)))
         elif costed.cost.model_flops:
             # The forward pass asked once for what is done again.
-            asked = 0.0 if again[root] else padded.flops(call)
+            asked = 0.0 if again[root] else padded.flops(call, uses.reads(root, call))
+            unread = unread_input_gradient(call)
+            if unread and not again[root] and call.outputs and not uses.is_read(root, call.outputs[0]):
+                asked = costed.cost.model_flops - unread
             if asked is not None:
                 costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
             if root in not_fused and costed.op_class in PRODUCTS - {"attention"}:
@@ -205,13 +212,14 @@ def _host_reads(nodes: Nodes, op_of: NDArray[np.int64], ops: int) -> NDArray[np.
 def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which calls repeat the forward pass within the backward one (activation checkpointing).
 
-    Reentrant checkpoints have a node of their own, which runs that part again and then goes back through it. Of the
-    others only our marks tell: what they repeat makes autograd nodes anew, later than the whole forward pass, and lies
-    in a module that is called inside of a backward node; what only differentiates a gradient again (`create_graph`) is
-    in no module.
+    Reentrant checkpoints have a node of their own, which runs that part again and then goes back through it. What the
+    others repeat makes autograd nodes anew, later than the whole forward pass: it lies in a mark of ours, in a function
+    of one's own whose backward node starts the engine anew, or in a module that is called inside of a backward node.
+    What only differentiates a gradient again (`create_graph`) lies in none of these.
     """
-    checkpoint = np.asarray([name.startswith(_CHECKPOINT) for name in nodes.names], bool)
+    marked = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
     evaluate = np.asarray([name.startswith(_EVALUATE) for name in nodes.names], bool)
+    checkpoint = np.asarray([name.startswith(_CHECKPOINT) for name in nodes.names], bool)
     innermost = nesting.nearest(nodes.parent, checkpoint | evaluate)
     in_checkpoint = np.append(checkpoint, False)[innermost]
     forward = nodes.sequence[phase == _FORWARD]
@@ -219,7 +227,11 @@ def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     scope = nesting.nearest(nodes.parent, np.asarray([name.startswith(SCOPE) for name in nodes.names], bool))
     engine = nesting.nearest(nodes.parent, evaluate)
     depth = np.append(nesting.depths(nodes.parent), -1)
-    found: NDArray[np.bool_] = in_checkpoint | (later & (engine >= 0) & (depth[scope] > depth[engine]))
+    # What starts the engine is not a node of the engine's own: the nearest annotation around the inner one is none.
+    starts = np.append(engine, -1)[nodes.parent[evaluate]]
+    nested = np.append(np.isin(np.arange(len(nodes)), starts), False)[engine]
+    inside = (engine >= 0) & ((depth[scope] > depth[engine]) | nested)
+    found: NDArray[np.bool_] = marked | in_checkpoint | (later & inside)
     return found
 
 

@@ -19,7 +19,7 @@ from roofline.costs.counted import PHASES, Costed, Counted
 from roofline.pytorch.eager_model_flops import with_model_flops
 from roofline.traces.alignment import align
 
-__all__ = ["with_model_flops", "with_scopes"]
+__all__ = ["VARIES", "varies", "with_model_flops", "with_scopes"]
 
 _FORWARD, _BACKWARD, _OPTIMIZER = map(PHASES.index, ("forward", "backward", "optimizer"))
 #: Matched before all others: compilers keep them, and there are few of them.
@@ -27,6 +27,27 @@ _ANCHORS = frozenset(("contraction", "attention", "normalisation", "softmax", "e
 
 #: A buffer as one write left it: (storage, number of the write; 0: as the step found it).
 _Version = tuple[int, int]
+
+
+#: Set where each step asks for another amount of work.
+VARIES = "shapes-vary"
+
+
+def varies(counted: Counted, eager: Counted, again: Callable[[], Counted]) -> bool:
+    """Whether each step asks for another amount of work, so that the eager step is no twin of the compiled one.
+
+    again: counts one more eager step. Two of them tell, where the forward pass executes not what was asked for: steps
+    that take two amounts in turn could show the same one twice.
+    """
+    asked = _of_forward(eager, "model_flops")
+    if asked == _of_forward(counted, "flops"):
+        return False
+    return any(_of_forward(again(), "model_flops") != asked for _ in range(2))
+
+
+def _of_forward(counted: Counted, what: str) -> float:
+    rows = np.flatnonzero(counted.phase == _FORWARD).tolist()
+    return float(sum(getattr(counted.ops[row].costed.cost, what) or 0.0 for row in rows))
 
 
 # Scopes

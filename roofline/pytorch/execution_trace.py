@@ -55,7 +55,7 @@ class _File(msgspec.Struct):
 class Nodes:
     """The recorded calls in the order they began; columns of equal length n.
 
-    is_op: whether the call computes (and is no wrapper that dispatches to others). parent: index of the enclosing call
+    is_op: whether the call computes (and is no wrapper that leaves that to others). parent: index of the enclosing call
     or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its
     first byte [byte], which the trace does not tell: see `recording.addresses`.
     """
@@ -102,9 +102,10 @@ def read(path: Path) -> Nodes:
     schemas = tuple(str(attribute.get("op_schema") or "") for attribute in attributes)
     parent = np.asarray([place.get(node.ctrl_deps, -1) for node in nodes], np.int64)
     computes = np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool)
+    is_op = computes & ~_transformed(nodes, computes, parent)
     return Nodes(
         names=tuple(node.name for node in nodes),
-        is_op=computes & ~_transformed(nodes, computes, parent),
+        is_op=is_op | _by_themselves(nodes, schemas, is_op, parent),
         parent=parent,
         sequence=np.asarray([int(attribute.get("seq_id", -1)) for attribute in attributes], np.int64),
         thread=np.asarray([int(attribute.get("tid", 0)) for attribute in attributes], np.int64),
@@ -135,6 +136,28 @@ def _transformed(nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: ND
         around[inside] = True
         inside = parent[inside]
     return wrapped & around
+
+
+def _by_themselves(
+    nodes: Sequence[_Node], schemas: Sequence[str], is_op: NDArray[np.bool_], parent: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Wrappers that compute what they return and call no op for it, as `max_pool1d` does without gradients.
+
+    What they return lies in a storage that they were not given, and that no op inside of them wrote.
+    """
+    moves = [not aten_schema.moves_nothing(node.name) for node in nodes]
+    works = is_op & np.asarray(moves, bool)
+    around = np.zeros(len(nodes), bool)
+    inside = parent[works]
+    while len(inside := np.unique(inside[inside >= 0])):
+        around[inside] = True
+        inside = parent[inside]
+    found = np.zeros(len(nodes), bool)
+    for index in np.flatnonzero(~is_op & ~around & np.asarray([bool(one) for one in schemas], bool)).tolist():
+        given = {tensor[1] for tensor in tensors_of(nodes[index].inputs.values)}
+        made = {tensor[1] for tensor in tensors_of(nodes[index].outputs.values) if tensor[3]}
+        found[index] = bool(made) and min(made) > 0 and given.isdisjoint(made)
+    return found
 
 
 def _has_wrapper(values: _Values) -> bool:

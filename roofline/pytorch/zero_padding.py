@@ -1,13 +1,15 @@
-"""What is asked for of a convolution whose image another op filled up with zeros first.
+"""What is asked for of a convolution whose image another op filled up with zeros first, or whose result is cut.
 
 A framework that pads by a layer of its own (Keras), and a padding that PyTorch's convolutions do not have (of one side
 only), come as `constant_pad_nd` before a convolution that pads nothing. Products with these zeros run, but nobody asked
-for them, as nobody does where the convolution pads: model FLOPs are of positions inside the image.
+for them, as nobody does where the convolution pads: model FLOPs are of positions inside the image. Nor did anybody ask
+for results at the edges that are cut off again (Keras's transposed convolutions, a causal convolution that pads both
+sides), nor for the gradients of these, which are zeros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TypeGuard
 
 from roofline.costs import formulas
@@ -40,6 +42,8 @@ class ZeroPadding:
             margins = self._of(call.inputs[0])
         elif result is not None and name == "constant_pad_nd":
             margins = _padding(call)
+        elif result is not None and name == "slice_backward":
+            margins = _added(self._of(call.inputs[0]), _around_slice(call))
         for storage in writes:
             self._known.pop(storage, None)
         if margins is None or not _whole(result) or len(result.shape) != len(margins):
@@ -50,37 +54,51 @@ class ZeroPadding:
             if edges != (0, 0)
         }
 
-    def flops(self, call: Call) -> float | None:
-        """The FLOPs of a convolution, or of its gradients, without what pairs with such zeros; None for other calls."""
+    def flops(self, call: Call, readers: Iterable[Tensor] = ()) -> float | None:
+        """The FLOPs of a convolution, or of its gradients, without what pairs with such zeros; None for other calls.
+
+        readers: what later ops take of a convolution's result, of which the rest is cut off.
+        """
         name, values = base(call.name), call.inputs
         if name in _FORWARD and call.outputs:
             result, wanted = call.outputs[0], 1
+            behind = _cut_off(result, readers)
         elif name == "convolution_backward" and len(values) > _GRADIENTS:
             result, wanted = values[0], sum(bool(each) for each in values[_GRADIENTS][:2])
-            values = values[1:]
+            behind, values = self._of(result), values[1:]
         else:
             return None
-        margins = self._of(values[0]) if len(values) > _GROUPS else None
-        if margins is None or any(edges != (0, 0) for edges in margins[:2]):
+        before = self._of(values[0]) if len(values) > _GROUPS else None
+        if before is None and behind is None:
+            return None
+        if any(edges != (0, 0) for margins in (before, behind) for edges in (margins or ())[:2]):
             return None
         image, weight, _, stride, padding, dilation, transposed, _, groups = values[: _GROUPS + 1]
-        if transposed:
-            return None
-        spatial, dimensions = margins[2:], len(weight.shape) - 2
+        dimensions = len(weight.shape) - 2
+        none = ((0, 0),) * dimensions
         stride, padding, dilation = (
             each * dimensions if len(each) == 1 else each for each in (stride, padding, dilation)
         )
+        inputs, outputs = (image.shape[2:], before), (result.shape[2:], behind)
+        if transposed:  # the gradient of the convolution that maps its result back to its image
+            inputs, outputs = outputs, inputs
+        (size, around), (positions, cut) = (
+            (shape, margins[2:] if margins else none) for shape, margins in (inputs, outputs)
+        )
         work = formulas.convolution(
             batch=image.shape[0],
-            channels_in=image.shape[1],
+            channels_in=weight.shape[1] * groups,
             channels_out=weight.shape[0],
             groups=groups,
-            size=[size - sum(edges) for size, edges in zip(image.shape[2:], spatial, strict=True)],
+            size=[one - sum(edges) for one, edges in zip(size, around, strict=True)],
             kernel=weight.shape[2:],
             stride=stride,
-            padding=[zeros + before for zeros, (before, _) in zip(padding, spatial, strict=True)],
+            padding=[
+                zeros + low - lost * step
+                for zeros, (low, _), (lost, _), step in zip(padding, around, cut, stride, strict=True)
+            ],
             dilation=dilation,
-            outputs=result.shape[2:],
+            outputs=[one - sum(edges) for one, edges in zip(positions, cut, strict=True)],
         )
         return None if work.flops is None else wanted * work.flops
 
@@ -92,6 +110,42 @@ class ZeroPadding:
         return margins if any(edges != (0, 0) for edges in margins) else None
 
 
+def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
+    """What nobody reads at the edges of a result; None where something takes the whole, or nothing is known."""
+    if not _whole(result):
+        return None
+    found: list[Margins] = []
+    for reader in readers:
+        margins = _margins_of(reader, result)
+        if margins is None:
+            return None
+        found.append(margins)
+    if not found:
+        return None
+    least = tuple((min(low for low, _ in edges), min(high for _, high in edges)) for edges in zip(*found, strict=True))
+    return least if any(edges != (0, 0) for edges in least) else None
+
+
+def _margins_of(view: Tensor, whole: Tensor) -> Margins | None:
+    """What a view leaves out at the edges of a tensor: dimensions may be in another order, and are known by stride."""
+    if view.stride is None or whole.stride is None or view.numel == 0:
+        return None
+    strides = [stride for size, stride in zip(view.shape, view.stride, strict=True) if size > 1]
+    apart, margins = view.offset - whole.offset, {}
+    pairs = list(zip(whole.shape, whole.stride, strict=True))
+    for dim in sorted(range(len(pairs)), key=lambda dim: -pairs[dim][1]):
+        size, stride = pairs[dim]
+        same = [one for one, step in zip(view.shape, view.stride, strict=True) if step == stride and one > 1]
+        start = apart // stride if stride and size > 1 else 0
+        length = same[0] if same else 1
+        if len(same) > 1 or start < 0 or start + length > size:
+            return None
+        apart -= start * stride
+        margins[dim] = (start, size - start - length)
+    known = {stride for size, stride in pairs if size > 1}
+    return tuple(margins[dim] for dim in range(len(whole.shape))) if apart == 0 and known.issuperset(strides) else None
+
+
 def _padding(call: Call) -> Margins | None:
     """What `constant_pad_nd` puts around each dimension, of which it names the last ones first; None for no zeros."""
     image, edges, value = (*call.inputs, 0)[:3]
@@ -99,6 +153,22 @@ def _padding(call: Call) -> Margins | None:
     if value or not pairs or min(edges) < 0:
         return None
     return (*((0, 0),) * (len(image.shape) - len(pairs)), *reversed(pairs))
+
+
+def _around_slice(call: Call) -> Margins | None:
+    """The zeros around what `slice_backward` puts back into its place; None where it was every other element."""
+    _, sizes, dim, start, end, step = call.inputs
+    if step != 1 or not all(isinstance(one, int) for one in (dim, start, end)):
+        return None
+    dim, size = dim % len(sizes), sizes[dim]
+    start, end = (min(max(one + size if one < 0 else one, 0), size) for one in (start, end))
+    return tuple((start, size - end) if place == dim else (0, 0) for place in range(len(sizes)))
+
+
+def _added(one: Margins | None, other: Margins | None) -> Margins | None:
+    if one is None or other is None:
+        return other
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
 
 
 def _whole(value: object) -> TypeGuard[Tensor]:

@@ -323,6 +323,95 @@ def test_what_checkpointing_runs_again_is_executed_and_was_asked_for_once(reentr
     assert sums["backward"] == [4 * product, 6 * product]
 
 
+class Repeating(torch.autograd.Function):
+    """A checkpoint of one's own: it runs its function again in the backward pass, and goes back through that."""
+
+    @staticmethod
+    def forward(context, function, x):
+        context.function = function
+        context.save_for_backward(x)
+        with torch.no_grad():
+            return function(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        (x,) = context.saved_tensors
+        x = x.detach().requires_grad_()
+        with torch.enable_grad():
+            again = context.function(x)
+        torch.autograd.backward(again, gradient)
+        return None, x.grad
+
+
+CHECKPOINTS = {
+    "reentrant": lambda function, x: torch.utils.checkpoint.checkpoint(function, x, use_reentrant=True),
+    "not reentrant": lambda function, x: torch.utils.checkpoint.checkpoint(function, x, use_reentrant=False),
+    "one's own": Repeating.apply,
+}
+
+
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS.values(), ids=CHECKPOINTS)
+def test_a_plain_function_that_is_run_again_was_asked_for_once(checkpoint):
+    """Two products forward (the second of a module in the function), their four gradients, and the two once more."""
+    torch.manual_seed(0)
+    weight, layer = torch.randn(WIDTH, WIDTH, requires_grad=True), nn.Linear(WIDTH, WIDTH)
+    x = torch.randn(ROWS, WIDTH, requires_grad=True)
+
+    def function(y):
+        return torch.tanh(layer(torch.tanh(y @ weight)))
+
+    counted = counted_of(lambda: checkpoint(function, x).sum().backward())
+    product = 2 * ROWS * WIDTH * WIDTH
+    assert sum(op.costed.cost.model_flops for op in counted.ops) == 6 * product
+    assert sum(op.costed.cost.flops for op in counted.ops) == 8 * product
+
+
+@pytest.mark.parametrize(("layers", "wants_input"), [(1, False), (1, True), (2, False)])
+def test_the_backward_pass_of_an_lstm_on_a_cpu(layers, wants_input):
+    """7 steps of 3 sequences, width 8, 12 units of 4 gates: 2 x 21 x 48 x (8 + 12) FLOP forward.
+
+    Backward once more as much for the weights, 12/20 of it for the states, and 8/20 for the input where anybody reads
+    its gradient: that of the first layer's is computed whether it is wanted or not.
+    """
+    torch.manual_seed(0)
+    net, x = nn.LSTM(8, 12, layers), torch.randn(7, 3, 8, requires_grad=wants_input)
+
+    def run():
+        net.zero_grad(set_to_none=True)
+        net(x)[0].sum().backward()
+
+    counted = counted_of(run)
+    assert not counted.unknown
+    below = [2 * 21 * 48 * 8, *[2 * 21 * 48 * 12] * (layers - 1)]
+    states = layers * 2 * 21 * 48 * 12
+    sums = {what: [0.0, 0.0] for what in ("model_flops", "flops")}
+    for op, phase in zip(counted.ops, counted.phase.tolist(), strict=True):
+        for what in sums:
+            sums[what][phase] += getattr(op.costed.cost, what)
+    asked = sum(below) - (0 if wants_input else below[0])
+    assert sums["model_flops"] == [sum(below) + states, sum(below) + states + states + asked]
+    assert sums["flops"] == [sum(below) + states, 2 * (sum(below) + states)]
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "flops"),
+    [
+        # Of windows of 3 the largest: 2 comparisons for each of the 2 x 4 x 10 results.
+        (lambda x: functional.max_pool1d(x, 3), torch.ones(2, 4, 30), 2 * 80),
+        (lambda x: functional.max_pool1d(x, 2, stride=1, padding=1), torch.ones(4, 9), 40),
+        (lambda x: functional.max_pool1d(x, 3, dilation=2, stride=2), torch.ones(1, 2, 25), 2 * 22),
+    ],
+)
+def test_a_wrapper_that_computes_by_itself_is_an_op(function, x, flops):
+    with torch.no_grad():
+        counted = counted_of(lambda: function(x))
+    assert [name for name in counted.names_of_ops if "max_pool1d" in name] == ["aten::max_pool1d"]
+    assert not counted.unknown
+    (cost,) = [op.costed.cost for op in counted.ops]
+    assert cost.vector_flops == flops
+    assert cost.bytes_read == 4 * x.numel()
+
+
 def test_a_gradient_of_a_gradient_is_no_repetition():
     torch.manual_seed(0)
     net, x = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()), torch.randn(ROWS, WIDTH, requires_grad=True)

@@ -9,6 +9,7 @@ from typing import Any
 from roofline.core.cost import Cost, matrix
 from roofline.costs import attention_pairs, formulas, linear_algebra
 from roofline.costs.attention_pairs import Lengths, Mask, varlen
+from roofline.costs.calls import Call
 from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, LINEAR_ALGEBRA, base
 
 
@@ -165,6 +166,38 @@ def _cudnn_rnn(x: Any, weights: Any, *rest: Any, **_: Any) -> Cost:
     return formulas.recurrent(_CELLS[mode], steps, elements, units, biased=len(matrices) < len(weights))
 
 
+def _mkldnn_rnn_layer_backward(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, *rest: Any, **_: Any) -> Cost:
+    """One layer in one direction, all gradients. rest: states and gradients (8), reverse, mode, hidden_size, ..."""
+    mode, hidden, biased = rest[9], rest[10], rest[12]
+    steps = x.numel() // max(1, x.shape[-1])
+    executed = 2.0 * (w0.numel() + w1.numel())
+    return formulas.recurrent_backward(_CELLS[mode], steps, executed, executed, hidden, biased)
+
+
+def _cudnn_rnn_backward(x: Any, weights: Any, *rest: Any, **_: Any) -> Cost:
+    """All layers and directions. rest: stride, buffer, hx, cx, output, gradients (3), mode, ..., output_mask.
+
+    cuDNN computes the gradient of what comes from below whether it is asked for or not.
+    """
+    hx, mode, layers, mask = rest[2], rest[8], rest[11], rest[-1]
+    stride, directions = rest[0], hx.shape[0] // max(1, layers)
+    steps = x.numel() // max(1, x.shape[-1])
+    elements = sum(weight.numel() for weight in weights if weight.dim() > 1)
+    below = sum(weights[place * stride].numel() for place in range(directions))
+    executed = elements * (2.0 if mask[3] else 1.0)
+    asked = executed if mask[0] else executed - below
+    biased = bool(mask[3]) and any(weight.dim() == 1 for weight in weights)
+    return formulas.recurrent_backward(_CELLS[mode], steps, asked, executed, hx.shape[0] * rest[9], biased)
+
+
+def unread_input_gradient(call: Call) -> float:
+    """What the gradients of a layer ask for less where nobody reads that of its input [FLOP]; 0 for other calls."""
+    if base(call.name) != "mkldnn_rnn_layer_backward":
+        return 0.0
+    x, weight = call.inputs[:2]
+    return 2.0 * float(prod(x.shape[:-1]) * prod(weight.shape))
+
+
 #: Kernels of flash-attention, whose causal mask ends at the lower right corner (torch/nn/attention/bias.py says so of
 #: the op with the long name); torch's own `is_causal` begins at the upper left one.
 _LOWER_RIGHT = frozenset(
@@ -255,7 +288,7 @@ def _trilinear(
     return matrix(2.0 * prod(sizes[dim] for dim in first)) + matrix(2.0 * prod(sizes[dim] for dim in second))
 
 
-_RECURRENT = ("mkldnn_rnn_layer", "_cudnn_rnn")
+_RECURRENT = ("mkldnn_rnn_layer", "_cudnn_rnn")  # and their gradients
 #: The formula of each, called with the op's arguments and its result as `out`.
 CONTRACTION: dict[str, Callable[..., Cost]] = {
     "mm": _mm,
@@ -276,7 +309,9 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "addr": _addr,
     "linear": _linear,
     "mkldnn_rnn_layer": _mkldnn_rnn_layer,
+    "mkldnn_rnn_layer_backward": _mkldnn_rnn_layer_backward,
     "_cudnn_rnn": _cudnn_rnn,
+    "_cudnn_rnn_backward": _cudnn_rnn_backward,
     "mkldnn_linear": _linear,
     "convolution": _convolution,
     "_convolution": _convolution,

@@ -18,7 +18,7 @@ from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, computed, of_most, said
-from roofline.pytorch.aten import bytes, contractions, flops, schema
+from roofline.pytorch.aten import bytes, contractions, flops, overlaps, schema
 from roofline.pytorch.aten.python_ops import is_python_function
 from roofline.pytorch.aten.references import without_dynamo
 from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, PRIMITIVE, base
@@ -105,7 +105,10 @@ def _by_schema(call: Call, overload: Any) -> Costed:
         return _costed(call, Cost(), moved_view=True)
     inputs = {id(tensor): number for number, tensor in enumerate(_flat(args, kwargs, overload))}
     results = {id(tensor): number for number, tensor in enumerate(flops.leaves(out))}
-    reads = tuple((True, inputs[id(a.tensor)], a.bytes) for a in moved.reads if id(a.tensor) in inputs)
+    reads = overlaps.read_once(
+        [(True, inputs[id(a.tensor)], a.bytes) for a in moved.reads if id(a.tensor) in inputs],
+        list(tensors(call.inputs)),
+    )
     writes = tuple(
         (True, inputs[id(a.tensor)], a.bytes) if id(a.tensor) in inputs else (False, results[id(a.tensor)], a.bytes)
         for a in moved.writes

@@ -188,12 +188,23 @@ def _vector(kind: str, out: Any, inputs: Any = ()) -> Cost:
 
 
 def _primitive(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    name = base(func._schema.name)
-    cost = _vector(PRIMITIVE[name], out, args)
-    alpha = by_name(func, args, kwargs).get("alpha", 1)
-    if name in ("add", "sub", "rsub") and alpha not in (1, 1.0, None):
-        return 2 * cost  # x + alpha * y is a multiplication more
-    return cost
+    name, named = base(func._schema.name), by_name(func, args, kwargs)
+    kind = PRIMITIVE[name]
+    if name == "clamp" and (named.get("min") is None or named.get("max") is None):  # a maximum or a minimum alone
+        kind = "maximum"
+    cost = _vector(kind, out, args)
+    return cost + _vector("mul", out, args) if _multiplies(name, named) else cost
+
+
+#: The argument by which an op multiplies one of its terms, as in x + alpha * y: 1 is no multiplication.
+_FACTORS = {**dict.fromkeys(("add", "sub", "rsub"), "alpha"), **dict.fromkeys(("addcmul", "addcdiv"), "value")}
+
+
+def _multiplies(name: str, named: dict[str, Any]) -> bool:
+    """Whether an op multiplies one of its terms by a number of its own, of which lists have one each or for all."""
+    factor = named.get(_FACTORS.get(name, ""), 1)
+    many = named.get("scalars") if name in _FACTORS else None
+    return many is not None or not (factor is None or (isinstance(factor, int | float) and factor == 1))
 
 
 def _power(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
@@ -256,6 +267,8 @@ def _scatter(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     if not accumulates(name, arguments):
         return Cost()
     number = float(touched(name, arguments))
+    if arguments.get("reduce") == "mean":  # by how many were added up
+        number += args[0].numel()
     return Cost(vector_flops=number) if args[0].is_floating_point() else Cost(int_ops=number)
 
 
@@ -330,8 +343,8 @@ def _foreach(name: str) -> Rule | None:
     def each(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
         number = float(sum(tensor.numel() for tensor in leaves(args[0])))
         cost = formulas.elementwise(kind, number)
-        alpha = by_name(func, args, kwargs).get("alpha", 1)
-        return 2 * cost if name in ("add", "sub") and alpha not in (1, 1.0, None) else cost
+        factor = formulas.elementwise("mul", number) if _multiplies(name, by_name(func, args, kwargs)) else Cost()
+        return cost + factor
 
     return each
 

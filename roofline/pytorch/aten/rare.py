@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from roofline.core.cost import Cost
+from roofline.core.cost import Cost, matrix
 from roofline.costs import formulas, rare
 from roofline.pytorch.aten.contractions import by_name
 from roofline.pytorch.aten.schema import Unresolved
@@ -29,6 +29,17 @@ def _divisor(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 def _distances(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return rare.distances(out.numel(), args[0].shape[-1], by_name(func, args, kwargs).get("p", 2.0))
+
+
+def _distances_by_product(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    """|a|^2 - 2 a b + |b|^2 in one product, to whose factors two columns more are given: these nobody asked for."""
+    one, other = args[:2]
+    rows, width = (one.numel() + other.numel()) // max(1, one.shape[-1]), one.shape[-1]
+    product = formulas.matmul(1, out.numel(), width)
+    # Squares and their sums; the factor -2; no less than 0, and the root.
+    squares = rows * (2.0 * width - 1) + one.numel() + out.numel()
+    executed = formulas.matmul(1, out.numel(), width + 2).flops
+    return matrix(product.flops or 0.0, executed) + Cost(vector_flops=squares, functions={"sqrt": float(out.numel())})
 
 
 def _distances_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
@@ -83,6 +94,7 @@ RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     "hypot": _hypotenuse,
     "gcd": _divisor,
     **dict.fromkeys(("_pdist_forward", "_cdist_forward"), _distances),
+    "_euclidean_dist": _distances_by_product,
     **dict.fromkeys(("_pdist_backward", "_cdist_backward"), _distances_backward),
     "segment_reduce": _segments,
     "_segment_reduce_backward": _segments_backward,

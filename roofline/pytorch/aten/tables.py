@@ -11,7 +11,7 @@ CONTRACTIONS = frozenset(
         "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
         "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-        "mkldnn_rnn_layer _cudnn_rnn _trilinear"
+        "mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward _trilinear _euclidean_dist"
     ).split()
 )
 #: Contractions that add `beta * self`.
@@ -210,7 +210,8 @@ UNREAD: dict[str, frozenset[str]] = {
     ),
     "rrelu_with_noise": frozenset(("noise",)),
     "nll_loss_backward": frozenset(("self",)),
-    "_cudnn_rnn": frozenset(("weight_buf", "dropout_state")),  # the weights once more, side by side
+    # The weights once more, side by side.
+    **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward"), frozenset(("weight_buf", "dropout_state"))),
     "nll_loss2d_backward": frozenset(("self",)),
     **dict.fromkeys(
         (

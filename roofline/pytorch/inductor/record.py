@@ -114,8 +114,7 @@ class _Counting:
     runs: int = 0
 
     def __call__(self, step: Step) -> Counted:
-        with torch.compiler.set_stance("force_eager"):
-            asked = torch_record.eager(step)
+        asked = _eager_twin(step)
         with self._without_graphs(step), self.recorder.running():
             nodes = torch_counting.record(step, compiled=True)
         regions = self.recorder.regions
@@ -130,7 +129,11 @@ class _Counting:
         self.runs = len(runs)
         self.templates = any(site.templates for region in regions for site in region.graph.sites)
         counted = eager_twin.with_scopes(found.counted, asked, found.placed)
-        counted = eager_twin.with_model_flops(_optimizer_phase(counted, asked), asked)
+        counted = _optimizer_phase(counted, asked)
+        if eager_twin.varies(counted, asked, lambda: _eager_twin(step)):
+            counted = replace(counted, flags=(*counted.flags, eager_twin.VARIES))
+        else:
+            counted = eager_twin.with_model_flops(counted, asked)
         if nothing:
             self.say(_nothing_compiled(step))
             counted = replace(counted, flags=(*counted.flags, "nothing-compiled"))
@@ -184,6 +187,12 @@ class _Counting:
             opaque=len(self.found.opaque),
             notes=tuple(notes),
         )
+
+
+def _eager_twin(step: Step) -> Counted:
+    """One step with compilation off."""
+    with torch.compiler.set_stance("force_eager"):
+        return torch_record.eager(step)
 
 
 def _optimizer_phase(counted: Counted, asked: Counted) -> Counted:

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from torch.autograd.profiler import profile
 from torch.nn.modules import module as hooks
 from torch.profiler import ExecutionTraceObserver
 
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
-from roofline.pytorch.count import PHASE, SCOPE
+from roofline.pytorch.count import AGAIN, PHASE, SCOPE
 from roofline.pytorch.recording import shapes
 from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
@@ -49,7 +50,8 @@ def record(
         observer.register_callback(str(path))
         try:
             layers = nullcontext() if compiled else marked_layers(name_of)
-            with layers, marked_backward(), marks():
+            again = nullcontext() if compiled else marked_recomputation()
+            with layers, again, marked_backward(), marks():
                 with quiet():
                     watched.__enter__()
                     observer.start()
@@ -143,6 +145,32 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
             pop()
         for handle in handles:
             handle.remove()
+
+
+@contextmanager
+def marked_recomputation() -> Iterator[None]:
+    """While active, what a checkpoint that is not reentrant repeats is marked, whatever function it wraps.
+
+    torch hands the function to a generator, which calls it for the repetition alone (torch 2.11 to 2.13).
+    """
+    name = "_checkpoint_without_reentrant_generator"
+    original = getattr(torch.utils.checkpoint, name, None)
+    if original is None:
+        yield
+        return
+
+    def generator(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        def repeated(*given: Any, **options: Any) -> Any:
+            with shapes.mark(AGAIN):
+                return function(*given, **options)
+
+        return original(repeated, *args, **kwargs)
+
+    setattr(torch.utils.checkpoint, name, generator)
+    try:
+        yield
+    finally:
+        setattr(torch.utils.checkpoint, name, original)
 
 
 @contextmanager

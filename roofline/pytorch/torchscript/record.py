@@ -139,7 +139,17 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
     within = nesting.nearest(mine.parent, np.asarray([one == GRAPH for one in mine.names], bool)) >= 0
     inside = within[[op.node for op in counted.ops]]
     counted = eager_twin.with_scopes(counted, eager, _known(mine, counted, inside), shared=True)
+    if eager_twin.varies(counted, eager, lambda: _eager_step(step, run)):
+        return replace(counted, flags=(*counted.flags, eager_twin.VARIES))
     return eager_twin.with_model_flops(counted, eager)
+
+
+def _eager_step(step: Step, run: Traced) -> Counted:
+    run.eager = True
+    try:
+        return torch_record.eager(step)
+    finally:
+        run.eager = False
 
 
 def _count_scripted(step: Step) -> Counted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import itertools
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -377,9 +378,13 @@ VECTOR = {
     "add": ((x(), x(), 1), "Tensor", N, {}),
     "add, alpha": ((x(), x(), 2), "Tensor", 2 * N, {}),
     "addcmul": ((x(), x(), x(), 1), "", 2 * N, {}),
-    "addcdiv_": ((x(), x(), x(), -0.1), "", 2 * N, {}),
+    "addcdiv_": ((x(), x(), x(), -0.1), "", 3 * N, {}),  # and by a factor that is not 1
     "lerp_": ((x(), x(), 0.1), "Scalar", 3 * N, {}),
     "clamp": ((x(), 0, 1), "", 2 * N, {}),
+    "clamp, below": ((x(), 0, None), "", N, {}),
+    "clamp_, above": ((x(), None, 1), "", N, {}),
+    "clamp, by numbers": ((x(), x(), None), "Tensor", N, {}),
+    "celu": ((x(), 0.5), "", 2 * N, {"expm1": N}),  # over alpha, and times it
     "where": ((x("bool"), x(), x()), "self", 0, {}),
     "eq": ((x(), 0), "Scalar", 0, {}),
     "copy_": ((x(), x(), False), "", 0, {}),
@@ -618,7 +623,8 @@ def test_list_forms_are_their_element_forms_over_all_elements():
     assert work("_foreach_add_", many, (x(), tensor(5)), 1, overload="List").vector_flops == N + 5
     assert work("_foreach_add_", many, (x(), tensor(5)), 2, overload="List").vector_flops == 2 * (N + 5)
     assert work("_foreach_sqrt", many).functions == {"sqrt": N + 5}
-    assert work("_foreach_addcdiv_", (x(),), (x(),), (x(),), (-0.1,), overload="ScalarList").vector_flops == 2 * N
+    assert work("_foreach_addcdiv_", (x(),), (x(),), (x(),), (-0.1,), overload="ScalarList").vector_flops == 3 * N
+    assert work("_foreach_addcmul_", (x(),), (x(),), (x(),), 1, overload="Scalar").vector_flops == 2 * N
     norms = costed("_foreach_norm", many, 2, None, overload="Scalar")
     # Squares and additions: 2n - 1 for each of the two.
     assert (norms.cost.vector_flops, norms.cost.functions) == (2 * (N + 5) - 2, {"sqrt": 2})
@@ -638,6 +644,14 @@ def test_additions_of_scatters_are_counted():
     }.items():
         assert work(name, *inputs).vector_flops == 5 * 64, name
     assert work("index_put_", x(), (index,), tensor(5, 64), False).vector_flops == 0
+    # A mean divides what was added up: each of the 32 x 64 numbers, also where nothing was added to it.
+    places, values = tensor(5, 64, dtype="long"), tensor(5, 64)
+    for name, middle, overload in (("scatter_reduce", places, "two"), ("index_reduce", index, "")):
+        means, sums = (
+            work(name, x(), 0, middle, values, reduce, True, overload=overload).vector_flops
+            for reduce in ("mean", "prod")
+        )
+        assert (means, sums) == (5 * 64 + 32 * 64, 5 * 64)
 
 
 BAG = (tensor(500, 32), tensor(30, dtype="long"), tensor(10, dtype="long"))
@@ -713,6 +727,65 @@ def test_recurrent_layers_multiply_each_step_with_all_weights():
         *(False, 0.0, False, True, (3, 3, 2, 1, 1, 1), None),
     )
     assert (gru.model_flops, gru.vector_flops) == (2 * 11 * 2 * 48 * 24, 11 * 2 * 16 * 7)
+
+
+def test_gradients_of_recurrent_layers_multiply_with_each_matrix_twice():
+    """7 steps of 3 sequences of width 8 and 16 units of 4 gates: two products for each of the 2 of the forward pass."""
+    inside, beside, biases = tensor(64, 8), tensor(64, 16), (tensor(64), tensor(64))
+    state, made = tensor(3, 16), tensor(7, 3, 16)
+    results = (tensor(7, 3, 8), inside, beside, *biases, state, state)
+    given = (tensor(7, 3, 8), inside, beside, *biases, state, state, made, state, state, made, state, state)
+    call = (*given, False, 2, 16, 1, True, True, False, (), False, tensor(1000, dtype="unsigned char"))
+    lstm = work("mkldnn_rnn_layer_backward", *call, outputs=results)
+    assert lstm.model_flops == lstm.flops == 2 * (2 * 21 * 64 * 24)
+    # Per unit and step 23, and 4 of the biases' sums; tanh of the cell's state again.
+    assert (lstm.vector_flops, lstm.functions) == (21 * 16 * 27, {"tanh": 21 * 16})
+    # cuDNN, two directions of a GRU without biases: it takes the gradient of the input whether it is asked for or not.
+    weights = (tensor(48, 8), tensor(48, 16)) * 2
+    state, made = tensor(2, 3, 16), tensor(11, 32)
+    sizes = (3, 16, 0, 1, False, 0.0, True, False, (3, 3, 2, 1, 1, 1), None, tensor(99, dtype="unsigned char"))
+    given = (tensor(11, 8), weights, 2, tensor(2304), state, None, made, made, None, None)
+    once = 2 * 11 * 2 * 48
+    for mask, asked, executed in (
+        ((True, True, False, True), 2 * once * 24, 2 * once * 24),
+        ((False, False, False, True), 2 * once * 24 - once * 8, 2 * once * 24),
+        ((True, True, False, False), once * 24, once * 24),
+    ):
+        results = (tensor(11, 8), state, None, weights if mask[3] else ())
+        gru = work("_cudnn_rnn_backward", *given, *sizes, mask, outputs=results)
+        assert (gru.model_flops, gru.flops) == (asked, executed), mask
+
+
+def test_distances_by_a_product_ask_for_no_more_columns_than_there_are():
+    found = work("_euclidean_dist", tensor(30, 8), tensor(40, 8))
+    assert (found.model_flops, found.flops) == (2 * 30 * 40 * 8, 2 * 30 * 40 * 10)
+
+
+def part(storage, offset, *shape):
+    return replace(tensor(*shape, stride=contiguous((32, 64))[-len(shape) :], storage=storage), offset=offset)
+
+
+@pytest.mark.parametrize(
+    ("views", "distinct"),
+    [
+        ((part(1, 0, 31, 64), part(1, 64, 31, 64)), 32 * 64),  # all rows but the last, all but the first
+        ((part(2, 0, 32, 3), part(2, 2, 32, 3)), 32 * 5),  # columns 0 to 2 and 2 to 4
+        ((part(3, 0, 32, 3), part(3, 3, 32, 3)), 32 * 6),
+        ((part(4, 0, 16, 64), part(4, 16 * 64, 16, 64)), 32 * 64),
+        ((part(5, 64, 30, 60), part(5, 1, 30, 60)), 2 * 30 * 60 - 29 * 59),  # moved by a row and back by a column
+        ((part(6, 0, 32, 64), part(7, 0, 32, 64)), 2 * 32 * 64),
+        ((part(8, 0, 4, 64), part(8, 128, 4, 64), part(8, 256, 4, 64)), 8 * 64),  # windows of 4 rows, by 2
+    ],
+)
+def test_views_that_overlap_are_read_once(views, distinct):
+    read = work("cat", views, 0).bytes_read if len(views) > 2 else work("mul", *views, overload="Tensor").bytes_read
+    assert read == 4 * distinct
+    reached = [
+        one.offset + sum(i * stride for i, stride in zip(place, one.stride, strict=True)) + 10**6 * one.storage
+        for one in views
+        for place in itertools.product(*map(range, one.shape))
+    ]
+    assert len(set(reached)) == distinct
 
 
 def test_histograms():

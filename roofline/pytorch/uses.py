@@ -1,0 +1,70 @@
+"""What later calls of a step take of a result: of a gradient that nobody reads, nobody asked for the products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.costs.calls import Call, Tensor, tensors
+from roofline.costs.counted import Costed
+
+
+class Calls(Protocol):
+    """Recorded calls in the order they began."""
+
+    def call(self, index: int, /) -> Call: ...  # noqa: D102
+    def __len__(self) -> int: ...
+
+
+class Costing(Protocol):
+    """What knows which calls are views."""
+
+    def cost(self, call: Call, /) -> Costed: ...  # noqa: D102
+
+
+class Uses:
+    """Knows of each storage which calls take it and which make it anew, in order; looked up when first asked."""
+
+    def __init__(self, nodes: Calls, unit: NDArray[np.int64], engine: Costing) -> None:
+        """unit: the op that a call is or lies in, or -1: what happens inside of an op is no use of its results."""
+        self._nodes, self._unit, self._engine = nodes, unit, engine
+        self._known: dict[int, list[tuple[int, bool, Call]]] | None = None
+
+    def after(self, root: int, storage: int) -> Iterator[tuple[int, Call]]:
+        """The calls that take a storage after the op `root` made it, until another call makes it anew."""
+        if self._known is None:
+            self._known = self._by_storage()
+        for node, taken, call in self._known.get(storage, ()):
+            if node <= root or self._unit[node] == root:
+                continue
+            if not taken:
+                return
+            yield node, call
+
+    def reads(self, root: int, call: Call) -> Iterator[Tensor]:
+        """What later ops take of the first result of the op `root`; views of it are none. call: that of the op."""
+        result = next(tensors(call.outputs or ()), None)
+        if result is None or result.storage < 0:
+            return
+        for node, reader in self.after(root, result.storage):
+            if self._unit[node] == node and not self._engine.cost(reader).view:
+                yield from (tensor for tensor in tensors(reader.inputs) if tensor.storage == result.storage)
+
+    def is_read(self, root: int, result: Any) -> bool:
+        """Whether any call takes a result of the op `root`; True of one whose storage was not recorded."""
+        if not isinstance(result, Tensor) or result.storage < 0:
+            return result is not None
+        return any(True for _ in self.after(root, result.storage))
+
+    def _by_storage(self) -> dict[int, list[tuple[int, bool, Call]]]:
+        found: dict[int, list[tuple[int, bool, Call]]] = {}
+        for node in range(len(self._nodes)):
+            call = self._nodes.call(node)
+            taken = {tensor.storage for tensor in tensors(call.inputs) if tensor.storage >= 0}
+            made = {tensor.storage for tensor in tensors(call.outputs or ()) if tensor.storage >= 0} - taken
+            for storage in taken | made:
+                found.setdefault(storage, []).append((node, storage in taken, call))
+        return found

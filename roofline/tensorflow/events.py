@@ -1,7 +1,8 @@
 """The executor's events of a TensorFlow trace: which node each one ran, how often a step runs it, whose time it is.
 
 The executor writes one event per executed node, named `<node>:<type>`, on the lines of its threads. Constants, reshapes
-and the like run without an event. Beside a GPU the kernels carry the node's name.
+and the like run without an event. Beside a GPU the kernels carry the node's name. A node whose kernel is asynchronous
+(`CropAndResize`) has two events: one that starts it, and one when it is done, often on another thread.
 
 A node that takes less than 8,000 cycles, as the executor finds after about 90 executions, runs without an event from
 then on, whatever `host_tracer_level` is (TensorFlow 2.21, `KernelStats` in core/common_runtime/executor.cc), and may
@@ -36,6 +37,8 @@ _FUNCTION = re.compile(rf"{_CALL}__(?:inference|forward|backward)_(\S+?)(?:_\d+)
 _CHEAP = 10_000_000
 #: The part of a name that says which turn of which loop or which branch a node is in: all of those run alike.
 _PART = re.compile(r".*/(?:body|cond|then|else|branch\d*)/_\d+/")
+#: The event by which an asynchronous node starts, and the one when it is done.
+_STARTS, _DONE = "ExecutorState::ProcessAsync::Start", "ExecutorState::ProcessAsync::Done"
 #: What makes the input data, and what hands tensors in and out of a function, is the host's time.
 _DATA = re.compile(r"Dataset|Iterator|^_send_|^_recv_")
 
@@ -60,18 +63,18 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
     shortest: dict[str, int] = {}
     steps = 0
     for trace in traces:
-        executor = np.asarray([_EXECUTED.fullmatch(name) is not None for name in trace.names] + [False], bool)
-        host = np.flatnonzero(executor[trace.name] & ~_on_device(trace))
+        name_of, ends = _nodes(trace)
+        host = np.flatnonzero((name_of >= 0) & ~_on_device(trace))
         host = host[~holds_instructions(trace, host)]
         for low, high in executor_time.windows(trace, prefix):
             steps += 1
             inside = host[(trace.start[host] >= low) & (trace.start[host] < high)]
-            codes, number = np.unique(trace.name[inside], return_counts=True)
+            codes, number = np.unique(name_of[inside], return_counts=True)
             start = np.full(len(codes), high, np.int64)
             least = np.full(len(codes), np.iinfo(np.int64).max)
-            at_code = np.searchsorted(codes, trace.name[inside])
+            at_code = np.searchsorted(codes, name_of[inside])
             np.minimum.at(start, at_code, trace.start[inside])
-            np.minimum.at(least, at_code, trace.end[inside] - trace.start[inside])
+            np.minimum.at(least, at_code, ends[inside] - trace.start[inside])
             for at in np.argsort(start, kind="stable").tolist():
                 name = trace.names[codes[at]]
                 counts.setdefault(name, []).append(int(number[at]))
@@ -85,6 +88,22 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
     ran = [Ran(name, *found[name], times[name]) for name in counts if name in found]
     written = {name.rpartition(":")[0] for trace in traces for name in trace.names}
     return [*ran, *_unwritten(ran, written, turns, graphs)]
+
+
+def _nodes(trace: XTrace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of each event the number of the name of the node that it runs, or -1, and when that node is done [ps]."""
+    executor = np.asarray([_EXECUTED.fullmatch(name) is not None for name in trace.names] + [False], bool)
+    name = np.where(executor[trace.name], trace.name, -1).astype(np.int64)
+    end = trace.end.copy()
+    begins, done = (trace.names.index(one) if one in trace.names else -2 for one in (_STARTS, _DONE))
+    starts = np.flatnonzero((trace.name == begins) & executor[trace.scope])
+    names = (trace.names[code] for code in trace.scope[starts].tolist())
+    starts = starts[np.asarray([_does_work(one) for one in names], bool)]
+    name[starts] = trace.scope[starts]
+    ended = {int(trace.consumes[row]): int(trace.end[row]) for row in np.flatnonzero(trace.name == done).tolist()}
+    for row in starts.tolist():
+        end[row] = max(int(end[row]), ended.get(int(trace.produces[row]), 0))
+    return name, end
 
 
 def _unwritten(ran: Sequence[Ran], written: Set[str], turns: Mapping[str | None, int], graphs: Graphs) -> Iterator[Ran]:
@@ -209,11 +228,13 @@ def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> O
         lost[rows] = (op[rows] < 0) & (trace.hlo_op[rows] < 0)
         return Owned(op=op, start=trace.start, end=trace.end, lost=lost, device=True)
     number, is_lost, is_call = (np.asarray(column) for column in zip(*_by_name(trace.names, ops, known), strict=True))
-    rows = np.flatnonzero((number[trace.name] >= 0) | is_lost[trace.name])
+    node, end = _nodes(trace)
+    name = np.where(node >= 0, node, trace.name)
+    rows = np.flatnonzero((number[name] >= 0) | is_lost[name])
     rows = rows[~holds_instructions(trace, rows)]
-    op[rows], lost[rows] = number[trace.name[rows]], is_lost[trace.name[rows]]
+    op[rows], lost[rows] = number[name[rows]], is_lost[name[rows]]
     _once(trace, rows, is_call, op, lost)
-    return Owned(op=op, start=trace.start, end=trace.end, lost=lost)
+    return Owned(op=op, start=trace.start, end=end, lost=lost)
 
 
 def _by_name(

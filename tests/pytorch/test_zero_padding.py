@@ -73,3 +73,48 @@ def test_margins_go_with_copies_into_another_layout() -> None:
 )
 def test_what_is_not_known_to_be_zero_is_asked_for(prepare) -> None:
     assert convolutions(prepare) == twice(18**2, 18**2)
+
+
+CUT = {
+    # A causal convolution of 4 to 6 channels, 5 taps 2 apart: it pads both sides by 8, and what is behind the image is
+    # cut off. Of the taps of 30 places 30, 28, 26, 24 and 22 are inside.
+    "causal": (
+        lambda: torch.nn.Conv1d(4, 6, 5, padding=8, dilation=2),
+        lambda y: y[:, :, :-8],
+        (2, 4, 30),
+        2 * 2 * 4 * 6 * (30 + 28 + 26 + 24 + 22),
+    ),
+    # A transposed one of 3 to 5 channels, stride 2, 3 x 3: each of 7 places meets 3 taps, but the first one only 2.
+    "transposed": (
+        lambda: torch.nn.ConvTranspose2d(3, 5, 3, stride=2),
+        lambda y: y[:, :, 1:, 1:],
+        (2, 3, 7, 7),
+        2 * 2 * 3 * 5 * (3 * 7 - 1) ** 2,
+    ),
+    # One of 3 taps with a zero on either side, cut to its middle: 14 places of 3 taps, as of the rest none is read.
+    "middle": (
+        lambda: torch.nn.Conv1d(4, 6, 3, padding=1),
+        lambda y: y[:, :, 8:22],
+        (2, 4, 30),
+        2 * 2 * 4 * 6 * 14 * 3,
+    ),
+}
+
+
+@pytest.mark.parametrize(("layer", "cut", "size", "flops"), CUT.values(), ids=CUT)
+def test_what_is_cut_off_again_is_not_asked_for(layer, cut, size, flops):
+    net, x = layer(), torch.randn(size, requires_grad=True)
+
+    def run():
+        torch.relu(cut(net(x))).sum().backward()
+
+    run()
+    counted = count.count(counting.record(Step(run=run)), Engine())
+    products = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
+    assert [cost.model_flops for cost in products] == [flops, 2 * flops]
+    assert all(cost.flops > cost.model_flops for cost in products)
+    # The whole where something takes the whole.
+    both = count.count(counting.record(Step(run=lambda: (cut(net(x)).relu(), net(x).relu()))), Engine())
+    first, second = (op.costed.cost for op in both.ops if op.costed.cost.flops)
+    assert first.model_flops == flops
+    assert second.model_flops == second.flops == first.flops

@@ -258,3 +258,25 @@ def test_a_gradient_of_a_gradient_is_no_recomputation(compiled: bool) -> None:
         return outer.gradient(penalty, v)
 
     assert model_flops_of(step, compiled) == ran(function(step, compiled)).total("flops") >= 4 * PRODUCT
+
+
+def test_a_node_whose_kernel_is_asynchronous_is_an_op_until_it_is_done() -> None:
+    """TensorFlow names no event after it, but one when it starts, and one when it is done."""
+    image, boxes = tf.random.uniform((2, 64, 64, 8)), tf.constant([[0.0, 0.0, 1.0, 1.0]] * 16)
+
+    def step(x: Any) -> Any:
+        return tf.nn.relu(tf.image.crop_and_resize(tf.tanh(x), boxes, tf.zeros(16, tf.int32), (32, 32)))
+
+    graph = function(step)
+    found = ran(lambda: graph(image))
+    assert list(found.counted.names_of_ops) == ["Tanh", "CropAndResize", "Relu"]
+    assert list(found.counted.unknown) == ["CropAndResize"]  # no rule: its time lowers what is known
+    (row,) = np.flatnonzero(found.owned.op == 1).tolist()
+    (done,) = [
+        at
+        for at, code in enumerate(found.trace.name.tolist())
+        if found.trace.names[code].endswith("ProcessAsync::Done")
+    ]
+    assert found.owned.end[row] >= found.trace.end[done] > found.trace.start[row]
+    assert found.timed.own[1, 0] > 0
+    assert found.timed.joined == 1

@@ -198,6 +198,8 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "upsample_bilinear2d_backward": (8.0, {}),
     "upsample_trilinear3d_backward": (16.0, {}),
     "upsample_bicubic2d_backward": (32.0, {}),
+    # It runs as `elu`, with three factors; PyTorch's decomposition leaves out those that are 1.
+    "celu": (3.0, {"expm1": 1.0}),
     "_thnn_fused_lstm_cell": (10.0, {"sigmoid": 3.0, "tanh": 2.0}),
 }
 #: Arguments of which only the shape is used.

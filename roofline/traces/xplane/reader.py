@@ -304,6 +304,10 @@ def _joined(found: _Found, said: list[str]) -> XTrace:
     hlo_op, program = column("hlo_op", np.int32), column("program_id")
     program = _programs(hlo_op, program, column("hlo_module", np.int32), found)
     copied = np.array([-1, *map(_size, found.copies.encoded())])
+    names = found.names.decoded()
+    scope, nodes = _named_nodes(
+        column("tf_op", np.int32), column("node", np.int32), column("kernel_type", np.int32), names
+    )
     return XTrace(
         start=column("start") + shift,
         end=column("end") + shift,
@@ -314,16 +318,26 @@ def _joined(found: _Found, said: list[str]) -> XTrace:
         run=column("run_id"),
         produces=column("_p"),
         consumes=column("_c"),
-        scope=column("tf_op", np.int32),
+        scope=scope,
         bytes=copied[column("memcpy_details", np.int32) + 1],
         graph=column("cuda_graph_id"),
-        names=found.names.decoded(),
+        names=(*names, *nodes),
         lines=lines,
         modules=MappingProxyType(found.modules),
         origin=base if base > _SINCE_1970 else found.started and found.started + base,
         warnings=(*said, *(f"Left out {n:,} {what}." for what, n in found.mended.items() if n)),
         devices=MappingProxyType(found.devices),
     )
+
+
+def _named_nodes(
+    scope: np.ndarray, node: np.ndarray, kind: np.ndarray, names: tuple[str, ...]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The scopes with those of events that tell node and type of an op apart, and the names that come to the others."""
+    both = np.flatnonzero((node >= 0) & (kind >= 0))
+    pairs, which = np.unique(np.stack((node[both], kind[both])), axis=1, return_inverse=True)
+    scope[both] = len(names) + which.ravel()
+    return scope, tuple(f"{names[one]}:{names[other]}" for one, other in pairs.T.tolist())
 
 
 def _together(timestamps: Sequence[int]) -> tuple[list[int], int]:

@@ -13,11 +13,12 @@ import numpy as np
 from roofline.traces.xplane import columns as xplane_columns
 from roofline.traces.xplane.proto import XStat, XStats
 
-TEXTS = {"hlo_op": -1, "hlo_module": -1, "tf_op": -1, "memcpy_details": -1}
+TEXTS = {"hlo_op": -1, "hlo_module": -1, "tf_op": -1, "memcpy_details": -1, "node": -1, "kernel_type": -1}
 NUMBERS = {"program_id": -1, "run_id": 0, "_p": -1, "_c": -1, "cuda_graph_id": 0}
 """The stats that are kept, and what an event has that lacks one. Of a text it is the number in its Names."""
 
-_ENCODED = {stat.encode(): stat for stat in TEXTS | NUMBERS}
+#: What TensorFlow calls a node is "name".
+_ENCODED = {b"name" if stat == "node" else stat.encode(): stat for stat in TEXTS | NUMBERS}
 _WHOLE = re.compile(rb"-?\d{1,18}")
 
 

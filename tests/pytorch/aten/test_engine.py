@@ -384,7 +384,9 @@ VECTOR = {
     "clamp, below": ((x(), 0, None), "", N, {}),
     "clamp_, above": ((x(), None, 1), "", N, {}),
     "clamp, by numbers": ((x(), x(), None), "Tensor", N, {}),
-    "celu": ((x(), 0.5), "", 2 * N, {"expm1": N}),  # over alpha, and times it
+    "celu": ((x(), 1.0), "", 3 * N, {"expm1": N}),  # as elu: times 1 / alpha, alpha and 1
+    "celu_": ((x(), 0.5), "", 3 * N, {"expm1": N}),
+    "elu": ((x(), 1, 1, 1), "", 3 * N, {"expm1": N}),
     "where": ((x("bool"), x(), x()), "self", 0, {}),
     "eq": ((x(), 0), "Scalar", 0, {}),
     "copy_": ((x(), x(), False), "", 0, {}),

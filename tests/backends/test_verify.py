@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from shared_cases import case
 from torch import nn
 
 from roofline import plugins
@@ -83,6 +84,62 @@ def test_a_model_that_is_not_called_cannot_be_traced() -> None:
     (check,) = [check for check in checks if check.reference_name == "fvcore"]
     assert (check.reference, check.verdict) == (None, "not checked")
     assert "does not call the model" in check.note
+
+
+class Attends(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(x, x, x)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape", "name", "flops"),
+    [
+        # 5 steps of a batch of 3, from 10 and from 20 numbers to 4 gates of 20: 2 * 15 * 80 * 30
+        (nn.LSTM(10, 20), (5, 3, 10), "lstm", 72_000),
+        # the same with 3 gates, each way
+        (nn.GRU(10, 20, bidirectional=True), (5, 3, 10), "gru", 2 * 54_000),
+        (nn.RNN(10, 20), (5, 3, 10), "rnn_tanh", 18_000),
+        # two products of 16 x 16 x 8, in each of 6
+        (Attends(), (2, 3, 16, 8), "scaled_dot_product_attention", 6 * 2 * 2 * 16 * 16 * 8),
+    ],
+    ids=["lstm", "gru", "rnn", "attention"],
+)
+def test_products_inside_an_op_that_no_reference_has_are_named_and_differ_from_nothing(
+    layer: nn.Module, shape: tuple[int, ...], name: str, flops: float
+) -> None:
+    x = torch.randn(shape)
+    with torch.no_grad():
+        checks = BACKEND.recorder.verify(Step(run=lambda: layer(x), forward=lambda: layer(x), model=layer))
+    assert "differs" not in {check.verdict for check in checks}
+    by_fvcore = {check.what: check for check in checks if check.reference_name == "fvcore"}
+    assert (by_fvcore[name].ours, by_fvcore[name].verdict) == (flops, "not checked")
+    assert by_fvcore["forward"].ours == 0
+    ours = [check.ours or 0.0 for check in checks if check.reference_name == "FlopCounterMode"]
+    assert sum(ours) == flops
+
+
+def test_a_step_in_which_nothing_is_counted_says_so() -> None:
+    x = torch.randn(8, 8)
+    checks = BACKEND.recorder.verify(Step(run=lambda: torch.relu(x)))
+    assert [(check.what, check.verdict) for check in checks if check.reference_name == "FlopCounterMode"] == [
+        ("products", "not checked")
+    ]
+
+
+def test_a_reported_lstm() -> None:
+    checks = BACKEND.recorder.verify(Step(run=case("03_lstm.py", "make_step")))
+    assert sum(check.ours or 0.0 for check in checks if check.reference_name == "FlopCounterMode") == 72_000
+
+
+def test_convolutions_are_checked_by_fvcore_too() -> None:
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1, stride=2), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=2, dilation=2))
+    x = torch.randn(2, 3, 15, 17)
+    with torch.no_grad():
+        checks = BACKEND.recorder.verify(Step(run=lambda: net(x), forward=lambda: net(x), model=net))
+    (check,) = [check for check in checks if check.reference_name == "fvcore"]
+    # Every tap of every output: 2 * 2 * 8 * 9 * (8 * 9 positions of 27 taps + 8 * 9 of 72)
+    assert (check.ours, check.reference, check.verdict) == (2 * 2 * 8 * 8 * 9 * (27 + 72),) * 2 + ("agrees",)
+    assert "conv" in check.note
 
 
 def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping
-from math import prod
 from typing import Any
 
 import torch
@@ -20,7 +19,7 @@ from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Counted, CountedOp
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.aten.flops import leaves
-from roofline.pytorch.count import count
+from roofline.pytorch.count import Nodes, count
 from roofline.pytorch.recording import counting
 from roofline.recording.recording import Check
 
@@ -33,7 +32,7 @@ def verify(step: Step) -> list[Check]:
     nodes = counting.record(step)
     counted = count(nodes, Engine())
     calls = {op.node: nodes.call(op.node) for op in counted.ops if op.costed.cost.flops}
-    return [*_flop_counter(step, counted, calls), *_fvcore(step, counted, calls)]
+    return [*_flop_counter(step, counted, calls), *_fvcore(step, counted, calls, nodes)]
 
 
 class _NoModules:
@@ -53,7 +52,8 @@ def _flop_counter(step: Step, counted: Counted, calls: dict[int, Call]) -> list[
     counter.mod_tracker = _NoModules()
     with counter:
         step.run()
-    theirs = {str(op).partition(".")[2]: float(value) for op, value in counter.get_flop_counts()["Global"].items()}
+    found = counter.get_flop_counts().get("Global", {})  # of a step in which it has a formula for no op, there is none
+    theirs = {str(op).partition(".")[2]: float(value) for op, value in found.items()}
     ours: dict[str, float] = {}
     padded: dict[str, float] = {}
     for row, op in enumerate(counted.ops):
@@ -62,6 +62,9 @@ def _flop_counter(step: Step, counted: Counted, calls: dict[int, Call]) -> list[
             # Executed: the counter takes the 5 products of attention's backward, recomputation included.
             ours[name] = ours.get(name, 0.0) + float(op.costed.cost.flops)
             padded[name] = padded.get(name, 0.0) + _padded(op, calls[op.node])
+    if not ours and not theirs:
+        why = "neither it nor we count a product in this step"
+        return [Check("FlopCounterMode", "products", None, None, "not checked", why)]
     checks = []
     for name in sorted(ours | theirs):
         mine, reference, note = ours.get(name), theirs.get(name), ""
@@ -107,10 +110,11 @@ def _padded(op: CountedOp, call: Call) -> float:
     return 2.0 * positions * weight.numel * sum(bool(wanted) for wanted in call.inputs[10][:2])
 
 
-def _fvcore(step: Step, counted: Counted, calls: dict[int, Call]) -> list[Check]:
+def _fvcore(step: Step, counted: Counted, calls: dict[int, Call], nodes: Nodes) -> list[Check]:
     """Forward contractions against twice fvcore's multiply-adds, which are of padded positions too.
 
-    It has no rule for fused attention; the shapes that it meets there tell how much that is, whatever ran.
+    All ops that it has a rule for FlopCounterMode counts, too, and by name; it adds a count by other code, of a trace
+    of the model instead of what was dispatched. What it has no rule for, as attention and LSTMs, is named.
     """
     forward = [op for row, op in enumerate(counted.ops) if counted.phase[row] == 0 and op.costed.cost.model_flops]
     valid = sum(float(op.costed.cost.model_flops or 0.0) for op in forward)
@@ -122,7 +126,7 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call]) -> list[Check]
         return [Check("fvcore", "forward", mine, None, "not checked", "the step names no model that can be traced")]
     try:
         from fvcore.nn import FlopCountAnalysis
-        from fvcore.nn.jit_handles import einsum_flop_jit, get_shape
+        from fvcore.nn.jit_handles import einsum_flop_jit
     except ImportError:
         why = "fvcore is not installed: pip install fvcore"
         return [Check("fvcore", "forward", mine, None, "not checked", why)]
@@ -149,14 +153,6 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call]) -> list[Check]
         operands = len(list(inputs[1].node().inputs()))
         return float(einsum_flop_jit(inputs, outputs)) if operands > 1 else 0.0
 
-    attention: list[float] = []
-
-    def fused(inputs: list[Any], outputs: list[Any]) -> float:
-        """Takes down the FLOPs of QK^T and PV and, as fvcore itself, counts nothing."""
-        query, key, value = (get_shape(one) for one in inputs[:3])
-        attention.append(2.0 * prod(query[:-1]) * key[-2] * (query[-1] + value[-1]))
-        return 0.0
-
     training = step.model.training
     step.model.eval()
     logging.getLogger("fvcore").setLevel(logging.ERROR)
@@ -165,16 +161,16 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call]) -> list[Check]
             warnings.simplefilter("ignore")
             analysis = FlopCountAnalysis(Positional(), (*args, *kwargs.values()))
             analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
-            analysis.set_op_handle("aten::einsum", einsum, f"aten::{_FUSED}", fused)
+            analysis.set_op_handle("aten::einsum", einsum)
             operators, missing = dict(analysis.by_operator()), dict(analysis.unsupported_ops())
     except Exception as error:
         return [Check("fvcore", "forward", mine, None, "not checked", f"tracing failed: {_first_line(error)}")]
     finally:
         step.model.train(training)
     contractions = {name: value for name, value in operators.items() if name in _FVCORE}
-    left_out = _left_out(counted, forward, set(missing)) | ({_FUSED: sum(attention)} if attention else {})
+    left_out = _left_out(nodes, forward, set(missing))
     rounding = _EINSUM_DIGITS * 2.0 * contractions.get("einsum", 0.0)
-    note = f"2 x multiply-adds of {', '.join(sorted(contractions)) or 'nothing'}"
+    note = f"2 x multiply-adds of {', '.join(sorted(contractions)) or 'nothing'}, read off a trace of the model"
     if rounding:
         note += ", where fvcore has those of einsum to four digits"
     if mine != valid:
@@ -188,19 +184,22 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call]) -> list[Check]
 
 #: fvcore reads the count of an einsum from numpy's report, which has four digits: half of the last of 1.000.
 _EINSUM_DIGITS = 5e-4
-_FUSED = "scaled_dot_product_attention"
 _FVCORE = ("addmm", "bmm", "conv", "einsum", "linear", "matmul", "mm", "mv", "baddbmm")
 
 
-def _left_out(counted: Counted, forward: list[CountedOp], missing: set[str]) -> dict[str, float]:
-    """Our forward FLOPs of the ops that fvcore met and has no rule for, by its name for them."""
-    names = {op.node: counted.names_of_ops[row] for row, op in enumerate(counted.ops)}
+def _left_out(nodes: Nodes, forward: list[CountedOp], missing: set[str]) -> dict[str, float]:
+    """Our forward FLOPs of the ops that fvcore met and has no rule for, by its name for them.
+
+    It meets the op that the model calls, as `lstm`; what we count may be the products inside.
+    """
     sums: dict[str, float] = {}
     for op in forward:
-        name = names[op.node]
-        if name in missing:
-            plain = name.partition("::")[2]
-            sums[plain] = sums.get(plain, 0.0) + float(op.costed.cost.model_flops or 0.0)
+        node = op.node
+        while node >= 0 and nodes.names[node] not in missing:
+            node = int(nodes.parent[node])
+        if node >= 0:
+            name = nodes.names[node].partition("::")[2]
+            sums[name] = sums.get(name, 0.0) + float(op.costed.cost.model_flops or 0.0)
     return sums
 
 

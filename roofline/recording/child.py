@@ -32,9 +32,6 @@ from roofline.recording.backend import Backend, NeedsData, load
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
 
-#: A model of more parameters is counted without data: 1 GB in fp32. By choice: smaller ones every machine has room for,
-#: and what is counted with data is exactly what runs.
-_LARGE = 250_000_000
 #: What torch and others say when memory runs out, whatever they raise.
 _OUT_OF_MEMORY = (
     "can't allocate memory",
@@ -137,9 +134,9 @@ def _run(request: Request) -> dict[str, Any]:
 
 
 def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dict[str, Any] | None:
-    """The work of a model whose arrays have no data.
+    """The work of a model whose arrays have no data, so that it takes neither time nor memory to compute.
 
-    None for a model that is not large, and where a step needs data: then the step itself is counted.
+    None on a backend without such arrays, and where a step needs data: then the step itself is counted.
     """
     if backend.without_data is None:
         return None
@@ -148,8 +145,6 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
         with backend.without_data():
             entered = True
             step, read = build(request, backend)
-            if (step.parameters or 0) <= _LARGE:
-                return None
             recording = backend.recorder.record(step, plan, _say)
     except NeedsData as error:
         if entered:  # else no step is counted without

@@ -1,7 +1,6 @@
-"""`--count-only` of large models: by shapes alone the same is counted as with data, on each backend that can.
+"""`--count-only` of models: by shapes alone the same is counted as with data, on each backend that can.
 
-Each backend has a process of its own, which counts tiny models both ways as the child process does, with the limit from
-which models are counted without data lowered to nothing.
+Each backend has a process of its own, which counts tiny models both ways as the child process does.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -73,6 +73,7 @@ def answers(backend: str, *arguments: str, folder: Path) -> Any:
 def alike(answer: Any, backend: str, case: str) -> None:
     with_data, without = answer[case]["with data"], answer[case]["without"]
     assert "with data" not in answer[case]["said"]
+    assert (without["by_shapes"], with_data["by_shapes"]) == (True, False), "whatever the size"
     for name in (
         "model_flops",
         "flops",
@@ -165,8 +166,16 @@ def counted(backend: str, case: str, size: str, *, data: bool) -> tuple[dict[str
     )
     request = Request(backend=backend, workload=workload, threads=1, count_only=True, without_data=not data)
     said: list[str] = []
-    child._say, child._limit_memory, child._LARGE = said.append, lambda device: None, 0
-    recording = child._run(request)["recording"]
+    by_shapes: list[Any] = []
+    counting = child._counted_without_data
+
+    def noted(*arguments: Any) -> Any:
+        by_shapes.append(counting(*arguments))
+        return by_shapes[-1]
+
+    child._say, child._limit_memory = said.append, lambda device: None
+    with patch.object(child, "_counted_without_data", noted):
+        recording = child._run(request)["recording"]
     costs = [recording.signatures[op.signature].cost for op in recording.ops]
     sums = {
         name: sum(getattr(cost, name) or 0.0 for cost in costs)
@@ -179,6 +188,7 @@ def counted(backend: str, case: str, size: str, *, data: bool) -> tuple[dict[str
         "bytes": [sum(getattr(cost, name) or 0.0 for cost in costs) for name in ("bytes_read", "bytes_written")],
         "places": sorted([*place, number] for place, number in places.items()),
         "ops": sorted(names.items()),
+        "by_shapes": any(answer is not None for answer in by_shapes),
         **{name: getattr(recording, name) for name in ("parameters", "trainable", "switches", "notes")},
     }
     return found, " ".join(said)

@@ -154,7 +154,7 @@ def test_what_cannot_be_counted_without_data_is_counted_with_it(
     error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[str] = []
-    step = Step(run=lambda: None, parameters=child._LARGE + 1)
+    step = Step(run=lambda: None, parameters=1)
     monkeypatch.setattr(child, "build", lambda request, backend: (step, {}))
     monkeypatch.setattr(child, "_say", words.append)
     backend = replace(BACKEND, recorder=Mute(error), without_data=nullcontext)

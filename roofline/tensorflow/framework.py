@@ -78,8 +78,11 @@ class TensorFlow:
 
     def wait(self, outputs: object) -> None:
         """Block until the devices have done all that was enqueued; a CPU's functions have ended when they return."""
-        if tf.config.list_logical_devices("GPU"):
-            tf.test.experimental.sync_devices()
+        self.waiter(outputs)()
+
+    def waiter(self, outputs: object) -> Callable[[], object]:
+        """See `wait`; which devices there are is looked up before."""
+        return tf.test.experimental.sync_devices if tf.config.list_logical_devices("GPU") else lambda: None
 
     def end(self, outputs: object) -> object:
         """Nothing: `wait` waits for all that was enqueued."""

@@ -76,7 +76,10 @@ writes_numbers = jax.jit(partial(jax.lax.iota, jnp.float32, 32))
 
 
 def _arrays(outputs: object) -> list[jax.Array]:
-    return [leaf for leaf in jax.tree.leaves(outputs) if isinstance(leaf, jax.Array)]
+    # Each type is looked at once: asking `isinstance` of each of 400 arrays takes 0.2 ms.
+    leaves = jax.tree.leaves(outputs)
+    kinds = {kind for kind in set(map(type, leaves)) if issubclass(kind, jax.Array)}
+    return [leaf for leaf in leaves if type(leaf) in kinds]
 
 
 class Jax:
@@ -122,7 +125,11 @@ class Jax:
         return took
 
     def wait(self, outputs: object) -> None:
-        """Block until all arrays in `outputs` are there; what is no array is there already.
+        """Block until all arrays in `outputs` are there; what is no array is there already."""
+        self.waiter(outputs)()
+
+    def waiter(self, outputs: object) -> Callable[[], object]:
+        """See `wait`; which arrays there are to wait for is looked up before.
 
         Arrays that a later step was given to write over are gone. Where none is left, and after a step that keeps its
         results to itself: until all arrays of the process are there.
@@ -131,7 +138,8 @@ class Jax:
         self._returned_nothing = outputs is None
         alive = [array for array in arrays if not array.is_deleted()]
         self._given_away |= bool(arrays) and not alive
-        jax.block_until_ready(alive or [array for array in jax.live_arrays() if not array.is_deleted()])
+        alive = alive or [array for array in jax.live_arrays() if not array.is_deleted()]
+        return partial(jax.block_until_ready, alive)
 
     def end(self, outputs: object) -> object:
         """The arrays in `outputs`, one of which must outlive the next step; else a token."""

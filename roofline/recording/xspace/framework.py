@@ -49,6 +49,9 @@ class Framework(Protocol):
     def wait(self, outputs: object) -> None:
         """Block until `outputs` of a step are there, or what `end` or `token` made of them."""
 
+    def waiter(self, outputs: object) -> Callable[[], object]:
+        """What blocks until `outputs` of a step are there: the wait alone, as all it needs is looked up before."""
+
     def end(self, outputs: object) -> object:
         """What tells that the step which returned `outputs` is done, also when further steps have been enqueued."""
 

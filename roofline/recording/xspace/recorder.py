@@ -6,9 +6,9 @@ instructions.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from statistics import median
 
 from roofline.core.executor import GRAPHS, IN_GRAPHS, ON_CORE, PROGRAMS, WAITED
@@ -26,11 +26,12 @@ from roofline.recording.rows import OpTables
 from roofline.recording.step_recorder import Plain, Work
 from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
+from roofline.recording.xspace.step_end import run_to_end
 from roofline.timing import executor
 from roofline.timing.elsewhere import elsewhere
 from roofline.timing.timed import Timed, merge
 from roofline.traces.annotations import SETTLING, STEP
-from roofline.traces.xplane import command_buffers, reader
+from roofline.traces.xplane import command_buffers, marks, reader
 from roofline.traces.xplane.reader import XTrace
 
 
@@ -40,17 +41,18 @@ def record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording:
 
 
 def profiled_step(step: Step, framework: Framework, settling: int, steps: int = 1) -> XTrace:
-    """The trace of marked steps, after `settling` ones that do not count."""
+    """The trace of marked steps, after `settling` ones that do not count; a mark ends with its step as a plain one."""
+    beyond: list[float] = []
 
     def run() -> None:
         for _ in range(settling):
             with framework.mark(SETTLING):
                 framework.wait(step.run())
         for number in range(steps):
-            with framework.mark(f"{STEP}#{number}"):
-                framework.wait(step.run())
+            ended = run_to_end(step.run, framework, partial(framework.mark, f"{STEP}#{number}"))
+            beyond.append(ended.beyond)
 
-    return reader.read(framework.profiled(run))
+    return marks.shortened(reader.read(framework.profiled(run)), STEP, beyond)
 
 
 class XSpaceStepRecorder:
@@ -105,9 +107,7 @@ class XSpaceStepRecorder:
 
     def timed(self, step: Step) -> float:
         """One step until its outputs are there [s]."""
-        begin = time.perf_counter()
-        self._framework.wait(step.run())
-        return time.perf_counter() - begin
+        return run_to_end(step.run, self._framework).seconds
 
     def note_memory(self, step: Step) -> None:
         """Keep what the framework says of its memory."""
@@ -129,14 +129,10 @@ class XSpaceStepRecorder:
 
     def _alone(self, step: Step) -> float:
         """See `timed`; what this thread does meanwhile is kept."""
-        on_core, begin = time.thread_time(), time.perf_counter()
-        outputs = step.run()
-        returned = time.perf_counter()
-        self._framework.wait(outputs)
-        end = time.perf_counter()
-        self._host.append((time.thread_time() - on_core, end - returned))
+        ended = run_to_end(step.run, self._framework)
+        self._host.append((ended.on_core, ended.waited))
         collect_if_due()
-        return end - begin
+        return ended.seconds
 
     def profiled(self, step: Step, steps: int, settling: int) -> XTrace:
         """The trace of `steps` steps; beside a GPU the first of several fills the queue and is not marked."""

@@ -23,6 +23,24 @@ def without(trace: XTrace, gone: NDArray[np.bool_]) -> XTrace:
     return replace(trace, **columns)
 
 
+def shortened(trace: XTrace, prefix: str, seconds: Sequence[float]) -> XTrace:
+    """The trace whose annotations prefix#0, prefix#1, ... end so much sooner [s].
+
+    None of them ends before an instruction does that began in it. A trace that shows another number stays as it is.
+    """
+    marked = np.asarray([name.startswith(f"{prefix}#") for name in trace.names] + [False], bool)[trace.name]
+    rows = np.flatnonzero(marked)
+    rows = rows[np.argsort(trace.start[rows], kind="stable")]
+    if len(rows) != len(seconds):
+        return trace
+    end, ran = trace.end.copy(), trace.hlo_op >= 0
+    for row, less in zip(rows.tolist(), seconds, strict=True):
+        inside = ran & (trace.start >= trace.start[row]) & (trace.start < trace.end[row])
+        last = int(trace.end[inside].max()) if inside.any() else int(trace.start[row])
+        end[row] = min(int(end[row]), max(int(end[row]) - round(1e12 * less), last))
+    return replace(trace, end=end)
+
+
 def with_marks(trace: XTrace, windows: Sequence[tuple[int, int]], prefix: str) -> XTrace:
     """The trace with annotations prefix#0, prefix#1, ... at `windows`, (start, end) [ps], on a line of their own."""
     size = len(windows)

@@ -20,6 +20,7 @@ from roofline.analysis.dispatch_cost import beyond_dispatch
 from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
 from roofline.core.device import Device
 from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED, SHORTEST_SLEEP
+from roofline.core.executor import COMPILING as COMPILE_TIME
 from roofline.core.schema import Profile
 from roofline.core.statistics import ROUNDING
 from roofline.units import NANOSECOND
@@ -50,8 +51,8 @@ _SEEN = {
     COMMUNICATION: FOR_RANKS,
     OTHER: DEVICE,
 }
-#: Conditions of plain steps [s]: compiling anew; the kernel of the operating system, and its page faults.
-_COMPILING, SYSTEM, FAULTS = "compiling_seconds_per_step", "system_seconds_per_step", "page_faults_per_step"
+#: Conditions of plain steps: time in the kernel of the operating system [s], and its page faults.
+SYSTEM, FAULTS = "system_seconds_per_step", "page_faults_per_step"
 #: Python before an op of a host that was not calibrated is unusual above so many times the median. By choice.
 _USUAL = 10
 
@@ -126,7 +127,7 @@ def _measured_in_plain_steps(run: Step) -> Iterator[tuple[str, float]]:
         away = conditions.get(AWAY)  # beside threads of its own ops a thread is away to wait for them
     if not _runs_ahead(run):
         yield SLEEPING, away or 0.0
-    for name, condition in ((FOR_A_CORE, QUEUED), (COMPILING, _COMPILING), (FILLING, MAKING)):
+    for name, condition in ((FOR_A_CORE, QUEUED), (COMPILING, COMPILE_TIME), (FILLING, MAKING)):
         yield name, conditions.get(condition, 0.0)
 
 

@@ -29,6 +29,8 @@ QUEUED_WORKER = "worker_waiting_for_a_core_seconds_per_step"
 #: Of a step whose ops run on other threads than the one that dispatches: how long that one was on a core, and how long
 #: it waited for the results when all was dispatched [s].
 ON_CORE, WAITED = "dispatching_on_a_core_seconds_per_step", "waiting_for_results_seconds_per_step"
+#: How long programs are traced and compiled in a step, mean over the plain ones [s].
+COMPILING = "compiling_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
 #: Functions that Python has TensorFlow run in a step: what is in a graph it does not dispatch.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from roofline.core import scopes
-from roofline.core.executor import ASLEEP
+from roofline.core.executor import ASLEEP, COMPILING
 from roofline.core.step import Step
 from roofline.costs import generation
 from roofline.costs.counted import PHASES, Counted
@@ -57,6 +57,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
             **plain.system.per_step(plain.ran),
             **plain.system.queued_per_step(plain.ran),
             **({} if plain.asleep is None else {ASLEEP: plain.asleep}),
+            **({COMPILING: plain.compiling / plain.ran} if plain.compiling is not None and plain.ran else {}),
             **recorder.conditions(plain, work),
             **plain.clocks.conditions(),
         },

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import tracing_compilation
 
 from roofline.core.executor import CALLS
 from roofline.core.schema import Memory
@@ -73,8 +74,13 @@ class TensorFlow:
         self._graphs = graphs.collect(lambda: result.append(run()))
         return result[0]
 
-    def compiling(self) -> None:
-        """Nobody counts how long TensorFlow traces and compiles."""
+    def compiling(self) -> float | None:
+        """How long this process has built graphs so far [s], without what grappler and XLA do to them after that.
+
+        None where this TensorFlow does not tell it.
+        """
+        counter = getattr(tracing_compilation, "_graph_building_time_counter", None)
+        return None if counter is None else 1e-6 * float(counter.get_cell().value())
 
     def wait(self, outputs: object) -> None:
         """Block until the devices have done all that was enqueued; a CPU's functions have ended when they return."""

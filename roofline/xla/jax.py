@@ -27,6 +27,7 @@ from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.xspace.called import called
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
+from roofline.timing.outermost import Outermost
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count, turned
 from roofline.xla import flags as xla_flags
@@ -43,8 +44,10 @@ _CUDA = (
     *("jax-cuda12-plugin", "jax-cuda13-plugin", "nvidia-cublas-cu12", "nvidia-cublas"),
     *("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
 )
-#: Events of `jax.monitoring`, none inside another. The duration of a trace holds those of the functions in it.
-_COMPILING = frozenset(f"/jax/core/compile/{part}_duration" for part in ("jaxpr_to_mlir_module", "backend_compile"))
+#: Events of `jax.monitoring`. Tracing a function holds the tracing of those that it calls.
+_COMPILING = frozenset(
+    f"/jax/core/compile/{part}_duration" for part in ("jaxpr_trace", "jaxpr_to_mlir_module", "backend_compile")
+)
 #: The functions of `costs.formulas` as JAX has them.
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **{
@@ -95,7 +98,7 @@ class Jax:
     def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...], unnamed: bool = False) -> None:
         """From now on what the process compiles is timed."""
         self._optimizers, self._libraries, self._unnamed = optimizers, libraries, unnamed
-        self._compiling = 0.0
+        self._compiling = Outermost()
         self._token: jax.Array | None = None
         #: Whether a step was seen to take all that the one before returned.
         self._given_away = False
@@ -107,14 +110,14 @@ class Jax:
 
     def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
         if event in _COMPILING:
-            self._compiling += duration_secs
+            self._compiling.ended(duration_secs)
 
     def compiling(self) -> float | None:
-        """How long this process has lowered and compiled programs so far [s]; tracing them comes before that.
+        """How long this process has traced, lowered and compiled programs so far [s].
 
         None where JAX tells of none: the first step of a process compiles something.
         """
-        return self._compiling or None
+        return self._compiling.seconds or None
 
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces and compiles; XLA leaves what it was given where it was told to."""

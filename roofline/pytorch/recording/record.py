@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
 from roofline.pytorch.recording import anomaly, counting, host_cost, process, profiler, turned
+from roofline.pytorch.recording.compile_time import CompileTime
 from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
 from roofline.recording import contention
 from roofline.recording import record as measurement
@@ -77,6 +78,7 @@ class TorchStepRecorder:
         self._anomaly: Mapping[str, str] = {}
         self._counted: Counted | None = None
         self._reference: KinetoTrace | None = None
+        self._compile_time = CompileTime()
 
     @property
     def in_turns(self) -> bool:
@@ -89,8 +91,8 @@ class TorchStepRecorder:
         return int(self._device == "cuda")
 
     def scopes(self) -> AbstractContextManager[object]:
-        """Nothing: scopes are marked in the counting run alone."""
-        return nullcontext()
+        """Nothing, as scopes are marked in the counting run alone; at its end compiling is no longer timed."""
+        return self._compile_time.watched()
 
     def first(self, step: Step) -> float:
         """The first step [s]; the optimizers that step in it are kept."""
@@ -137,8 +139,8 @@ class TorchStepRecorder:
         return None
 
     def compiling(self) -> float | None:
-        """Nobody counts it while steps run."""
-        return None
+        """How long torch.compile has compiled since somebody asked [s]; None as long as no Dynamo is imported."""
+        return self._compile_time.seconds()
 
     def steady(self, step: Step, steps: int) -> list[float]:
         """`steps` steps by the steady protocol [s each]."""

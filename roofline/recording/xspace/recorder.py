@@ -207,11 +207,9 @@ class XSpaceStepRecorder:
         return {"threads": str(self.threads()), **self._framework.environment()}
 
     def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
-        """What others used, what was compiled, how many programs ran, and what a host that runs ahead did."""
+        """What others used, how many programs ran, and what a host that runs ahead did."""
         usage, timed = plain.usage, work.timed
         found = {**self._conditions, "others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
-        if plain.compiling is not None and plain.ran:
-            found["compiling_seconds_per_step"] = plain.compiling / plain.ran
         if timed is not None and timed.programs is not None:
             found[PROGRAMS] = timed.programs
         if self._graphs is not None:

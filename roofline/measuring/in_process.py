@@ -75,6 +75,8 @@ def measured(
 
     given: whose ceilings are used, None for this machine's.
     """
+    from roofline.devices import cpu
+
     described = load(backend)
     require(backend, described)
     if steps is not None and steps < 1:
@@ -89,7 +91,8 @@ def measured(
     with _kept(described) if state_kept else nullcontext():
         plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
         recording = described.recorder.record(step, plan, say)
-    threads = int(recording.environment["threads"])
+    # Ceilings are of as many threads as there are cores, where the step has more.
+    threads = min(int(recording.environment["threads"]), len(cpu.affinity()))
     model = name or str(getattr(step.run, "__name__", "step"))
     workload = Workload(model=model, device=kind, mode=step.mode, size="-")
     request, command = Request(backend=backend, workload=workload), "roofline.profile(...)"
@@ -118,9 +121,8 @@ def _threads_here() -> int:
     """The CPU threads of this process, for frameworks that do not tell: XLA's rule, and TensorFlow's."""
     from roofline.devices import cpu
 
-    cores = cpu.detect().cores
     for name in ("NPROC", "TF_NUM_INTRAOP_THREADS"):
         given = os.environ.get(name, "")
         if given.isdecimal() and int(given) > 0:
-            return min(int(given), cores)
-    return cores
+            return int(given)
+    return cpu.detect().cores

@@ -220,6 +220,10 @@ class TensorFlow:
             **process.variables(_VARIABLES),
         }
 
+    def threads(self) -> int | None:
+        """The intra-op threads that a program set; what the environment asks for TensorFlow does not tell."""
+        return tf.config.threading.get_intra_op_parallelism_threads() or None
+
     def memory(self, step: Step, device: str) -> Memory:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":

@@ -260,6 +260,9 @@ class Jax:
         """Affinity of this process, and the variables that steer XLA."""
         return {"cpus": process.cores(), **xla_flags.recorded(), **process.variables(_VARIABLES)}
 
+    def threads(self) -> None:
+        """Nothing: XLA's threads are set before it is loaded."""
+
     def memory(self, step: Step, device: str) -> Memory:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import time
 import warnings
@@ -24,7 +25,7 @@ with warnings.catch_warnings():
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
-from roofline.core.executor import ASLEEP, CALLS, ON_CORE, QUEUED, QUEUED_WORKER, WAITED
+from roofline.core.executor import ASLEEP, CALLS, COMPILING, ON_CORE, QUEUED, QUEUED_WORKER, WAITED
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
@@ -319,6 +320,53 @@ def test_what_a_step_compiles_anew_is_timed() -> None:
     assert once.conditions["compiling_seconds_per_step"] == 0
     # Compiling lies inside the steps, of which at least the three that are timed count: an order, not a duration.
     assert 0 < len(anew.wall.steps) * anew.conditions["compiling_seconds_per_step"] < sum(inside)
+
+
+def test_tracing_is_timed_where_nothing_is_compiled_after_it() -> None:
+    """JAX's shapes of a function are found by tracing it alone; a function in it is no second tracing."""
+    inner = jax.jit(lambda x: jnp.tanh(x @ x))
+    framework = native_jax()
+    framework.wait(inner(jnp.ones((8, 8))))
+    before, begin = framework.compiling(), time.perf_counter()
+    jax.jit(lambda x: inner(inner(x)) + 1).trace(jnp.ones((16, 16)))
+    assert 0 < framework.compiling() - before < time.perf_counter() - begin
+
+
+def graphs_anew(x: Any) -> Callable[[], Any]:
+    """A number of Python's is no argument of a graph but a part of it."""
+    numbers = itertools.count()
+    traced = tf.function(lambda x, number: tf.tanh(x @ x) + float(number), autograph=False)
+    return lambda: traced(x, next(numbers))
+
+
+def made_anew(x: Any) -> Callable[[], Any]:
+    return lambda: tf.function(lambda x: tf.tanh(x @ x), autograph=False)(x)
+
+
+def shapes_anew(x: Any) -> Callable[[], Any]:
+    sizes = itertools.count(1)
+    traced = tf.function(lambda x: tf.tanh(x @ tf.transpose(x)), autograph=False)
+    return lambda: traced(x[: next(sizes) % 60 + 4])
+
+
+@pytest.mark.parametrize("make", [graphs_anew, made_anew, shapes_anew])
+def test_graphs_that_a_step_builds_anew_are_timed(make: Callable[[Any], Callable[[], Any]]) -> None:
+    x = tf.eye(64)
+    plan = Plan(device="cpu", threads=1, steps=4, plain_only=True)
+    recording = recorder.record(Step(run=make(x)), plan, lambda text: None, native_tensorflow(compiled=False))
+    assert 0 < 4 * recording.conditions[COMPILING] < sum(recording.wall.steps)
+    once = tf.function(lambda x: tf.tanh(x @ x), autograph=False)
+    recording = recorder.record(Step(run=lambda: once(x)), plan, lambda text: None, native_tensorflow(compiled=False))
+    assert recording.conditions[COMPILING] == 0
+
+
+def test_threads_that_a_program_set_are_those_that_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow takes them before its first op alone, which another test ran."""
+    framework = native_tensorflow(compiled=False)
+    made = recorder.XSpaceStepRecorder(Plan(device="cpu", threads=2), framework)
+    assert made.environment()["threads"] == "2"
+    monkeypatch.setattr(tf.config.threading, "get_intra_op_parallelism_threads", lambda: 16)
+    assert made.environment()["threads"] == "16"
 
 
 @pytest.mark.parametrize(("compiled", "jit"), [((False, False), "off"), ((True, False), "in part")])

@@ -100,5 +100,9 @@ class Framework(Protocol):
     def environment(self) -> dict[str, str]:
         """Affinity of this process, and the variables that steer it."""
 
+    def threads(self) -> int | None:
+        """The threads of an op that a program set in this process; None where it set none, or the framework tells no
+        such number."""
+
     def memory(self, step: Step, device: str) -> Memory:
         """What is known about the memory of the process now."""

@@ -16,6 +16,7 @@ from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import MeasurementError
+from roofline.recording import process
 from roofline.recording import record as runs
 from roofline.recording.assemble import JOINED
 from roofline.recording.contention import Usage
@@ -114,8 +115,8 @@ class XSpaceStepRecorder:
         self._memory = self._framework.memory(step, self._plan.device)
 
     def probing_threads(self) -> int | None:
-        """Those of the framework, where they were said; torch, which probes, has others of its own."""
-        return self._plan.threads
+        """Those of the framework, where they were said, but no more than cores; torch, which probes, has others."""
+        return None if self._plan.threads is None else min(self._plan.threads, int(process.cores()))
 
     def compiling(self) -> float | None:
         """How long this process has compiled programs so far [s]; None where nobody counts it."""
@@ -179,8 +180,8 @@ class XSpaceStepRecorder:
         raise MeasurementError(self._framework.unseen(traces, STEP))
 
     def threads(self) -> int:
-        """Those that were asked for: the frameworks do not tell."""
-        return self._plan.threads or 1
+        """Those that the step set in its framework, else those that were asked for, which the framework was given."""
+        return self._framework.threads() or self._plan.threads or 1
 
     def contended(self, usage: Usage) -> bool:
         """Whether the machine was full: with more threads than cores, switches are between our own."""

@@ -19,10 +19,13 @@ from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered, often
+from roofline.analysis.compile_time import compile_share
 from roofline.analysis.gap_causes import DISPATCH, most_before_one, seconds_of
 from roofline.analysis.gap_parts import HostTime, Step, split_gap
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
+from roofline.analysis.step_times import trend
+from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
 from roofline.core import statistics
 from roofline.core.device import Device
@@ -39,8 +42,8 @@ from roofline.shown import Shown
 _WAITS = 0.1
 #: Model and executed FLOPs that differ by less than this share are the same in the four digits that are shown.
 _SAME_WORK = 5e-5
-#: A final uniform scale below this marks the profile `inflated`.
-INFLATED = 0.95
+#: A final uniform scale below this marks the profile `inflated`; one from this on is written as 1.
+INFLATED, _SCALED = 0.95, 0.9995
 
 
 class Products(NamedTuple):
@@ -361,11 +364,21 @@ class Analysis(WorkAnalysis):
 
     @cached_property
     def gap_interval(self) -> tuple[float, float] | None:
-        """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
-        if self.profile.profiled is None or not self.profile.ops:
+        """The gap's 95 % bootstrap interval over plain and profiled steps [s]; None where ops fill it by scale."""
+        if self.profile.profiled is None or not self.profile.ops or self.fills_by_scale:
             return None
         busy = self.table.columns.steps.sum(axis=0) - self.table.columns.overlap.sum()
         return statistics.gap_interval(self.profile.wall.steps, busy, taken(self.profile, self.profile.profiled))
+
+    @property
+    def scaled(self) -> bool:
+        """Whether op times were scaled down by as much as is seen in three digits."""
+        return self.scale < _SCALED
+
+    @property
+    def fills_by_scale(self) -> bool:
+        """Whether the scale alone leaves no gap, as of ops that took longer than a plain step beside a GPU."""
+        return self.scaled and self.has_queue and self.idle is not None
 
     @cached_property
     def idle(self) -> float | None:
@@ -470,6 +483,12 @@ class Analysis(WorkAnalysis):
             flags.append("inflated")
         if len(self.profile.wall.steps) < 10:
             flags.append("few-traced-steps" if self.profile.imported else "few-steps")
+        if change := trend(self.profile.wall):
+            flags.append("growing" if change.change > 0 else "shrinking")
+        if (threads := threads_of(self.profile)) and threads.too_many:
+            flags.append(f"oversubscribed: {threads.number} threads on {threads.cores} cores")
+        if compile_share(self.profile):
+            flags.append("compiling")
         if self.above_ceiling:
             flags.append("above-ceiling")
         if self.beyond_step or self.beyond_together is not None:

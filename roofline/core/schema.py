@@ -144,11 +144,13 @@ class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     steps: by the protocol, none where the step was counted and not timed; single: with a synchronisation after each
     step; first: the first step of the process, which builds and compiles, and which a process that only counts runs,
     too; processes: the steps of each further process (`--rounds`). turns: of these, those
-    that took turns with other steps.
+    that took turns with other steps. numbers: how many steps the process ran before each of `steps`, from the first of
+    them on, where others ran in between, as profiled ones do; empty: none did.
     protocol: "steady" (enqueued back to back) or "single"; source: "plain", or "profiled" for an imported trace.
     """
 
     steps: tuple[float, ...]
+    numbers: tuple[_Count, ...] = ()
     protocol: str = "steady"
     source: str = "plain"
     first: float | None = None
@@ -404,7 +406,7 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
 
 def _without_steps(profile: Profile) -> Profile:
     """The profile of a step that was only counted, without the first step that older versions wrote as a plain one."""
-    return replace(profile, wall=replace(profile.wall, steps=(), single=(), processes=()))
+    return replace(profile, wall=replace(profile.wall, steps=(), numbers=(), single=(), processes=()))
 
 
 def _current(data: bytes) -> Profile | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from roofline.errors import InputError
@@ -85,6 +85,9 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
     turns = profile.wall.turns
     if any(not len(of.medians) == len(of.waited) == len(of.disturbed) for of in turns):
         raise _damaged(source, "not all is known of each of its turns")
+    numbers = profile.wall.numbers
+    if len(numbers) not in (0, len(profile.wall.steps)) or any(after <= before for before, after in pairwise(numbers)):
+        raise _damaged(source, "the numbers of its steps do not rise, or are not one for each")
     profiled = profile.profiled
     timed = profiled is not None
     times = chain(profile.wall.steps, *profile.wall.processes, *(of.medians for of in turns))

@@ -29,6 +29,8 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 
+#: How plain steps were timed (`Wall.protocol`), in words.
+PROTOCOLS: dict[str, str] = {"steady": "back to back", "single": "waited for one by one"}
 #: The types of numbers that are multiplied in matrices, and not counted with.
 FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
 #: The kind of an op that is a Python function of the user's, whatever its name (docs/counting.md).

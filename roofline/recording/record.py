@@ -116,7 +116,7 @@ def _run(
         sleeps = asleep(lambda: recorder.timed(step), protocol.watched_steps(typical)) if profiled else None
     after = bandwidth(plan, recorder.probing_threads())
     plain = Plain(
-        wall=Wall(steps=tuple(turns.times), first=first, single=tuple(single)),
+        wall=Wall(steps=tuple(turns.times), numbers=turns.numbers, first=first, single=tuple(single)),
         usage=usage,
         clocks=watched,
         system=turns.system,
@@ -138,6 +138,9 @@ class _Turns(Generic[Trace]):
     def __init__(self, step: Step, recorder: StepRecorder[Trace]) -> None:
         self._step, self._recorder = step, recorder
         self.times: list[float] = []
+        #: How many steps have run before each of these, and how many in all.
+        self._numbers: list[int] = []
+        self._all = 0
         self.traces: list[Trace] = []
         self.system = contention.System()
         self.ran, self.compiling = 0, 0.0
@@ -153,6 +156,7 @@ class _Turns(Generic[Trace]):
             if here:
                 if typical < 1:
                     self._recorder.timed(self._step)
+                    self._all += 1
                 self._plain(here)
             if number < profiled:
                 self._profiled(1, protocol.settling(typical))
@@ -168,14 +172,24 @@ class _Turns(Generic[Trace]):
             self._profiled(profiled + 1, 0)  # the first profiled step fills the queue and is not used
         self._plain(steps - len(self.times))
 
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Return how many steps ran from the first plain one to each; nothing where no others ran in between."""
+        numbers = tuple(number - self._numbers[0] for number in self._numbers)
+        return () if numbers == tuple(range(len(numbers))) else numbers
+
     def _plain(self, steps: int) -> None:
         garbage.collect_if_due()
         before = self._recorder.compiling() or 0.0
         with self.system.counting():
             self.times += self._recorder.steady(self._step, steps)
         self.compiling += (self._recorder.compiling() or 0.0) - before
+        self._all += self._recorder.queued
+        self._numbers += range(self._all, self._all + steps)
+        self._all += steps
         self.ran += steps + self._recorder.queued
 
     def _profiled(self, steps: int, settling: int) -> None:
         garbage.collect_if_due()
         self.traces.append(self._recorder.profiled(self._step, steps, settling))
+        self._all += steps + settling

@@ -17,6 +17,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis, analyze, why_unti
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.precision import products_differ
 from roofline.core.schema import Profile, slug
+from roofline.core.vocabulary import PROTOCOLS
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.counts import counts
 from roofline.regression.growth import Gate
@@ -106,7 +107,7 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
     conditions: tuple[tuple[str, Callable[[Analysis], object]], ...] = (
         ("the device", lambda side: side.device.name),
         ("the number of threads", _threads),
-        ("the protocol", lambda side: side.profile.wall.protocol),
+        ("how steps were timed", lambda side: PROTOCOLS.get(side.profile.wall.protocol, side.profile.wall.protocol)),
         ("what timed the steps", lambda side: side.profile.wall.source),
     )
     for what, of in conditions:

@@ -20,8 +20,11 @@ def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
     sides = (before, after)
     walls, gaps = [side.wall_interval for side in sides], [_gap_shares(side) for side in sides]
     time = _timed("time", limits.time, (before.wall, after.wall), walls)
-    gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps)
-    if time.status != "passed" or gap.status != "passed":
+    if any(side.fills_by_scale for side in sides):
+        gap = skipped("gap", limits.gap, "op times of one were scaled to plain steps, which they fill")
+    else:
+        gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps)
+    if time.status != "passed" or gap.status not in ("passed", "skipped"):
         rows = _grown_rows(before, after)
         time = _with_causes(time, rows)
         gap = _with_causes(gap, [row for row in rows if row.kind == "gap"])
@@ -37,7 +40,7 @@ def _grown_rows(before: Analysis, after: Analysis) -> list[Row]:
 
 def _with_causes(gate: Gate, rows: Sequence[Row]) -> Gate:
     """Return a gate that did not pass with the rows that grew."""
-    if gate.status == "passed":
+    if gate.status in ("passed", "skipped"):
         return gate
     places = [GrownPlace((row.phase, None, row.op_class), row.text, -(row.seconds or 0.0)) for row in rows]
     return replace(gate, causes=told(places))

@@ -14,11 +14,14 @@ from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, UNKNOWN_ARITHMETIC
 from roofline.analysis.side_by_side import at_once
+from roofline.analysis.step_times import FALSE_ALARM, FAR, Trend, far_steps, trend
+from roofline.analysis.step_times import spread as spread_of
+from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
 from roofline.core.rows import rows
-from roofline.core.schema import slug
-from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, Bound
+from roofline.core.schema import Wall, slug
+from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, PROTOCOLS, Bound
 from roofline.renderers import _tables
 
 #: Of kernels whose ops are exempt from the roof: of these the direct convolution's FLOPs are counted.
@@ -39,9 +42,19 @@ _ONE_GROUP = 0.9
 #: Letters of a name in a sentence.
 _LONGEST = 120
 
+#: How often a trend is seen where there is none.
+_FALSE_ALARM = f"less than 1 in {1 / FALSE_ALARM:.0f}"
+
 
 FLAGS = {
     "few-steps": "Fewer than 10 plain steps were timed, so the median and its interval are rough; raise --steps.",
+    "growing": "Each plain step took longer than the one before, so the step has no time of its own: the median is of "
+    f"the steps that were timed, and more --steps give a longer one. Of runs of equal steps {_FALSE_ALARM} is flagged.",
+    "shrinking": "Each plain step took less time than the one before: the median is of the steps that were timed, and "
+    f"more --steps give a shorter one. Of runs of equal steps {_FALSE_ALARM} is flagged.",
+    "compiling": "Programs were traced or compiled in the plain steps, and not only in the first one.",
+    "oversubscribed": "More threads ran the step than the process has cores, so that some wait for cores that others "
+    "of them have; --threads, or the framework's own function, sets as many as there are cores.",
     "few-traced-steps": "The trace holds fewer than 10 complete steps, so the median and its interval are rough; "
     "record more (schedule(active=10)).",
     "model-flops-derived": "A trace shows what ran and not what was asked for: model FLOPs are those of the ops that "
@@ -112,10 +125,14 @@ def device(analysis: WorkAnalysis) -> str:
     """What it ran on: "AMD EPYC, 2 threads"; "" of a step that was counted for no device in particular."""
     if analysis.wall is None and not analysis.device.ceilings:
         return ""
-    given = analysis.device.conditions.get("threads") or analysis.profile.environment.get("threads")
-    if analysis.device.kind != "cpu" or not given:
-        return plain(analysis.device.name, _LONGEST)
-    return f"{plain(analysis.device.name, _LONGEST)}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}"
+    name, given = plain(analysis.device.name, _LONGEST), analysis.device.conditions.get("threads")
+    if analysis.device.kind != "cpu":
+        return name
+    # What ran, and not what the ceilings were measured with; a device that a step did not run on has the latter alone.
+    ran = threads_of(analysis.profile) if analysis.device.name == analysis.profile.device.name else None
+    if ran is not None:
+        return f"{name}, {counted(ran.number, 'thread')}" + (f" on {counted(ran.cores or 0, 'core')}" * ran.too_many)
+    return f"{name}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}" if given else name
 
 
 def bound(
@@ -378,20 +395,51 @@ def beyond(analysis: Analysis) -> str:
 
 
 def spread(analysis: WorkAnalysis) -> str:
-    """How the step was timed: "n = 10 steps, median 12.5 ms, p10–p90 12.4–12.6 ms, 95 % interval ...; steady"."""
+    """Say how the step was timed: "n = 20 steps, median 12.5 ms, p10–p90 12.4–12.6 ms, ...; back to back, steady"."""
     wall = analysis.profile.wall
     if analysis.wall is None:
         return "counted in one step and not timed"
-    p10, p90 = np.percentile(wall.steps, (10, 90))
     number = len(wall.steps)
-    words = f"n = {number} {'step' if number == 1 else 'steps'}, median {units.seconds(analysis.wall)}"
-    words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
+    if number == 1:
+        words = f"n = 1 step, {units.seconds(analysis.wall)}, which says nothing of how far steps lie apart"
+    else:
+        p10, p90 = np.percentile(wall.steps, (10, 90))
+        words = f"n = {number} steps, median {units.seconds(analysis.wall)}"
+        words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
         others = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
         words += f", 95 % interval of the median{others} {units.seconds_between(*interval)}"
-    source = ", timed under the profiler" if wall.source == "profiled" else ""
-    return f"{words}; {plain(wall.protocol)}{source}"
+    return ", ".join(filter(None, (f"{words}; {protocol(wall)}", _alike(wall))))
+
+
+def protocol(wall: Wall) -> str:
+    """Say how steps were timed: of a trace, which does not tell whether they were waited for, under a profiler."""
+    if wall.source == "profiled":
+        return "timed under the profiler"
+    return PROTOCOLS.get(wall.protocol) or plain(wall.protocol)
+
+
+def _alike(wall: Wall) -> str:
+    """Say whether the steps were found to grow or shrink, to be steady, or to lie far apart; "" where none was."""
+    if change := trend(wall):
+        return changing(change)
+    found = spread_of(wall)
+    if found != "uneven":
+        return found or ""
+    far, number = far_steps(wall), len(wall.steps)
+    return f"uneven: {units.count(far)} of {units.count(number)} steps are over {units.percent(FAR, 0)} off the median"
+
+
+def changing(change: Trend) -> str:
+    """Say how a step grows or shrinks: "growing: each step takes 0.3 % longer than the one before, 95 % ..."."""
+    low, high = sorted(abs(end) for end in change[1:])
+    ends = [units.significant(100 * end, 2) for end in (low, high)]
+    head, how = ("growing", "longer") if change.change > 0 else ("shrinking", "less")
+    return (
+        f"{head}: each step takes {units.significant(100 * abs(change.change), 2)} % {how} than the one before, "
+        f"95 % interval {ends[0]}–{ends[1]} %"
+    )
 
 
 def provenance(analysis: WorkAnalysis) -> str:

@@ -123,6 +123,7 @@ def test_plain_and_profiled_steps_take_turns() -> None:
     assert recorder.asked == [*BEFORE, *turns, *SINGLE, *WATCHED, ("work", 2, 0.01)]
     assert (recorder.plain.ran, recorder.plain.compiling) == (4 + 3 * 4, 3 * 0.5)
     assert len(recorder.plain.wall.steps) == 4
+    assert recorder.plain.wall.numbers == (0, 10, 20, 21), "nine others lie between, of which four fill a queue"
     assert recorder.plain.wall.single == (0.01,) * 3
     assert recorder.plain.asleep == pytest.approx(0.0, abs=1e-4), "its steps only take notes"
 
@@ -134,6 +135,8 @@ def test_a_queue_stays_filled_between_two_halves() -> None:
     assert recorder.asked == [*BEFORE, *halves, *SINGLE, *WATCHED, ("work", 1, 0.01)]
     alone = ran(Plan(device="cpu", steps=5, plain_only=True), in_turns=False)
     assert alone.asked == ["first", "timed", "timed", "memory", ("plain", 3), "memory", ("plain", 2), *SINGLE]
+    assert recorder.plain.wall.numbers == (0, 1, 2, 10, 11), "three profiled ones, and four that fill a queue"
+    assert alone.plain.wall.numbers == (0, 1, 2, 7, 8)
 
 
 def test_few_steps_are_spread_over_the_profiled_ones() -> None:

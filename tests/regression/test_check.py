@@ -358,7 +358,7 @@ def test_profiles_of_other_steps_are_refused(change: dict[str, object], sentence
     [
         ({"device": replace(handmade.device(), name="Other")}, "the device is 'Round Device' in BASELINE and 'Other'"),
         ({"environment": {"threads": "8"}}, "the number of threads is '2' in BASELINE and '8' in CURRENT"),
-        ({"wall": replace(slower(1), protocol="single")}, "the protocol is 'steady'"),
+        ({"wall": replace(slower(1), protocol="single")}, "how steps were timed is 'back to back'"),
         ({"wall": replace(slower(1), source="profiled")}, "what timed the steps is 'plain'"),
         ({"profiled": None}, "CURRENT was counted and not timed: .* --count-only, or add --counts-only"),
     ],

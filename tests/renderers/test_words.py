@@ -271,6 +271,90 @@ def test_threads_and_gap_are_named_after_the_device() -> None:
     assert (_words.device(gpu), _words.gap_name(gpu)) == ("Round Device", "GPU idle")
 
 
+@pytest.mark.parametrize(
+    ("threads", "cpus", "told"),
+    [
+        ("16", "2", "Round Device, 16 threads on 2 cores"),
+        ("2", "2", "Round Device, 2 threads"),
+        ("1", "2", "Round Device, 1 thread"),
+        ("4", "", "Round Device, 4 threads"),
+        ("many", "2", "Round Device, 2 threads"),  # those of the ceilings
+    ],
+)
+def test_the_heading_says_with_how_many_threads_a_step_ran(threads: str, cpus: str, told: str) -> None:
+    ran = analyze(handmade.profile(environment={"threads": threads, "cpus": cpus}))
+    assert _words.device(ran) == told
+    flagged = [flag for flag in ran.flags if flag.startswith("oversubscribed")]
+    assert flagged == (["oversubscribed: 16 threads on 2 cores"] if threads == "16" else [])
+    there = replace(handmade.device(), name="Other", conditions={"threads": "64"})
+    assert _words.device(analyze(ran.profile, there)) == "Other, 64 threads", "where it did not run"
+    gpu = analyze(replace(ran.profile, device=replace(handmade.device(), kind="cuda")))
+    assert not [flag for flag in gpu.flags if flag.startswith("oversubscribed")], "threads beside a GPU run no ops"
+
+
+def steps(times: object, **more: object) -> str:
+    wall = Wall(steps=tuple(np.asarray(times, float).tolist()), **more)  # type: ignore[arg-type]
+    return _words.spread(analyze(handmade.profile(wall=wall)))
+
+
+def test_how_steps_were_timed_is_told_apart_from_what_they_show() -> None:
+    assert steps([12.5e-3] * 20).endswith("; back to back, steady")
+    assert steps([12.5e-3] * 10).endswith("12.5–12.5 ms; back to back"), "too few to call them steady"
+    assert steps([12.5e-3] * 20, protocol="single").endswith("; waited for one by one, steady")
+    assert steps([12.5e-3] * 20, source="profiled").endswith("; timed under the profiler, steady")
+    assert steps([12.5e-3]) == "n = 1 step, 12.5 ms, which says nothing of how far steps lie apart; back to back"
+    uneven = steps([0.031, 5.5, 0.04, 0.9, 2.0, 0.05, 3.1, 0.2])
+    assert uneven.endswith("; back to back, uneven: 8 of 8 steps are over 10 % off the median")
+    # A thousandth of the median for each of 40 steps: 2 % before and behind it
+    growing = steps(12.5e-3 * (1 + 0.003 * (np.arange(40) - 19.5)))
+    assert growing.endswith(
+        "; back to back, growing: each step takes 0.30 % longer than the one before, 95 % interval 0.30–0.30 %"
+    )
+    shrinking = steps(12.5e-3 * (1 - 0.003 * (np.arange(40) - 19.5)))
+    assert "shrinking: each step takes 0.30 % less than the one before" in shrinking
+
+
+@pytest.mark.parametrize(("sign", "name"), [(1, "growing"), (-1, "shrinking")])
+def test_steps_that_have_no_time_of_their_own_are_flagged(sign: int, name: str) -> None:
+    wall = Wall(steps=tuple((12.5e-3 * (1 + sign * 0.01 * (np.arange(20) - 9.5))).tolist()))
+    analysis = analyze(handmade.profile(wall=wall))
+    assert name in analysis.flags
+    assert "less than 1 in 100 is flagged" in " ".join(_words.flags(analysis))
+    assert {"growing", "shrinking"}.isdisjoint(analyze(handmade.profile()).flags)
+
+
+@pytest.mark.parametrize(
+    ("framework", "told"),
+    [
+        ("jax", "compilation, tracing included: define jitted functions once, outside of the step"),
+        ("torch", "compilation, tracing included: call torch.compile once, outside of the step"),
+        ("tensorflow", "tracing, without the compiling after it: make each tf.function once, outside of the step"),
+        ("other", "compilation, tracing included"),
+    ],
+)
+def test_compiling_in_the_steps_is_told_of_one_run_with_its_cure(framework: str, told: str) -> None:
+    wall = Wall(steps=(0.44,) * 10)
+    compiles = handmade.profile(framework=framework, wall=wall, conditions={"compiling_seconds_per_step": 0.412})
+    words = " ".join(text.render(analyze(compiles), None).split())
+    assert f"compiling 412 of 440 ms of a step, on average, is {told}" in words
+    assert "host time (most of it compiling or tracing)" in words
+    assert "compiling" in analyze(compiles).flags
+    little = analyze(replace(compiles, conditions={"compiling_seconds_per_step": 0.004}))
+    assert "compiling" not in little.flags
+    assert "on average, is" not in text.render(little, None)
+
+
+def test_op_times_that_were_scaled_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 13 ms of profiled steps, corrected, in 12.5 ms: 0.962
+    profiled = replace(handmade.profile().profiled, corrected=(13e-3,) * 3)
+    words = " ".join(text.render(analyze(handmade.profile(profiled=profiled)), None).split())
+    assert (
+        "scale all op times were multiplied by 0.962: the profiled steps, without what profiling them cost, took 1.04 "
+        "times as long as plain ones"
+    ) in words
+    assert "multiplied by" not in text.render(analyze(handmade.profile()), None)
+
+
 def test_what_of_a_gap_no_profiled_step_saw_is_not_known() -> None:
     # 0.6 ms of idle time were seen, of a gap of 1.8 ms: 0.4 of dispatching and 0.2 of input
     profile = handmade.profile()
@@ -285,10 +369,13 @@ def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
     assert full.gap == pytest.approx(10.5e-3 - 10.7e-3 * 10.5 / (10.7 - 10e-6))
     assert full.gap_causes == pytest.approx({"host dispatch": 0, "not known": full.gap})
     told = " ".join(text.render(full, None).split())
-    assert full.gap_interval is not None
-    assert full.gap_interval[0] < 0
-    assert "GPU idle 0 s, at most " in told, "drawn gaps go below nothing, and none is"
-    assert "100 µs idle observed in the profiled steps products" in told, "nothing has no causes"
+    # The scale alone makes the gap nothing, in each draw: an interval of it would be one of rounding.
+    assert full.gap_interval is None
+    assert (
+        "scale all op times were multiplied by 0.981: in the profiled steps ops alone took 1.02 times as long as a "
+        "plain step GPU idle not known, as op times were scaled to those of plain steps, which they fill; 100 µs idle "
+        "observed in the profiled steps products"
+    ) in told
     assert "GPU idle – – 0 s 0.0 –" in told
     for name in ("text", "markdown", "latex"):
         assert "-9.8" not in plugins.load("roofline.renderers", name, "format").render(full, None)

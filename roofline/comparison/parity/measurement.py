@@ -13,6 +13,7 @@ from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity
 from roofline.core.framework import framework
 from roofline.core.schema import slug
+from roofline.core.vocabulary import PROTOCOLS
 from roofline.units import plain
 
 #: What a run says about itself that makes its times or its work doubtful: slug -> (severity, sentence).
@@ -126,11 +127,12 @@ def _environment(pair: Pair) -> list[Difference]:
 
 
 def _protocol(pair: Pair) -> list[Difference]:
-    """seconds: how far apart the steady and the single steps of a run that has both are."""
+    """seconds: how far apart the steps of a run that were timed back to back and one by one are."""
     a, b = pair.each(lambda run: run.profile.wall)
     known = [abs(median(wall.single) - median(wall.steps)) for wall in (a, b) if wall.single]
     seconds, text = max(known, default=None), "The steps were timed by different protocols"
-    return pair.compare("protocol", (a.protocol, b.protocol), text, seconds=seconds)
+    shown = (PROTOCOLS.get(a.protocol, a.protocol), PROTOCOLS.get(b.protocol, b.protocol))
+    return pair.compare("protocol", shown, text, seconds=seconds)
 
 
 def _versions(pair: Pair) -> list[Difference]:

@@ -25,6 +25,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
     if words := notes.overlap(analysis):
         yield "overlap", words
+    if analysis.scaled:
+        yield "scale", scale(analysis)
     yield gap, idle(analysis)
     if words := host.told(analysis):
         yield "host", words
@@ -73,8 +75,21 @@ def _product(phase: str, model: float, executed: float, most: str) -> str:
     return f"{words} ({ratio}, most of the difference in {_words.plain(most)})"
 
 
+def scale(analysis: Analysis) -> str:
+    """Say by how much op times were scaled down, and what was seen for that."""
+    longer = f"{units.significant(1 / analysis.scale)} times as long as"
+    if analysis.fills_by_scale:
+        why = f"in the profiled steps ops alone took {longer} a plain step"
+    else:
+        why = f"the profiled steps, without what profiling them cost, took {longer} plain ones"
+    return f"all op times were multiplied by {units.significant(analysis.scale)}: {why}"
+
+
 def idle(analysis: Analysis) -> str:
     """The gap with its interval, the idle time that was observed, and the causes where the two agree."""
+    if analysis.fills_by_scale:
+        seen = f"{units.seconds(analysis.idle)} idle observed in the profiled steps"
+        return f"not known, as op times were scaled to those of plain steps, which they fill; {seen}"
     words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
     if interval and interval[1] > 0:
         low, high = interval

@@ -6,6 +6,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.dispatch_cost import dispatched
 from roofline.analysis.gap_causes import COMPILED, seconds_of
+from roofline.analysis.gap_parts import COMPILING
 from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.core.executor import ASLEEP, COMPILED_CODE, PROGRAMS, compiles
 from roofline.renderers._words import conjunction, counted
@@ -63,6 +64,8 @@ def most(analysis: Analysis) -> str:
         and seconds_of(COMPILED, analysis.gap_causes) >= _MOST * analysis.gap > 0
     ):
         return "most of it in compiled code, whose kernels are not seen"
+    if seconds_of(COMPILING, analysis.gap_causes) >= _MOST * analysis.gap > _SOME * analysis.wall:
+        return f"most of it {COMPILING}"
     cost = host_cost(analysis)
     if cost is None or cost.gap < _SOME * analysis.wall:
         return ""

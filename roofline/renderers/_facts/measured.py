@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _words
-from roofline.renderers._facts import generation, notes, preset
+from roofline.renderers._facts import compiling, generation, notes, preset
 
 
 def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -31,6 +31,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "peak memory", units.byte(profile.memory.peak) + source
     if profile.wall.first is not None:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
+    if words := compiling.told(analysis):
+        yield "compiling", words
     yield from compiled(analysis)
     yield "steps", _words.spread(analysis)
     yield from preset.told(analysis)

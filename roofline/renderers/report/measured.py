@@ -73,7 +73,7 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
         processes = f"{number} {'process' if number == 1 else 'processes'}"
         yield (
             "timed (T)",
-            f"{_words.counted(len(wall.steps), 'plain step')} in {processes}, {plain(wall.protocol)}{single}",
+            f"{_words.counted(len(wall.steps), 'plain step')} in {processes}, {_words.protocol(wall)}{single}",
         )
     if profiled is not None and profiled.walls:
         kept = _words.counted(len(profiled.walls), "profiled step")

@@ -1,0 +1,29 @@
+"""How many threads ran the step of a profile, and on how many cores."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from roofline.core.schema import Profile
+
+
+class Threads(NamedTuple):
+    """Threads that ran the ops of a step, and processors that the process may use, None where it is not recorded."""
+
+    number: int
+    cores: int | None
+
+    @property
+    def too_many(self) -> bool:
+        """Whether there are more threads than cores, so that threads wait for cores that others of them have."""
+        return self.cores is not None and self.number > self.cores
+
+
+def threads_of(profile: Profile) -> Threads | None:
+    """Return the threads of a step on a CPU, as its process recorded them; None where it did not."""
+    number, cores = (_whole(profile.environment.get(name, "")) for name in ("threads", "cpus"))
+    return None if number is None or profile.device.kind != "cpu" else Threads(number, cores)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0 else None

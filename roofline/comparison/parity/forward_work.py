@@ -54,6 +54,8 @@ def _judge(work: Work, works: Collection[Work]) -> Difference | None:
     shared = same and a > 0 and min(work.unknown) <= SLIGHT
     if not shared and _unknown_explains(work, called_back=not same):
         text = f"Unknown work of {the_pass} that the other run lacks takes as long as the runs differ by"
+        if not any(work.known):
+            text = f"Whether both runs do the same work in {the_pass} is not known, as its FLOPs are known of neither"
         return work.differ(text, "refused")
     if not same or max(work.unknown) > SLIGHT:
         return work.differ(f"{flops} could not be verified")

@@ -25,8 +25,9 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     """Which of two runs is faster.
 
     settled: whether turns in fresh processes tell; None where the runs took none together. factor: time of A / time of
-    B, by the turns where there are some. ci95: of A - B [s], and factor_ci95: None below three steps of either. text:
-    one sentence or two. slower: the number of the run that it calls slower, or says took longer; None: neither.
+    B, by the turns where there are some, else by all processes. ci95: of A - B [s], and factor_ci95: None below three
+    steps of either. text: one sentence or two. slower: the number of the run that it calls slower, or says took longer;
+    None: neither.
     """
 
     settled: bool | None

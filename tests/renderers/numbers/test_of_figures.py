@@ -90,8 +90,8 @@ def draw_wall() -> None:
 def draw_speedup() -> None:
     texts, _ = drawn("speedup", "a", "b")
     walls = [document(letter)["wall"]["median"] for letter in "ab"]
-    fast = next(re.search(r": ([\d.]+ ms), fastest", text) for text in texts if "fastest" in text)
-    slow = next(re.search(r": ([\d.]+ ms), ([\d.]+x) slower", text) for text in texts if "slower" in text)
+    fast = next(re.search(r": ([\d.]+ ms), least time", text) for text in texts if "least time" in text)
+    slow = next(re.search(r": ([\d.]+ ms), took ([\d.]+x) longer", text) for text in texts if "longer" in text)
     assert holds(fast[1], walls[1])
     assert holds(slow[1], walls[0])
     assert holds(slow[2], walls[0] / walls[1])

@@ -128,6 +128,16 @@ class WorkAnalysis(Shown):
         return None
 
     @property
+    def scaled(self) -> bool | None:
+        """Whether op times were scaled down."""
+        return None
+
+    @property
+    def fills_by_scale(self) -> bool | None:
+        """Whether the scale alone leaves no gap."""
+        return None
+
+    @property
     def waits_for_host(self) -> bool | None:
         """Whether dispatch keeps the device waiting for much of the step."""
         return None

@@ -85,6 +85,8 @@ def count(
     times |= _capped(known, programs, times, runs)
     found = {key: times[key] for key in known}
     counted = of_instructions(found, programs, runs, before, optimizers, placing)
+    if any(programs[program].devices > 1 for program, _ in found if program in executions):
+        counted = replace(counted, flags=(*counted.flags, SEVERAL_DEVICES))
     kept = _without_parents(known, programs)
     number = {key: row for row, key in enumerate(kept)}
     parents = set(known) - set(kept)
@@ -108,8 +110,6 @@ def of_instructions(
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
-    if any(programs[op.key[0]].devices > 1 for op in ops):
-        flags = (*flags, SEVERAL_DEVICES)
     return _tables(ops, programs, runs, place, flags)
 
 

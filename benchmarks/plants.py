@@ -330,7 +330,7 @@ def summary(verdicts: list[Verdict]) -> list[str]:
     planted = [verdict for verdict in verdicts if verdict.pair.kind == "planted"]
     refused = [verdict for verdict in verdicts if verdict.pair.kind == "refused"]
     nulls = [verdict for verdict in verdicts if verdict.pair.kind == "null"]
-    settled = [verdict for verdict in nulls if headline(verdict.comparison, ("A", "B")).settled]
+    heads = [headline(verdict.comparison, ("A", "B")) for verdict in nulls]
     shown = [row for verdict in planted for row in verdict.shown]
     sized = [verdict for verdict in planted if verdict.in_size is not None]
     calm = [verdict for verdict in sized if not verdict.pair.disturbed]
@@ -340,7 +340,8 @@ def summary(verdicts: list[Verdict]) -> list[str]:
         f"in size  {sum(bool(verdict.in_size) for verdict in calm)} of {len(calm)} undisturbed pairs, "
         f"{sum(bool(verdict.in_size) for verdict in sized)} of {len(sized)} of all: these rows hold {100 * ENOUGH:.0f} "
         f"to {100 * TOO_MUCH:.0f} % of the difference",
-        f"settled  {len(settled)} of {len(nulls)} nulls",
+        f"nulls    {sum(bool(head.settled) for head in heads)} of {len(nulls)} are settled, of "
+        f"{sum(head.slower is not None for head in heads)} a run is said to have taken longer, in one process each",
         f"refused  {sum(verdict.right for verdict in refused)} of {len(refused)} that are not comparable, and "
         f"{sum(verdict.refused for verdict in planted)} of {len(planted)} planted pairs",
     ]

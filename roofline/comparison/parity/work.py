@@ -29,6 +29,9 @@ _NUMBERS = {
 def work(pair: Pair) -> list[Difference]:
     """Compare what is worked on and how much."""
     found = pair.compare("mode", pair.each(lambda run: run.profile.mode), "The modes differ", "refused")
+    ops = pair.each(lambda run: units.count(len(run.profile.ops)))
+    if "0" in ops and ops != ("0", "0"):
+        found.append(pair.differ("ops", ops, "No op of one run is known", "refused"))
     if any(pair.each(phases_unresolved)):
         differences, same = whole_work(pair)
     else:

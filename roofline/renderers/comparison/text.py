@@ -27,8 +27,8 @@ from roofline.renderers.comparison._broken_down import Line
 
 #: Lines of a screen, and letters of a bar, for which a page must be as wide as a sheet.
 _LINES, _BAR = 24, 8
-#: Letters that names are given before a column makes room for them, and at most in the table of runs.
-_LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN = 12, 16, 30
+#: Letters that names are given before a column makes room for them, and at most in the tables of runs and of ops.
+_LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN, _LONGEST_OP = 12, 16, 30, 60
 #: What goes first of the table of runs for want of room: the highest.
 _RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
@@ -148,14 +148,19 @@ def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
 
 def _ops(pair: RankedPair, ops: Sequence[OpChange], page: Page) -> list[str]:
     """Draw the table of a row's ops: how often each run executes them, and their part of its seconds."""
-    written = scale([change.seconds for change in ops if change.seconds is not None])
-    sign = -1 if _account.is_turned(pair) else 1
-    grid = [["op", "type", "A", "B", f"{_account.difference(pair)} [{written.unit}]"]]
+    times = [change.seconds for change in ops if change.seconds is not None]
+    written, sign = scale(times), -1 if _account.is_turned(pair) else 1
+    grid = [["type", "A", "B", f"{_account.difference(pair)} [{written.unit}]"]]
     for change in ops:
-        names = _words.plain(change.name, 60), _words.plain(change.type or "", 20)
         time = None if change.seconds is None else sign * change.seconds
-        grid.append([*names, _count(change.a), _count(change.b), written.write(time)])
-    return _terminal.fitted(grid, (0, 1), (0, 3, 0, 0, 0), page, 1)
+        kind = _words.plain(change.type or "", 20)
+        grid.append([kind, _count(change.a), _count(change.b), written.write(time)])
+    if not times:
+        grid = [cells[:-1] for cells in grid]
+    room = page.width - sum(2 + width for width in _terminal.widths(grid))
+    names = ["op", *(_words.plain(change.name, min(_LONGEST_OP, max(room, _LEAST_NAME))) for change in ops)]
+    table = [[name, *cells] for name, cells in zip(names, grid, strict=True)]
+    return _terminal.fitted(table, (0, 1), (0, 3, 0, 0, 0)[: len(table[0])], page, 1)
 
 
 def _count(value: float | str | None) -> str:

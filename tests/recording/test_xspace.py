@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import pytest
+from shared_cases import case
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp
@@ -358,6 +359,15 @@ def test_graphs_that_a_step_builds_anew_are_timed(make: Callable[[Any], Callable
     once = tf.function(lambda x: tf.tanh(x @ x), autograph=False)
     recording = recorder.record(Step(run=lambda: once(x)), plan, lambda text: None, native_tensorflow(compiled=False))
     assert recording.conditions[COMPILING] == 0
+
+
+@pytest.mark.parametrize(("file", "kind"), [("t03_jax_retrace.py", "jax"), ("t10_tf_retrace.py", "tensorflow")])
+def test_reported_programs_that_compile_or_trace_in_each_step(file: str, kind: str) -> None:
+    plan = Plan(device="cpu", threads=1, steps=3, plain_only=True)
+    for function, compiles in (("make_anew", True), ("make_cached", False)):
+        framework = native_jax() if kind == "jax" else native_tensorflow(compiled=False)
+        recording = recorder.record(Step(run=case(file, function)), plan, lambda text: None, framework)
+        assert (recording.conditions[COMPILING] > 0) == compiles
 
 
 def test_threads_that_a_program_set_are_those_that_ran(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,16 +156,13 @@ def asks_for_less(work: Work) -> bool:
 def _unmatched(run: Analysis, other: Analysis) -> Iterator[tuple[str, Signature, float]]:
     """Yield ops of unknown model FLOPs that the other run does not have alike: phase, signature, and time [s].
 
-    Alike is an op of the same name and the same sizes: it is the same work, whatever it is. Where a trace has no sizes,
-    ops of one name are alike where both runs have equally many.
+    Alike is an op of the same name and the same sizes, where these are known: it is the same work, whatever it is.
     """
     profile, theirs = run.profile, _unknown(other)
     for key, rows in _unknown(run).items():
         op = profile.ops[rows[0]]
         signature = profile.signatures[op.signature]
-        matched = len(theirs.get(key, ()))
-        if not (signature.shapes or signature.reads or signature.writes) and matched != len(rows):
-            matched = 0
+        matched = len(theirs.get(key, ())) if signature.shapes or signature.reads or signature.writes else 0
         if len(rows) > matched:
             seconds = float(run.table.own[rows].sum()) * (len(rows) - matched) / len(rows)
             yield profile.phases[op.phase], signature, seconds

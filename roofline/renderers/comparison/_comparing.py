@@ -100,7 +100,7 @@ def same_work(pair: RankedPair) -> str:
     other = any(each.seconds for each in parity.of("named") if each.what.startswith("model FLOPs"))
     same = "yes" if certain else "nearly" if other else "as far as is known"
     if parity.verdict == "not comparable":
-        same = "no"
+        same = "no" if a or b else "not known"
     return f"{same}; {flops}"
 
 

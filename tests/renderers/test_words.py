@@ -349,8 +349,8 @@ def test_op_times_that_were_scaled_are_said_to_be(monkeypatch: pytest.MonkeyPatc
     profiled = replace(handmade.profile().profiled, corrected=(13e-3,) * 3)
     words = " ".join(text.render(analyze(handmade.profile(profiled=profiled)), None).split())
     assert (
-        "scale all op times were multiplied by 0.962: the profiled steps, without what profiling them cost, took 1.04 "
-        "times as long as plain ones"
+        "scale all op times were multiplied by 0.962: the profiled steps, without what profiling them cost, took 4.0 % "
+        "longer than plain ones"
     ) in words
     assert "multiplied by" not in text.render(analyze(handmade.profile()), None)
 
@@ -372,7 +372,7 @@ def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
     # The scale alone makes the gap nothing, in each draw: an interval of it would be one of rounding.
     assert full.gap_interval is None
     assert (
-        "scale all op times were multiplied by 0.981: in the profiled steps ops alone took 1.02 times as long as a "
+        "scale all op times were multiplied by 0.981: in the profiled steps ops alone took 1.9 % longer than a "
         "plain step GPU idle not known, as op times were scaled to those of plain steps, which they fill; 100 µs idle "
         "observed in the profiled steps products"
     ) in told

@@ -77,7 +77,7 @@ def _product(phase: str, model: float, executed: float, most: str) -> str:
 
 def scale(analysis: Analysis) -> str:
     """Say by how much op times were scaled down, and what was seen for that."""
-    longer = f"{units.significant(1 / analysis.scale)} times as long as"
+    longer = f"{units.percent(1 / analysis.scale - 1, 1)} longer than"
     if analysis.fills_by_scale:
         why = f"in the profiled steps ops alone took {longer} a plain step"
     else:

@@ -187,7 +187,7 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     signature = profile.signatures[op.signature]
     place = Place(profile.phases[op.phase], profile.blocks[op.block], analysis.op_class(op))
     whole = (_Part(signature, place, 1.0, _nan(signature.cost.flops), _nan(signature.cost.model_flops)),)
-    constituents = analysis.constituents(op) if divide else ()
+    constituents = [_classified(piece) for piece in analysis.constituents(op)] if divide else []
     # A product reads an operand where it lies: a copy or transpose that it took in moves nothing any more.
     product = any(piece.op_class in PRODUCTS for piece in constituents)
     alone = [
@@ -208,6 +208,14 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
             model_flops=before.model_flops + _nan(cost.model_flops),
         )
     return tuple(part for part in divided.values() if part.weight)
+
+
+def _classified(piece: Constituent) -> Constituent:
+    """Return a constituent; one of a product's name that has no FLOPs is what a compiler took in of it, as its bias."""
+    cost = piece.signature.cost
+    if piece.op_class in PRODUCTS and cost.flops == 0 and not cost.model_flops:
+        return piece._replace(op_class="pointwise")
+    return piece
 
 
 def _nan(value: float | None) -> float:

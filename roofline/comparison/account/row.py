@@ -18,7 +18,8 @@ from roofline.analysis.bootstrap import Interval
 #: no op ran, less the dispatching that other rows hold.
 Kind = Literal["setting", "only", "rate", "gap"]
 
-
+#: Of PyTorch's ops; what compilers write in kernels and calls of them has none.
+NAMESPACE = "aten::"
 #: Names of ops that a sentence gives of a row, the rest is counted; and the last parts of a scope that it gives.
 NAMES = 3
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from roofline.analysis.bootstrap import Interval, interval
 from roofline.analysis.gap_parts import HostTime
-from roofline.comparison.account.row import Amount, Kind, OpChange, Row
+from roofline.comparison.account.row import NAMESPACE, Amount, Kind, OpChange, Row
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
@@ -22,6 +22,8 @@ from roofline.core.schema import Signature
 from roofline.core.vocabulary import CLASSES
 
 _NUMBER = re.compile(r"\d+")
+#: What a compiler appends to the name of a kernel to tell it from its others.
+_SERIAL = re.compile(r"(?<=[a-z])_\d+$")
 #: What XLA calls a fused kernel after that writes in another layout, whatever else it does.
 _LAYOUT = frozenset(("copy", "transpose"))
 
@@ -57,16 +59,17 @@ class Run:
 
     @cached_property
     def names(self) -> tuple[tuple[str, str | None], ...]:
-        """Name and type of the op of each segment; of a part without a name of its own, its kernel's name.
+        """Name and type of the op of each segment; of a part of a fused kernel, the kernel's name: that is what runs.
 
         Its type, too, where both are of one: that of the product for what a kernel does to the result of a product.
         """
         some = self.side.segments
+        rows = zip(some.signature, some.whole, some.fused.tolist(), strict=True)
         return tuple(
-            (whole.name, _type(whole if part.dtype == whole.dtype else part))
-            if part.name in CLASSES
+            (_SERIAL.sub("", whole.name), _type(whole if part.dtype == whole.dtype else part))
+            if fused
             else (part.name, _type(part))
-            for part, whole in zip(some.signature, some.whole, strict=True)
+            for part, whole, fused in rows
         )
 
     @cached_property
@@ -152,21 +155,24 @@ class Runs:
         )
 
     def _changes(self, a: Rows, b: Rows, *, dispatch: bool) -> tuple[OpChange, ...]:
-        """List the ops of some segments by name and type, those with most time in either run first.
+        """List the ops of some segments by name without namespace and type, those with most time in either run first.
 
         dispatch: whether they are of a change: their seconds hold what dispatching them takes, and an op counts once
         however many parts of it are there. Else each part has a partner.
         """
         sums: dict[tuple[str, str | None], tuple[_Sum, _Sum]] = {}
+        names: dict[tuple[str, str | None], str] = {}
         for side, (run, rows) in enumerate(((self.a, a), (self.b, b))):
             seconds = run.seconds if dispatch else run.side.seconds
             for row in rows.tolist():
-                entry = sums.setdefault(run.names[row], (_Sum(), _Sum()))
-                entry[side].add(run, row, float(seconds[row]))
+                name, kind = run.names[row]
+                key = name.removeprefix(NAMESPACE), kind
+                names.setdefault(key, name)
+                sums.setdefault(key, (_Sum(), _Sum()))[side].add(run, row, float(seconds[row]))
         ranked = sorted(sums.items(), key=lambda item: -max(some.seconds for some in item[1]))
         return tuple(
             OpChange(
-                name=name,
+                name=names[name, kind],
                 type=kind,
                 classes=_classes(name, both),
                 a=both[0].count(once=dispatch),

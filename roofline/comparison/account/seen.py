@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from roofline.comparison.account.row import NAMES, OpChange, Row
+from roofline.comparison.account.row import NAMES, NAMESPACE, OpChange, Row
 
 
 class Use(NamedTuple):
@@ -63,4 +63,4 @@ def from_slower(row: Row) -> Row:
 
 def bare_name(name: str) -> str:
     """Return the name of an op without a namespace and the underscores around it, in lower case."""
-    return name.removeprefix("aten::").strip("_").lower()
+    return name.removeprefix(NAMESPACE).strip("_").lower()

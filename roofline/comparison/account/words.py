@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import NAMES, Amount, OpChange, Row
+from roofline.comparison.account.row import NAMES, NAMESPACE, Amount, OpChange, Row
 from roofline.units import LONGEST_NAME, plain
 
 
@@ -138,7 +138,7 @@ def class_name(op_class: str | None) -> str:
 
 def op_name(name: str) -> str:
     """Return the name of an op without the namespace of its framework."""
-    return plain(name.removeprefix("aten::"), LONGEST_NAME)
+    return plain(name.removeprefix(NAMESPACE), LONGEST_NAME)
 
 
 def _amount(amount: Amount, row: Row, style: Style) -> str:

@@ -181,6 +181,25 @@ def test_a_fused_kernel_counts_once_however_many_parts_it_has() -> None:
     assert {*kernel.classes} == {"normalisation", "pointwise"}
 
 
+def test_a_fused_kernel_is_told_as_itself_and_its_parts_are_no_ops_that_run() -> None:
+    """A bias that a kernel adds bears the name of the product that it is of, and is none."""
+    bias = Made("matmul", "contraction", 0, bytes=0.2e6)
+    for number, parts in enumerate(((change(NORM, name="native_layer_norm"), ADD, bias), (ADD, bias)), 7):
+        kernel = Made(f"triton_per_fused_add_{number}", "normalisation", 40, bytes=0.3e6, parts=parts)
+        (row,) = of(accounted(step(instead(LAYER * 4, NORM.name, (kernel,))), step()), "only")
+        assert {each.name: (each.a, each.b) for each in row.ops} == {
+            "triton_per_fused_add": (4, 0),
+            NORM.name: (0, 4),
+        }
+        assert "contraction" not in row.ops[0].classes + row.ops[1].classes
+
+
+def test_ops_whose_names_differ_by_a_namespace_are_one() -> None:
+    rows = instead(LAYER * 4, GELU.name, (change(GELU, name="gelu", bytes=0.4e6), ADD, ADD))
+    (row,) = of(accounted(step(rows), step()), "only")
+    assert [(each.name, each.a, each.b) for each in row.ops if "gelu" in each.name] == [("gelu", 4, 4)]
+
+
 def test_rows_between_frameworks_name_classes_and_ops_of_both_and_their_times() -> None:
     """What XLA names after a transpose is laid out otherwise, whatever else it does."""
     names = {LINEAR.name: "gemm_fusion_dot", GELU.name: "loop_multiply_fusion", ADD.name: "input_transpose_fusion"}

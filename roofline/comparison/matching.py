@@ -11,6 +11,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -67,7 +68,7 @@ def match(a: Segments, b: Segments) -> Matching:
         _have_most_in_common(runs, [_names(run, by_block, typed, shaped) for run in runs])
         for typed, shaped in ((True, True), (False, True), (False, False))
     )
-    pairs = _in_order(*(map(_of_products, runs, names) if alike else works))
+    pairs = _anchors(runs, list(map(_of_products, runs, names)) if alike else works)
     stretches = [
         np.searchsorted([pair[side] for pair in pairs], np.arange(len(run))).tolist() for side, run in enumerate(runs)
     ]
@@ -117,6 +118,22 @@ def _have_most_in_common(runs: Sequence[Segments], keys: Sequence[_Keys]) -> boo
 
 def _of_products(segments: Segments, keys: _Keys) -> list[Hashable]:
     return [key if place.op_class in PRODUCTS else None for place, key in zip(segments.places, keys, strict=True)]
+
+
+def _anchors(runs: Sequence[Segments], keys: Sequence[_Keys]) -> _Pairs:
+    """Pair products of equal keys in order: those at places that both runs have first, then any between these.
+
+    Else of products of equal shapes one is taken for the next, as a projection of attention for another one that a
+    compiler did not merge.
+    """
+    scoped = [list(zip(run.scope, of_run, strict=True)) for run, of_run in zip(runs, keys, strict=True)]
+    common = set.intersection(*({scope for scope, key in of_run if key} for of_run in scoped)) - {""}
+    pairs = _in_order(*([pair if pair[1] and pair[0] in common else None for pair in of_run] for of_run in scoped))
+    between = list(pairwise([(-1, -1), *pairs, (len(keys[0]), len(keys[1]))]))
+    for (row, other), (end, other_end) in between:
+        rest = _in_order(keys[0][row + 1 : end], keys[1][other + 1 : other_end])
+        pairs += [(row + 1 + first, other + 1 + second) for first, second in rest]
+    return sorted(pairs)
 
 
 def _within(stretches: Sequence[int], keys: _Keys) -> list[Hashable]:

@@ -8,6 +8,7 @@ op's segments add up to 1.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -45,6 +46,7 @@ _LIMITED: Mapping[str, Callable[[Cost], float | None]] = {
     "cache": lambda cost: cost.bytes,
     "link": lambda cost: max(cost.bytes_read or 0.0, cost.bytes_written or 0.0),
 }
+_NUMBER = re.compile(r"\d+")
 _TRAINING = ("forward", "backward", "optimizer")
 
 
@@ -60,15 +62,17 @@ class Place(NamedTuple):
 class Segments:
     """The segments of a run, one entry each, in the order of dispatch, as far as that is known of repeated ops.
 
-    op_class: an index into `vocabulary.CLASSES`. op: the op it is of; weight: its part of that op; times: how often the
-    step runs that op, which is what the costs of its signatures are for; signature: what it would be alone, so many
-    times; whole: its op's signature; fused: whether its op has constituents. own: its own time in each profiled step,
-    unscaled [s], shape (segments, steps). overlap (exposure.py), uncosted, floor: its part of the op's [s], overlap
-    unscaled. ceiling: what sets the floor ("" for none); quantity: how much of what that ceiling limits. bytes: its
-    part of the op's; flops, model_flops: its own. nan is unknown.
+    scope: numbers as "*", so that equal layers are one place. op_class: an index into `vocabulary.CLASSES`. op: the op
+    it is of; weight: its part of that op; times: how often the step runs that op, which is what the costs of its
+    signatures are for; signature: what it would be alone, so many times; whole: its op's signature; fused: whether its
+    op has constituents. own: its own time in each profiled step, unscaled [s], shape (segments, steps). overlap
+    (exposure.py), uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for
+    none); quantity: how much of what that ceiling limits. bytes: its part of the op's; flops, model_flops: its own. nan
+    is unknown.
     """
 
     places: tuple[Place, ...]
+    scope: tuple[str, ...]
     op_class: Rows
     op: Rows
     weight: Array
@@ -106,6 +110,7 @@ class _Part(NamedTuple):
 
     signature: Signature
     place: Place
+    scope: str
     weight: float
     flops: float
     model_flops: float
@@ -127,6 +132,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     moved = np.asarray([_nan(signature.cost.bytes) for signature in profile.signatures], np.float64)
     return Segments(
         places=tuple(parts[number].place for _, number in pairs),
+        scope=tuple(_NUMBER.sub("*", parts[number].scope) for _, number in pairs),
         op_class=np.asarray([CLASSES.index(part.place.op_class) for part in parts], np.int64)[chosen],
         op=rows,
         weight=weight,
@@ -186,7 +192,8 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     profile = analysis.profile
     signature = profile.signatures[op.signature]
     place = Place(profile.phases[op.phase], profile.blocks[op.block], analysis.op_class(op))
-    whole = (_Part(signature, place, 1.0, _nan(signature.cost.flops), _nan(signature.cost.model_flops)),)
+    scope, cost = profile.scopes[op.scope], signature.cost
+    whole = (_Part(signature, place, scope, 1.0, _nan(cost.flops), _nan(cost.model_flops)),)
     constituents = [_classified(piece) for piece in analysis.constituents(op)] if divide else []
     # A product reads an operand where it lies: a copy or transpose that it took in moves nothing any more.
     product = any(piece.op_class in PRODUCTS for piece in constituents)
@@ -201,7 +208,7 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     divided: dict[tuple[Place, str], _Part] = {}
     for piece, floor in zip(constituents, known, strict=True):
         at, cost = Place(piece.phase, piece.block, piece.op_class), piece.signature.cost
-        before = divided.get((at, piece.scope), _Part(piece.signature, at, 0.0, 0.0, 0.0))
+        before = divided.get((at, piece.scope), _Part(piece.signature, at, piece.scope, 0.0, 0.0, 0.0))
         divided[at, piece.scope] = before._replace(
             weight=before.weight + floor / sum(known),
             flops=before.flops + _nan(cost.flops),

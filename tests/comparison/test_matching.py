@@ -11,6 +11,7 @@ import randomly
 import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, UNFUSED_NORM, instead, step
 
 from roofline.comparison.matching import Matching, _in_order, match
@@ -57,6 +58,25 @@ def test_equal_ops_on_the_other_side_of_a_product_are_matched() -> None:
     # these 7 ops and that one are two ways to do the same
     assert len(found.pairs_a) == 2 + 6
     assert [(len(stretch.a), len(stretch.b)) for stretch in found.unmatched] == [(0, 1), (7, 1)]
+
+
+def test_products_of_one_shape_match_at_the_place_that_both_runs_have() -> None:
+    # A has query, key and output of one shape, B has merged the first two: its output is no other one's partner
+    def placed(rows: list[synthetic.Row], *scopes: str) -> object:
+        scopes = tuple(f"layers.{number}/{scope}" for number in range(4) for scope in scopes)
+        profile = step(rows * 4)
+        ops = tuple(replace(op, scope=number) for number, op in enumerate(profile.ops))
+        return replace(profile, scopes=scopes, ops=ops)
+
+    one, merged, norm = synthetic.LINEAR, change(synthetic.LINEAR, flops=40e6), synthetic.NORM
+    found, a, b = matched(
+        placed([one, one, norm, one], "query", "key", "norm", "output"),
+        placed([merged, norm, one], "self", "norm", "output"),
+    )
+    assert [
+        (a.scope[i], b.scope[j]) for i, j in zip(found.pairs_a, found.pairs_b, strict=True) if "norm" not in a.scope[i]
+    ] == [("layers.*/output", "layers.*/output")] * 4
+    assert [(len(stretch.a), len(stretch.b)) for stretch in found.unmatched] == [(2, 1)] * 4
 
 
 @pytest.mark.parametrize(

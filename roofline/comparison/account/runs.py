@@ -21,7 +21,6 @@ from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Signature
 from roofline.core.vocabulary import CLASSES
 
-_NUMBER = re.compile(r"\d+")
 #: What a compiler appends to the name of a kernel to tell it from its others.
 _SERIAL = re.compile(r"(?<=[a-z])_\d+$")
 #: What XLA calls a fused kernel after that writes in another layout, whatever else it does.
@@ -48,14 +47,6 @@ class Run:
     def seconds(self) -> Array:
         """Time of each segment with its dispatching [s]."""
         return np.asarray(self.side.seconds + self.dispatch)
-
-    @cached_property
-    def scopes(self) -> tuple[str, ...]:
-        """Scope of each segment, with numbers as "*", so that equal layers are one place."""
-        profile = self.side.analysis.profile
-        starred = [_NUMBER.sub("*", scope) for scope in profile.scopes]
-        of_op = [starred[op.scope] for op in profile.ops]
-        return tuple(of_op[op] for op in self.side.segments.op.tolist())
 
     @cached_property
     def names(self) -> tuple[tuple[str, str | None], ...]:
@@ -187,7 +178,7 @@ class Runs:
         seconds: dict[str, float] = {}
         for run, rows in ((self.a, a), (self.b, b)):
             for row in rows.tolist():
-                if scope := run.scopes[row]:
+                if scope := run.side.segments.scope[row]:
                     seconds[scope] = seconds.get(scope, 0.0) + float(run.seconds[row])
         return sorted(seconds, key=lambda scope: -seconds[scope])
 

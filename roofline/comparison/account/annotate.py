@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,7 +15,7 @@ from roofline import plugins
 from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE
 from roofline.comparison.account.annotation import Annotation
 from roofline.comparison.account.row import Row
-from roofline.comparison.account.seen import Seen, bare_name, from_slower
+from roofline.comparison.account.seen import Seen, bare_names, from_slower
 from roofline.errors import InputError
 
 #: Parts of a gap that differ between two runs of one program, by what their names begin with.
@@ -52,7 +53,7 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
     """
     noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or _is_host(row))
     changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
-    executed = [frozenset(bare_name(change.name) for change in changes if change.counts[side]) for side in (0, 1)]
+    executed = [frozenset(chain(*(bare_names(change) for change in changes if change.counts[side]))) for side in (0, 1)]
     annotated = []
     for row in rows:
         _, other_ops = executed[:: row.sign]

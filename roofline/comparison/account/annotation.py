@@ -14,7 +14,7 @@ import msgspec
 
 from roofline.comparison.account.definitions import DEFINITIONS, Definition
 from roofline.comparison.account.row import OpChange, Row
-from roofline.comparison.account.seen import Seen, bare_name
+from roofline.comparison.account.seen import Seen, bare_names
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -79,7 +79,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         names = set().union(*chosen)
         if self.share == "most":
             return seen.have_most(names)
-        return self.share == "any" or not names or any(bare_name(change.name) in names for change in seen.named)
+        return self.share == "any" or not names or any(names & bare_names(change) for change in seen.named)
 
     def _other_run_executes(self, seen: Seen) -> bool:
         """Return whether the other run executes an op that it must not."""

@@ -44,13 +44,14 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 class OpChange(msgspec.Struct, frozen=True, kw_only=True):
     """The ops of one name and type in a row: how often each run executes them, and their part of its seconds [s].
 
-    classes: of what they do, most time first. Of a setting, a and b are its values in both runs, None where it was not
-    recorded, and seconds is None.
+    classes: of what they do, most time first; parts: what a compiler fused into them. Of a setting, a and b are its
+    values in both runs, None where it was not recorded, and seconds is None.
     """
 
     name: str
     type: str | None = None
     classes: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     a: float | str | None = None
     b: float | str | None = None
     seconds: float | None = None
@@ -66,9 +67,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the account.
 
     place: scopes with numbers as "*", most time first, or the part of the gap; None: everywhere. phase, op_class: where
-    it is one. ops: most time first. times: how often a loop executes the op that it executes most often, 1 outside of
-    loops. upper: whether its seconds were seen under the profiler alone, and are an upper end. advice: what to try
-    about what it is called; "" where no measured pair shows what that gains. text: one sentence.
+    it is one. ops: most time first; last, without counts, what dispatching the op after takes. times: how often a loop
+    executes the op that it executes most often, 1 outside of loops. upper: whether its seconds were seen under the
+    profiler alone, and are an upper end. advice: what to try about what it is called; "" where no measured pair shows
+    what that gains. text: one sentence.
     """
 
     kind: Kind

@@ -19,7 +19,7 @@ from roofline.comparison.segments import executions
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Signature
-from roofline.core.vocabulary import CLASSES
+from roofline.core.vocabulary import CLASSES, FLOATING
 
 #: What a compiler appends to the name of a kernel to tell it from its others.
 _SERIAL = re.compile(r"(?<=[a-z])_\d+$")
@@ -50,14 +50,14 @@ class Run:
 
     @cached_property
     def names(self) -> tuple[tuple[str, str | None], ...]:
-        """Name and type of the op of each segment; of a part of a fused kernel, the kernel's name: that is what runs.
+        """Name and type of the op of each segment; of a part of a fused kernel those of the kernel, which runs.
 
-        Its type, too, where both are of one: that of the product for what a kernel does to the result of a product.
+        Its own type where it computes in another floating one: double precision in a kernel of others.
         """
         some = self.side.segments
         rows = zip(some.signature, some.whole, some.fused.tolist(), strict=True)
         return tuple(
-            (_SERIAL.sub("", whole.name), _type(whole if part.dtype == whole.dtype else part))
+            (_SERIAL.sub("", whole.name), _type(part if part.dtype in {*FLOATING} - {whole.dtype} else whole))
             if fused
             else (part.name, _type(part))
             for part, whole, fused in rows
@@ -91,12 +91,13 @@ class Run:
 
 @dataclass(slots=True)
 class _Sum:
-    """The ops of one name and type in one run: their time [s], executions by op and time by class [s]."""
+    """The ops of one name and type in one run: their time [s], executions by op, time by class [s] and parts."""
 
     seconds: float = 0.0
     executions: dict[int, float] = field(default_factory=dict)
     most: dict[int, float] = field(default_factory=dict)
     classes: dict[int, float] = field(default_factory=dict)
+    parts: set[str] = field(default_factory=set)
 
     def add(self, run: Run, row: int, seconds: float) -> None:
         """Add a segment."""
@@ -106,6 +107,8 @@ class _Sum:
         self.executions[op] = self.executions.get(op, 0.0) + executed
         self.most[op] = executed * float(some.times[row])
         self.classes[op_class] = self.classes.get(op_class, 0.0) + seconds
+        if some.fused[row]:
+            self.parts |= {some.signature[row].name} - {*CLASSES, some.whole[row].name}
 
     def count(self, *, once: bool) -> float:
         """Return how often the ops run; once: an op that is there in parts as one."""
@@ -166,6 +169,7 @@ class Runs:
                 name=names[name, kind],
                 type=kind,
                 classes=_classes(name, both),
+                parts=tuple(sorted(both[0].parts | both[1].parts)),
                 a=both[0].count(once=dispatch),
                 b=both[1].count(once=dispatch),
                 seconds=both[0].seconds - both[1].seconds,

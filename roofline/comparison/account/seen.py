@@ -34,12 +34,13 @@ class Seen:
 
     @cached_property
     def uses(self) -> Mapping[str, Use]:
-        """The ops of the row by bare name."""
+        """The ops of the row by bare name; of what is fused into a kernel, how often the kernel is executed."""
         uses: dict[str, Use] = {}
-        for change in self.row.ops:
-            name, (more, less) = bare_name(change.name), change.counts
-            before = uses.get(name, Use(0.0, 0.0, 0.0))
-            uses[name] = Use(before.more + more, before.less + less, before.seconds + (change.seconds or 0.0))
+        for change in filter(lambda change: any(change.counts), self.row.ops):
+            for name in bare_names(change):
+                before, (more, less) = uses.get(name, Use(0.0, 0.0, 0.0)), change.counts
+                seconds = (change.seconds or 0.0) if name == bare_name(change.name) else 0.0
+                uses[name] = Use(before.more + more, before.less + less, before.seconds + seconds)
         return uses
 
     @cached_property
@@ -59,6 +60,11 @@ def from_slower(row: Row) -> Row:
         return row
     ops = tuple(replace(change, a=change.b, b=change.a, seconds=-(change.seconds or 0.0)) for change in row.ops)
     return replace(row, seconds=-(row.seconds or 0.0), a=row.b, b=row.a, ops=ops)
+
+
+def bare_names(change: OpChange) -> frozenset[str]:
+    """Return the bare names of ops and of what is fused into them."""
+    return frozenset(map(bare_name, (change.name, *change.parts)))
 
 
 def bare_name(name: str) -> str:

@@ -97,9 +97,10 @@ def _keys(runs: Runs, stretch: UnmatchedStretch) -> Iterator[tuple[str, Hashable
         return
     scopes = runs.ranked_scopes(stretch.a, stretch.b)
     fused = any(run.side.segments.fused[rows].any() for run, rows in sides)
-    for scope in scopes if fused else scopes[:1]:  # a compiler fuses across scopes
-        yield "the same place", scope
+    for scope in scopes if fused else scopes[:1]:  # a compiler fuses across the places of a phase
+        yield "the same place", (stretch.phase, scope)
     if fused:
         return
+    yield from (("the same place", scope) for scope in scopes[:1])
     for name in (*names[0], *names[1]):
         yield "the backward of its ops", (tuple(scopes[:1]), _BACKWARD.sub("", name))

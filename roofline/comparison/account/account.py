@@ -24,6 +24,8 @@ _PLACES = 2
 #: The part of a gap in which hosts dispatch ops that both runs have.
 SAME_OPS = f"{DISPATCHING} the same ops"
 _AFTER = "after the last op"
+#: Last of the ops of a change, so that their seconds add up to the row's.
+_NEXT_OP = f"{DISPATCHING} the op after"
 
 
 def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Account:
@@ -56,15 +58,15 @@ def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
     """Yield a row for each change: its ops, and what dispatching them and the ops right after them takes."""
     for change in changes:
         a, b = change.a, change.b
-        dispatch = (
-            float(runs.a.dispatch[a].sum() + runs.a.dispatch[change.after_a].sum()),
-            float(runs.b.dispatch[b].sum() + runs.b.dispatch[change.after_b].sum()),
-        )
+        after = [float(run.dispatch[rows].sum()) for run, rows in ((runs.a, change.after_a), (runs.b, change.after_b))]
+        dispatch = float(runs.a.dispatch[a].sum()) + after[0], float(runs.b.dispatch[b].sum()) + after[1]
+        row = runs.row("only", a, b, dispatch)
         yield replace(
-            runs.row("only", a, b, dispatch),
+            row,
             place=_place(runs.ranked_scopes(a, b)),
             phase=change.phase,
             times=int(max(runs.a.side.segments.times[a].max(initial=1), runs.b.side.segments.times[b].max(initial=1))),
+            ops=(*row.ops, OpChange(name=_NEXT_OP, seconds=after[0] - after[1])) if any(after) else row.ops,
         )
 
 

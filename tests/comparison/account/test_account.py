@@ -15,7 +15,7 @@ from synthetic import Row as Made
 
 from roofline.analysis.gap_parts import FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
 from roofline.comparison.account.account import SAME_OPS, account
-from roofline.comparison.account.row import Account, Row
+from roofline.comparison.account.row import Account, OpChange, Row
 from roofline.comparison.terms import compare
 from roofline.core.executor import ON_CORE
 from roofline.core.schema import Profile
@@ -53,6 +53,9 @@ def test_ops_in_the_place_of_others_are_one_row_with_their_dispatching() -> None
     counts = {change.name: (change.a, change.b) for change in row.ops}
     assert counts["aten::native_layer_norm"] == (0, 4)
     assert counts["aten::mean"] == (8, 0)
+    # And these close the row.
+    assert row.ops[-1] == OpChange(name="dispatching the op after", seconds=row.ops[-1].seconds)
+    assert sum(change.seconds for change in row.ops) == microseconds(row.seconds * 1e6)
     assert result.rows[0] == row
 
 
@@ -64,7 +67,7 @@ def test_forward_and_backward_of_one_change_are_one_row() -> None:
     (row,) = of(accounted(step(recorded(a)), step(recorded(rows))), "only")
     assert row.phase is None
     assert row.seconds == microseconds(8 * (7 + 10))
-    assert sorted((each.name, each.a, each.b) for each in row.ops) == [
+    assert sorted((each.name, each.a, each.b) for each in row.ops[:-1]) == [
         ("aten::tanh", 4, 0),
         ("aten::tanh_backward", 4, 0),
     ]
@@ -161,7 +164,7 @@ def test_a_loop_of_one_run_is_said_of_that_run(recorded_times: bool) -> None:
     a = step(instead(LAYER * 4, NORM.name, (NORM, tanh)))
     looped = tuple(replace(op, times=5) if recorded_times and op.launches == 5 else op for op in a.ops)
     (row,) = of(accounted(replace(a, ops=looped), step()), "only")
-    assert [(each.name, each.a, each.b) for each in row.ops] == [("aten::tanh", 20, 0)]
+    assert [(each.name, each.a, each.b) for each in row.ops[:-1]] == [("aten::tanh", 20, 0)]
     assert (row.times, row.a.times, row.b.times) == (5, 5, 1)
     assert "A runs 20 tanh, B none of it; A: " in row.text
     assert " in 5 rounds" in row.text
@@ -187,11 +190,52 @@ def test_a_fused_kernel_is_told_as_itself_and_its_parts_are_no_ops_that_run() ->
     for number, parts in enumerate(((change(NORM, name="native_layer_norm"), ADD, bias), (ADD, bias)), 7):
         kernel = Made(f"triton_per_fused_add_{number}", "normalisation", 40, bytes=0.3e6, parts=parts)
         (row,) = of(accounted(step(instead(LAYER * 4, NORM.name, (kernel,))), step()), "only")
-        assert {each.name: (each.a, each.b) for each in row.ops} == {
+        assert {each.name: (each.a, each.b) for each in row.ops[:-1]} == {
             "triton_per_fused_add": (4, 0),
             NORM.name: (0, 4),
         }
         assert "contraction" not in row.ops[0].classes + row.ops[1].classes
+
+
+def test_what_a_kernel_fuses_is_not_said_to_be_absent() -> None:
+    dropout = Made("aten::native_dropout", "random", 40, bytes=0.3e6)
+    parts = (change(dropout, name="native_dropout"), ADD)
+    kernel = Made("triton_poi_fused_add_native_dropout_1", "random", 10, bytes=0.3e6, parts=parts)
+    a, b = (step(instead(LAYER * 4, ADD.name, ops)) for ops in ((dropout, ADD), (kernel,)))
+    (row,) = of(accounted(a, b), "only")
+    assert [each.parts for each in row.ops if each.b] == [("aten::add", "native_dropout")]
+    assert row.annotations == ()
+
+
+def test_fused_kernels_make_no_row_of_two_phases() -> None:
+    """The norms of the forward and the activations of the backward share a scope that has little time in either."""
+
+    def fused(name: str, phase: str, own: float) -> Made:
+        return Made(name, "pointwise", own, phase=phase, parts=(ADD, change(ADD, op_class="reduction")))
+
+    rows = (
+        LINEAR,
+        fused("fused_norm", "forward", 90),
+        change(LINEAR, phase="backward"),
+        fused("fused_gelu", "backward", 70),
+    )
+    a = step(rows * 4)
+    scopes = ("product", "norm", "gelu", "shared")
+    places = {1: 1, 3: 2}
+    ops = tuple(
+        replace(
+            op,
+            scope=places.get(number % 4, 0),
+            places=tuple((scope, op.phase, op.block) for scope in (places[number % 4], 3)),
+        )
+        if op.constituents
+        else op
+        for number, op in enumerate(a.ops)
+    )
+    shares = {1: (ADD,), 3: (GELU,)}
+    b = step(tuple(made for number, row in enumerate(rows) for made in shares.get(number, (row,))) * 4)
+    changes = of(accounted(replace(a, scopes=scopes, ops=ops), b), "only")
+    assert {row.phase for row in changes} == {"forward", "backward"}
 
 
 def test_ops_whose_names_differ_by_a_namespace_are_one() -> None:

@@ -51,8 +51,6 @@ _SEEN = {
     COMMUNICATION: FOR_RANKS,
     OTHER: DEVICE,
 }
-#: Conditions of plain steps: time in the kernel of the operating system [s], and its page faults.
-SYSTEM, FAULTS = "system_seconds_per_step", "page_faults_per_step"
 #: Python before an op of a host that was not calibrated is unusual above so many times the median. By choice.
 _USUAL = 10
 

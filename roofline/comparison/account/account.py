@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from roofline.analysis.gap_parts import DISPATCHING, FAULTS, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, SYSTEM
+from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FAULTS
+from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
@@ -129,15 +130,16 @@ def outside_changes(runs: Runs) -> tuple[OpChange, ...]:
 
 
 def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
-    """Give page faults a row of their own: what one run spends more in the operating system for them.
+    """Give page faults a row of their own: what one run spends more in the operating system, as far as faults cost it.
 
     Plain steps measure it, and not in which ops. So it is taken off the same ops and what is not known of the gap, as
     far as these take longer in that run, in proportion.
     """
     if comparison.a.has_queue or comparison.b.has_queue:  # a device works on meanwhile
         return list(rows)
-    runs = comparison.a.profile.conditions, comparison.b.profile.conditions
-    faults, system = ([run.get(name, 0.0) for run in runs] for name in (FAULTS, SYSTEM))
+    runs = comparison.a, comparison.b
+    faults = [run.profile.conditions.get(FAULTS, 0.0) for run in runs]
+    system = [fault_seconds(run.profile, run.device) for run in runs]
     more = system[0] - system[1]
     if more * (round(faults[0]) - round(faults[1])) <= 0:
         return list(rows)

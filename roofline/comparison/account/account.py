@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from roofline.analysis.bootstrap import Interval
 from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FAULTS
 from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
@@ -132,8 +133,8 @@ def outside_changes(runs: Runs) -> tuple[OpChange, ...]:
 def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
     """Give page faults a row of their own: what one run spends more in the operating system, as far as faults cost it.
 
-    Plain steps measure it, and not in which ops. So it is taken off the same ops and what is not known of the gap, as
-    far as these take longer in that run, in proportion.
+    Plain steps measure it, and not in which ops. So it is taken off the same ops, ops with other arguments and what is
+    not known of the gap, as far as these take longer in that run, in proportion.
     """
     if comparison.a.has_queue or comparison.b.has_queue:  # a device works on meanwhile
         return list(rows)
@@ -143,18 +144,40 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
     more = system[0] - system[1]
     if more * (round(faults[0]) - round(faults[1])) <= 0:
         return list(rows)
-    longer = [row for row in rows if (row.kind == "rate" or row.place == NOT_KNOWN) and (row.seconds or 0.0) * more > 0]
-    whole = sum(row.seconds or 0.0 for row in longer)
+    longer = [_same_work(row) and (row.seconds or 0.0) * more > 0 for row in rows]
+    whole = sum(row.seconds or 0.0 for row, is_longer in zip(rows, longer, strict=True) if is_longer)
     if not whole:
         return list(rows)
     taken = min(1.0, abs(more / whole))
-    rows = [replace(row, seconds=(row.seconds or 0.0) * (1 - taken)) if row in longer else row for row in rows]
+    parts = [_scaled(row, taken) for row, is_longer in zip(rows, longer, strict=True) if is_longer]
     moved = Row(
         kind="gap",
         place=PAGE_FAULTS,
         seconds=whole * taken,
+        ci95=_sum_of_intervals([part.ci95 for part in parts]),
         ops=(OpChange(name=PAGE_FAULTS, a=faults[0], b=faults[1]),),
         a=Amount(seconds=system[0]),
         b=Amount(seconds=system[1]),
     )
-    return [*rows, moved]
+    rest = [_scaled(row, 1 - taken) if is_longer else row for row, is_longer in zip(rows, longer, strict=True)]
+    return [*rest, moved]
+
+
+def _same_work(row: Row) -> bool:
+    """Return whether a row holds the same ops, ops that both run equally often, or what nobody knows of."""
+    if row.kind == "only":
+        return all(change.counts[0] == change.counts[1] for change in row.ops)
+    return row.kind == "rate" or row.place == NOT_KNOWN
+
+
+def _scaled(row: Row, factor: float) -> Row:
+    ci95 = None if row.ci95 is None else (row.ci95[0] * factor, row.ci95[1] * factor)
+    return replace(row, seconds=(row.seconds or 0.0) * factor, ci95=ci95)
+
+
+def _sum_of_intervals(intervals: Sequence[Interval | None]) -> Interval | None:
+    """Return an interval of a sum that is not too short however its parts hang together; None where one has none."""
+    known = [interval for interval in intervals if interval is not None]
+    if len(known) < len(intervals):
+        return None
+    return sum(low for low, _ in known), sum(high for _, high in known)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.row import NAMES, NAMESPACE, Amount, OpChange, Row
+from roofline.core.statistics import ROUNDING
 from roofline.units import LONGEST_NAME, plain
 
 
@@ -58,9 +59,11 @@ def _part(row: Row, names: tuple[str, str]) -> str:
     words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
     if row.place == PAGE_FAULTS:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
+        moved, more = abs(row.seconds or 0.0), abs(row.a.seconds - row.b.seconds)
+        less = f"{units.seconds(moved)} of the {units.seconds(more)}" if moved < more * (1 - ROUNDING) else "that much"
         return (
-            f"{words}, with {a} and {b} page faults a step. That was while ops ran: rows of the same ops, and what is "
-            "not known, hold that much less"
+            f"at most {words} for {a} and {b} page faults a step. That was while ops ran: rows of the same ops, of ops "
+            f"with other arguments, and what is not known, hold {less} less"
         )
     words += ", upper ends that only the profiler saw" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words

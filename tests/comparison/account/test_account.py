@@ -152,6 +152,29 @@ def test_a_page_fault_explains_no_more_than_clearing_a_page_and_nothing_of_compi
     assert (row.seconds, row.a.seconds, row.b.seconds) == (pytest.approx(expected), pytest.approx(expected), 0)
 
 
+def test_page_faults_are_taken_off_ops_with_other_arguments_and_off_all_intervals() -> None:
+    """Both run ADD four times, in A on larger tensors: 4 times 50 us more, of which page faults explain 150."""
+    slower = instead(LAYER * 4, ADD.name, (change(ADD, own=ADD.own + 50, bytes=ADD.bytes + 4e3, block="FFN"),))
+    faults = {"page_faults_per_step": 100.0, "system_seconds_per_step": 150e-6}
+    (before,) = of(accounted(step(slower), step()), "only")
+    result = accounted(step(slower, conditions=faults), step())
+    (row,), (faulty,) = of(result, "only"), of(result, "gap", PAGE_FAULTS)
+    assert "with other arguments" in row.text
+    assert (row.seconds, faulty.seconds) == (microseconds(4 * 50 - 150), microseconds(150))
+    assert before.ci95 is not None
+    assert row.ci95 == pytest.approx([bound / 4 for bound in before.ci95])
+    assert faulty.ci95 == pytest.approx([bound * 3 / 4 for bound in before.ci95])
+    assert faulty.text.endswith("hold that much less.")
+
+
+def test_a_row_of_page_faults_says_how_much_of_them_other_rows_held() -> None:
+    slower = tuple(change(row, own=row.own + 10) if row.name == ADD.name else row for row in LAYER * 4)
+    faults = {"page_faults_per_step": 100.0, "system_seconds_per_step": 150e-6}
+    (row,) = of(accounted(step(slower, conditions=faults), step()), "gap", PAGE_FAULTS)
+    assert row.seconds == microseconds(40)
+    assert row.text.endswith("hold 40.0 µs of the 150 µs less.")
+
+
 def test_page_faults_are_no_row_where_the_other_run_has_more_of_them() -> None:
     a = step(conditions={"page_faults_per_step": 1.0, "system_seconds_per_step": 150e-6})
     b = step(conditions={"page_faults_per_step": 9.0, "system_seconds_per_step": 0.0})

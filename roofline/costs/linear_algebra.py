@@ -68,3 +68,14 @@ def reflected(m: int, n: int, k: int, left: bool, batch: float = 1) -> Cost:
     """An m x n matrix times the product of k reflectors, which is not written out."""
     along = n if left else m
     return _counted(batch * (4.0 * m * n * k - 2.0 * along * k**2))
+
+
+def normal_equations(m: int, n: int, columns: int, batch: float = 1) -> Cost:
+    """Least squares by A^T A x = A^T b: the symmetric product, its Cholesky factor, A^T B and two triangular solves."""
+    made = _counted(batch * (float(m) * n**2 + 2.0 * m * n * columns))
+    return made + cholesky(n, batch) + solve(n, batch * n * columns)
+
+
+def tridiagonal_solve(n: int, columns: int, batch: float = 1) -> Cost:
+    """Thomas' algorithm: 3 per row for the factors, and 5 per row and column."""
+    return _counted(batch * n * (3.0 + 5.0 * columns))

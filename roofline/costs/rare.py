@@ -6,7 +6,8 @@ docs/counting.md.
 
 from __future__ import annotations
 
-from math import inf, log2
+from collections.abc import Sequence
+from math import ceil, inf, log2, prod
 
 from roofline.core.cost import Cost
 from roofline.costs.formulas import reduction
@@ -86,6 +87,64 @@ def grid_sample_backward(
     if of_grid and points > 1:
         flops += (1.0 + 2.0 * dimensions) * points * gradients + dimensions * locations
     return Cost(vector_flops=flops)
+
+
+def antialiased_taps(size: int, outputs: int, radius: float, scale: float) -> int:
+    """How many pixels of one dimension all `outputs` take in, each those within its filter around its centre.
+
+    radius: of the filter, in pixels of the larger image; scale: inputs per output.
+    """
+    support = radius * max(scale, 1.0)
+    centres = (scale * (place + 0.5) for place in range(outputs))
+    return sum(
+        max(0, min(int(centre + support + 0.5), size) - max(int(centre - support + 0.5), 0)) for centre in centres
+    )
+
+
+#: FLOP per tap of making the weights of a filter: its distance to the centre, scaled (3), the filter of that (abs and
+#: 1 - x; a cubic polynomial), their sum and the division by it (2).
+_FILTERS = {"linear": 7.0, "cubic": 11.0}
+
+
+def resample(images: float, sizes: Sequence[int], outputs: Sequence[int], taps: Sequence[int], weights: str) -> Cost:
+    """Images resized by a filter, dimension by dimension from the last one on: weighted sums of the pixels around.
+
+    taps: of each dimension, of all outputs together (`antialiased_taps`). weights: of `_FILTERS`.
+    """
+    flops, here = 0.0, list(sizes)
+    for dimension in reversed(range(len(here))):
+        lines = images * prod(here[:dimension] + here[dimension + 1 :])
+        flops += (2.0 * taps[dimension] - outputs[dimension]) * lines
+        here[dimension] = outputs[dimension]
+    return Cost(vector_flops=flops + _FILTERS[weights] * sum(taps))
+
+
+def resample_backward(images: float, taps: Sequence[int], weights: str) -> Cost:
+    """Each gradient times the weights of both dimensions is added to every pixel that it was made of: 3 per pair."""
+    return Cost(vector_flops=3.0 * images * prod(taps) + _FILTERS[weights] * sum(taps))
+
+
+def area_taps(size: int, outputs: int) -> int:
+    """How many pixels of one dimension all `outputs` lie on, each on its part of the whole."""
+    scale = size / outputs
+    return sum(min(ceil((place + 1) * scale), size) - int(place * scale) for place in range(outputs))
+
+
+def local_response(numbers: float, channels: int, radius: int) -> Cost:
+    """x / (bias + alpha sum x^2)^beta over the channels within `radius`: squares and sums, and 3 per number."""
+    near = numbers / max(1, channels) * _neighbours(channels, radius)
+    return Cost(vector_flops=near + 3.0 * numbers, functions={"pow": float(numbers)})
+
+
+def local_response_backward(numbers: float, channels: int, radius: int) -> Cost:
+    """Per pair of channels -2 alpha beta x y / norm times the gradient, added: 5; the norm and its power as before."""
+    near = numbers / max(1, channels) * _neighbours(channels, radius)
+    return Cost(vector_flops=near + 2.0 * numbers + 5.0 * near + numbers, functions={"pow": float(numbers)})
+
+
+def _neighbours(channels: int, radius: int) -> int:
+    """Pairs of channels that lie within `radius` of each other."""
+    return sum(min(channels, place + radius + 1) - max(0, place - radius) for place in range(channels))
 
 
 def segments_backward(numbers: float, gradients: float, reduce: str) -> Cost:

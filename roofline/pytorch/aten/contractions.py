@@ -10,7 +10,14 @@ from roofline.core.cost import Cost, matrix
 from roofline.costs import attention_pairs, formulas, linear_algebra
 from roofline.costs.attention_pairs import Lengths, Mask, varlen
 from roofline.costs.calls import Call
-from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, LINEAR_ALGEBRA, base
+from roofline.pytorch.aten.tables import (
+    ATTENTION,
+    ATTENTION_BACKWARD,
+    GROUPED,
+    GROUPED_WEIGHTS,
+    LINEAR_ALGEBRA,
+    base,
+)
 
 
 def _bias(out: Any) -> Cost:
@@ -80,6 +87,34 @@ def _linear(x: Any, weight: Any, bias: Any = None, *_: Any, out: Any, **__: Any)
     rows = x.numel() // max(1, x.shape[-1])
     cost = formulas.matmul(rows, weight.shape[0], weight.shape[1])
     return cost if bias is None else cost + _bias(out)
+
+
+def _grouped_mm(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
+    """Products of groups of rows (2-D by 3-D), of columns (3-D by 2-D), or of what is summed (2-D by 2-D).
+
+    Together the groups of rows are all rows, whatever the offsets: each meets one matrix.
+    """
+    batch = a.shape[0] if a.dim() == b.dim() == 3 else 1
+    return formulas.matmul(a.shape[-2], b.shape[-1], a.shape[-1], batch)
+
+
+def _by_packed_weight(x: Any, *_: Any, out: Any, **__: Any) -> Cost:
+    """A product with a weight of 4 or 8 bits, whatever it is packed in: each result is scaled by its channel."""
+    rows = x.numel() // max(1, x.shape[-1])
+    return formulas.matmul(rows, out.shape[-1], x.shape[-1]) + _bias(out)
+
+
+def _by_grouped_weight(x: Any, *_: Any, out: Any, **__: Any) -> Cost:
+    """The same with a scale and a zero point per group of weights: each weight is (q - zero) * scale."""
+    rows, width, results = x.numel() // max(1, x.shape[-1]), x.shape[-1], out.shape[-1]
+    return formulas.matmul(rows, results, width) + Cost(vector_flops=2.0 * width * results)
+
+
+def _conv_tbc(x: Any, weight: Any, bias: Any, pad: int = 0, *_: Any, out: Any, **__: Any) -> Cost:
+    """A convolution over the first dimension: [time, batch, channels] with [taps, channels, channels out]."""
+    taps, channels_in, channels_out = weight.shape
+    time = ((x.shape[0],), (taps,), (1,), (pad,), (1,), (out.shape[0],))
+    return formulas.convolution(x.shape[1], channels_in, channels_out, 1, *time) + _bias(out)
 
 
 def _convolution(
@@ -295,6 +330,9 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "_mm_plus_mm": _mm_plus_mm,
     "_int_mm": _mm,
     "_scaled_mm": _mm,
+    **dict.fromkeys(GROUPED, _grouped_mm),
+    "_weight_int8pack_mm": _by_packed_weight,
+    **dict.fromkeys(GROUPED_WEIGHTS, _by_grouped_weight),
     "_sparse_mm": _mm,
     "addmm": _addmm,
     "_addmm_activation": _addmm_activation,
@@ -317,6 +355,7 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "_convolution": _convolution,
     "convolution_overrideable": _convolution,
     "convolution_backward": _convolution_backward,
+    "conv_tbc": _conv_tbc,
     "_trilinear": _trilinear,
 }
 
@@ -328,7 +367,7 @@ def kind(name: str) -> str:
         return "attention"
     if plain in ATTENTION_BACKWARD:
         return "attention_backward"
-    if plain.startswith(("convolution", "_convolution")):
+    if plain.startswith(("convolution", "_convolution", "conv_tbc")):
         return "convolution_backward" if plain.endswith("backward") else "convolution"
     if plain in CONTRACTION and not plain.startswith(_RECURRENT):
         return "matmul"

@@ -18,10 +18,18 @@ from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, computed, of_most, said
-from roofline.pytorch.aten import bytes, contractions, flops, overlaps, schema
+from roofline.pytorch.aten import bytes, contractions, flops, overlaps, quantized, schema
 from roofline.pytorch.aten.python_ops import is_python_function
 from roofline.pytorch.aten.references import without_dynamo
-from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, PRIMITIVE, base
+from roofline.pytorch.aten.tables import (
+    ATTENTION,
+    ATTENTION_BACKWARD,
+    CLASS_OF,
+    CONTRACTIONS,
+    ITERATIVE,
+    PRIMITIVE,
+    base,
+)
 
 
 class Engine:
@@ -84,7 +92,7 @@ def _by_schema(call: Call, overload: Any) -> Costed:
     args, kwargs, assumed = schema.build(overload, call)
     data_dependent = plain in ("index_put", "_index_put_impl") and flops.is_masked(args[1])
     try:
-        if plain in _UNLIKE_META:
+        if plain in _UNLIKE_META or overload.namespace == quantized.NAMESPACE:
             raise NotImplementedError("its results were not recorded")
         with torch.no_grad():
             cost, out = flops.count(overload, args, kwargs)
@@ -113,14 +121,20 @@ def _by_schema(call: Call, overload: Any) -> Costed:
         (True, inputs[id(a.tensor)], a.bytes) if id(a.tensor) in inputs else (False, results[id(a.tensor)], a.bytes)
         for a in moved.writes
     )
+    if weight := quantized.weight_bytes(call.name, args[0] if args else None, next(iter(flops.leaves(out)), None)):
+        reads += ((True, len(inputs), weight),)  # one buffer more, nobody knows which
     if cost.quality == "exact" and (cost.flops or cost.vector_flops) and _of_complex(args, kwargs, out):
         cost = msgspec.structs.replace(cost, quality="assumed", note=COMPLEX)
-    if cost.quality != "unknown":
+    if cost.quality != "unknown" or plain in ITERATIVE:
         cost = msgspec.structs.replace(
             cost,
             # The sum of nothing is 0.0 bytes too, as it is read back from the cache.
             bytes_read=sum((size for _, _, size in reads), 0.0),
             bytes_written=sum((size for _, _, size in writes), 0.0),
+        )
+    if cost.quality != "unknown":
+        cost = msgspec.structs.replace(
+            cost,
             quality="assumed" if assumed or data_dependent else cost.quality,
             note=assumed or ("the touched elements depend on data" if data_dependent else cost.note),
         )
@@ -146,7 +160,7 @@ _DATA_DEPENDENT = frozenset(
 
 
 #: Ops whose results on meta tensors are of another type than on real ones.
-_UNLIKE_META = frozenset(("quantize_per_tensor", "quantize_per_channel"))
+_UNLIKE_META = frozenset(("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic"))
 
 
 def _flat(args: tuple[Any, ...], kwargs: dict[str, Any], overload: Any) -> list[torch.Tensor]:
@@ -184,7 +198,7 @@ def _costed(call: Call, cost: Cost, written: str | None = None, moved_view: bool
         kind=_kind(call, cost),
         op_class=op_class,
         shapes=describe(call),
-        dtype=computed(types, output, op_class in PRODUCTS or bool(cost.flops)),
+        dtype=quantized.multiplies(call.name) or computed(types, output, op_class in PRODUCTS or bool(cost.flops)),
         output=output or next((dtype for dtype in types if dtype in FLOATING), None),
         view=moved_view,
         layout=memory_format(call),
@@ -203,7 +217,7 @@ def _kind(call: Call, cost: Cost) -> str:
         first = next(tensors(call.inputs), None)
         if first is None or first.device == "cpu":
             return CALLBACK
-    return contractions.kind(call.name)
+    return "matmul" if quantized.is_linear(call.name) else contractions.kind(call.name)
 
 
 def _scalar(call: Call) -> Costed:
@@ -227,7 +241,7 @@ def classify(name: str) -> OpClass:
     plain = base(name)
     if name.startswith(("c10d::", "_c10d_functional::")) or COLLECTIVE.search(name):
         return "communication"
-    if plain in CONTRACTIONS:
+    if plain in CONTRACTIONS or quantized.is_linear(name):
         return "contraction"
     if plain in ATTENTION or plain in ATTENTION_BACKWARD:
         return "attention"

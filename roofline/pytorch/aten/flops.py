@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import formulas
-from roofline.pytorch.aten import bags, linear_algebra, rare, windows
+from roofline.pytorch.aten import bags, linear_algebra, meta_results, quantized, rare, windows
 from roofline.pytorch.aten.contractions import CONTRACTION, attention, attention_backward, by_name
 from roofline.pytorch.aten.schema import Unresolved
 from roofline.pytorch.aten.tables import (
@@ -78,7 +78,7 @@ class Counter(TorchDispatchMode):
         rule = _rule(name, func)
         if rule is not None:
             # A call without results has none to find out, and some of these have no meta kernel (`_fused_sgd_`).
-            out = func(*args, **kwargs) if func._schema.returns else None
+            out = meta_results.of(name, func, args, kwargs) if func._schema.returns else None
             self.cost = self.cost + rule(func, args, kwargs, out)
             return out
         if func.is_view:
@@ -132,6 +132,8 @@ _RULES: dict[str, Rule] = {**windows.RULES, **rare.RULES, **linear_algebra.RULES
 
 
 def _rule(name: str, func: Any) -> Rule | None:
+    if func.namespace == quantized.NAMESPACE:
+        return quantized.RULES.get(name)
     if name in CONTRACTION:
         return lambda f, a, k, out: CONTRACTION[name](*a, **{**k, "out": next(iter(leaves(out)), None)})
     if name in ATTENTION:

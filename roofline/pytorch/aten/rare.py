@@ -88,9 +88,24 @@ def _fourier(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return rare.fft(points, whole.numel() / max(1, points), real=name != "_fft_c2c")
 
 
+def _projections(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    """Queries, keys and values get their bias, and queries are scaled."""
+    return Cost(vector_flops=float(args[0].numel() + args[0].numel() // 3))
+
+
+def _masked_softmax(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    """As without a mask: subtract the largest, exp, divide by the sum."""
+    rows = out.numel() // max(1, out.shape[-1])
+    return 2 * formulas.reduction(out.numel(), rows) + Cost(
+        vector_flops=2.0 * out.numel(), functions={"exp": float(out.numel())}
+    )
+
+
 #: The rule of each op, as `flops` calls them.
 RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     **dict.fromkeys(("logcumsumexp", "_logcumsumexp"), _scan_of_exponentials),
+    "_transform_bias_rescale_qkv": _projections,
+    "_masked_softmax": _masked_softmax,
     "hypot": _hypotenuse,
     "gcd": _divisor,
     **dict.fromkeys(("_pdist_forward", "_cdist_forward"), _distances),

@@ -5,15 +5,25 @@ from __future__ import annotations
 from roofline.core.vocabulary import OpClass
 from roofline.costs.formulas import FUNCTIONS, RMS_NORM, SPECIAL
 
+#: Products of groups, as experts are: which rows are whose say offsets, which are data.
+GROUPED = frozenset("_grouped_mm _scaled_grouped_mm _scaled_grouped_mm_v2".split())
+#: Products with weights of 4 bits, which have a scale per group of some of them.
+GROUPED_WEIGHTS = frozenset(
+    (
+        "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int4pack_mm_with_scales_and_zeros "
+        "_dyn_quant_matmul_4bit"
+    ).split()
+)
 CONTRACTIONS = frozenset(
     (
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
         "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
         "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-        "mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward _trilinear _euclidean_dist"
+        "mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward _trilinear _euclidean_dist conv_tbc "
+        "_weight_int8pack_mm"
     ).split()
-)
+).union(GROUPED, GROUPED_WEIGHTS)
 #: Contractions that add `beta * self`.
 ADDED = frozenset(["addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"])
 ATTENTION = frozenset(
@@ -43,6 +53,9 @@ LINEAR_ALGEBRA = frozenset(
     ).split()
 )
 
+#: What takes rounds until it is near enough: nobody knows how many, and its matrices are read and written once.
+ITERATIVE = frozenset("_linalg_svd linalg_eig _linalg_eigh _linalg_eigvals linalg_eigvals linalg_lstsq".split())
+
 _CLASS_NAMES: dict[OpClass, str] = {
     "normalisation": "native_layer_norm native_layer_norm_backward native_batch_norm native_batch_norm_backward "
     "_native_batch_norm_legit _batch_norm_with_update batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward "
@@ -61,7 +74,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward fractional_max_pool2d "
     "fractional_max_pool2d_backward fractional_max_pool3d fractional_max_pool3d_backward segment_reduce "
     "_segment_reduce_backward multi_margin_loss multi_margin_loss_backward _ctc_loss _ctc_loss_backward "
-    "_is_all_true _is_any_true",
+    "_is_all_true _is_any_true _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_bilinear2d_aa_backward "
+    "_upsample_bicubic2d_aa_backward",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
     "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag _embedding_bag_forward_only "
     "_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward "
@@ -79,9 +93,9 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
     "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "
     "hardtanh_backward hardsigmoid_backward _prelu_kernel _prelu_kernel_backward softshrink_backward "
-    "hardshrink_backward frexp quantize_per_tensor quantize_per_channel dequantize "
+    "hardshrink_backward frexp quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize "
     "fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask "
-    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams _transform_bias_rescale_qkv",
     "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
     "randperm rand_like randn_like multinomial _fused_dropout geometric poisson binomial _standard_gamma "
     "_sample_dirichlet",
@@ -181,6 +195,7 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     ),
     # Over the scale, plus the zero point, and between two limits; back again 2.
     **dict.fromkeys(("quantize_per_tensor", "quantize_per_channel"), (4.0, {})),
+    "quantize_per_tensor_dynamic": (6.0, {}),  # and the least and the largest of all are sought before
     "dequantize": (2.0, {}),
     **dict.fromkeys(
         (

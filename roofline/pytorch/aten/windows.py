@@ -62,11 +62,42 @@ def _grid_sample_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return rare.grid_sample_backward(named["grad_output"].numel(), *_locations(named["grid"]), mode, *wanted)
 
 
+#: Of antialiased resizing: what the filter is called, and its radius in pixels.
+_FILTERS = {"_upsample_bilinear2d_aa": ("linear", 1.0), "_upsample_bicubic2d_aa": ("cubic", 2.0)}
+
+
+def _taps(named: dict[str, Any], sizes: Any, outputs: Any, radius: float) -> list[int]:
+    """Of each dimension, as PyTorch scales it: corner on corner, or by what was given, or by the sizes."""
+    found = []
+    for axis, size, out in zip("hw", sizes, outputs, strict=True):
+        given = named.get(f"scales_{axis}")
+        corners = (size - 1) / (out - 1) if out > 1 else 0.0
+        scale = corners if named["align_corners"] else 1 / given if given else size / out
+        found.append(rare.antialiased_taps(size, out, radius, scale))
+    return found
+
+
+def _antialiased(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    weights, radius = _FILTERS[base(func._schema.name)]
+    image = args[0]
+    taps = _taps(by_name(func, args, kwargs), image.shape[-2:], out.shape[-2:], radius)
+    return rare.resample(prod(image.shape[:-2]), image.shape[-2:], out.shape[-2:], taps, weights)
+
+
+def _antialiased_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    weights, radius = _FILTERS[base(func._schema.name).removesuffix("_backward")]
+    gradient = args[0]
+    taps = _taps(by_name(func, args, kwargs), out.shape[-2:], gradient.shape[-2:], radius)
+    return rare.resample_backward(prod(gradient.shape[:-2]), taps, weights)
+
+
 #: The rule of each op, as `flops` calls them.
 RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     **{f"{kind}_pool{dim}d{end}": _pool for kind, end in MAX_POOLS for dim in (2, 3)},
     **{f"{kind}_pool{dim}d": _pool for kind in ("avg", "_adaptive_avg") for dim in (2, 3)},
     **{f"{kind}_pool{dim}d_backward": _average_backward for kind in ("avg", "_adaptive_avg") for dim in (2, 3)},
+    **dict.fromkeys(_FILTERS, _antialiased),
+    **{f"{name}_backward": _antialiased_backward for name in _FILTERS},
     "grid_sampler_3d": _grid_sample,
     "grid_sampler_2d_backward": _grid_sample_backward,
     "grid_sampler_3d_backward": _grid_sample_backward,

@@ -15,6 +15,7 @@ from roofline.core.cost import Cost
 from roofline.core.step import Step
 from roofline.costs import linear_algebra
 from roofline.costs.calls import Call, Tensor
+from roofline.costs.rare import antialiased_taps
 from roofline.pytorch.aten import linear_algebra as rules
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.aten.tables import LINEAR_ALGEBRA as LINEAR_ALGEBRA_NAMES
@@ -370,3 +371,49 @@ def test_what_depends_on_iterations_or_data_stays_unknown():
         cost = ENGINE.cost(call).cost
         assert cost.quality == "unknown"
         assert cost != Cost()
+
+
+def test_a_convolution_over_time():
+    """7 frames of 2 x 3 to 4 channels, 3 taps, 1 zero around: 7 + 2 x 6 pairs within the image."""
+    inputs = (tensor(7, 2, 3), tensor(3, 3, 4), tensor(4), 1)
+    found = costed("conv_tbc", *inputs)
+    assert (found.cost.flops, found.cost.vector_flops) == (2 * (7 + 2 * 6) * 2 * 3 * 4, 7 * 2 * 4)
+    assert (found.kind, found.op_class) == ("convolution", "contraction")
+
+
+def test_images_resized_without_aliasing():
+    """8 x 8 to 4 x 4: a bilinear filter takes in 3 + 4 + 4 + 3 pixels, first of rows of 8 and then of columns of 4."""
+    image = tensor(2, 3, 8, 8)
+    found = costed("_upsample_bilinear2d_aa", image, (4, 4), False, None, None)
+    taps = 3 + 4 + 4 + 3
+    assert found.cost.vector_flops == 6 * (2 * taps - 4) * (8 + 4) + 7 * 2 * taps
+    assert found.cost.bytes == 4 * (6 * 64 + 6 * 16)
+    back = costed("_upsample_bilinear2d_aa_backward", tensor(2, 3, 4, 4), (4, 4), (2, 3, 8, 8), False, None, None)
+    assert back.cost.vector_flops == 3 * 6 * taps**2 + 7 * 2 * taps
+    # A cubic one reaches 4 pixels to each side, of which the edges cut some off.
+    cubic = costed("_upsample_bicubic2d_aa", image, (4, 4), False, None, None)
+    taps = 5 + 7 + 7 + 5
+    assert cubic.cost.vector_flops == 6 * (2 * taps - 4) * (8 + 4) + 11 * 2 * taps
+
+
+@pytest.mark.parametrize("height", [3, 5, 8])
+@pytest.mark.parametrize("points", [1, 2])
+def test_taps_are_those_that_move_the_result(height, points):
+    """Each result of torch's own kernel depends on so many rows of 8, of which a zero weight may touch no number."""
+    name = ("bilinear", "bicubic")[points - 1]
+    rows = torch.eye(8, dtype=torch.float64).reshape(8, 1, 8, 1)
+    resized = functional.interpolate(rows, size=(height, 1), mode=name, antialias=True)
+    met = int((resized.abs() > 1e-12).sum())
+    counted = antialiased_taps(8, height, float(points), 8 / height)
+    assert met <= counted <= met + 3 * height
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "results"),
+    [("_linalg_svd", (False, True, None), (16, 4, 16)), ("_linalg_eigh", ("L", True), (4, 16))],
+)
+def test_what_takes_rounds_moves_its_matrices_once(name, given, results):
+    cost = costed(name, tensor(4, 4), *given).cost
+    assert (cost.flops, cost.quality, cost.bytes_read) == (None, "unknown", 64)
+    assert cost.bytes_written == 4 * sum(results)
+    assert not cost.is_partly_known

@@ -1,0 +1,121 @@
+"""Products with packed weights, of 8 or 4 bits, and products of groups: recorded from torch, by stated arithmetic."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+
+from roofline.core.step import Step
+from roofline.costs.calls import Call, Tensor
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.count import count
+from roofline.pytorch.recording import counting
+
+ENGINE = Engine()
+
+
+def only(run):
+    """The work of the one op of a step that multiplies."""
+    counted = count(counting.record(Step(run=run)), Engine())
+    assert not counted.unknown, counted.unknown
+    (op,) = [op for op in counted.ops if op.costed.cost.flops]
+    return op.costed
+
+
+def tensor(*shape, dtype="float", storage=1):
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(1, size)
+    return Tensor(tuple(shape), tuple(reversed(strides)), dtype, storage)
+
+
+BF16 = "c10::BFloat16"
+
+
+@pytest.mark.parametrize("offsets", [(16, 64, 96), (0, 0, 96), (32, 64, 96)])
+def test_groups_of_rows_meet_one_matrix_each(offsets):
+    """96 rows of 64 meet 64 x 32, whichever group they are in."""
+    grouped = getattr(nn.functional, "grouped_mm", None) or torch._grouped_mm
+    x, w = torch.randn(96, 64).bfloat16(), torch.randn(3, 64, 32).bfloat16()
+    ends = torch.tensor(offsets, dtype=torch.int32)
+    found = only(lambda: grouped(x, w, offs=ends))
+    assert found.cost.flops == found.cost.model_flops == 2 * 96 * 64 * 32
+    assert (found.kind, found.op_class, found.dtype) == ("matmul", "contraction", "bf16")
+    assert found.cost.bytes_read == 2 * (96 * 64 + 3 * 64 * 32) + 4 * 3
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "out", "flops"),
+    [
+        ((96, 64), (3, 64, 32), (96, 32), 2 * 96 * 64 * 32),  # groups of rows
+        ((3, 64, 32), (32, 96), (64, 96), 2 * 64 * 32 * 96),  # of columns
+        ((64, 96), (96, 32), (3, 64, 32), 2 * 64 * 96 * 32),  # of what is summed
+        ((3, 16, 64), (3, 64, 32), (3, 16, 32), 2 * 3 * 16 * 64 * 32),  # none
+    ],
+)
+def test_what_groups_are_of(a, b, out, flops):
+    offsets = None if len(a) == len(b) == 3 else tensor(3, dtype="int", storage=4)
+    inputs = (tensor(*a, dtype=BF16), tensor(*b, dtype=BF16, storage=2), offsets, None, None)
+    found = ENGINE.cost(Call("aten::_grouped_mm", "", inputs, (tensor(*out, dtype=BF16, storage=3),)))
+    assert found.cost.flops == flops
+
+
+def test_weights_of_eight_bits():
+    """16 x 64 x 48; a scale for each result; the weights are a byte each."""
+    x, w = torch.randn(16, 64).bfloat16(), torch.randint(-9, 9, (48, 64), dtype=torch.int8)
+    scales = torch.ones(48).bfloat16()
+    found = only(lambda: torch._weight_int8pack_mm(x, w, scales))
+    assert (found.cost.flops, found.cost.vector_flops) == (2 * 16 * 64 * 48, 16 * 48)
+    assert found.cost.bytes_read == 2 * 16 * 64 + 48 * 64 + 2 * 48
+    assert (found.kind, found.dtype) == ("matmul", "bf16")
+
+
+def test_weights_of_four_bits():
+    """16 x 64 x 64; each weight less its group's zero point and times its scale; half a byte each."""
+    pack, multiply = torch.ops.aten._convert_weight_to_int4pack_for_cpu, torch.ops.aten._weight_int4pack_mm_for_cpu
+    weight = pack(torch.randint(0, 15, (64, 64), dtype=torch.int32), 2)
+    x, scales = torch.randn(16, 64).bfloat16(), torch.ones(2, 64, 2).bfloat16()
+    found = only(lambda: multiply(x, weight, 32, scales))
+    assert (found.cost.flops, found.cost.vector_flops) == (2 * 16 * 64 * 64, 2 * 64 * 64)
+    assert found.cost.bytes_read == 2 * 16 * 64 + 64 * 64 / 2 + 2 * 2 * 64 * 2
+
+
+def test_products_of_eight_bit_floats():
+    a = torch.randn(16, 64).to(torch.float8_e4m3fn)
+    b = torch.randn(64, 64).to(torch.float8_e4m3fn).t()
+    one = torch.tensor(1.0)
+    found = only(lambda: torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16))
+    assert (found.cost.flops, found.dtype) == (2 * 16 * 64 * 64, "fp8")
+
+
+@pytest.mark.filterwarnings("ignore:.*quantiz.*")
+@pytest.mark.parametrize(("dtype", "multiplies", "size"), [("qint8", "int8", 1), ("float16", "fp32", 2)])
+def test_linear_layers_that_quantise_what_they_get(dtype, multiplies, size):
+    """8 x 64 x 128. Of the input the range (2) and 8 bits (4), of the results back (2) and a bias, or a bias alone."""
+    plain = nn.Sequential(nn.Linear(64, 128)).eval()
+    model = torch.ao.quantization.quantize_dynamic(plain, {nn.Linear}, dtype=getattr(torch, dtype))
+    x = torch.randn(8, 64)
+    found = only(lambda: model(x))
+    assert found.cost.flops == found.cost.model_flops == 2 * 8 * 64 * 128
+    assert found.cost.vector_flops == (6 * 8 * 64 + 3 * 8 * 128 if dtype == "qint8" else 8 * 128)
+    assert found.cost.bytes_read == 4 * 8 * 64 + size * 64 * 128
+    assert found.cost.bytes_written == 4 * 8 * 128
+    assert (found.kind, found.op_class, found.dtype) == ("matmul", "contraction", multiplies)
+
+
+@pytest.mark.filterwarnings("ignore:.*quantiz.*")
+def test_a_linear_layer_and_a_sum_of_eight_bit_numbers():
+    """4 x 16 x 8, each result with a bias to 8 bits; a sum of two numbers back from 8 bits."""
+    x = torch.quantize_per_tensor(torch.randn(4, 16), 0.1, 0, torch.quint8)
+    layer = torch.ao.nn.quantized.Linear(16, 8)
+    sums = torch.ao.nn.quantized.QFunctional()
+    counted = count(counting.record(Step(run=lambda: sums.add(layer(x), layer(x)))), Engine())
+    assert not counted.unknown, counted.unknown
+    first, second, added = [op.costed for op in counted.ops if op.costed.cost.vector_flops]
+    assert first.cost.flops == second.cost.flops == 2 * 4 * 16 * 8
+    assert (first.cost.vector_flops, first.dtype) == (5 * 4 * 8, "int8")
+    assert (added.cost.vector_flops, added.cost.flops) == (9 * 4 * 8, 0)

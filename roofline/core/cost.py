@@ -9,7 +9,7 @@ ops, which skip the unknown and say how much they skipped, are made by the analy
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -114,6 +114,11 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.flops is not None and self.vector_flops is not None and self.functions is not None
 
     @property
+    def is_partly_known(self) -> bool:
+        """Whether the matrix work is only that of the known parts of the op (`partly_known`)."""
+        return self.quality == "unknown" and self.flops is not None and not self.flops_known
+
+    @property
     def intensity(self) -> float | None:
         """Matrix and vector FLOP per byte of compulsory main-memory traffic; None where unknown or no traffic."""
         work, traffic = _add(self.flops, self.vector_flops), self.bytes
@@ -134,6 +139,14 @@ def by_index(cost: Cost, why: str = BY_INDEX) -> Cost:
 def not_fused(why: str = "") -> str:
     """The note of a product in such a call (`NOT_FUSED`); why: what keeps fused kernels out, "" where not known."""
     return f"{NOT_FUSED}: {why}" if why else NOT_FUSED
+
+
+def partly_known(parts: Iterable[Cost], unknown_part: str) -> Cost:
+    """An op of which some parts are known: their products count, and nothing says that these are all."""
+    known = [part for part in parts if part.flops is not None]
+    names = ("model_flops", "flops", "useful_flops")
+    sums = {name: float(sum(getattr(part, name) or 0.0 for part in known)) for name in names}
+    return msgspec.structs.replace(unknown(f"known in part, without {unknown_part}"), **sums)
 
 
 def unknown(why: str) -> Cost:

@@ -1,7 +1,7 @@
 """The counting run: from the nodes of an execution trace to the ops of a step, with work, scope and phase.
 
 The counted op is the topmost call that is not a wrapper (no CompositeImplicitAutograd kernel): what autograd sees and
-what the profiler times as one event. Calls inside it are part of it.
+what the profiler times as one event. Calls inside it are part of it, and say its work where it has no rule (`opening`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.one_hot import OneHot
+from roofline.pytorch.opening import opened
 from roofline.pytorch.uses import Uses
 from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
@@ -110,49 +111,32 @@ def count(
     for node, path in {**scope_of, **given}.items():
         scope[node] = _name(scope_names, path)
 
-    roots = np.flatnonzero(unit == np.arange(len(nodes)))
+    made = {
+        node: CountedOp(
+            node,
+            one.costed,
+            one.reads,
+            one.writes,
+            places=tuple((_name(scope_names, path), int(phase[node])) for path in one.places),
+        )
+        for node, one in generated.items()
+    }
+    where = np.stack([np.where(scope >= 0, scope, _name(scope_names, "")), phase], axis=1)
+    work = _Work(nodes, engine, is_op, where, _recomputed(nodes, phase), made)
     ops: list[CountedOp] = []
-    again = _recomputed(nodes, phase)
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
-    same, padded, one_hot, uses = Interner(), ZeroPadding(), OneHot(), Uses(nodes, unit, engine)
-    not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)
+    roots = np.flatnonzero(unit == np.arange(len(nodes)))
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
-        one = generated.get(root)
-        if one is not None:
-            places = tuple((_name(scope_names, path), int(phase[root])) for path in one.places)
-            if one.costed.cost.quality == "unknown":
-                unknown[one.name] = one.costed.cost.note
-            number[root] = len(ops)
-            ops.append(CountedOp(root, one.costed, one.reads, one.writes, places=places))
-            continue
-        call = nodes.call(root)
-        costed = engine.cost(call)
-        if costed.view:
+        op = work.op(root)
+        if op is None:
             view[root] = True
             continue
-        if costed.cost.model_flops and one_hot.picks(call):
-            costed = same(replace(costed, cost=by_index(costed.cost)))
-        elif costed.cost.model_flops:
-            # The forward pass asked once for what is done again.
-            asked = 0.0 if again[root] else padded.flops(call, uses.reads(root, call))
-            unread = unread_input_gradient(call)
-            if unread and not again[root] and call.outputs and not uses.is_read(root, call.outputs[0]):
-                asked = costed.cost.model_flops - unread
-            if asked is not None:
-                costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
-            if root in not_fused and costed.op_class in PRODUCTS - {"attention"}:
-                note = "; ".join(filter(None, (costed.cost.note, not_fused[root])))
-                costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, note=note)))
-        if costed.cost.quality == "unknown":
-            unknown[call.name] = costed.cost.note
-        arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
-        reads, writes = (_storages(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
-        padded.follow(call, writes)
-        one_hot.follow(call, writes)
+        if op.costed.cost.quality == "unknown":
+            unknown[generated[root].name if root in generated else nodes.names[root]] = op.costed.cost.note
         number[root] = len(ops)
-        ops.append(CountedOp(root, costed, reads, writes))
+        ops.append(op)
     op_of = np.where(unit >= 0, number[unit], -1)
     view_of = np.where(unit >= 0, view[unit], False)
 
@@ -179,6 +163,84 @@ def count(
         host_reads=_host_reads(nodes, op_of, len(ops)),
         addresses=addresses,
     )
+
+
+class _Work:
+    """The work of calls as the program asks for them, in their order: what is seen of one tells of later ones."""
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        engine: Costing,
+        is_op: NDArray[np.bool_],
+        place: NDArray[np.int64],
+        again: NDArray[np.bool_],
+        made: Mapping[int, CountedOp],
+    ) -> None:
+        """place: scope and phase of each call, shape (calls, 2). again: it repeats what was asked for before.
+
+        made: ops whose work is given.
+        """
+        self._made = made
+        self._nodes, self._engine, self._place, self._again = nodes, engine, place, again
+        self._same, self._padded, self._one_hot = Interner(), ZeroPadding(), OneHot()
+        self._uses = Uses(nodes, is_op, engine)
+        self._not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)
+        around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]
+        self._order = np.flatnonzero(is_op)[np.argsort(around[is_op], kind="stable")]
+        self._around = around[self._order]
+
+    def op(self, node: int) -> CountedOp | None:
+        """Count a call, and where it has no rule the calls inside it; None where it does no work."""
+        if node in self._made:
+            return self._made[node]
+        call = self._nodes.call(node)
+        costed = self._engine.cost(call)
+        if costed.view:
+            return None
+        if costed.cost.quality == "unknown" and costed.cost.bytes is None:
+            op = self._opened(node, call, costed)
+            if op is not None:
+                return op
+        if costed.cost.model_flops:
+            costed = self._asked(node, call, costed)
+        arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
+        reads, writes = (_storages(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
+        self._padded.follow(call, writes)
+        self._one_hot.follow(call, writes)
+        return CountedOp(node, costed, reads, writes)
+
+    def _opened(self, node: int, call: Call, costed: Costed) -> CountedOp | None:
+        first, last = np.searchsorted(self._around, (node, node + 1))
+        inside = [op for child in self._order[first:last].tolist() if (op := self.op(child)) is not None]
+        op = opened(call, costed, inside)
+        if op is None:
+            return None
+        places = [place for child in inside for place in self._places(child)]
+        return replace(
+            op, node=node, costed=self._same(op.costed), places=tuple(places) if len(set(places)) > 1 else ()
+        )
+
+    def _places(self, op: CountedOp) -> Sequence[tuple[int, int]]:
+        """Scope and phase of an op, once for each part of it."""
+        scope, phase = self._place[op.node].tolist()
+        return op.places or ((scope, phase),) * max(1, len(op.costed.parts))
+
+    def _asked(self, node: int, call: Call, costed: Costed) -> Costed:
+        """A product with the FLOPs that the program asks for in it."""
+        if self._one_hot.picks(call):
+            return self._same(replace(costed, cost=by_index(costed.cost)))
+        # The forward pass asked once for what is done again.
+        asked = 0.0 if self._again[node] else self._padded.flops(call, self._uses.reads(node, call))
+        unread = unread_input_gradient(call)
+        if unread and not self._again[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):
+            asked = (costed.cost.model_flops or 0.0) - unread
+        if asked is not None:
+            costed = self._same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
+        if node in self._not_fused and costed.op_class in PRODUCTS - {"attention"}:
+            note = "; ".join(filter(None, (costed.cost.note, self._not_fused[node])))
+            costed = self._same(replace(costed, cost=msgspec.structs.replace(costed.cost, note=note)))
+        return costed
 
 
 def reads_of_host(counted: Counted) -> int:

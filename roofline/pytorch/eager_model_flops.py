@@ -72,7 +72,7 @@ def _asked(eager: Counted) -> tuple[dict[tuple[int, str], float], set[tuple[int,
     unknown = set()
     for op, scope, phase in zip(eager.ops, eager.scope.tolist(), eager.phase.tolist(), strict=True):
         key = (phase, eager.scopes[scope])
-        if op.costed.cost.model_flops is None:
+        if op.costed.cost.model_flops is None or op.costed.cost.is_partly_known:
             unknown.add(key)
         elif op.costed.cost.model_flops:
             wanted[key] = wanted.get(key, 0.0) + op.costed.cost.model_flops

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Costed
+from roofline.traces import nesting
 
 
 class Calls(Protocol):
-    """Recorded calls in the order they began."""
+    """Recorded calls in the order they began. parent: index of the enclosing call or -1."""
 
+    @property
+    def parent(self) -> NDArray[np.int64]: ...  # noqa: D102
     def call(self, index: int, /) -> Call: ...  # noqa: D102
     def __len__(self) -> int: ...
 
@@ -28,29 +31,38 @@ class Costing(Protocol):
 class Uses:
     """Knows of each storage which calls take it and which make it anew, in order; looked up when first asked."""
 
-    def __init__(self, nodes: Calls, unit: NDArray[np.int64], engine: Costing) -> None:
-        """unit: the op that a call is or lies in, or -1: what happens inside of an op is no use of its results."""
-        self._nodes, self._unit, self._engine = nodes, unit, engine
+    def __init__(self, nodes: Calls, is_op: NDArray[np.bool_], engine: Costing) -> None:
+        """is_op: which calls are ops, whether or not inside of others."""
+        self._nodes, self._is_op, self._engine = nodes, is_op, engine
+        self._around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]
         self._known: dict[int, list[tuple[int, bool, Call]]] | None = None
 
     def after(self, root: int, storage: int) -> Iterator[tuple[int, Call]]:
-        """The calls that take a storage after the op `root` made it, until another call makes it anew."""
+        """The calls that take a storage after the op `root` made it, until another call makes it anew.
+
+        What happens inside of an op is no use of its results.
+        """
         if self._known is None:
             self._known = self._by_storage()
         for node, taken, call in self._known.get(storage, ()):
-            if node <= root or self._unit[node] == root:
+            if node <= root or self._lies_in(node, root):
                 continue
             if not taken:
                 return
             yield node, call
 
     def reads(self, root: int, call: Call) -> Iterator[Tensor]:
-        """What later ops take of the first result of the op `root`; views of it are none. call: that of the op."""
+        """What later ops take of the first result of the op `root`; views of it are none. call: that of the op.
+
+        Later ones are those beside it, also where all are inside of an op, and those beside the ops around it.
+        """
         result = next(tensors(call.outputs or ()), None)
         if result is None or result.storage < 0:
             return
         for node, reader in self.after(root, result.storage):
-            if self._unit[node] == node and not self._engine.cost(reader).view:
+            around = int(self._around[node])
+            beside = self._is_op[node] and (around < 0 or self._lies_in(root, around))
+            if beside and not self._engine.cost(reader).view:
                 yield from (tensor for tensor in tensors(reader.inputs) if tensor.storage == result.storage)
 
     def is_read(self, root: int, result: Any) -> bool:
@@ -58,6 +70,11 @@ class Uses:
         if not isinstance(result, Tensor) or result.storage < 0:
             return result is not None
         return any(True for _ in self.after(root, result.storage))
+
+    def _lies_in(self, node: int, op: int) -> bool:
+        while node > op:
+            node = int(self._around[node])
+        return node == op
 
     def _by_storage(self) -> dict[int, list[tuple[int, bool, Call]]]:
         found: dict[int, list[tuple[int, bool, Call]]] = {}

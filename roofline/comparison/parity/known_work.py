@@ -173,7 +173,7 @@ def _unknown(run: Analysis) -> dict[Hashable, list[int]]:
     found: dict[Hashable, list[int]] = defaultdict(list)
     for row, op in enumerate(run.profile.ops):
         one = run.profile.signatures[op.signature]
-        if one.cost.model_flops is None:
+        if one.cost.model_flops is None or one.cost.is_partly_known:
             found[run.profile.phases[op.phase], one.name, one.shapes, one.reads, one.writes].append(row)
     return found
 

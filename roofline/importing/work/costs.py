@@ -10,8 +10,8 @@ The counted op is the topmost one that torch knows and that is no wrapper. Where
 nothing itself, the ops inside it are counted instead. A wrapper that launches a kernel itself is counted after all, and
 any other call that launches kernels is one of unknown work, with the calls inside it beside it.
 
-On a CPU nothing is launched, and whoever runs is at work: there the ops inside are counted instead only where they take
-the op's time, and an op of a library's own is counted like any other.
+On a CPU nothing is launched, and whoever runs is at work: there an op of unknown cost stays, with the work of the ops
+inside it (`roofline.pytorch.opening`), and an op of a library's own is counted like any other.
 """
 
 from __future__ import annotations
@@ -55,8 +55,6 @@ _OP, _WRAPPER, _MIXED, _NONE = "op", "wrapper", "mixed", "none"
 _OURS = frozenset(CONTRACTION) | ATTENTION | ATTENTION_BACKWARD | GATHERS | frozenset(PRIMITIVE) | REDUCTIONS
 #: Kernels of torch's compiler on a CPU, `graph_0_cpp_fused_add_1`.
 _GENERATED = re.compile(r"(graph_\d+_)?cpp_fused")
-#: Share of the time of a CPU's op that the known ops inside it take at least, where these stand for it.
-_INSIDE = 0.9
 #: Names with "::" that are no work of anybody: what autograd, the profiler and the interpreter write down.
 _FRAMES = ("autograd::", "torch::autograd::", "profiler::", "prim::", "c10d::", "_c10d_functional::")
 _NEEDS_TORCH = "unknown to the cache, and torch is not installed: run `pip install 'roofline[torch]'`"
@@ -139,34 +137,7 @@ class Costs:
             if one.assumed:
                 self._assumed[id(one.call)] = one.call, one.assumed
         plain = replace(plain, given=given)
-        if on_cpu:
-            return replace(plain, is_op=self._units_of_cpu(plain))
-        return self._units(plain, launching, annotation, kinds)
-
-    def _units_of_cpu(self, nodes: KinetoNodes) -> NDArray[np.bool_]:
-        """Which calls are counted where every op runs by itself: no time of an unknown one is to be lost."""
-        is_op, opened = nodes.is_op.copy(), np.zeros(len(nodes), bool)
-        while True:
-            unit = nesting.outermost(nodes.parent, is_op)
-            inner = np.unique(unit[is_op & (unit != np.arange(len(unit)))])
-            open_ = [row for row in inner.tolist() if self.cost(nodes.call(row)).cost.quality == "unknown"]
-            if not open_:
-                break
-            is_op[open_], opened[open_] = False, True
-        time = nodes.events.duration.astype(np.float64)
-        above = nesting.nearest(nodes.parent, opened)
-        above = np.where(opened, np.append(above, -1)[nodes.parent], above)  # the one around, of one that was opened
-        inside = np.zeros(len(nodes))
-        for row in np.flatnonzero((unit == np.arange(len(unit))) & (above >= 0)).tolist():
-            found = self.cost(nodes.call(row))
-            if found.cost.quality != "unknown" and not found.view:
-                inside[above[row]] += time[row]
-        for row in np.flatnonzero(opened)[::-1].tolist():  # the innermost first
-            if inside[row] >= _INSIDE * time[row] > 0:
-                inside[above[row]] += inside[row] if above[row] >= 0 else 0.0
-            else:
-                is_op[row] = True
-        return is_op
+        return plain if on_cpu else self._units(plain, launching, annotation, kinds)
 
     def _units(
         self, nodes: KinetoNodes, launching: NDArray[np.bool_], annotation: NDArray[np.bool_], kinds: Mapping[str, str]
@@ -181,6 +152,7 @@ class Costs:
             if not open_:
                 break
             is_op[open_] = False
+        is_op &= unit == np.arange(len(unit))  # what lies in a call that launches for itself says nothing of it
         outside = launching & (unit < 0) & ~annotation
         for row in np.flatnonzero(outside).tolist():
             # A wrapper that launches for itself, as `aten::rms_norm` with a fused kernel does.

@@ -1,0 +1,272 @@
+"""Ops without a rule: their work is that of the calls inside them, as far as these say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn
+
+from roofline.core.step import Step
+from roofline.core.vocabulary import CALLBACK
+from roofline.costs import counted as counted_ops
+from roofline.importing import cpu
+from roofline.importing.work.costs import Costs
+from roofline.pytorch import count, opening
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import counting as torch_counting
+from roofline.traces.kineto import reader
+
+NAMESPACE = f"opening_{uuid4().hex[:8]}"
+
+
+def counted_of(run):
+    return count.count(torch_counting.record(Step(run=run)), Engine())
+
+
+def custom_op(function, mutates=()):
+    """An op of the user's own under the function's name."""
+    return torch.library.custom_op(f"{NAMESPACE}::{function.__name__}", mutates_args=mutates)(function)
+
+
+def step_of(run):
+    def step():
+        with torch.no_grad():
+            return run()
+
+    return step
+
+
+def only(counted):
+    """Its one op that does work."""
+    (op,) = counted.ops
+    return op
+
+
+def products(counted):
+    return sum(op.costed.cost.model_flops for op in counted.ops)
+
+
+# What PyTorch itself runs as one op
+
+
+def test_a_transformer_layer_in_its_fast_path():
+    """Each of 12 positions: q, k, v and out are 4 x 16^2, the two layers 2 x 16 x 32, attention 2 x 6 x 16."""
+    layer = nn.TransformerEncoderLayer(16, 4, 32, batch_first=True).eval()
+    x = torch.ones(2, 6, 16)
+    counted = counted_of(step_of(lambda: layer(x)))
+    op = only(counted)
+    assert counted.names_of_ops == ("aten::_transformer_encoder_layer_fwd",)
+    assert op.costed.cost.model_flops == op.costed.cost.flops == 2 * 12 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 6 * 16)
+    assert (op.costed.cost.quality, op.costed.op_class, counted.unknown) == ("assumed", "contraction", {})
+    assert opening.NOTE in op.costed.cost.note
+    assert {"matmul", "softmax"} <= {part.kind for part in op.costed.parts}
+    # The parts add up to the whole, and what one makes for another is not read from before it.
+    assert sum(part.cost.flops for part in op.costed.parts) == op.costed.cost.flops
+    assert sum(part.cost.bytes for part in op.costed.parts) == op.costed.cost.bytes
+    assert sum(size for _, _, size in op.costed.reads) < op.costed.cost.bytes_read
+    assert set(op.reads).isdisjoint(op.writes) or len(set(op.reads) & set(op.writes)) < len(set(op.writes))
+
+
+def test_layers_one_after_another_are_all_known():
+    stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 6).eval()
+    x = torch.ones(2, 6, 16)
+    counted = counted_of(step_of(lambda: stack(x)))
+    assert products(counted) == 6 * 2 * 12 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 6 * 16)
+    assert not counted.unknown
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_in_its_fast_path(masked):
+    """Each of 2 x 5 positions: 4 x 8^2 and 2 x 5 x 8."""
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.ones(2, 5, 8)
+    mask = torch.zeros(2, 5, dtype=torch.bool) if masked else None
+    counted = counted_of(step_of(lambda: attention(x, x, x, key_padding_mask=mask, need_weights=False)))
+    assert products(counted) == 2 * 10 * (4 * 64 + 2 * 5 * 8)
+    assert not counted.unknown
+
+
+def test_the_bias_of_fused_projections():
+    """3 x 8 numbers for each of 10 positions get a bias, and a third of them are scaled."""
+    attention = nn.MultiheadAttention(8, 2, batch_first=True).eval()
+    x = torch.ones(2, 5, 8)
+    op = only(counted_of(step_of(lambda: attention(x, x, x, need_weights=False))))
+    bias = next(part for part in op.costed.parts if part.kind == "transform_bias_rescale_qkv")
+    assert bias.cost.vector_flops == 4 * 10 * 8
+    assert (bias.cost.bytes_read, bias.cost.bytes_written) == (4 * (240 + 24), 4 * 240)
+
+
+# Ops of the user's own
+
+
+def test_an_op_that_is_written_in_pytorch():
+    """Two products of 8 x 16 x 32."""
+
+    def ffn(x: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ a) @ b
+
+    op = custom_op(ffn)
+    x, a, b = torch.ones(8, 16), torch.ones(16, 32), torch.ones(32, 16)
+    counted = counted_of(lambda: op(x, a, b))
+    cost = only(counted).costed.cost
+    assert (cost.model_flops, cost.vector_flops) == (2 * 2 * 8 * 16 * 32, 8 * 32)
+    assert (cost.quality, only(counted).costed.kind, counted.unknown) == ("assumed", "ffn", {})
+
+
+def test_one_that_changes_its_argument_and_one_in_another():
+    """A product of 8^3 is added in place, twice."""
+
+    def change(x: torch.Tensor, w: torch.Tensor) -> None:
+        x.add_(x @ w)
+
+    inner = custom_op(change, ("x",))
+
+    def outer(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        inner(y, w)
+        inner(y, w)
+        return y
+
+    op = custom_op(outer)
+    x, w = torch.ones(8, 8), torch.ones(8, 8)
+    counted = counted_of(lambda: op(x, w))
+    assert products(counted) == 2 * 2 * 8**3
+    assert [part.kind for part in only(counted).costed.parts] == ["clone", "matmul", "add", "matmul", "add"]
+    assert not counted.unknown
+
+
+def test_its_gradient():
+    """Forward 4 x 8 x 8; each of the two gradients as much."""
+
+    def weigh(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return x @ w
+
+    def weigh_backward(gradient: torch.Tensor, x: torch.Tensor, w: torch.Tensor) -> list[torch.Tensor]:
+        return [gradient @ w.t(), x.t() @ gradient]
+
+    op, back = custom_op(weigh), custom_op(weigh_backward)
+    op.register_autograd(
+        lambda ctx, gradient: tuple(back(gradient, *ctx.saved_tensors)),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+    )
+    x, w = torch.ones(4, 8, requires_grad=True), torch.ones(8, 8, requires_grad=True)
+    counted = counted_of(lambda: op(x, w).sum().backward())
+    by_phase = {
+        counted_ops.PHASES[phase]: op.costed.cost.model_flops
+        for op, phase in zip(counted.ops, counted.phase, strict=True)
+        if op.costed.cost.model_flops
+    }
+    assert by_phase == {"forward": 2 * 4 * 8 * 8, "backward": 2 * 2 * 4 * 8 * 8}
+
+
+def test_what_numpy_computes_stays_unknown():
+    """It may call PyTorch for a copy: what made its result nobody saw."""
+
+    def sine(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.sin(x.clone().numpy()))
+
+    op = custom_op(sine)
+    x = torch.ones(64)
+    counted = counted_of(lambda: op(x))
+    found = only(counted).costed
+    assert (found.cost.quality, found.cost.flops, found.kind) == ("unknown", None, CALLBACK)
+
+
+def test_what_numpy_does_behind_a_product_is_known_in_part():
+    """The product of 8^3 counts, and no floor is made of it."""
+
+    def product_and_sine(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.sin((x @ x).numpy()))
+
+    op = custom_op(product_and_sine)
+    x = torch.ones(8, 8)
+    counted = counted_of(lambda: op(x))
+    cost = only(counted).costed.cost
+    assert (cost.model_flops, cost.flops, cost.vector_flops, cost.bytes) == (2 * 8**3, 2 * 8**3, None, None)
+    assert cost.quality == "unknown"
+    assert cost.is_partly_known
+    assert counted.unknown == {f"{NAMESPACE}::product_and_sine": "known in part, without what it does itself"}
+
+
+def test_a_result_that_is_only_filled_is_not_made_yet():
+    """As a kernel of a library's own does that writes into zeros."""
+
+    def filled(x: torch.Tensor) -> torch.Tensor:
+        made = torch.zeros_like(x)
+        np.add(made.numpy(), np.maximum(x.numpy(), 0), out=made.numpy())
+        return made
+
+    op = custom_op(filled)
+    x = torch.ones(64)
+    counted = counted_of(lambda: op(x))
+    assert only(counted).costed.cost.quality == "unknown"
+
+
+def test_one_with_an_unknown_call_inside_is_known_in_part():
+    """Singular values take rounds; the product of 8^3 before them does not."""
+
+    def spectrum(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x @ x)
+
+    op = custom_op(spectrum)
+    x = torch.eye(8)
+    counted = counted_of(lambda: op(x))
+    cost = only(counted).costed.cost
+    assert (cost.model_flops, cost.is_partly_known) == (2 * 8**3, True)
+    assert "_linalg_svd" in cost.note
+
+
+# Traces recorded elsewhere
+
+
+def imported(make_kineto, *calls):
+    made = make_kineto.Trace()
+    made.annotation("ProfilerStep#0", 0, 100)
+    for name, start, end, *tensors in calls:
+        made.op(name, start, end, *tensors)
+    return cpu.read(reader.read(made.write()), Costs())
+
+
+def rows(found):
+    """(name, quality, FLOPs, own time [us]) of each op."""
+    own = found.timed.own.mean(axis=1) * 1e6
+    return [
+        (name, op.costed.cost.quality, op.costed.cost.flops, round(float(time), 6))
+        for name, op, time in zip(found.counted.names_of_ops, found.counted.ops, own, strict=True)
+    ]
+
+
+def test_an_import_opens_equal_ops_alike_and_keeps_their_time(make_kineto):
+    """One of the two spends half its time between the calls inside it, the other a tenth."""
+    x, wt, b = make_kineto.X, make_kineto.WT, make_kineto.B
+    calls = []
+    for start, end in ((0, 45), (45, 70)):
+        calls += [("mylib::layer", start, end, x), ("aten::addmm", start + 1, start + 23, b, x, wt, "1", "1")]
+    flops = 2.0 * 32 * 256 * 512
+    assert rows(imported(make_kineto, *calls)) == [
+        ("mylib::layer", "assumed", flops, 45),
+        ("mylib::layer", "assumed", flops, 25),
+    ]
+
+
+def test_an_import_of_a_recorded_fast_path(tmp_path):
+    """Six equal layers, all of them known, as in a live run."""
+    stack = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 6).eval()
+    x = torch.ones(2, 6, 16)
+    step = step_of(lambda: stack(x))
+    step()
+    with torch.profiler.profile(record_shapes=True, activities=[torch.profiler.ProfilerActivity.CPU]) as watched:
+        for _ in range(2):
+            with torch.profiler.record_function("ProfilerStep#1"):
+                step()
+    path = Path(tmp_path) / "trace.json"
+    watched.export_chrome_trace(str(path))
+    found = cpu.read(reader.read(path), Costs())
+    assert products(found.counted) == 6 * 2 * 12 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 6 * 16)
+    assert [op.costed.cost.quality for op in found.counted.ops] == ["assumed"] * 6

@@ -270,7 +270,6 @@ def test_a_node_whose_kernel_is_asynchronous_is_an_op_until_it_is_done() -> None
     graph = function(step)
     found = ran(lambda: graph(image))
     assert list(found.counted.names_of_ops) == ["Tanh", "CropAndResize", "Relu"]
-    assert list(found.counted.unknown) == ["CropAndResize"]  # no rule: its time lowers what is known
     (row,) = np.flatnonzero(found.owned.op == 1).tolist()
     (done,) = [
         at

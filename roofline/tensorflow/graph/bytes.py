@@ -44,6 +44,11 @@ def accesses(node: Node) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
         touched = prod(sizes(node.in_types[1], "the index")) * _row(node.in_types[0])
         reads = ((True, 0, touched), *(r for r in _reads(node, op) if r[1] != 0))
         return reads, _writes(node, op)
+    if op == "SparseTensorDenseMatMul":
+        # No more of the dense factor can be touched than there is; which rows repeat is data.
+        numbers, rows = prod(sizes(node.in_types[1], "the sparse factor")), _row(node.in_types[3])
+        touched = min(numbers * rows, _bytes(node.in_types[3]))
+        return (*(r for r in _reads(node, op) if r[1] != 3), (True, 3, touched)), _writes(node, op)
     if op in ("Slice", "StridedSlice", "MatrixDiagPart", "MatrixDiagPartV3", "DiagPart"):
         return ((True, 0, _bytes(node.outputs[0])),), _writes(node, op)
     if op in ("TensorListStack", "TensorListConcatV2", "TensorListGather"):

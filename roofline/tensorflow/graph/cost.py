@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import FLOATING, PRODUCTS, OpClass
+from roofline.core.vocabulary import FLOATING, LINEAR_ALGEBRA, PRODUCTS, OpClass
 from roofline.costs import custom
 from roofline.costs.calls import Tensor as Argument
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import computed, of_most
+from roofline.tensorflow.graph import linear_algebra
 from roofline.tensorflow.graph import tables as kinds
 from roofline.tensorflow.graph.bytes import accesses, data_inputs, moves_nothing
 from roofline.tensorflow.graph.contractions import UnknownWork
@@ -28,7 +29,8 @@ from roofline.tensorflow.graph.graph import Node, Tensor
 #: Attributes that the work depends on.
 _ATTRIBUTES = (
     "transpose_a transpose_b adj_x adj_y equation strides dilations padding explicit_paddings data_format fused_ops "
-    "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers"
+    "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers "
+    "full_matrices fast kernel_type antialias method depth_radius adjoint_a adjoint_b"
 ).split()
 #: What ops of these classes do is part of a normalisation or a softmax that the program took apart.
 _PARTS: frozenset[OpClass] = frozenset(("pointwise", "reduction"))
@@ -63,7 +65,7 @@ def _cost(
     if moves_nothing(node):
         return replace(_plain(node, Cost()), view=True)
     try:
-        done = work(node)
+        done = _iterative(node) if op in kinds.ITERATIVE else work(node)
         reads, writes = accesses(node)
     except UnknownWork as reason:
         return _plain(node, unknown(f"{op}: {reason}"), semantic)
@@ -80,6 +82,14 @@ def _cost(
         writes=writes,
         inplace=any(is_input and place in read for is_input, place, _ in writes),
     )
+
+
+def _iterative(node: Node) -> Cost:
+    """The work of what takes rounds: unknown, but where a faster way takes none (least squares)."""
+    try:
+        return work(node)
+    except UnknownWork:
+        return unknown(f"{node.op}: how many rounds it takes hangs on its numbers")
 
 
 def classify(op: str, semantic: OpClass | None = None) -> OpClass:
@@ -105,6 +115,8 @@ def kind(op: str) -> str:
     plain = kinds.base(op)
     if plain in kinds.PRODUCTS:
         return "matmul"
+    if plain in linear_algebra.RULES:
+        return LINEAR_ALGEBRA
     if plain in kinds.CONVOLUTIONS:
         return "convolution_backward" if "Backprop" in plain else "convolution"
     return plain

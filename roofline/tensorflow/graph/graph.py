@@ -119,3 +119,10 @@ class Graphs:
 
     functions: tuple[Function, ...]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def shapes_known(self) -> bool:
+        """Whether the shapes of all that the functions compute with were known before the run."""
+        nodes = (node for function in self.functions for node in function.after)
+        tensors = (tensor for node in nodes for tensor in (*node.in_types, *node.outputs))
+        return all(tensor.elements is not None for tensor in tensors if tensor.dtype is not None and not tensor.handle)

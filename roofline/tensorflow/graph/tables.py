@@ -19,7 +19,9 @@ def base(op: str) -> str:
     return unfused if unfused in CONTRACTIONS else plain
 
 
-PRODUCTS = frozenset(("MatMul", "SparseMatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "Einsum"))
+PRODUCTS = frozenset(
+    "MatMul SparseMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum SparseTensorDenseMatMul".split()
+)
 CONVOLUTIONS = frozenset(
     (
         "Conv2D Conv3D DepthwiseConv2dNative Conv2DWithBias PadWithConv2D PadWithFusedConv2D "
@@ -103,7 +105,14 @@ _PLAIN = {
             "Atanh Pow Sqrt Rsqrt Lgamma Digamma"
         ).split()
     },
-    "Ndtri": "erfinv",
+    "Ndtri": "ndtri",
+    "Angle": "atan2",
+    "NextAfter": "round",
+    **{name: name.lower() for name in "Zeta Polygamma Igamma Igammac".split()},
+    **{f"Bessel{kind.upper()}": f"bessel_{kind}" for kind in "i0 i1 j0 j1 y0 y1".split()},
+    **{f"BesselI{order}e": f"bessel_i{order}e" for order in "01"},
+    **{f"BesselK{order}": f"modified_bessel_k{order}" for order in "01"},
+    **{f"BesselK{order}e": f"scaled_modified_bessel_k{order}" for order in "01"},
     **dict.fromkeys("Floor Ceil Round Rint Sign".split(), "round"),
     **dict.fromkeys(
         "Equal NotEqual Less LessEqual Greater GreaterEqual IsNan IsInf IsFinite ApproximateEqual".split(), "compare"
@@ -177,7 +186,7 @@ GATHERS = frozenset(("Gather", "GatherV2", "ResourceGather", "GatherNd", "Resour
 SEGMENTS = frozenset(
     (
         "UnsortedSegmentSum UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd SegmentSum SegmentMean "
-        "SegmentMax SegmentMin SegmentProd SegmentSumV2 ScatterNd"
+        "SegmentMax SegmentMin SegmentProd SegmentSumV2 SegmentMaxV2 SegmentMinV2 SegmentProdV2 ScatterNd"
     ).split()
 )
 SPARSE_SEGMENTS = frozenset(
@@ -204,8 +213,12 @@ TENSOR_SCATTERS: dict[str, bool] = {
 POOLS: dict[str, bool] = {"MaxPool": False, "MaxPoolV2": False, "MaxPool3D": False, "AvgPool": True, "AvgPool3D": True}
 POOL_GRADS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", "AvgPoolGrad", "AvgPool3DGrad"))
 #: Gradients of resized images: FLOP per element of the incoming one, as aten's. Each is added to the pixel that it was
-#: made of, or, times a weight, to four of them.
-RESIZE_GRADS: dict[str, float] = {"ResizeNearestNeighborGrad": 1.0, "ResizeBilinearGrad": 8.0}
+#: made of, or, times a weight, to four or sixteen of them.
+RESIZE_GRADS: dict[str, float] = {
+    "ResizeNearestNeighborGrad": 1.0,
+    "ResizeBilinearGrad": 8.0,
+    "ResizeBicubicGrad": 32.0,
+}
 
 #: Data is moved, made or picked, and nothing is computed.
 MOVEMENT = frozenset(
@@ -217,13 +230,26 @@ MOVEMENT = frozenset(
         "SpaceToDepth DepthToSpace DynamicStitch ParallelDynamicStitch DynamicPartition Copy DeepCopy Empty "
         "ConcatOffset TensorListStack TensorListConcatV2 TensorListGather TensorListFromTensor TensorListSplit "
         "CheckNumerics ExtractImagePatches Where ListDiff SparseToDense ResizeNearestNeighbor Complex "
-        "StridedSliceAssign ResourceStridedSliceAssign DataFormatVecPermute DataFormatDimMap"
+        "StridedSliceAssign ResourceStridedSliceAssign DataFormatVecPermute DataFormatDimMap ExtractVolumePatches "
+        "RaggedRange RaggedGather RaggedTensorToTensor RaggedTensorToSparse RaggedTensorToVariant "
+        "RaggedTensorFromVariant SparseReorder SparseFillEmptyRows SparseFillEmptyRowsGrad SparseSlice SparseConcat "
+        "SparseSplit SparseReshape MatrixDiagV2 MatrixDiagPartV2 MatrixSetDiagV2"
     ).split()
 )
 #: Sorting and sets: comparisons only, which are no FLOP.
 COMPARING = frozenset(
-    "TopK TopKV2 InTopK InTopKV2 Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2 SearchSorted "
-    "LowerBound UpperBound Bucketize Bincount DenseBincount".split()
+    (
+        "CTCGreedyDecoder NthElement TopK TopKV2 InTopK InTopKV2 Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2 "
+        "SearchSorted LowerBound UpperBound Bucketize Bincount DenseBincount SparseBincount RaggedBincount"
+    ).split()
+)
+#: What takes as many rounds as the numbers want: nobody knows how many, and its tensors are read and written once.
+ITERATIVE = frozenset(
+    (
+        "Svd SelfAdjointEig SelfAdjointEigV2 Eig MatrixSolveLs MatrixLogarithm MatrixSquareRoot MatrixExponential "
+        "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5 "
+        "CombinedNonMaxSuppression NonMaxSuppressionWithOverlaps CTCBeamSearchDecoder"
+    ).split()
 )
 TRANSFERS = frozenset(("Send", "Recv", "HostSend", "HostRecv", "CopyHost"))
 COLLECTIVES = frozenset(
@@ -292,7 +318,13 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys("Range LinSpace".split(), (0, 1, 2)),
     **dict.fromkeys(("Gather", "GatherV2"), (2,)),
     **dict.fromkeys((op for op in SEGMENTS if op.startswith("Unsorted")), (2,)),
-    "SegmentSumV2": (2,),
+    **dict.fromkeys((op for op in SEGMENTS if op.endswith("V2")), (2,)),
+    "SparseTensorDenseMatMul": (2,),
+    **{f"{inverse}RFFT{dimensions}": (1,) for inverse in ("", "I") for dimensions in ("", "2D", "3D")},
+    **dict.fromkeys("ResizeBicubic ResizeArea".split(), (1,)),
+    "ScaleAndTranslate": (1, 2, 3),
+    "CropAndResize": (3,),
+    "SparseReorder": (2,),
     "ScatterNd": (2,),
     **dict.fromkeys((op for op in SPARSE_SEGMENTS if op.endswith("NumSegments")), (3,)),
     **dict.fromkeys(SPARSE_SEGMENT_GRADS, (3,)),
@@ -330,6 +362,8 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
         *POOLS,
         *POOL_GRADS,
         "ResizeNearestNeighborGrad",
+        "SparseReduceSum",
+        "SparseReduceMax",
         "L2Loss",
         "EuclideanNorm",
     },
@@ -339,7 +373,9 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
             "FusedBatchNormGradV3 FusedBatchNormGradEx LayerNorm LRN LRNGrad"
         ).split()
     ),
-    "softmax": set("Softmax LogSoftmax SparseSoftmaxCrossEntropyWithLogits SoftmaxCrossEntropyWithLogits".split()),
+    "softmax": set(
+        "Softmax LogSoftmax SparseSoftmax SparseSoftmaxCrossEntropyWithLogits SoftmaxCrossEntropyWithLogits".split()
+    ),
     "embedding": {*GATHERS, *SEGMENTS, *SPARSE_SEGMENTS, *SPARSE_SEGMENT_GRADS, *RESOURCE_SCATTERS, *TENSOR_SCATTERS},
     "random": RANDOM,
     "movement": MOVEMENT | {"Cast", "Real", "Imag", "Conj"},
@@ -350,6 +386,14 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
 CLASS_OF: dict[str, OpClass] = {
     **dict.fromkeys(ELEMENTWISE, "pointwise"),
     **dict.fromkeys(("AddN", "AccumulateNV2", "UnaryOpsComposition", "AssignAddVariableOp"), "pointwise"),
+    **dict.fromkeys(
+        (
+            "SparseDenseCwiseMul SparseDenseCwiseDiv SparseDenseCwiseAdd SparseTensorDenseAdd AdjustContrastv2 Cross "
+            "QuantizeV2 Dequantize QuantizeAndDequantizeV4 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars "
+            "FakeQuantWithMinMaxVarsPerChannel"
+        ).split(),
+        "pointwise",
+    ),
     **dict.fromkeys(("AssignSubVariableOp",), "pointwise"),
     **{op: op_class for op_class, ops in _CLASSES.items() for op in ops},
 }

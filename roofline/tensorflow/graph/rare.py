@@ -1,0 +1,170 @@
+"""TensorFlow's ops that few models use, each counted on its definition (`roofline.costs.rare`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import prod
+
+from roofline.core.cost import Cost
+from roofline.costs import formulas, rare
+from roofline.tensorflow.graph.contractions import UnknownWork, sizes
+from roofline.tensorflow.graph.graph import Node, Tensor
+
+#: Radius of the filter by which an image is scaled, in pixels of the larger one, and what its weights are like.
+_FILTERS = {
+    "lanczos1": (1.0, "cubic"),
+    "lanczos3": (3.0, "cubic"),
+    "lanczos5": (5.0, "cubic"),
+    "gaussian": (1.5, "cubic"),
+    "box": (0.5, "linear"),
+    "triangle": (1.0, "linear"),
+    "keyscubic": (2.0, "cubic"),
+    "mitchellcubic": (2.0, "cubic"),
+}
+_TRANSFORM = re.compile(r"(Batch)?(I?)(R?)FFT(2D|3D|ND)?")
+
+
+def _count(tensor: Tensor, what: str = "an input") -> int:
+    return prod(sizes(tensor, what))
+
+
+def _fourier(node: Node) -> Cost:
+    """The side of real numbers has all the points, that of complex ones half of them."""
+    match = _TRANSFORM.fullmatch(node.op)
+    if match is None or match[4] == "ND":
+        raise UnknownWork("its dimensions are the value of another input")
+    real = bool(match[3])
+    whole = sizes(node.outputs[0] if real and match[2] else node.in_types[0], "the signal")
+    points = prod(whole[-int(match[4][0] if match[4] else 1) :])
+    return rare.fft(points, prod(whole) / max(1, points), real)
+
+
+def _sparse_product(node: Node) -> Cost:
+    """Each number of the sparse factor meets the columns of its row: inputs are its places, numbers and shape."""
+    numbers = _count(node.in_types[1], "the sparse factor")
+    return formulas.matmul(numbers, sizes(node.outputs[0], "the product")[-1], 1)
+
+
+def _per_sparse_number(flops: float, place: int = 1) -> Callable[[Node], Cost]:
+    return lambda node: Cost(vector_flops=flops * _count(node.in_types[place], "the sparse tensor"))
+
+
+def _sparse_softmax(node: Node) -> Cost:
+    """As a dense one, of the numbers that are there: the largest, exp of the difference, and over their sum."""
+    numbers = float(_count(node.in_types[1], "the sparse tensor"))
+    return Cost(vector_flops=4.0 * numbers, functions={"exp": numbers})
+
+
+def _image(node: Node) -> tuple[int, int, tuple[int, int], tuple[int, int]]:
+    """(images, channels, size of each, size of each result)."""
+    batch, *size, channels = sizes(node.in_types[0], "the image")
+    _, *outputs, _ = sizes(node.outputs[0], "a result")
+    return batch, channels, (size[0], size[1]), (outputs[0], outputs[1])
+
+
+def _bicubic(node: Node) -> Cost:
+    """Four pixels of four rows with their weights, and the four sums with theirs: 7 each."""
+    return Cost(vector_flops=35.0 * _count(node.outputs[0], "a result"))
+
+
+def _area(node: Node) -> Cost:
+    """Each pixel that a result lies on, times its parts of both dimensions, added; and over the area."""
+    batch, channels, size, outputs = _image(node)
+    pixels = prod(rare.area_taps(*pair) for pair in zip(size, outputs, strict=True))
+    return Cost(vector_flops=float(batch * channels * (3 * pixels + prod(outputs))))
+
+
+def _scaled(node: Node) -> Cost:
+    """Resizing by a filter of a kind. By how much is the value of an input: taken to be what the sizes say."""
+    batch, channels, size, outputs = _image(node)
+    radius, weights = _FILTERS[node.attrs.get("kernel_type", "lanczos3")]
+    antialias = node.attrs.get("antialias", True)
+    taps = [
+        rare.antialiased_taps(full, out, radius, full / out) if antialias else round(2 * radius) * out
+        for full, out in zip(size, outputs, strict=True)
+    ]
+    cost = rare.resample(batch * channels, size, outputs, taps, weights)
+    return cost + Cost(quality="assumed", note="scaled from the whole image to the whole result")
+
+
+def _crop_and_resize(node: Node) -> Cost:
+    """Between four pixels: 9 per result, as a bilinear resize."""
+    nearest = node.attrs.get("method") == "nearest"
+    return Cost() if nearest else Cost(vector_flops=9.0 * _count(node.outputs[0], "a result"))
+
+
+def _local_response(node: Node) -> Cost:
+    shape = sizes(node.in_types[0], "an input")
+    formula = rare.local_response_backward if node.op.endswith("Grad") else rare.local_response
+    return formula(float(prod(shape)), shape[-1], int(node.attrs.get("depth_radius", 5)))
+
+
+def _ctc(node: Node) -> Cost:
+    """The loss and its gradient, as of sequences that fill all frames: how long each is are numbers of the run."""
+    frames, batch, classes = sizes(node.in_types[0], "the logits")
+    labels = _count(node.in_types[2], "the labels")
+    cells = float(max(0, frames - 1) * (2 * labels + batch))
+    cost = rare.ctc(cells) + rare.ctc_backward(cells, float(frames * batch * classes))
+    return cost + Cost(quality="assumed", note="all frames are taken for part of a sequence")
+
+
+def _contrast(node: Node) -> Cost:
+    """(x - mean) * factor + mean, with the mean of each channel."""
+    shape = sizes(node.in_types[0], "the image")
+    number, means = prod(shape), prod(shape) // max(1, shape[-2] * shape[-3])
+    return Cost(vector_flops=3.0 * number) + formulas.reduction(number, means, mean=True)
+
+
+def _scan_of_exponentials(node: Node) -> Cost:
+    number = _count(node.in_types[0])
+    cost = rare.log_add_exp(number)
+    return cost + Cost(quality="assumed", note="first elements counted")
+
+
+def _morphology(node: Node) -> Cost:
+    """Each result is the largest of its window, to each of which a number is added."""
+    window = prod(sizes(node.in_types[1], "the filter")[:2])
+    return Cost(vector_flops=(2.0 * window - 1) * _count(node.outputs[0], "a result"))
+
+
+def _per_result(flops: float) -> Callable[[Node], Cost]:
+    return lambda node: Cost(vector_flops=flops * _count(node.outputs[0], "a result"))
+
+
+def _per_input(flops: float) -> Callable[[Node], Cost]:
+    return lambda node: Cost(vector_flops=flops * _count(node.in_types[0]))
+
+
+#: The rule of each op.
+RULES: dict[str, Callable[[Node], Cost]] = {
+    **{
+        f"{batch}{inverse}{real}FFT{dimensions}": _fourier
+        for batch in ("", "Batch")
+        for inverse in ("", "I")
+        for real in ("", "R")
+        for dimensions in ("", "2D", "3D", "ND")
+        if not (batch and real)
+    },
+    "SparseTensorDenseMatMul": _sparse_product,
+    **dict.fromkeys(("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd"), _per_sparse_number(1.0)),
+    **dict.fromkeys(("SparseReduceSum", "SparseReduceMax", "SparseTensorDenseAdd"), _per_sparse_number(1.0)),
+    "SparseSoftmax": _sparse_softmax,
+    "ResizeBicubic": _bicubic,
+    "ResizeArea": _area,
+    "ScaleAndTranslate": _scaled,
+    "CropAndResize": _crop_and_resize,
+    **dict.fromkeys(("LRN", "LRNGrad"), _local_response),
+    **dict.fromkeys(("CTCLoss", "CTCLossV2"), _ctc),
+    "AdjustContrastv2": _contrast,
+    "CumulativeLogsumexp": _scan_of_exponentials,
+    "Dilation2D": _morphology,
+    "Cross": _per_result(3.0),  # two products and their difference
+    "TridiagonalMatMul": _per_result(5.0),
+    "HistogramFixedWidth": _per_input(3.0),  # as histc
+    **dict.fromkeys(("QuantizeV2", "QuantizeAndDequantizeV4"), _per_input(4.0)),
+    "Dequantize": _per_input(2.0),
+    **dict.fromkeys(
+        ("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel"), _per_input(6.0)
+    ),
+}

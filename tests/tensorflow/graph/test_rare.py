@@ -1,0 +1,130 @@
+"""Ops that few models use, on nodes made by hand: FLOPs and bytes by stated arithmetic."""
+
+from __future__ import annotations
+
+from math import log2
+
+import pytest
+
+from roofline.costs import linear_algebra
+from roofline.costs.rare import antialiased_taps, area_taps
+from roofline.tensorflow.graph import tables
+from roofline.tensorflow.graph.cost import cost
+from roofline.tensorflow.graph.graph import Node, Tensor
+
+
+def tensor(*shape: int | None, dtype: str = "fp32") -> Tensor:
+    return Tensor(dtype, shape)
+
+
+def node(op: str, inputs: list[Tensor], outputs: list[Tensor], **attrs: object) -> Node:
+    sources = tuple((f"in{place}", 0) for place in range(len(inputs)))
+    return Node("n", op, sources, tuple(inputs), tuple(outputs), attrs)
+
+
+SIZE = tensor(2, dtype="int32")
+
+#: op, inputs, outputs, attributes, FLOP
+SOLVERS = [
+    ("Cholesky", [tensor(2, 4, 4)], [tensor(2, 4, 4)], {}, 2 * 4**3 / 3),
+    ("MatrixInverse", [tensor(2, 4, 4)], [tensor(2, 4, 4)], {}, 2 * 2 * 4**3),
+    ("MatrixDeterminant", [tensor(2, 4, 4)], [tensor(2)], {}, 2 * 2 * 4**3 / 3),
+    ("LogMatrixDeterminant", [tensor(2, 4, 4)], [tensor(2), tensor(2)], {}, 2 * 2 * 4**3 / 3),
+    ("Lu", [tensor(2, 4, 4)], [tensor(2, 4, 4), tensor(2, 4, dtype="int32")], {}, 2 * 2 * 4**3 / 3),
+    # Factors, and two triangular solves of 3 columns.
+    ("MatrixSolve", [tensor(2, 4, 4), tensor(2, 4, 3)], [tensor(2, 4, 3)], {}, 2 * (2 * 4**3 / 3 + 2 * 4 * 4 * 3)),
+    ("MatrixTriangularSolve", [tensor(2, 4, 4), tensor(2, 4, 3)], [tensor(2, 4, 3)], {}, 2 * 4 * 4 * 3),
+    # R of 6 x 3, and 3 columns of Q.
+    (
+        *("Qr", [tensor(6, 3)], [tensor(6, 3), tensor(3, 3)], {}),
+        2 * 3**2 * (6 - 1) + 4 * 6 * 3 * 3 - 2 * 9 * 9 + 4 * 3**3 / 3,
+    ),
+    # A^T A, A^T B of 2 columns, the factor, two solves.
+    (
+        *("MatrixSolveLs", [tensor(6, 3), tensor(6, 2), tensor()], [tensor(3, 2)], {"fast": True}),
+        6 * 9 + 2 * 6 * 3 * 2 + 3**3 / 3 + 2 * 3 * 3 * 2,
+    ),
+    ("TridiagonalSolve", [tensor(3, 5), tensor(5, 2)], [tensor(5, 2)], {}, 5 * (3 + 5 * 2)),
+]
+
+
+@pytest.mark.parametrize("case", SOLVERS, ids=[case[0] for case in SOLVERS])
+def test_direct_linear_algebra_counts_as_in_other_frameworks(case):
+    op, inputs, outputs, attrs, flops = case
+    found = cost(node(op, inputs, outputs, **attrs))
+    assert found.cost.flops == found.cost.model_flops == pytest.approx(flops, rel=1e-12)
+    assert (found.kind, found.op_class, found.cost.quality) == (linear_algebra.KIND, "other", "assumed")
+    assert found.cost.bytes_read == sum(one.bytes for one in inputs)
+
+
+@pytest.mark.parametrize("op", ["Svd", "SelfAdjointEigV2", "MatrixSolveLs", "NonMaxSuppressionV3"])
+def test_of_what_takes_rounds_the_traffic_is_known(op: str):
+    found = cost(node(op, [tensor(4, 4)], [tensor(4), tensor(4, 4)], fast=False))
+    assert (found.cost.quality, found.cost.flops, found.cost.flops_known) == ("unknown", None, False)
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (64, 16 + 64)
+    assert not found.cost.is_partly_known
+    assert set(tables.ITERATIVE) >= {op}
+
+
+@pytest.mark.parametrize(
+    ("op", "signal", "spectrum", "points", "each"),
+    [
+        ("FFT", tensor(3, 8, dtype="complex64"), tensor(3, 8, dtype="complex64"), 8, 5.0),
+        ("IFFT2D", tensor(3, 8, 4, dtype="complex64"), tensor(3, 8, 4, dtype="complex64"), 32, 5.0),
+        ("RFFT", tensor(3, 8), tensor(3, 5, dtype="complex64"), 8, 2.5),
+        ("IRFFT", tensor(3, 5, dtype="complex64"), tensor(3, 8), 8, 2.5),
+    ],
+)
+def test_fourier_transforms_of_three_signals(op: str, signal: Tensor, spectrum: Tensor, points: int, each: float):
+    found = cost(node(op, [signal, SIZE], [spectrum]))
+    assert found.cost.vector_flops == each * points * log2(points) * 3
+    assert found.cost.quality == "assumed"
+
+
+def test_a_sparse_factor_multiplies_what_it_holds():
+    """5 numbers of a 10 x 20 matrix meet 4 columns each; as many rows of the dense one are touched."""
+    inputs = [tensor(5, 2, dtype="int64"), tensor(5), tensor(2, dtype="int64"), tensor(20, 4)]
+    found = cost(node("SparseTensorDenseMatMul", inputs, [tensor(10, 4)]))
+    assert found.cost.flops == found.cost.model_flops == 2 * 5 * 4
+    assert (found.kind, found.op_class) == ("matmul", "contraction")
+    assert found.cost.bytes_read == 5 * 2 * 8 + 5 * 4 + 5 * 4 * 4
+    assert found.cost.bytes_written == 10 * 4 * 4
+
+
+IMAGE, HALF, TWICE = tensor(1, 4, 6, 2), tensor(1, 2, 3, 2), tensor(1, 8, 12, 2)
+
+
+def test_enlarging_by_cubics_weighs_sixteen_pixels():
+    """Four rows of four: 7 each, and 7 for the four sums."""
+    assert cost(node("ResizeBicubic", [IMAGE, SIZE], [TWICE])).cost.vector_flops == 35 * 8 * 12 * 2
+
+
+def test_an_area_is_the_pixels_that_it_lies_on():
+    """Half of each size: every result lies on 2 x 2 pixels of 2 channels, 3 each and a division."""
+    assert cost(node("ResizeArea", [IMAGE, SIZE], [HALF])).cost.vector_flops == 2 * (3 * 24 + 6)
+    assert area_taps(4, 3) == 2 + 2 + 2  # thirds of four pixels lie on two each
+
+
+def test_a_filter_takes_in_the_pixels_within_its_radius():
+    """To half a size a filter of radius 1 reaches 2 pixels to each side: 4 of them but for the edges, where it is 3."""
+    assert antialiased_taps(8, 4, 1.0, 2.0) == 3 + 4 + 4 + 3
+    # 2 results of 4 rows take in 3 each, 3 of 6 columns 3, 4 and 3. Columns first, over 4 rows of 2 channels.
+    columns, rows = (2 * 10 - 3) * 4 * 2, (2 * 6 - 2) * 3 * 2
+    found = cost(node("ScaleAndTranslate", [IMAGE, SIZE, SIZE, SIZE], [HALF], kernel_type="triangle", antialias=True))
+    assert found.cost.vector_flops == columns + rows + 7 * (10 + 6)
+
+
+def test_responses_are_normalised_over_their_neighbours():
+    """Of 4 channels within 1: 2 + 3 + 3 + 2 neighbours. Squares and sums, and 3 and a power per number."""
+    found = cost(node("LRN", [tensor(2, 3, 4)], [tensor(2, 3, 4)], depth_radius=1))
+    assert found.cost.vector_flops == 6 * 10 + 3 * 24
+    assert found.cost.functions == {"pow": 24}
+
+
+def test_ctc_fills_all_frames():
+    """5 labels of 2 sequences, 7 frames: 6 x (2 x 5 + 2) cells."""
+    inputs = [tensor(7, 2, 4), tensor(5, 2, dtype="int64"), tensor(5, dtype="int32"), tensor(2, dtype="int32")]
+    found = cost(node("CTCLoss", inputs, [tensor(2), tensor(7, 2, 4)]))
+    cells = 6 * 12
+    assert found.cost.vector_flops == 9 * cells + 15 * cells + 4 * 7 * 2 * 4
+    assert found.cost.quality == "assumed"

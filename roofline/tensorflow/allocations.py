@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from roofline.costs.counted import CountedOp
-from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace, XStat
+from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace
+from roofline.traces.xplane.stats import values
 
 #: `tsl::EnableCPUAllocatorStats()`, `tsl::DisableCPUAllocatorStats()` as TensorFlow 2.21 exports them.
 _ENABLE, _DISABLE = "_ZN3tsl23EnableCPUAllocatorStatsEv", "_ZN3tsl24DisableCPUAllocatorStatsEv"
@@ -56,16 +56,22 @@ class Allocations:
 NONE = Allocations()
 
 
+def library_in(package: Path) -> ctypes.CDLL | None:
+    """Return TensorFlow's library, which is in this process already. package: its folder."""
+    try:
+        return ctypes.CDLL(str(next(package.glob("libtensorflow_framework.so*"))))
+    except (StopIteration, OSError):
+        return None
+
+
 @contextmanager
-def reporting(package: Path) -> Iterator[None]:
-    """While active, the CPU's allocator tells the profiler what it does. package: TensorFlow's folder.
+def reporting(library: ctypes.CDLL | None) -> Iterator[None]:
+    """While active, the CPU's allocator tells the profiler what it does.
 
     A library without the function tells nothing.
     """
-    try:
-        library = ctypes.CDLL(str(next(package.glob("libtensorflow_framework.so*"))))
-        enable, disable = getattr(library, _ENABLE), getattr(library, _DISABLE)
-    except (StopIteration, OSError, AttributeError):
+    enable, disable = getattr(library, _ENABLE, None), getattr(library, _DISABLE, None)
+    if enable is None or disable is None:
         yield
         return
     enable()
@@ -89,7 +95,7 @@ def read(data: bytes) -> Allocations:
                 kind = kinds.get(event.metadata_id)
                 if kind not in (_ALLOCATED, _RELEASED):
                     continue
-                stats = _stats(event.stats, names)
+                stats = values(event.stats, names)
                 address, time = stats.get(b"addr"), line.timestamp_ns * 1000 + event.offset_ps
                 if not isinstance(address, int) or not address:
                     continue
@@ -104,15 +110,6 @@ def read(data: bytes) -> Allocations:
         {node: sorted(blocks, key=lambda block: block.time) for node, blocks in by_node.items()},
         {address: sorted(times) for address, times in released.items()},
     )
-
-
-def _stats(encoded: Sequence[bytes], names: Mapping[int, bytes]) -> dict[bytes, int | bytes]:
-    found: dict[bytes, int | bytes] = {}
-    for stat in map(XStat.FromString, encoded):
-        kind = stat.WhichOneof("value")
-        content: Any = getattr(stat, kind) if kind else None
-        found[names.get(stat.metadata_id, b"")] = names.get(content, b"") if kind == "ref_value" else content
-    return found
 
 
 # ------------------------------------------------------------------------------------------------- buffers

@@ -23,7 +23,7 @@ from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
-from roofline.tensorflow import allocations, events, graphs, with_xla
+from roofline.tensorflow import allocations, events, graphs, run_shapes, with_xla
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import flags as xla_flags
@@ -56,6 +56,7 @@ class TensorFlow:
         """No graph is known before the first step."""
         self._asked, self._optimizers, self._libraries = asked, optimizers, libraries
         self._graphs = Graphs((), ())
+        self._collected: graphs.Collected | None = None
         self._allocations = allocations.NONE
         #: Whether steps ran instructions of XLA; and nodes, None where no trace was read.
         self._compiled = False
@@ -71,7 +72,8 @@ class TensorFlow:
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces its functions: their graphs are kept, before and after grappler."""
         result: list[float] = []
-        self._graphs = graphs.collect(lambda: result.append(run()))
+        self._collected = graphs.collected(lambda: result.append(run()))
+        self._graphs = self._collected.graphs
         return result[0]
 
     def compiling(self) -> float | None:
@@ -100,9 +102,18 @@ class TensorFlow:
         raise NotImplementedError
 
     def watch_memory(self, run: Callable[[], None]) -> None:
-        """Run a step whose allocators tell what they do: each allocation takes longer, so no time is taken of it."""
-        with allocations.reporting(Path(tf.__file__).parent):
-            self._allocations = allocations.read(self.profiled(run))
+        """Run a step whose allocators and nodes tell what they do: that takes longer, so no time is taken of it."""
+        library = allocations.library_in(Path(tf.__file__).parent)
+
+        def told() -> None:
+            with run_shapes.verbose(library):
+                run()
+
+        with allocations.reporting(library):
+            trace = self.profiled(told)
+        self._allocations = allocations.read(trace)
+        if self._collected is not None:
+            self._graphs = self._collected.told(run_shapes.read(trace))
 
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: nodes, instructions and host annotations, no Python calls."""
@@ -135,14 +146,11 @@ class TensorFlow:
         return Read(counted, owned, {CALLS: events.calls(traces, prefix)})
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:
-        """Functions that were traced before the first step, ops without a function, or nothing at all."""
+        """Functions whose graphs were not shown or not read, ops without a function, or nothing at all."""
         functions, ops = events.called(traces, prefix)
         if functions:
-            return (
-                f"The ops of {', '.join(functions[:3])} are not known, as TensorFlow shows the graph of a "
-                "tf.function in its first call only, which was before the first step: do not call it before you "
-                "return it."
-            )
+            why = next(iter(self._graphs.warnings), "TensorFlow showed no graph of them.")
+            return f"The ops of {', '.join(functions[:3])} are not known. {why}"
         if ops:
             keras = keras_eager.asked()
             return (

@@ -3,13 +3,14 @@
 TensorFlow keeps three graphs of every function that it makes ready to run: before grappler, after it, and cut into
 pieces for the devices, in which oneDNN's kernels have replaced some ops. The last is what the executor runs and what a
 trace names. None of them holds shapes: they are inferred by importing the graph again (`shapes`), save those of what
-Python returns where a graph calls it, which are seen (`callbacks`).
+Python returns where a graph calls it (`callbacks`) and those that depend on numbers (`run_shapes`), which are seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
@@ -21,6 +22,7 @@ from roofline.tensorflow import callbacks
 from roofline.tensorflow.graph.bytes import moves_nothing
 from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
 from roofline.tensorflow.graph.tables import CALLS
+from roofline.tensorflow.run_shapes import Seen
 from roofline.tensorflow.scopes import canonical
 from roofline.tensorflow.shapes import ERRORS, Outputs, inferred
 
@@ -33,38 +35,93 @@ _NUMBERS = tuple(
     one.as_datatype_enum for one in (tf.int32, tf.int64, tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.bool)
 )
 _SMALL = 16
+#: The op that makes a tensor of a number of Python's, outside of every function.
+_CONSTANT = "_EagerConst"
 #: Calls in calls beyond this depth are damage.
 _DEEPEST = 32
 
 
 def collect(run: Callable[[], object]) -> Graphs:
-    """Run `run` once and return the graphs of the functions that it made ready.
+    """Run `run` and return the graphs of its functions (`collected`)."""
+    return collected(run).graphs
 
-    It must be the first call of these functions: one that was traced and run before shows no graph any more. A step
-    without a function has none, and what could not be read is in the warnings.
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a run showed: a RunMetadata, and the graphs in it."""
+
+    metadata: Any
+    graphs: Graphs
+
+    def told(self, seen: Seen) -> Graphs:
+        """Read the graphs again with shapes that a run told; those that lack none as they are."""
+        return self.graphs if self.graphs.shapes_known else read(self.metadata, seen)
+
+
+def collected(run: Callable[[], object]) -> Collected:
+    """Run `run` and return the graphs of the functions that it made ready.
+
+    TensorFlow shows the graph of a function when it makes it ready, which is in its first call. It is made to do so
+    again where this process measured a step before, which may have failed, and, in a second run, where no graph is
+    seen, as of functions that were called before. A step without a function has none.
     """
     here = context.context()
     here.ensure_initialized()
+    if _MEASURED:
+        here.clear_kernel_cache()
+    _MEASURED.append(True)
+    metadata = _metadata(run)
+    graphs = read(metadata)
+    if not graphs.functions and not graphs.warnings:
+        here.clear_kernel_cache()
+        metadata = _metadata(run)
+        graphs = read(metadata)
+    return Collected(metadata, graphs)
+
+
+#: Whether this process measured a step: not empty. What it called is ready to run, and shows no graph by itself.
+_MEASURED: list[bool] = []
+
+
+def _metadata(run: Callable[[], object]) -> Any:
+    here = context.context()
     here.enable_graph_collection()
     try:
         with callbacks.watching() as returned:
             run()
-        collected = here.export_run_metadata()
+        metadata = here.export_run_metadata()
     finally:
         here.disable_graph_collection()
-    for one in collected.function_graphs:
+    for one in metadata.function_graphs:
         for graph in (one.pre_optimization_graph, one.post_optimization_graph, *one.partition_graphs):
+            _leave_out_constants(graph)
             callbacks.tell(graph, returned)
-    return read(collected)
+    return metadata
 
 
-def read(collected: Any) -> Graphs:
-    """The functions in a RunMetadata, without those that compute nothing (a constant made, a variable set)."""
+def _leave_out_constants(graph: Any) -> None:
+    """Take out of a function's graph the constants that Python made while it ran, as where it calls Python back.
+
+    Each is recorded as an op of its own with an argument and a result, which no other node of the graph has.
+    """
+    constants = {node.name for node in graph.node if node.op == _CONSTANT}
+    if constants:
+        given = {text for node in graph.node if node.op == _CONSTANT for text in node.input}
+        rest = [node for node in graph.node if node.name not in constants | given and constants.isdisjoint(node.input)]
+        del graph.node[:]
+        graph.node.extend(rest)
+
+
+def read(metadata: Any, seen: Seen = MappingProxyType({})) -> Graphs:
+    """The functions in a RunMetadata, without those that compute nothing (a constant made, a variable set).
+
+    seen: shapes that a run told (`run_shapes`).
+    """
     functions: list[Function] = []
     warnings = []
-    for number, one in enumerate(collected.function_graphs):
+    for number, one in enumerate(metadata.function_graphs):
         try:
-            functions += [function for function in _functions(one) if _computes(function.after)]
+            functions += [function for function in _functions(one, seen) if _computes(function.after)]
         except ERRORS as error:
             reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
             warnings.append(f"The graph of function {number} could not be read, so its ops have no work: {reason}")
@@ -75,7 +132,7 @@ def _computes(graph: Graph) -> bool:
     return any(not moves_nothing(node) for node in graph)
 
 
-def _functions(one: Any) -> Iterator[Function]:
+def _functions(one: Any, seen: Seen) -> Iterator[Function]:
     """A function, and those it calls that were not inlined: their nodes run under their own names.
 
     An op run eagerly is a function of one node in TensorFlow's eyes; it leaves no events of nodes.
@@ -85,21 +142,21 @@ def _functions(one: Any) -> Iterator[Function]:
     whole = _joined(one.partition_graphs)
     kernels = {node.name: node.op for node in whole.node}
     try:
-        shapes = inferred(whole)
+        shapes = inferred(whole, seen)
     except ERRORS:
         # Some of oneDNN's ops infer wrong shapes (the bias of _MklNativeConv2DBackpropFilterWithBias, in TensorFlow
         # 2.21). Grappler's graph has the same nodes under the names of the ops they stand for.
         whole = one.post_optimization_graph
-        shapes = inferred(whole)
+        shapes = inferred(whole, seen)
     after = Graph(tuple(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(whole, shapes)))
     calls = [node for node in whole.node if node.op in CALLS]
     given = {node.attr["index"].i: node.attr for node in one.post_optimization_graph.node if node.op == "_Arg"}
     kept = frozenset(canonical(call.name) for call in calls)
-    yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept))), after)
+    yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept, seen))), after)
     for call in calls:
         if not _is_compiled(call, whole):
             for _, body, arguments in _bodies(call, whole, shapes):
-                graph = Graph(tuple(_expanded(body, arguments, frozenset())))
+                graph = Graph(tuple(_expanded(body, arguments, frozenset(), seen)))
                 yield Function(graph, graph)
 
 
@@ -182,7 +239,7 @@ def _plain(value: Any) -> Any:
 
 
 def _expanded(
-    graph: Any, given: Mapping[int, Any], kept: frozenset[str], prefix: str = "", depth: int = 0
+    graph: Any, given: Mapping[int, Any], kept: frozenset[str], seen: Seen, prefix: str = "", depth: int = 0
 ) -> Iterator[Node]:
     """The nodes of a graph and of all functions it calls, named as inlining names them.
 
@@ -194,13 +251,13 @@ def _expanded(
             for name in ("_handle_shapes", "_handle_dtypes", "_output_shapes"):
                 if name in given.get(node.attr["index"].i, ()):
                     node.attr[name].CopyFrom(given[node.attr["index"].i][name])
-    shapes = inferred(known)
+    shapes = inferred(known, seen, prefix)
     yield from _nodes(known, shapes, prefix)
     for node in known.node:
         name = prefix + node.name
         if node.op in CALLS and depth < _DEEPEST and canonical(name) not in kept:
             for part, body, arguments in _bodies(node, known, shapes):
-                yield from _expanded(body, arguments, kept, f"{name}/{part}", depth + 1)
+                yield from _expanded(body, arguments, kept, seen, f"{name}/{part}", depth + 1)
 
 
 def _live(graph: Any) -> Any:

@@ -8,12 +8,15 @@ are compared, and the dimension is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.ops import handle_data_util
 
 from roofline.tensorflow.graph.graph import DTYPES, Tensor
+from roofline.tensorflow.run_shapes import Seen, Shape
 
 Outputs = tuple[Tensor, ...]
 
@@ -28,8 +31,41 @@ _MERGES, _BACK = frozenset(("Merge", "RefMerge")), frozenset(("NextIteration", "
 _ROUNDS = 6
 
 
-def inferred(graph: Any) -> Mapping[str, Outputs]:
-    """Type and shape of all outputs of all nodes of a GraphDef, by node name. One of `ERRORS` for a damaged graph."""
+def inferred(graph: Any, seen: Seen = MappingProxyType({}), prefix: str = "") -> Mapping[str, Outputs]:
+    """Type and shape of all outputs of all nodes of a GraphDef, by node name. One of `ERRORS` for a damaged graph.
+
+    seen: what a run told of shapes that follow from no graph, by names of nodes that begin with `prefix`.
+    """
+    known = _inferred(graph)
+    if any(f"{prefix}{node.name}" in seen for node in graph.node) and _tell(graph, known, seen, prefix):
+        return _inferred(graph)
+    return known
+
+
+def _tell(graph: Any, known: Mapping[str, Outputs], seen: Seen, prefix: str) -> bool:
+    """Write into a graph the shapes that nodes were seen to get and that are not known; whether there are any.
+
+    TensorFlow takes the attribute for what it would infer where a graph is imported (graph_constructor.cc).
+    """
+    got: dict[str, dict[int, Shape]] = {}
+    for node in graph.node:
+        sources = [text for text in node.input if not text.startswith("^")]
+        shapes = seen.get(f"{prefix}{node.name}", ())
+        for text, shape in zip(sources, shapes, strict=False) if len(shapes) == len(sources) else ():
+            name, _, place = text.partition(":")
+            number, outputs = int(place or 0), known.get(name, ())
+            if shape is not None and number < len(outputs) and outputs[number].elements is None:
+                got.setdefault(name, {})[number] = shape
+    for node in graph.node:
+        if node.name in got:
+            many = range(len(known[node.name]))
+            protos = [tf.TensorShape(got[node.name].get(number)).as_proto() for number in many]
+            told = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=protos))
+            node.attr["_output_shapes"].CopyFrom(told)
+    return bool(got)
+
+
+def _inferred(graph: Any) -> Mapping[str, Outputs]:
     changing: dict[str, tf.TensorShape] = {}
     for _ in range(_ROUNDS):
         imported = _imported(_straight(graph, changing))

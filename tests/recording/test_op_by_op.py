@@ -1,4 +1,4 @@
-"""Steps whose ops run one by one, and functions that were traced too early: what is said of them, and what is known."""
+"""Steps whose ops run one by one, and functions that show no graph: what is said of them, and what is known."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
     importlib.import_module("roofline.tensorflow.framework")
+    graphs = importlib.import_module("roofline.tensorflow.graphs")
 
 from roofline.core.step import Step
 from roofline.errors import MeasurementError
 from roofline.keras import eager
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import recorder
+from roofline.tensorflow.graph.graph import Graphs
 from roofline.tensorflow.recorder import TensorFlowRecorder
 from roofline.xla import jax as xla_jax
 from roofline.xla.recorder import JaxRecorder
@@ -44,13 +46,14 @@ def native_tensorflow() -> Any:
     return TensorFlowRecorder().framework(Step(run=lambda: None))
 
 
-def test_a_lambda_that_was_traced_before_the_first_step() -> None:
+def test_a_function_whose_graph_is_not_shown_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """TensorFlow calls it `__inference_<lambda>_21`."""
     x = tf.eye(64)
-    before = tf.function(lambda: x @ x, autograph=False)
-    before()
-    with pytest.raises(MeasurementError, match=r"ops of <lambda> are not known.* do not call it before"):
-        counted(before, native_tensorflow())
+    function = tf.function(lambda: x @ x, autograph=False)
+    framework = native_tensorflow()
+    monkeypatch.setattr(graphs, "read", lambda metadata, seen=(): Graphs(()))
+    with pytest.raises(MeasurementError, match=r"ops of <lambda> are not known\. TensorFlow showed no graph of them"):
+        counted(function, framework)
 
 
 def test_run_eagerly_is_named_only_where_a_model_of_keras_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

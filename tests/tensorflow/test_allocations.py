@@ -90,7 +90,7 @@ def test_the_cpus_allocator_tells_only_while_it_is_asked() -> None:
     x = tf.ones([WIDE, WIDE])
     step(x)
     before = allocations.read(recorder.profiled(lambda: step(x)))
-    with allocations.reporting(Path(tf.__file__).parent):
+    with allocations.reporting(allocations.library_in(Path(tf.__file__).parent)):
         asked = allocations.read(recorder.profiled(lambda: step(x)))
     assert [(block.bytes, block.output) for block in asked.by_node["MatMul"]] == [(WIDE * WIDE * 4, True)]
     after = allocations.read(recorder.profiled(lambda: step(x)))
@@ -99,10 +99,10 @@ def test_the_cpus_allocator_tells_only_while_it_is_asked() -> None:
 
 
 def test_a_library_without_the_function_tells_nothing(tmp_path: Path) -> None:
-    with allocations.reporting(tmp_path):
+    with allocations.reporting(allocations.library_in(tmp_path)):
         pass
     (tmp_path / "libtensorflow_framework.so.2").write_bytes(b"no library")
-    with allocations.reporting(tmp_path):
+    with allocations.reporting(allocations.library_in(tmp_path)):
         pass
 
 

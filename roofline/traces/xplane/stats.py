@@ -123,3 +123,13 @@ def device(plane: Any, stat_names: Mapping[int, bytes]) -> dict[str, str | int]:
         elif name == b"memory_size":
             found["totalGlobalMem"] = stat.uint64_value or stat.int64_value
     return found
+
+
+def values(encoded: Iterable[bytes], names: Mapping[int, bytes]) -> dict[bytes, int | bytes]:
+    """Read all stats of one event by their names. names: of stats, and texts that stats refer to, by id."""
+    found: dict[bytes, int | bytes] = {}
+    for stat in map(XStat.FromString, encoded):
+        kind = stat.WhichOneof("value")
+        content: Any = getattr(stat, kind) if kind else None
+        found[names.get(stat.metadata_id, b"")] = names.get(content, b"") if kind == "ref_value" else content
+    return found

@@ -459,14 +459,43 @@ def test_an_op_without_a_rule_is_named_and_the_rest_is_counted(tmp_path: Path):
     assert found.timed[0].joined == 1
 
 
-def test_a_function_that_was_traced_before_shows_no_graph_and_its_time_is_unmatched(tmp_path: Path):
+def test_a_function_that_was_called_before_shows_its_graph_again(tmp_path: Path):
     x = data(4, 4)
     step = tf.function(lambda: tf.matmul(x, x))
     step()
     found = record(step, tmp_path)
-    assert found.graphs.functions == ()
-    assert found.timed[0].joined == 0
-    assert any(name.startswith("MatMul:") for name in found.timed[0].unmatched)
+    check(found)
+    assert found.flops("forward") == 2 * 4**3
+
+
+def test_a_step_that_failed_spoils_no_later_one(tmp_path: Path):
+    """One of two functions was called before the failure, and shows its graph beside the other all the same."""
+    x = data(4, 4)
+    square, cube = tf.function(lambda: tf.matmul(x, x)), tf.function(lambda: tf.matmul(tf.matmul(x, x), x))
+
+    def failing():
+        square()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        graphs.collect(failing)
+    found = record(lambda: (square(), cube()), tmp_path)
+    check(found)
+    # Both name their first product MatMul, and are of equal shapes.
+    assert len(found.graphs.functions) == 2
+
+
+def test_constants_that_python_makes_when_it_is_called_back_are_no_part_of_the_graph():
+    x = data(4, 6)
+
+    def step():
+        low, high = tf.py_function(lambda x: (x[:, :2], x[:, 2:]), [x], (tf.float32, tf.float32))
+        return tf.raw_ops.MatMul(a=low, b=high, transpose_a=True)
+
+    for _ in range(2):  # what was made ready is made so again
+        found = graphs.collect(tf.function(step))
+        assert found.warnings == ()
+        assert {node.op for node in found.functions[0].before} >= {"EagerPyFunc", "MatMul"}
 
 
 def test_what_runs_outside_of_a_function_is_not_silently_idle(tmp_path: Path):
@@ -476,7 +505,7 @@ def test_what_runs_outside_of_a_function_is_not_silently_idle(tmp_path: Path):
 
 
 def test_what_cannot_be_read_is_a_warning(monkeypatch: pytest.MonkeyPatch):
-    def broken(_graph):
+    def broken(*_graph):
         raise ValueError("damaged\nand more")
 
     x = data(4, 4)

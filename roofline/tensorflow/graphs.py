@@ -152,7 +152,7 @@ def _functions(one: Any, seen: Seen) -> Iterator[Function]:
     calls = [node for node in whole.node if node.op in CALLS]
     given = {node.attr["index"].i: node.attr for node in one.post_optimization_graph.node if node.op == "_Arg"}
     kept = frozenset(canonical(call.name) for call in calls)
-    yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept, seen))), after)
+    yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept))), after)
     for call in calls:
         if not _is_compiled(call, whole):
             for _, body, arguments in _bodies(call, whole, shapes):
@@ -239,7 +239,12 @@ def _plain(value: Any) -> Any:
 
 
 def _expanded(
-    graph: Any, given: Mapping[int, Any], kept: frozenset[str], seen: Seen, prefix: str = "", depth: int = 0
+    graph: Any,
+    given: Mapping[int, Any],
+    kept: frozenset[str],
+    seen: Seen = MappingProxyType({}),
+    prefix: str = "",
+    depth: int = 0,
 ) -> Iterator[Node]:
     """The nodes of a graph and of all functions it calls, named as inlining names them.
 
@@ -251,7 +256,7 @@ def _expanded(
             for name in ("_handle_shapes", "_handle_dtypes", "_output_shapes"):
                 if name in given.get(node.attr["index"].i, ()):
                     node.attr[name].CopyFrom(given[node.attr["index"].i][name])
-    shapes = inferred(known, seen, prefix)
+    shapes = inferred(known, seen)
     yield from _nodes(known, shapes, prefix)
     for node in known.node:
         name = prefix + node.name

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 
 from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace
 from roofline.traces.xplane.stats import values
@@ -22,8 +23,8 @@ _SHAPE = re.compile(r"\w+\[([\d,]*)\]")
 
 #: None: unknown, as where two executions differ in it.
 Shape = tuple[int | None, ...] | None
-#: By the name of a node the shapes of its inputs.
-Seen = Mapping[str, tuple[Shape, ...]]
+#: By the name of a node the shapes of its inputs, each that was seen: nodes of several functions may have one name.
+Seen = Mapping[str, frozenset[tuple[Shape, ...]]]
 
 
 @contextmanager
@@ -41,8 +42,8 @@ def verbose(library: ctypes.CDLL | None) -> Iterator[None]:
 
 
 def read(data: bytes) -> Seen:
-    """Read the shapes in an XSpace. A dimension that differs from execution to execution is unknown."""
-    found: dict[str, tuple[Shape, ...]] = {}
+    """Read the shapes in an XSpace."""
+    found: dict[str, set[tuple[Shape, ...]]] = {}
     for plane in map(XPlane.FromString, XSpace.FromString(data).planes):
         events = {entry.key: entry.value.name for entry in plane.event_metadata}
         stats = {entry.key: entry.value.name for entry in plane.stat_metadata}
@@ -53,9 +54,25 @@ def read(data: bytes) -> Seen:
                 text = values(event.stats, stats).get(b"shape")
                 if isinstance(text, bytes):
                     name = events.get(event.metadata_id, b"").rpartition(b":")[0].decode("utf-8", "replace")
-                    shapes = _parsed(text.decode())
-                    found[name] = _common(found[name], shapes) if name in found else shapes
-    return found
+                    found.setdefault(name, set()).add(_parsed(text.decode()))
+    return {name: frozenset(shapes) for name, shapes in found.items()}
+
+
+def fitting(seen: Seen, name: str, inputs: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Return what the inputs of a node were seen to be, as far as that fits what is known of them; () where it was not.
+
+    A dimension that differs from execution to execution is unknown.
+    """
+    found = [shapes for shapes in seen.get(name, ()) if len(shapes) == len(inputs) and all(map(_fits, inputs, shapes))]
+    return reduce(_common, found) if found else ()
+
+
+def _fits(known: Shape, shape: Shape) -> bool:
+    if known is None or shape is None:
+        return True
+    return len(known) == len(shape) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(known, shape, strict=True)
+    )
 
 
 def _parsed(text: str) -> tuple[Shape, ...]:

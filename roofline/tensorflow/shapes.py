@@ -8,6 +8,7 @@ are compared, and the dimension is unknown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +17,7 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.ops import handle_data_util
 
 from roofline.tensorflow.graph.graph import DTYPES, Tensor
-from roofline.tensorflow.run_shapes import Seen, Shape
+from roofline.tensorflow.run_shapes import Seen, Shape, fitting
 
 Outputs = tuple[Tensor, ...]
 
@@ -31,38 +32,47 @@ _MERGES, _BACK = frozenset(("Merge", "RefMerge")), frozenset(("NextIteration", "
 _ROUNDS = 6
 
 
-def inferred(graph: Any, seen: Seen = MappingProxyType({}), prefix: str = "") -> Mapping[str, Outputs]:
+def inferred(graph: Any, seen: Seen = MappingProxyType({})) -> Mapping[str, Outputs]:
     """Type and shape of all outputs of all nodes of a GraphDef, by node name. One of `ERRORS` for a damaged graph.
 
-    seen: what a run told of shapes that follow from no graph, by names of nodes that begin with `prefix`.
+    seen: what a run told of shapes that follow from no graph. Where TensorFlow sees a contradiction in it, nothing.
     """
     known = _inferred(graph)
-    if any(f"{prefix}{node.name}" in seen for node in graph.node) and _tell(graph, known, seen, prefix):
-        return _inferred(graph)
+    told = _told(graph, known, seen) if seen else None
+    if told is not None:
+        with suppress(*ERRORS):
+            return _inferred(told)
     return known
 
 
-def _tell(graph: Any, known: Mapping[str, Outputs], seen: Seen, prefix: str) -> bool:
-    """Write into a graph the shapes that nodes were seen to get and that are not known; whether there are any.
+def _told(graph: Any, known: Mapping[str, Outputs], seen: Seen) -> Any:
+    """Return the graph with the shapes that nodes were seen to get and that are not known; None where there are none.
 
     TensorFlow takes the attribute for what it would infer where a graph is imported (graph_constructor.cc).
     """
     got: dict[str, dict[int, Shape]] = {}
     for node in graph.node:
-        sources = [text for text in node.input if not text.startswith("^")]
-        shapes = seen.get(f"{prefix}{node.name}", ())
-        for text, shape in zip(sources, shapes, strict=False) if len(shapes) == len(sources) else ():
-            name, _, place = text.partition(":")
-            number, outputs = int(place or 0), known.get(name, ())
-            if shape is not None and number < len(outputs) and outputs[number].elements is None:
-                got.setdefault(name, {})[number] = shape
-    for node in graph.node:
+        sources = [(name, int(place or 0)) for name, _, place in (text.partition(":") for text in _data(node))]
+        tensors = [known[name][place] if place < len(known.get(name, ())) else None for name, place in sources]
+        shapes = fitting(seen, node.name, [None if one is None else one.shape for one in tensors])
+        for (name, place), tensor, shape in zip(sources, tensors, shapes, strict=False):
+            if tensor is not None and tensor.elements is None and shape is not None:
+                got.setdefault(name, {})[place] = shape
+    if not got:
+        return None
+    result = tf.compat.v1.GraphDef()
+    result.CopyFrom(graph)
+    for node in result.node:
         if node.name in got:
-            many = range(len(known[node.name]))
-            protos = [tf.TensorShape(got[node.name].get(number)).as_proto() for number in many]
+            places = range(len(known[node.name]))
+            protos = [tf.TensorShape(got[node.name].get(place)).as_proto() for place in places]
             told = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=protos))
             node.attr["_output_shapes"].CopyFrom(told)
-    return bool(got)
+    return result
+
+
+def _data(node: Any) -> list[str]:
+    return [text for text in node.input if not text.startswith("^")]
 
 
 def _inferred(graph: Any) -> Mapping[str, Outputs]:
@@ -94,7 +104,7 @@ def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
     for node in list(result.node):
         # Whom it shall lie beside: shapes do not depend on it, and a node that grappler took out stops the import.
         node.attr.pop("_class", None)
-        data = [text for text in node.input if not text.startswith("^")]
+        data = _data(node)
         if node.op in _SAME or (node.op in _RECEIVES and data):
             _same(node, _kind(node), data)
         elif node.name in back:

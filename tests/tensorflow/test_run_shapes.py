@@ -91,8 +91,12 @@ def test_segments_of_ragged_rows() -> None:
 
 
 def test_a_dimension_that_changes_from_execution_to_execution_stays_unknown() -> None:
-    assert run_shapes._common(((2, 3), (4,)), ((4, 3), (4, 1))) == ((None, 3), None)
+    """Of nodes of one name in several functions only what fits the graph is told."""
     assert run_shapes._parsed("(float[2,3];;int32[])") == ((2, 3), None, ())
+    seen = {"add": frozenset((((2, 3), None), ((4, 3), None), ((7,), None)))}
+    assert run_shapes.fitting(seen, "add", [(None, 3), None]) == ((None, 3), None)
+    assert run_shapes.fitting(seen, "add", [(None,), None]) == ((7,), None)
+    assert run_shapes.fitting(seen, "add", [(None, 5), None]) == run_shapes.fitting(seen, "sub", []) == ()
 
 
 def test_a_library_without_a_level_tells_nothing() -> None:

@@ -7,13 +7,19 @@ without) both become `Call`s, and the same engine costs them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+#: How many numbers a sparse tensor holds that nobody was asked for.
+UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor argument. stride None: not recorded. storage -1: identity not recorded. device "": not recorded."""
+    """A tensor argument. stride None: not recorded. storage -1: identity not recorded. device "": not recorded.
+
+    stored: how many numbers a sparse one holds, `UNKNOWN` where that was not recorded; None of a dense one.
+    """
 
     shape: tuple[int, ...]
     stride: tuple[int, ...] | None
@@ -21,6 +27,7 @@ class Tensor:
     storage: int = -1
     offset: int = 0
     device: str = "cpu"
+    stored: int | None = None
 
     @property
     def numel(self) -> int:
@@ -61,7 +68,7 @@ class Call:
         def rename(value: Any) -> Any:
             if isinstance(value, Tensor):
                 storage = -1 if value.storage < 0 else numbers.setdefault(value.storage, len(numbers))
-                return Tensor(value.shape, value.stride, value.dtype, storage, value.offset, value.device)
+                return replace(value, storage=storage)
             if isinstance(value, tuple):
                 return tuple(rename(item) for item in value)
             return value

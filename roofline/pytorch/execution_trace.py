@@ -7,7 +7,7 @@ https://github.com/mlcommons/chakra, schema 1.1.1-chakra.0.0.4, as written by to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from roofline.costs.calls import Call, Tensor
 from roofline.errors import MeasurementError
 from roofline.pytorch.aten import schema as aten_schema
 
+#: What a kernel asks a sparse tensor for its numbers by.
+_STORED = frozenset(("aten::_values", "aten::values"))
 #: The type of a tensor that is none, such as a bias that there is not.
 _UNDEFINED = "Tensor(nullptr"
 # torch prints non-finite scalars bare, which is not JSON.
@@ -68,6 +70,7 @@ class Nodes:
     _schemas: tuple[str, ...]
     _raw: tuple[_Node, ...]
     addresses: Mapping[int, int] = field(default_factory=dict)
+    _stored: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -76,7 +79,8 @@ class Nodes:
         """The arguments and results of one node."""
         node = self._raw[index]
         name, _, overload = self._schemas[index].partition("(")[0].partition(".")
-        return Call(name or node.name, overload if name else None, _values(node.inputs), _values(node.outputs))
+        inputs, outputs = (_values(values, self._stored) for values in (node.inputs, node.outputs))
+        return Call(name or node.name, overload if name else None, inputs, outputs)
 
     def recorded(self, index: int) -> tuple[str, list[Any], list[Any]]:
         """The schema of a call, and its arguments and results as they were recorded.
@@ -101,8 +105,9 @@ def read(path: Path) -> Nodes:
     attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
     schemas = tuple(str(attribute.get("op_schema") or "") for attribute in attributes)
     parent = np.asarray([place.get(node.ctrl_deps, -1) for node in nodes], np.int64)
+    stored = _sparse(nodes)
     computes = np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool)
-    is_op = computes & ~_transformed(nodes, computes, parent)
+    is_op = computes & ~_transformed(nodes, computes, parent, stored)
     return Nodes(
         names=tuple(node.name for node in nodes),
         is_op=is_op | _by_themselves(nodes, schemas, is_op, parent),
@@ -111,7 +116,19 @@ def read(path: Path) -> Nodes:
         thread=np.asarray([int(attribute.get("tid", 0)) for attribute in attributes], np.int64),
         _schemas=schemas,
         _raw=tuple(nodes),
+        _stored=stored,
     )
+
+
+def _sparse(nodes: Sequence[_Node]) -> Mapping[int, int]:
+    """How many numbers each sparse tensor holds, by its number: whoever computes with one asks for them."""
+    asked = (node for node in nodes if node.name in _STORED and node.inputs.values and node.outputs.shapes)
+    return {
+        tensor[0]: node.outputs.shapes[0][0]
+        for node in asked
+        for tensor in tensors_of(node.inputs.values[:1])
+        if isinstance(node.outputs.shapes[0], list) and node.outputs.shapes[0]
+    }
 
 
 def tensors_of(values: Sequence[Any]) -> Iterator[list[Any]]:
@@ -124,12 +141,17 @@ def tensors_of(values: Sequence[Any]) -> Iterator[list[Any]]:
                 yield from tensors_of(value)
 
 
-def _transformed(nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _transformed(
+    nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: NDArray[np.int64], sparse: Collection[int]
+) -> NDArray[np.bool_]:
     """Calls inside `torch.func` (vmap, grad, jvp): what one sample asks for, around the call that does it for all.
 
-    Their tensors are wrappers, which have neither storage nor device; what computes inside them has both.
+    Their tensors are wrappers, which have neither storage nor device, as sparse ones have; what computes inside them
+    has both.
     """
-    wrapped = np.asarray([_has_wrapper(node.inputs) or _has_wrapper(node.outputs) for node in nodes], bool)
+    wrapped = np.asarray(
+        [any(_has_wrapper(one, sparse) for one in (node.inputs, node.outputs)) for node in nodes], bool
+    )
     around = np.zeros(len(nodes), bool)
     inside = parent[computes & ~wrapped] if wrapped.any() else np.zeros(0, np.int64)
     while len(inside := np.unique(inside[inside >= 0])):
@@ -160,12 +182,13 @@ def _by_themselves(
     return found
 
 
-def _has_wrapper(values: _Values) -> bool:
+def _has_wrapper(values: _Values, sparse: Collection[int]) -> bool:
     return any(
         kind.startswith("Tensor(")
         and not kind.startswith(_UNDEFINED)
         and isinstance(value, list)
         and [*value[1:2], *value[5:]] == [0, ""]
+        and value[0] not in sparse
         for value, kind in zip(values.values, values.types, strict=False)
     )
 
@@ -179,24 +202,26 @@ def _quote(match: re.Match[bytes]) -> bytes:
     return b'"' + match.group(1) + match.group(2) + b'"'
 
 
-def _values(values: _Values) -> tuple[Any, ...]:
+def _values(values: _Values, stored: Mapping[int, int]) -> tuple[Any, ...]:
     strides = values.strides or [None] * len(values.values)
     return tuple(
-        _value(value, shape, kind, stride)
+        _value(value, shape, kind, stride, stored)
         for value, shape, kind, stride in zip(values.values, values.shapes, values.types, strides, strict=False)
     )
 
 
-def _value(value: Any, shape: Any, kind: str, stride: Any) -> Any:
+def _value(value: Any, shape: Any, kind: str, stride: Any, stored: Mapping[int, int]) -> Any:
     if kind.startswith("Tensor("):
         dtype = kind[len("Tensor(") : -1]
         if not isinstance(value, list) or len(value) < 6 or kind.startswith(_UNDEFINED):
             return None  # an undefined tensor
-        return Tensor(tuple(shape), tuple(stride) if stride is not None else None, dtype, value[1], value[2], value[5])
+        number, storage, offset, device = value[0], value[1], value[2], value[5]
+        held = None if storage else stored.get(number)
+        return Tensor(tuple(shape), None if stride is None else tuple(stride), dtype, storage, offset, device, held)
     if kind.startswith("GenericList["):
         kinds = _split(kind[len("GenericList[") : -1])
         strides = stride or [None] * len(kinds)
-        return tuple(_value(*item) for item in zip(value, shape, kinds, strides, strict=False))
+        return tuple(_value(*item, stored) for item in zip(value, shape, kinds, strides, strict=False))
     if kind in ("Double", "Float") and isinstance(value, str):
         return float(value)  # quoted by `read`
     if kind == "ComplexDouble":

@@ -19,6 +19,7 @@ from roofline.pytorch.recording import counting
 
 #: Of each file the model FLOPs.
 FLOPS = {
+    "18_sparse_mm": 2 * 8192,
     "20_int8_linear": 2 * 131072,
     "23_grouped_mm": 393216,
     "25_encoder_fastpath": 353280,

@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import CALLBACK, FLOATING, PRODUCTS, OpClass
-from roofline.costs import custom
-from roofline.costs.calls import Call, Tensor, describe, memory_format, tensors
+from roofline.costs import custom, formulas
+from roofline.costs.calls import UNKNOWN, Call, Tensor, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, computed, of_most, said
 from roofline.pytorch.aten import bytes, contractions, flops, overlaps, quantized, schema
@@ -28,6 +28,7 @@ from roofline.pytorch.aten.tables import (
     CONTRACTIONS,
     ITERATIVE,
     PRIMITIVE,
+    SPARSE_PRODUCTS,
     base,
 )
 
@@ -61,6 +62,8 @@ def _cost(call: Call) -> Costed:
         return _costed(call, Cost(), moved_view=True)
     if call.name == "aten::_local_scalar_dense":
         return _scalar(call)
+    if any(tensor.stored is not None for tensor in tensors(call.inputs)) and base(call.name) in SPARSE_PRODUCTS:
+        return _sparse_product(call)
     reasons: list[str] = []
     try:
         candidates = schema.overloads(call)
@@ -83,6 +86,34 @@ def _cost(call: Call) -> Costed:
             # torch's meta kernels raise all of these for arguments they do not support: the op stays unknown, named.
             reasons.append(f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}")
     return _unknown(call, reasons[0] if reasons else "not recorded")
+
+
+def _sparse_product(call: Call) -> Costed:
+    """A sparse matrix times a dense one: each number that it holds meets the columns of its row.
+
+    Its numbers and both their places are read, and of the dense one no more rows than there are.
+    """
+    factors = list(enumerate(tensors(call.inputs)))[-2:]
+    (at, sparse), (beside, dense) = factors
+    if sparse.stored is None or sparse.stored == UNKNOWN or len(dense.shape) != 2:
+        return _unknown(call, "how many numbers a sparse factor holds was not recorded")
+    size, columns = DTYPES.get(dense.dtype, ("", 4))[1], dense.shape[1]
+    rows = sparse.shape[0]
+    added = at > 0 and not any(value == 0 for value in call.inputs if isinstance(value, int | float))  # beta
+    work = formulas.matmul(sparse.stored, columns, 1) + Cost(vector_flops=float(rows * columns) if added else 0.0)
+    reads: tuple[Access, ...] = (
+        (True, at, float(sparse.stored * (size + 2 * _INDEX))),
+        (True, beside, float(min(sparse.stored * columns, dense.numel) * size)),
+    )
+    reads = ((True, 0, float(rows * columns * size)), *reads) if added else reads
+    writes: tuple[Access, ...] = ((False, 0, float(rows * columns * size)),)
+    moved = {"bytes_read": sum(size for _, _, size in reads), "bytes_written": sum(size for _, _, size in writes)}
+    costed = _costed(call, msgspec.structs.replace(work, **moved))
+    return replace(costed, kind="matmul", reads=reads, writes=writes)
+
+
+#: Bytes of an index of a sparse tensor.
+_INDEX = 8
 
 
 def _by_schema(call: Call, overload: Any) -> Costed:

@@ -14,10 +14,12 @@ GROUPED_WEIGHTS = frozenset(
         "_dyn_quant_matmul_4bit"
     ).split()
 )
+#: Products whose first factor may be sparse.
+SPARSE_PRODUCTS = frozenset("mm addmm _sparse_mm _sparse_addmm".split())
 CONTRACTIONS = frozenset(
     (
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
-        "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
+        "_sparse_mm _sparse_addmm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
         "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
         "mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward _trilinear _euclidean_dist conv_tbc "
@@ -251,7 +253,7 @@ WORKLESS_CALLS = frozenset(
     (
         "result_type is_same_size record_stream set set_data _fused_sdp_choice is_pinned _version sym_size sym_stride "
         "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
-        "_nested_tensor_size _sparse_coo_tensor_with_dims_and_tensors"
+        "_nnz sparse_dim dense_dim is_coalesced _nested_tensor_size _sparse_coo_tensor_with_dims_and_tensors"
     ).split()
 )
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])

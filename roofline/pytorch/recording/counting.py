@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,13 @@ from torch.profiler import ExecutionTraceObserver
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, SCOPE
-from roofline.pytorch.recording import shapes
+from roofline.pytorch.recording import event_tree, shapes
 from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
 
 #: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
 _COMPRESSED = frozenset((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
+_SPARSE = _COMPRESSED | {torch.sparse_coo}
 
 
 def record(
@@ -34,23 +34,26 @@ def record(
     name_of: Callable[[Any], str | None] = lambda module: None,
     marks: Callable[[], AbstractContextManager[object]] = nullcontext,
     compiled: bool = False,
-) -> execution_trace.Nodes:
+) -> execution_trace.Nodes | event_tree.Nodes:
     """Run one step and return its calls. The execution trace does not change the op stream; a dispatch mode would.
 
     name_of: names a module that has a name of its own, as Keras's layers do. marks: further marks around the step.
     compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew.
     The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie.
     """
-    _warn_of_compressed()
     with_data = shapes.has_data()
+    layers = nullcontext() if compiled else marked_layers(name_of)
+    again = nullcontext() if compiled else marked_recomputation()
+    sparse = _sparse() if with_data else {}
+    if any(layout in _COMPRESSED for layout, _ in sparse.values()):
+        stored = {address: number for address, (_, number) in sparse.items()}
+        return _by_profiler(step, stored, layers, again, marked_backward(), marks())
     watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
         observer.register_callback(str(path))
         try:
-            layers = nullcontext() if compiled else marked_layers(name_of)
-            again = nullcontext() if compiled else marked_recomputation()
             with layers, again, marked_backward(), marks():
                 with quiet():
                     watched.__enter__()
@@ -73,17 +76,23 @@ def record(
     return nodes if results is None else replace(nodes, addresses=addresses(nodes, results.experimental_event_tree()))
 
 
-def _warn_of_compressed() -> None:
-    """Say, before the process may die of it, that there are sparse tensors that torch's recorder does not take."""
+def _by_profiler(step: Step, stored: Mapping[int, int], *marks: AbstractContextManager[object]) -> event_tree.Nodes:
+    """Run one step and return its calls as the profiler tells them."""
+    with ExitStack() as stack, profile(use_kineto=True, record_shapes=True) as watched:
+        for mark in marks:
+            stack.enter_context(mark)
+        step.run()
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+    results = watched.kineto_results
+    return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
+
+
+def _sparse() -> dict[int, tuple[torch.layout, int]]:
+    """Layout and stored numbers of the sparse tensors that there are, by their address."""
     # By type: asking an object for its class may run somebody's code.
     tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
-    layouts = sorted({str(each.layout).removeprefix("torch.") for each in tensors if each.layout in _COMPRESSED})
-    if layouts:
-        text = (
-            f"There are tensors of layout {' and '.join(layouts)}, on which torch's recorder of ops may crash: "
-            "if it does, make them .to_sparse_coo() or dense."
-        )
-        print(text, file=sys.stderr, flush=True)
+    return {each._cdata: (each.layout, each._nnz()) for each in tensors if each.layout in _SPARSE}
 
 
 @contextmanager

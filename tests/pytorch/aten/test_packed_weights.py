@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -119,3 +121,30 @@ def test_a_linear_layer_and_a_sum_of_eight_bit_numbers():
     assert first.cost.flops == second.cost.flops == 2 * 4 * 16 * 8
     assert (first.cost.vector_flops, first.dtype) == (5 * 4 * 8, "int8")
     assert (added.cost.vector_flops, added.cost.flops) == (9 * 4 * 8, 0)
+
+
+def test_a_sparse_matrix_multiplies_what_it_holds():
+    """128 numbers of 64 x 64 meet 32 columns; as many rows of the dense one as there are are read, each number and two
+    indices; and the sum with a dense matrix is an addition per result."""
+    dense = torch.zeros(64, 64)
+    dense.view(-1)[torch.arange(128) * 31] = 1.5
+    sparse, right = dense.to_sparse_coo(), torch.randn(64, 32)
+    found = only(lambda: torch.sparse.mm(sparse, right))
+    assert found.cost.flops == found.cost.model_flops == 2 * 128 * 32
+    assert (found.kind, found.op_class, found.cost.vector_flops) == ("matmul", "contraction", 0)
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (128 * (4 + 16) + 64 * 32 * 4, 64 * 32 * 4)
+    added = only(lambda: torch.sparse.addmm(right, sparse, right))
+    assert (added.cost.flops, added.cost.vector_flops) == (2 * 128 * 32, 64 * 32)
+
+
+def test_a_compressed_matrix_multiplies_what_it_holds():
+    """The recorder of ops ends the process at one; the profiler does not."""
+    dense = torch.zeros(64, 64)
+    dense.view(-1)[torch.arange(128) * 31] = 1.5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sparse = dense.to_sparse_csr()
+    right = torch.randn(64, 32)
+    found = only(lambda: torch.tanh(sparse @ right))
+    assert found.cost.flops == found.cost.model_flops == 2 * 128 * 32
+    assert (found.kind, found.op_class) == ("matmul", "contraction")

@@ -1,4 +1,4 @@
-"""What is said before torch's recorder of ops is started."""
+"""Which channel of torch's tells the calls of a step."""
 
 from __future__ import annotations
 
@@ -7,18 +7,32 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from roofline.core.step import Step
-from roofline.pytorch.recording import counting
+from roofline.costs.calls import UNKNOWN
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import counting, event_tree
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
-def test_layouts_that_the_recorder_may_die_of_are_named(capsys):
+def test_compressed_tensors_are_recorded_by_the_profiler():
+    """The recorder of ops ends the process at some of them."""
     x = torch.eye(4)
     coordinates = x.to_sparse_coo()
-    counting.record(Step(run=lambda: coordinates @ x))
-    assert "layout" not in capsys.readouterr().err
+    assert not isinstance(counting.record(Step(run=lambda: coordinates @ x)), event_tree.Nodes)
     rows = x.to_sparse_csr()
-    counting.record(Step(run=lambda: x + x))
-    told = capsys.readouterr().err
-    assert "sparse_csr" in told
-    assert ".to_sparse_coo()" in told
-    assert rows.layout == torch.sparse_csr
+    layer = torch.nn.Linear(4, 4)
+    nodes = counting.record(Step(run=lambda: (rows @ x, coordinates @ x, layer(x))))
+    assert isinstance(nodes, event_tree.Nodes)
+    products = [nodes.call(number) for number, name in enumerate(nodes.names) if name == "aten::mm"]
+    assert [call.inputs[0].stored for call in products] == [4, 4]
+    assert "roofline:scope:" in nodes.names
+    assert (nodes.parent < range(len(nodes))).all()
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+def test_what_a_sparse_tensor_of_the_step_holds_is_not_known():
+    x = torch.eye(4)
+    rows = x.to_sparse_csr()
+    nodes = counting.record(Step(run=lambda: (x * 2).to_sparse_csr() @ rows.to_dense()))
+    (product,) = [nodes.call(number) for number, name in enumerate(nodes.names) if name == "aten::mm"]
+    assert product.inputs[0].stored == UNKNOWN
+    assert Engine().cost(product).cost.quality == "unknown"

@@ -1,0 +1,109 @@
+"""The calls of a step from the events of torch's profiler: a second channel, for tensors that break the first one.
+
+The execution trace takes the strides of all tensors and ends the process at a compressed sparse one; the profiler
+records these as well. It knows no results and no overloads, as a trace recorded elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from roofline.costs.calls import UNKNOWN, Call, Tensor
+from roofline.pytorch.aten import schema
+
+_TYPES = {dtype: name for name, dtype in reversed(schema.DTYPE.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """See `count.Nodes`. addresses: of storages [byte]."""
+
+    names: tuple[str, ...]
+    is_op: NDArray[np.bool_]
+    parent: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    calls: tuple[Call, ...]
+    addresses: dict[int, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def call(self, index: int) -> Call:
+        """The arguments of one event."""
+        return self.calls[index]
+
+
+def read(tree: Iterable[Any], stored: Mapping[int, int]) -> Nodes:
+    """Read the calls of `experimental_event_tree()`, in the order they began.
+
+    stored: how many numbers sparse tensors hold, by their address. Of those that the step made it is not known.
+    """
+    events = sorted(_flat(tree, -1, []), key=lambda pair: pair[0].start_time_ns)
+    place = {id(event): number for number, (event, _) in enumerate(events)}
+    storages: dict[int, int] = {}
+    calls = tuple(
+        Call(event.name, None, tuple(_value(one, stored, storages) for one in event.extra_fields.inputs))
+        for event, _ in events
+    )
+    return Nodes(
+        names=tuple(event.name for event, _ in events),
+        is_op=np.asarray([_computes(call) for call in calls], bool),
+        parent=np.asarray([-1 if above is None else place[id(above)] for _, above in events], np.int64),
+        sequence=np.asarray([_sequence(event) for event, _ in events], np.int64),
+        thread=np.asarray([event.start_tid for event, _ in events], np.int64),
+        calls=calls,
+        addresses={number: address for address, number in storages.items()},
+    )
+
+
+def _flat(tree: Iterable[Any], above: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """List the events of ops and annotations, each with the one around it."""
+    for event in tree:
+        inner = above
+        if event.tag.name == "TorchOp":
+            found.append((event, None if above == -1 else above))
+            inner = event
+        _flat(event.children, inner, found)
+    return found
+
+
+def _sequence(event: Any) -> int:
+    number = event.extra_fields.sequence_number
+    return number if isinstance(number, int) and 0 <= number < 1 << 62 else -1
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "sizes")
+
+
+def _value(value: Any, stored: Mapping[int, int], storages: dict[int, int]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_value(one, stored, storages) for one in value)
+    if not _is_tensor(value):
+        return value
+    address = value.storage_data_ptr
+    storage = storages.setdefault(address, len(storages) + 1) if address else -1
+    dense = value.layout == torch.strided
+    strides = tuple(value.strides) if dense else None
+    held = None if dense else stored.get(value.impl_ptr, UNKNOWN)
+    device = str(value.device)
+    return Tensor(tuple(value.sizes), strides, _TYPES.get(value.dtype, ""), storage, 0, device, held)
+
+
+def _computes(call: Call) -> bool:
+    if schema.packet(call.name) is None:
+        return False
+    overload = None
+    if schema.is_mixed(call.name):
+        try:
+            overload = schema.overloads(call)[0]._overloadname
+        except schema.Unresolved:
+            overload = None
+    return schema.computes(call.name, overload, known=True)

@@ -119,6 +119,20 @@ def test_an_op_that_is_written_in_pytorch():
     assert (cost.quality, only(counted).costed.kind, counted.unknown) == ("assumed", "ffn", {})
 
 
+@pytest.mark.parametrize(("whole", "taps"), [(False, 14 * 3), (True, 29 + 30 + 29)])
+def test_what_it_cuts_off_again_is_not_asked_for(whole, taps):
+    """One of 3 taps, 4 to 6 channels and 30 places, cut to its middle, and beside that read as a whole."""
+
+    def middle(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        y = torch.conv1d(x, w, padding=1)
+        return y[:, :, 8:22].relu().sum() + y.relu().sum() if whole else y[:, :, 8:22].relu()
+
+    op = custom_op(middle)
+    x, w = torch.ones(2, 4, 30), torch.ones(6, 4, 3)
+    counted = counted_of(lambda: op(x, w))
+    assert products(counted) == 2 * 2 * 4 * 6 * taps
+
+
 def test_one_that_changes_its_argument_and_one_in_another():
     """A product of 8^3 is added in place, twice."""
 

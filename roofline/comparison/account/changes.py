@@ -71,8 +71,12 @@ def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ..
         return number
 
     first: dict[Hashable, int] = {}
+    lone = Counter({(stretch.phase, _asked_alone(runs, stretch)) for stretch in stretches})
     for number, stretch in enumerate(stretches):
-        for reason, key in _keys(runs, stretch):
+        keys = list(_keys(runs, stretch))
+        if (alone := _asked_alone(runs, stretch)) is not None and lone[stretch.phase, 1 - alone]:
+            keys.append(("products that the other run has elsewhere", stretch.phase))
+        for reason, key in keys:
             other = root(first.setdefault((reason, key), number))
             if other != root(number):
                 parents[root(number)] = other
@@ -86,6 +90,13 @@ def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ..
     for number, group in groups.items():
         counts = merged[number].items()
         yield group, tuple(Note(step="group", reason=f"{count} x {reason}") for reason, count in counts)
+
+
+def _asked_alone(runs: Runs, stretch: UnmatchedStretch) -> int | None:
+    """Return which run alone executes products in a stretch that were asked for: 0 or 1, None if both do or neither."""
+    sides = (runs.a.side.segments, stretch.a), (runs.b.side.segments, stretch.b)
+    asked = [bool(np.nansum(some.model_flops[rows]) > 0) for some, rows in sides]
+    return asked.index(True) if sum(asked) == 1 else None
 
 
 def _keys(runs: Runs, stretch: UnmatchedStretch) -> Iterator[tuple[str, Hashable]]:

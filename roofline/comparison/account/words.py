@@ -104,9 +104,9 @@ def _only(row: Row, style: Style) -> str:
     typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
     ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
     if not ours:
-        return f"{faster} runs {theirs}, {slower} none of it"
+        return f"{faster} runs {theirs}, {slower} nothing instead"
     if not theirs:
-        return f"{slower} runs {ours}, {faster} none of it"
+        return f"{slower} runs {ours}, {faster} nothing instead"
     alike = [all(change.counts[0] == change.counts[1] for change in some) for some in shown]
     if all(alike):
         return f"both run {ours}, with other arguments"

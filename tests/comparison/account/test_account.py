@@ -203,7 +203,7 @@ def test_a_loop_of_one_run_is_said_of_that_run(recorded_times: bool) -> None:
     (row,) = of(accounted(replace(a, ops=looped), step()), "only")
     assert [(each.name, each.a, each.b) for each in row.ops[:-1]] == [("aten::tanh", 20, 0)]
     assert (row.times, row.a.times, row.b.times) == (5, 5, 1)
-    assert "A runs 20 tanh, B none of it; A: " in row.text
+    assert "A runs 20 tanh, B nothing instead; A: " in row.text
     assert " in 5 rounds" in row.text
 
 
@@ -279,6 +279,24 @@ def test_ops_whose_names_differ_by_a_namespace_are_one() -> None:
     rows = instead(LAYER * 4, GELU.name, (change(GELU, name="gelu", bytes=0.4e6), ADD, ADD))
     (row,) = of(accounted(step(rows), step()), "only")
     assert [(each.name, each.a, each.b) for each in row.ops if "gelu" in each.name] == [("gelu", 4, 4)]
+
+
+def test_products_that_the_other_run_has_at_another_place_are_one_row() -> None:
+    """A has two products in attention where B has one of as many FLOPs in its head. One not asked for is none."""
+    rest = [change(row, name=f"dot.{row.name}") for row in LAYER * 4]
+    halves, whole = [change(LINEAR, flops=5e6)] * 2, change(LINEAR, name="dot", flops=10e6, block="head")
+
+    def rows(b: list[Made]) -> list[Row]:
+        changes = of(accounted(step([*halves, *LAYER * 4]), step(b, backend="jax")), "only")
+        return [row for row in changes if any("addmm" in each.name for each in row.ops)]
+
+    (row,) = rows([whole, *rest])
+    assert {each.name: (each.a, each.b) for each in row.ops if each.name in (LINEAR.name, "dot")} == {
+        LINEAR.name: (2, 0),
+        "dot": (0, 1),
+    }
+    (row,) = rows([change(whole, model_flops=0.0), *rest])
+    assert not any(each.name == "dot" for each in row.ops)
 
 
 def test_rows_between_frameworks_name_classes_and_ops_of_both_and_their_times() -> None:

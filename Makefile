@@ -10,6 +10,8 @@
 # make settled runs planted pairs and nulls in turns, and says which are settled (20 to 25 minutes, on a quiet machine)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make annotations  writes docs/annotations and the accounts of docs/h100.md from measured pairs (seconds)
+# make truth  counts random models, built alike in PyTorch, JAX and TensorFlow, and holds them to their closed form: N=100
+#             of them, or ONLY="17 20" of these (SMALL=1: without the layers that do not matter), on BACKENDS="jax torch"
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
@@ -19,10 +21,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 WORKERS ?= 2
+N ?= 100
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench truth cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -56,6 +59,10 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/import_kineto.py
 	$(BIN)/python benchmarks/show_large.py
 	$(BIN)/python benchmarks/report.py
+
+truth: .venv/installed
+	$(BIN)/python benchmarks/truth/run.py --models $(N) $(if $(ONLY),--only $(ONLY)) $(if $(SMALL),--small) \
+	  $(if $(BACKENDS),--backends $(BACKENDS)) $(if $(OUTPUT),--output $(OUTPUT))
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells/run.py

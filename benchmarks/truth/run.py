@@ -1,0 +1,226 @@
+"""Random models built alike in PyTorch, JAX and TensorFlow, counted and held to their closed form: `make truth N=2000`.
+
+Each model is drawn by its number (draw.py), its model FLOPs and parameters follow from its description by hand-written
+arithmetic (closed_form.py), and each backend's count of one step has to equal both to the last FLOP, with nothing
+unknown. What does not is printed with the number of the model: `make truth ONLY=17` repeats it, and SMALL=1 leaves out
+the layers that do not matter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from closed_form import closed_form
+from draw import draw, named
+from net import Model, places
+from smaller import smaller
+
+from roofline.recording.backend import load
+from roofline.recording.launch import SCRATCH, SHARED
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+#: All models, and a tenth of them.
+BACKENDS = ("torch", "jax", "tensorflow", "tensorflow-xla")
+TENTH = ("torch-compile", "torchscript")
+#: Models of one process: imports are paid once, and what frameworks keep does not pile up.
+MODELS_OF_A_PROCESS = 40
+#: Seconds that one model may take.
+PATIENCE = {"torch-compile": 400.0}
+#: XLA makes the same instructions and leaves them to LLVM unoptimised: a third of the time to compile.
+COMPILED_FAST = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS")
+
+Result = dict[str, Any]
+
+
+class Miss(NamedTuple):
+    """A model whose count on a backend is not the closed form's, and how."""
+
+    name: str
+    backend: str
+    sort: str
+    words: str
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=int, default=100, help="count models 0 to N - 1")
+    parser.add_argument("--only", nargs="+", help="count these models, and print what they are")
+    parser.add_argument("--small", action="store_true", help="with --only: leave out layers that do not matter")
+    parser.add_argument("--backends", nargs="+", default=[*BACKENDS, *TENTH])
+    parser.add_argument("--output", type=Path, help="write every result to this file, a line of JSON each")
+    asked = parser.parse_args()
+    names = asked.only or [str(number) for number in range(asked.models)]
+    os.environ.setdefault("XLA_FLAGS", COMPILED_FAST)
+    misses: list[Miss] = []
+    results: list[Result] = []
+    if asked.only:
+        for name in names:
+            describe(name, named(name))
+    for backend in asked.backends:
+        chosen = names if asked.only or backend in BACKENDS else [name for name in names if tenth(int(name))]
+        begin = time.monotonic()
+        own = list(count(backend, chosen))
+        results += [{"backend": backend, **result} for result in own]
+        missed = [miss for result in own for miss in compare(backend, result)]
+        for miss in missed:
+            print(f"model {miss.name} on {miss.backend}: {miss.words}")
+            if asked.small and asked.only:
+                describe_smaller(miss)
+        misses += missed
+        counted = [result for result in own if "flops" in result]
+        absent = sum("absent" in result for result in own)
+        right = len(counted) - len({miss.name for miss in missed} & {result["model"] for result in counted})
+        print(
+            f"{backend}: {right} of {len(own)} models as in the closed form, {absent} cannot be expressed, "
+            f"{time.monotonic() - begin:.0f} s",
+            flush=True,
+        )
+    if asked.output is not None:
+        asked.output.write_text("".join(f"{json.dumps(result)}\n" for result in results), encoding="utf-8")
+    if not asked.only:
+        print(summary(asked.models, results, misses))
+    sys.exit(1 if misses else 0)
+
+
+def tenth(number: int) -> bool:
+    """Whether the backends that take long count that model."""
+    return number % 10 == 3
+
+
+def describe(name: str, model: Model) -> None:
+    form = closed_form(model)
+    print(f"{name}: {model}")
+    print(f"  closed form: {form.flops:,} FLOP, forward {dict(form.forward)}, backward {dict(form.backward)}")
+    print(f"  {form.parameters:,} parameters", flush=True)
+
+
+def describe_smaller(miss: Miss) -> None:
+    """Print the smallest model that is found to be counted as wrongly as a whole one."""
+
+    def wrong(names: Sequence[str]) -> list[bool]:
+        results = {result["model"]: result for result in count(miss.backend, names)}
+        return [any(other.sort == miss.sort for other in compare(miss.backend, results[name])) for name in names]
+
+    name = smaller(miss.name, wrong)
+    describe(name, named(name))
+    for result in count(miss.backend, [name]):
+        for other in compare(miss.backend, result):
+            print(f"  {other.backend}: {other.words}", flush=True)
+
+
+def count(backend: str, names: Sequence[str]) -> Iterator[Result]:
+    """The results of all models on a backend, in processes of a few each."""
+    waiting = list(names)
+    while waiting:
+        chunk = waiting[:MODELS_OF_A_PROCESS]
+        answered = 0
+        for result in _worker(backend, chunk):
+            yield result
+            answered += 1
+        waiting = waiting[answered:]
+
+
+def _worker(backend: str, names: Sequence[str]) -> Iterator[Result]:
+    """Results of one process: of all models, or up to one that fails."""
+    with tempfile.TemporaryDirectory(prefix="truth-") as folder, open(Path(folder) / "log", "w+") as log:
+        variables = load(backend).environment(1, "cpu", {})
+        for place in (SCRATCH, SHARED):
+            variables = {name: value.replace(place, folder) for name, value in variables.items()}
+        command = [sys.executable, str(HERE / "worker.py"), backend, *names]
+        child = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, **dict.fromkeys(THREADS, "1"), **variables},
+            cwd=folder,
+            process_group=0,
+        )
+        answered = 0
+        try:
+            for line in _lines(child, PATIENCE.get(backend, 120.0)):
+                yield json.loads(line)
+                answered += 1
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+            status = child.wait()
+        if answered < len(names) and status:
+            log.seek(0)
+            yield {"model": names[answered], "error": f"{_ending(status)}: {_last(log.read())}"}
+
+
+def _lines(child: subprocess.Popen[bytes], patience: float) -> Iterator[bytes]:
+    """Lines as they come, until the process ends or is silent for too long."""
+    assert child.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while selector.select(patience + 60 * (child.poll() is None)):
+            line = child.stdout.readline()
+            if not line:
+                child.wait()
+                return
+            yield line
+
+
+def _ending(status: int) -> str:
+    return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+
+def _last(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1][:300] if lines else "no word"
+
+
+def compare(backend: str, result: Result) -> Iterator[Miss]:
+    """What of a result is not the closed form."""
+    name = result["model"]
+    if "error" in result:
+        yield Miss(name, backend, "error", result["error"])
+    if "flops" not in result:
+        return
+    form = closed_form(named(name))
+    if result["flops"] != form.flops:
+        words = f"{result['flops']:,.0f} model FLOP, not {form.flops:,} ({result['flops'] - form.flops:+,.0f}"
+        passes = f"forward {form.forward.total():,}, backward {form.backward.total():,}"
+        yield Miss(name, backend, "flops", f"{words}; {result['phases']}, closed form {passes})")
+    if result["parameters"] != form.parameters:
+        yield Miss(name, backend, "parameters", f"{result['parameters']} parameters, not {form.parameters}")
+    if result["unknown"]:
+        yield Miss(name, backend, "unknown", f"unknown: {'; '.join(result['unknown'])}"[:400])
+
+
+def summary(many: int, results: Sequence[Result], misses: Sequence[Miss]) -> str:
+    """Models by kind of layer: how many hold it, and how many of these are counted otherwise on some backend."""
+    wrong = {int(miss.name) for miss in misses}
+    holding: Counter[str] = Counter()
+    missed: Counter[str] = Counter()
+    for number in range(many):
+        kinds = {place.layer.kind for place in places(draw(number))}
+        holding.update(kinds)
+        missed.update(kinds if number in wrong else ())
+    lines = ["", f"{'kind':16}{'models':>8}{'missed':>8}"]
+    lines += [f"{kind:16}{models:8}{missed[kind]:8}" for kind, models in holding.most_common()]
+    reasons = Counter(result["absent"] for result in results if "absent" in result)
+    lines += ["", *(f"{times} times: {reason}" for reason, times in reasons.most_common())]
+    sorts = Counter((miss.backend, miss.sort) for miss in misses)
+    lines += ["", *(f"{backend}: {sort} {times}" for (backend, sort), times in sorted(sorts.items()))]
+    lines.append(f"{many - len(wrong)} of {many} models equal their closed form wherever they were counted")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

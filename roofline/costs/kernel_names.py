@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from roofline.core.copies import CROSSING
 from roofline.core.vocabulary import PRODUCTS, OpClass
 from roofline.costs.dtypes import COLLECTIVE
 
-_CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|h2d|host ?to ?device)|(dtoh|d2h|device ?to ?host))"
 _PATTERNS: tuple[tuple[OpClass, str], ...] = (
-    ("transfer", _CROSSING),
+    ("transfer", CROSSING),
     ("movement", r"^memcpy|^memset|^__amd_rocclr_(fill|copy)"),
     ("optimizer", r"adamfunctor|fused_?adam|fusedadam|fusedsgd|lambfunctor|lamb_stage|sgdfunctor|adagradfunctor"),
     ("attention", r"attention|flash_(fwd|bwd)|fmha|attn_?(fwd|bwd)|mha_(fwd|bwd)|fused_attn|ck_fmha"),
@@ -54,15 +54,6 @@ def _classify(name: str) -> OpClass:
     # A pointwise kernel of torch's compiler is named after products too: what it holds is what follows them.
     never = PRODUCTS if name.startswith("triton_poi_") else ()
     return next((found for found, pattern in _CLASSES if found not in never and pattern.search(name)), "other")
-
-
-_COPY = re.compile(_CROSSING, re.IGNORECASE)
-
-
-def crossing(name: str) -> str:
-    """Whether a copy goes "in" to the device from the host, or "out"; "" for one that stays on its side."""
-    found = _COPY.match(name[:2000])
-    return "" if found is None else "in" if found[1] else "out"
 
 
 #: Element types as they stand in the templates of kernels, and how profilers write them.

@@ -122,22 +122,3 @@ def test_element_type(name, expected):
 def test_long_and_odd_names_take_no_time():
     assert kernel_names.classify("<" * 10**6) == "other"
     assert kernel_names.element("OpaqueType<" + "9" * 10**6) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Memcpy HtoD (Pageable -> Device)", "in"),
-        ("CopyHostToDevice", "in"),
-        ("[CUDA memcpy HtoD]", "in"),
-        ("Memcpy DtoH (Device -> Pinned)", "out"),
-        ("CopyDeviceToHost", "out"),
-        ("Memcpy DtoD (Device -> Device)", ""),
-        ("CopyDeviceToDevice", ""),
-        ("Memcpy PtoP (Device -> Device)", ""),
-        ("void copy_kernel<float>", ""),
-        ("", ""),
-    ],
-)
-def test_which_way_a_copy_goes(name, expected):
-    assert kernel_names.crossing(name) == expected

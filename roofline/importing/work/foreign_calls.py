@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core import copies
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs import custom, kernel_names
@@ -222,7 +223,7 @@ def lone(trace: KinetoTrace, row: int) -> Costed | None:
     size = given.get("bytes")
     if kind not in (MEMCPY, MEMSET) or type(size) is not int or not 0 <= size < 1 << 50:
         return None
-    crossing = "" if kind == MEMSET else kernel_names.crossing(name)
+    crossing = "" if kind == MEMSET else copies.crossing(name)
     cost = Cost(bytes_read=0.0 if kind == MEMSET or crossing == "in" else float(size), bytes_written=float(size))
     if crossing == "out":
         cost = msgspec.structs.replace(cost, bytes_written=0.0)

@@ -25,6 +25,7 @@ from typing import Any
 
 from roofline.analysis.analysis import analyze_timed
 from roofline.analysis.gap_parts import (
+    AFTER,
     COMPILING,
     FOR_INPUT,
     OUTSIDE,
@@ -211,15 +212,15 @@ def _profile(pair: Pair, side: str, file: Path) -> Path:
 # Judging
 
 
-#: Parts of a gap, as a manifest calls them.
-_PARTS = {
-    "asleep": SLEEPING,
-    "waiting for input": FOR_INPUT,
-    "reading results": READING,
-    "compiling": COMPILING,
-    "Python": OUTSIDE,
-    "dispatching": SAME_OPS,
-    "page faults": PAGE_FAULTS,
+#: Parts of a gap, as a manifest calls them. Python is also what follows the last op, as long as nobody says what it is.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "asleep": (SLEEPING,),
+    "waiting for input": (FOR_INPUT,),
+    "reading results": (READING,),
+    "compiling": (COMPILING,),
+    "Python": (OUTSIDE, AFTER),
+    "dispatching": (SAME_OPS,),
+    "page faults": (PAGE_FAULTS,),
 }
 #: Settings, as a manifest calls them, and what they are called in an account.
 _SETTINGS = {
@@ -268,20 +269,30 @@ def judge(pair: Pair) -> Verdict:
     first = told.rows[:FIRST]
     shown = tuple(next((row for row in first if names(row, cause.shows)), None) for cause in pair.causes)
     # Of two causes in one run the rows that name either hold both; of one, the row that comes nearest.
-    naming = [row.seconds for row in first if row.seconds and any(names(row, cause.shows) for cause in pair.causes)]
+    naming = [row for row in first if row.seconds and any(names(row, cause.shows) for cause in pair.causes)]
     share = None
     if len({cause.sign for cause in pair.causes}) == 1 and comparison.difference:
-        shares = [seconds / comparison.difference for seconds in naming]
+        shares = [seconds / comparison.difference for seconds in _seconds(naming, told)]
         if len(pair.causes) > 1:
             shares = [sum(shares)]
         share = min(shares, key=lambda each: abs(each - 1), default=0.0)
     return Verdict(pair, comparison, told, shown, share)
 
 
+def _seconds(rows: list[Row], told: Account) -> list[float]:
+    """Say what some rows hold [s]: parts of the gap that have one name in a manifest hold what all of them do."""
+    found: dict[tuple[int, ...], float] = {}
+    for row in rows:
+        parts = next((parts for parts in _PARTS.values() if row.kind == "gap" and row.place in parts), ())
+        whole = [each for each in told.rows if each is row or (each.kind == "gap" and each.place in parts)]
+        found[tuple(map(id, whole))] = sum(each.seconds or 0.0 for each in whole)
+    return list(found.values())
+
+
 def names(row: Row, shows: Mapping[str, Any]) -> bool:
     """Say whether the first names of a row are what was planted."""
     if row.kind == "gap":
-        return row.place in [_PARTS.get(part, part) for part in shows.get("gap", ())]
+        return row.place in [name for part in shows.get("gap", ()) for name in _PARTS.get(part, (part,))]
     first = row.ops[:FIRST]
     if row.kind == "setting":
         setting = shows.get("setting")

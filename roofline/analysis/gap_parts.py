@@ -3,8 +3,9 @@
     gap = sum of dispatch over ops + sum of parts
 
 An op's dispatch is the framework's own time before it, and Python there up to what an op takes inside layers, as it was
-calibrated. Parts measured in plain steps count whole. What was seen under the profiler alone, which stretches the time
-of a host, is an upper end. "not known" closes the sum and may have either sign.
+calibrated. Parts measured in plain steps count whole, and are taken off what the profiled steps saw. What was seen
+under the profiler alone, which stretches the time of a host, is an upper end. "not known" closes the sum and may have
+either sign.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from roofline.analysis.caches import loops
 from roofline.analysis.dispatch_cost import beyond_dispatch
 from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
+from roofline.core.copies import crossing
 from roofline.core.device import Device
 from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED, SHORTEST_SLEEP
 from roofline.core.executor import COMPILING as COMPILE_TIME
@@ -37,6 +39,7 @@ READING = "reading results"
 COMPILING = "compiling or tracing"
 FILLING = "making tensors of Python's numbers"
 OUTSIDE = "code outside of the framework"
+AFTER = "after the last op"
 BLOCKED = "after blocking calls"
 FOR_RANKS = "waiting for other ranks"
 DEVICE = "the device's own waiting"
@@ -51,7 +54,7 @@ _SEEN = {
     COMMUNICATION: FOR_RANKS,
     OTHER: DEVICE,
 }
-#: Python before an op of a host that was not calibrated is unusual above so many times the median. By choice.
+#: Time before an op is unusual above so many times the median. By choice.
 _USUAL = 10
 
 
@@ -75,8 +78,7 @@ class HostTime:
     """The gap of a run, split.
 
     dispatch: of each op, per step [s], shape (ops,). parts: of the rest of the gap [s]. upper: the parts that were seen
-    under the profiler alone. outside: of the part `OUTSIDE` what was before each op [s], shape (ops,); the rest of it
-    followed the last one.
+    under the profiler alone. outside: of the part `OUTSIDE` what was before each op [s], shape (ops,).
     """
 
     dispatch: Array
@@ -96,12 +98,12 @@ def split_gap(run: Step) -> HostTime:
     waits = {part: seconds_of(cause, _idle_causes(run)) for cause, part in _SEEN.items()}
     waits[COMPILING] = max(0.0, waits[COMPILING] - parts.get(COMPILING, 0.0))
     waiting = sum(waits.values())
-    # The host was outside of the framework during what plain steps measured, and while it waited for input.
-    known = sum(parts.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
-    dispatch, outside, host = _host_under_profiler(run, waiting, known)
-    # What plain steps leave holds the waits, and what is left then the host's own time, which a profiler stretches.
-    fit = _fit(waiting, rest)
-    busy = _fit(float(dispatch.sum()) + sum(host.values()), rest - fit * waiting)
+    dispatch, outside, host = _host_under_profiler(run, waits, parts)
+    own = float(dispatch.sum()) + sum(host.values())
+    # A profiler stretches all that a host does, waiting or not. Beside a queue, which hides the host where it is fast
+    # enough, what plain steps leave holds the waits first: what the profiler adds there is the host's own time.
+    fit = _fit(waiting if run.has_queue else waiting + own, rest)
+    busy = _fit(own, rest - fit * waiting)
     upper = {name: seconds * scale for some, scale in ((waits, fit), (host, busy)) for name, seconds in some.items()}
     upper = {name: seconds for name, seconds in upper.items() if seconds > 0}
     for name, seconds in upper.items():
@@ -138,11 +140,13 @@ def _idle_causes(run: Step) -> Mapping[str, float]:
     return run.profile.profiled.idle_causes if run.profile.profiled else {}
 
 
-def _host_under_profiler(run: Step, waiting: float, known: float) -> tuple[Array, Array, Mapping[str, float]]:
+def _host_under_profiler(
+    run: Step, waits: Mapping[str, float], plain: Mapping[str, float]
+) -> tuple[Array, Array, Mapping[str, float]]:
     """Return what the host does in the profiled steps besides waiting [s].
 
     That is dispatching each op, and being outside of the framework before each, shape (ops,), and parts of the gap.
-    known: for how long it is known what it was outside of the framework for.
+    waits: what it waits for. plain: the parts that plain steps measured. Neither is a part of what is returned.
     """
     profile = run.profile
     times = loops.times(profile).astype(np.float64)
@@ -150,17 +154,38 @@ def _host_under_profiler(run: Step, waiting: float, known: float) -> tuple[Array
         dispatch = times * (seconds_of(DISPATCH, _idle_causes(run)) / times.sum() if len(times) else 0.0)
         return dispatch, np.zeros(len(times)), {}
     framework, python = np.asarray([op.host_ns for op in profile.ops], np.float64).T * NANOSECOND
-    reads = np.asarray([op.host_reads or 0 for op in profile.ops]) > 0
+    reads = _reads(profile)
     needed = _dispatching(run, python, times, reads)
-    before = np.where(reads, 0.0, python - needed)
-    # What of the idle time is before no op follows the last one.
-    tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - float((framework + python).sum()) - waiting)
-    whole = float(before.sum()) + tail
-    outside = max(0.0, whole - known)
+    # Beside a queue all that no event says to be Python is in the framework, and so are the waits of a host.
+    inside = sum(waits[name] for name in (FOR_INPUT, BLOCKED, COMPILING)) if run.has_queue else 0.0
+    usual = _usual(framework, times, _median(framework, times))
+    unusual = _less(framework - usual, inside)
+    # What of the idle time is before no op follows the last one, but for what whole nanoseconds of each op leave.
+    tail = (run.idle or 0.0) - float((framework + python).sum()) - (sum(waits.values()) - inside)
+    tail = tail if tail > len(times) * NANOSECOND else 0.0
+    outside = np.append(np.where(reads, 0.0, python - needed), tail)
+    # A host sleeps and makes tensors outside of the framework; it compiles in it, where that takes long, or outside.
+    outside = _less(outside, plain.get(SLEEPING, 0.0) + plain.get(FILLING, 0.0))
+    left = _less(np.append(unusual, outside), plain.get(COMPILING, 0.0))
+    unusual, outside = np.split(left, [len(times)])
     # Of a host that runs ahead, no more than what the profiled steps saw of it while no op ran.
-    asleep = min(profile.conditions.get(ASLEEP, 0.0), outside) if _runs_ahead(run) else 0.0
-    parts = {READING: float((python - needed)[reads].sum()), SLEEPING: asleep, OUTSIDE: outside - asleep}
-    return framework + needed, before * _fit(whole, outside - asleep), parts
+    asleep = min(profile.conditions.get(ASLEEP, 0.0), float(outside.sum())) if _runs_ahead(run) else 0.0
+    *before, after = _less(outside, asleep).tolist()
+    parts = {READING: float((python - needed)[reads].sum()), SLEEPING: asleep, OUTSIDE: sum(before), AFTER: after}
+    return usual + unusual + needed, np.asarray(before), parts
+
+
+def _reads(profile: Profile) -> Bools:
+    """Return before which ops the host reads results: of the op before, or by the op, a copy out; shape (ops,)."""
+    out = [crossing(name) == "out" for name in profile.kernels]
+    copies = [bool(op.kernels) and all(out[name] for name, _ in op.kernels) for op in profile.ops]
+    return np.asarray([bool(op.host_reads) or copy for op, copy in zip(profile.ops, copies, strict=True)])
+
+
+def _less(times: Array, seconds: float) -> Array:
+    """Return some times less so much of their sum, in proportion [s]."""
+    whole = float(times.sum())
+    return times * _fit(whole, whole - seconds)
 
 
 def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:
@@ -169,10 +194,17 @@ def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:
     Up to what such an op takes a host inside layers, as calibrated. Of a host that was not, all of it if it is shorter
     than any sleep or not unusual, else what the median op takes; so it is also where results are read before an op.
     """
-    median = float(np.median(python[~reads] / times[~reads])) if not reads.all() else 0.0
+    median = _median(python[~reads], times[~reads])
     beyond = beyond_dispatch(run.profile, run.device)
-    if beyond is not None:
-        needed = np.maximum(0.0, python - beyond)
-    else:
-        needed = np.where(python > max(SHORTEST_SLEEP, _USUAL * median) * times, median * times, python)
+    needed = _usual(python, times, median) if beyond is None else np.maximum(0.0, python - beyond)
     return np.where(reads, np.minimum(needed, median * times), needed)
+
+
+def _usual(seconds: Array, times: Array, median: float) -> Array:
+    """Return time before each op [s] where it is shorter than any sleep or not unusual, else that of the median op."""
+    return np.where(seconds > max(SHORTEST_SLEEP, _USUAL * median) * times, median * times, seconds)
+
+
+def _median(seconds: Array, times: Array) -> float:
+    """Return the time before the median op, each time that it runs [s]; 0 of none."""
+    return float(np.median(seconds / times)) if len(times) else 0.0

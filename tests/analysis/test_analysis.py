@@ -283,10 +283,8 @@ def test_no_cache_serves_a_copy_over_a_link() -> None:
 
 def test_gap_and_its_causes(analysis: Analysis) -> None:
     assert analysis.idle == near(1900)
-    # Observed were 1.267 ms of dispatching and 0.633 of input. The gap of 1.8 ms holds the waits, and then the host.
-    causes = analysis.profile.profiled.idle_causes
-    waiting = causes["data input"]
-    assert analysis.gap_causes == {"host dispatch": near(1800 - waiting / US), "waiting for input": near(waiting / US)}
+    # Observed were 1.267 ms of dispatching and 0.633 of input, which a profiler slows alike: 1.8 / 1.9 of both.
+    assert analysis.gap_causes == {"host dispatch": near(1200), "waiting for input": near(600)}
     low, high = analysis.gap_interval or (0, 0)
     assert low < analysis.gap < high
     assert analysis.inflation == pytest.approx(1.1)

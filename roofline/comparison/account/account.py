@@ -25,7 +25,6 @@ from roofline.core.vocabulary import CLASSES
 _PLACES = 2
 #: The part of a gap in which hosts dispatch ops that both runs have.
 SAME_OPS = f"{DISPATCHING} the same ops"
-_AFTER = "after the last op"
 #: Last of the ops of a change, so that their seconds add up to the row's.
 _NEXT_OP = f"{DISPATCHING} the op after"
 
@@ -112,20 +111,16 @@ def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
 
 
 def outside_changes(runs: Runs) -> tuple[OpChange, ...]:
-    """List before which ops, and after the last one, the hosts are outside of the framework for longer in one run.
-
-    Their counts are of ops before which a host is.
-    """
+    """List before which ops, and how many, the hosts are outside of the framework for longer in one run."""
     sums: dict[str, float] = defaultdict(float)
     counts = Counter[str](), Counter[str]()
     for run, sign, count in ((runs.a, 1, counts[0]), (runs.b, -1, counts[1])):
-        profile, host = run.side.analysis.profile, run.host
-        for op, seconds in zip(profile.ops, host.outside.tolist(), strict=True):
+        profile = run.side.analysis.profile
+        for op, seconds in zip(profile.ops, run.host.outside.tolist(), strict=True):
             if seconds:
                 name = f"before {op_name(profile.signatures[op.signature].name)}"
                 sums[name] += sign * seconds
                 count[name] += 1
-        sums[_AFTER] += sign * (host.parts.get(OUTSIDE, 0.0) - float(host.outside.sum()))
     ranked = sorted(filter(sums.get, sums), key=lambda name: -abs(sums[name]))
     return tuple(OpChange(name=name, a=counts[0][name], b=counts[1][name], seconds=sums[name]) for name in ranked)
 

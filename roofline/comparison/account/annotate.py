@@ -12,14 +12,14 @@ from types import MappingProxyType
 import msgspec
 
 from roofline import plugins
-from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE
+from roofline.analysis.gap_parts import AFTER, DISPATCHING, NOT_KNOWN, OUTSIDE
 from roofline.comparison.account.annotation import Annotation
 from roofline.comparison.account.row import Row
 from roofline.comparison.account.seen import Seen, bare_names, from_slower
 from roofline.errors import InputError
 
 #: Parts of a gap that differ between two runs of one program, by what their names begin with.
-_NOISE = (DISPATCHING, OUTSIDE, NOT_KNOWN)
+_NOISE = (DISPATCHING, OUTSIDE, AFTER, NOT_KNOWN)
 
 
 @cache

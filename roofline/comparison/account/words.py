@@ -70,7 +70,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
 
 
 def _most_of_difference(change: OpChange) -> str:
-    """Say before which ops the hosts are outside of the framework for longer in one run, or after the last op."""
+    """Say before which ops the hosts are outside of the framework for longer in one run."""
     count = round(change.counts[0 if (change.seconds or 0.0) > 0 else 1])
     where = change.name.replace("before", f"before {units.count(count)}", 1) if count > 1 else change.name
     return f"{units.seconds(abs(change.seconds or 0.0))} of the difference {op_name(where)}"

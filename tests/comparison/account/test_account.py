@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from synthetic import ADD, GELU, LAYER, LINEAR, NORM, UNFUSED_NORM, instead, step
 from synthetic import Row as Made
 
-from roofline.analysis.gap_parts import FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
+from roofline.analysis.gap_parts import AFTER, FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
 from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, OpChange, Row
 from roofline.comparison.terms import compare
@@ -90,9 +90,12 @@ def test_parts_of_plain_steps_count_whole_and_what_is_left_is_not_known() -> Non
     (asleep,), (core,) = of(result, "gap", SLEEPING), of(result, "gap", FOR_A_CORE)
     assert (asleep.seconds, core.seconds) == (microseconds(300), microseconds(100))
     assert not asleep.upper
-    # 500 of which 400 are measured, and the profiled steps saw 500 outside of ops: 300 of them asleep.
-    rest = sum(row.seconds or 0.0 for row in of(result, "gap") if row.place in (OUTSIDE, NOT_KNOWN, SAME_OPS))
+    # 500 of which 400 are measured, and the profiled steps saw 500 after the last op: 300 of them asleep.
+    rest = sum(row.seconds or 0.0 for row in of(result, "gap") if row.place in (AFTER, NOT_KNOWN, SAME_OPS))
     assert rest == microseconds(100)
+    # 280 of dispatching and these 200 are scaled into the 380 that plain steps leave.
+    (after,) = of(result, "gap", AFTER)
+    assert after.seconds == microseconds(200 * 380 / 480)
 
 
 def test_python_before_an_op_is_outside_of_the_framework_and_an_upper_end() -> None:

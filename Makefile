@@ -71,7 +71,7 @@ reference: .venv/installed
 	$(BIN)/python benchmarks/reference_profiles.py
 
 claims: .venv/installed
-	$(BIN)/python benchmarks/claims.py
+	$(BIN)/python benchmarks/published/claims.py
 
 annotations: .venv/installed
 	$(BIN)/python benchmarks/annotations.py --write

@@ -2,7 +2,7 @@
 
 `NAME.csv` holds the figures of one publication with source and status, cell by cell, as they were published, and
 `NAME.toml` what surrounds them: set-up, devices, which work a row is, and notes on cells. `work` counts what a row does
-from shapes alone, `implied` holds a figure against the ceilings of its device, `claims` checks what the texts say.
+from shapes alone, and `implied` holds a figure against the ceilings of its device.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The driver of `make gpu` is no package: its files import one another as scripts do."""
+"""The driver of `make gpu` and the claims are no packages: their files import one another as scripts do."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-GPU = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu"
-sys.path.append(str(GPU))
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path += [str(BENCHMARKS / "gpu"), str(BENCHMARKS / "published")]

@@ -1,7 +1,7 @@
 """What publications say, checked with their own figures: `make claims` writes docs/claims.md.
 
-Nothing is measured. The claims, their arithmetic and what explains them are in roofline/published/claims; this lays
-them out. A test holds the page to what this writes.
+Nothing is measured. The words of the claims lie beside this file, one TOML per publication, with the figures in them
+computed by the module of the same name. A test compares the page with what this writes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import wrap
 
-from roofline import published
-from roofline.published.claims import Claim, claims
+from claim import FIGURES, Claim, claims
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "claims.md"
-#: In the order of the page: the largest first.
-ORDER = ("keras-benchmark", "hf2019", "simplechains", "ivanov")
+from roofline import published
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "claims.md"
 WIDTH = 120
 
 HEAD = """\
@@ -39,22 +38,21 @@ not say why, it is said to be unknown: a profile would have to show it."""
 
 def page() -> str:
     """The whole page, as Markdown."""
-    names = [*ORDER, *(name for name in published.names() if name not in ORDER)]
-    found = {name: claims(name) for name in names}
-    number = Counter(claim.verdict for some in found.values() for claim in some)
-    told = ", ".join(f"{number[verdict]} {verdict}" for verdict in ("true", "false", "depends", "open"))
-    parts = [HEAD, f"Of {number.total()} claims: {told}."]
-    for name, some in found.items():
+    claims_of = {name: claims(name) for name in FIGURES}
+    numbers = Counter(claim.verdict for group in claims_of.values() for claim in group)
+    verdicts = ", ".join(f"{numbers[verdict]} {verdict}" for verdict in ("true", "false", "depends", "open"))
+    parts = [HEAD, f"Of {numbers.total()} claims: {verdicts}."]
+    for name, group in claims_of.items():
         publication = published.load(name)
         parts += [f"## {name}", paragraph(f"{publication.title}; {publication.address}.")]
-        parts += [table(some), *(section(number, claim) for number, claim in enumerate(some, 1))]
+        parts += [table(group), *(section(number, claim) for number, claim in enumerate(group, 1))]
     return "\n\n".join(parts) + "\n"
 
 
-def table(some: Sequence[Claim]) -> str:
+def table(group: Sequence[Claim]) -> str:
     """The claims of one publication in short, one a line."""
     lines = ["| | claim | verdict |", "| ---: | --- | --- |"]
-    lines += [f"| {number} | {claim.says} | {verdict(claim)} |" for number, claim in enumerate(some, 1)]
+    lines += [f"| {number} | {claim.says} | {verdict(claim)} |" for number, claim in enumerate(group, 1)]
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ written as a dash, never as 0.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 UNKNOWN = "–"
 #: What clocks count [s].
@@ -18,6 +19,8 @@ LONGEST, LONGEST_NAME = 80, 60
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
+#: Units of time, and the least that is written in each [s]; the last one holds what is less.
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -77,10 +80,17 @@ def seconds(value: float | None) -> str:
     """A time [s], written in s, ms, µs or ns."""
     if value is None:
         return UNKNOWN
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if abs(value) >= factor * 0.9995:
-            return f"{significant(value / factor)} {unit}"
-    return "0 s" if value == 0 else f"{significant(value / 1e-9)} ns"
+    if value == 0:
+        return "0 s"
+    factor, unit = next(((factor, unit) for factor, unit in _SECONDS if abs(value) >= factor * 0.9995), _SECONDS[-1])
+    return f"{significant(value / factor)} {unit}"
+
+
+def seconds_unit(largest: float) -> Callable[[float | None], str]:
+    """Return how times of one column are written: in the unit and with the decimals of the largest [s]."""
+    factor, unit = next(((factor, unit) for factor, unit in _SECONDS if largest >= factor * 0.9995), _SECONDS[-1])
+    decimals = len(significant(largest / factor).partition(".")[2])
+    return lambda value: UNKNOWN if value is None else f"{value / factor:.{decimals}f} {unit}"
 
 
 def seconds_between(low: float, high: float) -> str:

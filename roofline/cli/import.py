@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import tables
 from roofline.cli.options.completion import devices as device_names
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def command(
         str | None, typer.Option("-o", "--output", metavar="FILE.json", help="Where the profile is written.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+    details: tables.Details = False,
 ) -> None:
     """Make a profile of a trace that somebody recorded, on whatever machine.
 
@@ -91,10 +93,10 @@ def command(
         for one, path in zip(profiles, paths, strict=True):
             save(one, path)
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
-    print(text.render(analyze(profiles[slowest]), None, page=terminal.page()))
+    print(text.render(analyze(profiles[slowest]), None, page=terminal.page(), details=details), end="")
     for path in paths:
         print(f"Wrote {words.printable(path)}")
-    print(f"Next: roofline show {words.quoted(paths[slowest])} --by op")
+    print(f"Next: roofline show {words.quoted(paths[slowest])} {'--by op' if details else '--details'}")
 
 
 def _of_rank(path: Path, rank: int | None) -> Path:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from roofline.cli.options import completion, presets
+from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
 from roofline.cli.options.request import UNASKED, make_request
 from roofline.core.step import PRECISIONS
@@ -58,6 +58,7 @@ def command(
     ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Where the profile is written (.json).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+    details: tables.Details = False,
 ) -> None:
     """Measure one step of MODEL, split it into ops, and say what bounds it.
 
@@ -108,7 +109,10 @@ def command(
     save(profile, path)
     from roofline.renderers import text
 
-    print(text.render(analyze(profile), None, page=terminal.page()))
+    print(text.render(analyze(profile), None, page=terminal.page(), details=details), end="")
     print(f"Wrote {words.printable(path)}")
-    kind = " --kind breakdown" if count_only else ""
-    print(f"Next: roofline plot {words.quoted(path)}{kind} -o {words.quoted(path.with_suffix('.svg'))}")
+    if details or count_only:
+        kind = " --kind breakdown" if count_only else ""
+        print(f"Next: roofline plot {words.quoted(path)}{kind} -o {words.quoted(path.with_suffix('.svg'))}")
+    else:
+        print(f"Next: roofline show {words.quoted(path)} --details")

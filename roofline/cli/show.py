@@ -36,8 +36,7 @@ def command(
         typer.Option(
             metavar="KEY",
             autocompletion=keys,
-            help="Show one table, by class|group|op|scope|block|phase|kernel|source. "
-            "By default, the whole summary with the table by group.",
+            help="Show one table, by class|group|op|scope|block|phase|kernel|source. By default, the first screen.",
         ),
     ] = None,
     wall: Annotated[
@@ -54,6 +53,7 @@ def command(
     ] = None,
     top: tables.Top = None,
     every: tables.Every = False,
+    details: tables.Details = False,
     sort: tables.Sort = None,
     contains: tables.Filter = None,
     width: Width = None,
@@ -66,16 +66,19 @@ def command(
 ) -> None:
     """Show where the time of a step went, or which profiles ship with roofline.
 
-    Prints the verdict, the table of groups and the evidence behind them. The analysis is computed anew from the
-    profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable. Names of
+    Prints how long a step takes, what limits it, how far it is from the limit, which ops take the time, what to try,
+    and what makes the numbers doubtful. The analysis is computed again from the profile, so an old profile gains from
+    new rules. Use --format json for programs; its fields are stable. Names of
     kernels are shortened in text, and no two are alike; csv and json have them whole. With --wall, of one or more
     profiles: who has the work, and who takes the busy time.
     Example: roofline show h100/bert-torch-infer-b32-tf32
     """
     if not profiles:
-        _list(wall, by, depth, top, every, sort, contains, columns, caption, width=width, format=format)
+        _list(wall, by, depth, top, every, details, sort, contains, columns, caption, width=width, format=format)
         return
     if wall:
+        if details:
+            raise InputError("--details is of one profile: leave it or --wall out.")
         _wall(profiles, by, depth, tables.choice(top, every, sort, contains), width, columns, caption, format)
         return
     if len(profiles) > 1:
@@ -101,6 +104,7 @@ def command(
         width=width,
         columns=columns,
         caption=caption,
+        details=details or None,
     )
     with if_long(f"reading {reading(profile)}"):
         loaded = load(profile)

@@ -29,12 +29,12 @@ FEWER_PRODUCTS = "fewer products than are counted (Winograd or FFT)"
 #: Of a launch floor that may be nothing, what stands for it [s] (analysis/launch_floor.py).
 _TICK = 1e-9
 #: What a roof is called, by the family of its ceiling; those of a precision or a function have it in their name.
-_LAUNCH_FLOOR, _BANDWIDTH = "launch floor", " bandwidth"
+LAUNCH_FLOOR, _BANDWIDTH = "launch floor", " bandwidth"
 _ROOFS = {
     "dram": f"DRAM{_BANDWIDTH}",
     "cache": f"cache{_BANDWIDTH}",
     "vector": "vector peak",
-    "launch": _LAUNCH_FLOOR,
+    "launch": LAUNCH_FLOOR,
     "link": f"link{_BANDWIDTH}",
 }
 #: From this part of the time whose roof is not known on, it is said to be of one group. By choice.
@@ -68,7 +68,7 @@ FLAGS = {
     "ones; op times were scaled down by one factor.",
     "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
     "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
-    "contended": "Other programs used the processor during the measurement; times are too long and spread wide.",
+    "contended": "Other programs used the processor meanwhile; times are too long and spread wide.",
     "contended-ceilings": "Other programs used the device while the ceilings were measured, so they may be far too "
     "low; the next profile on an idle machine measures them again.",
     "given-ceilings": "The ceilings were given and not measured beside the step; in brackets stands the device that "
@@ -151,7 +151,7 @@ def bound(
     ends = _tables.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
         return "unknown"
-    launches = roofs_of(analysis, name, among) == [_LAUNCH_FLOOR]
+    launches = roofs_of(analysis, name, among) == [LAUNCH_FLOOR]
     return f"{limit(name, *ends, launches=launches)}, {closeness(analysis, name, *ends, among)}"
 
 
@@ -199,14 +199,14 @@ def between(low: float, high: float) -> str:
 
 def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
     """How close ops come to their roofs: a share of rates, and how many times as long as the least launches take."""
-    if roofs != [_LAUNCH_FLOOR]:
+    if roofs != [LAUNCH_FLOOR]:
         if all(roof.endswith(_BANDWIDTH) for roof in roofs):  # "cache and DRAM bandwidth"
             roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
         return f"{between(low, high)} of {conjunction(roofs)}"
     if low <= 0:
-        return f"{_times_as_long(high)} times the {_LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
+        return f"{_times_as_long(high)} times the {LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
     ends = list(dict.fromkeys(_times_as_long(share) for share in (high, low)))
-    return f"{' to '.join(ends)} times the {_LAUNCH_FLOOR}"
+    return f"{' to '.join(ends)} times the {LAUNCH_FLOOR}"
 
 
 def _times_as_long(share: float) -> str:
@@ -329,7 +329,7 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
         if high < 0.005:
             continue  # the table has it
         words = bound(analysis, name, times, upper[name])
-        if name == "unknown" and (what := _unknown(analysis, blank)):
+        if name == "unknown" and (what := unknown_work(analysis, blank)):
             words += f" ({what})"
         elif name == "memory" and _counted(analysis):
             words += " (bytes counted)"
@@ -358,7 +358,7 @@ def _untimed(analysis: WorkAnalysis) -> str:
     return f"{head}; no profiled step was kept, so where the time went is not known."
 
 
-def _unknown(analysis: Analysis, blank: Collection[Bound]) -> str:
+def unknown_work(analysis: Analysis, blank: Collection[Bound]) -> str:
     """What most of the time is of whose roof is not known: Python, or one group of classes; "" where it is neither.
 
     blank: the bounds of that time.

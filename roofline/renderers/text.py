@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers import _screen, _tables, _terminal, _words
 from roofline.renderers._facts import evidence, host, measured, notes
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._rows.choice import USUAL, Choice
@@ -19,10 +19,15 @@ _LEAST_NAME = 20
 _FOR_SHORT_NAMES = {"floor %": "floor", "loss %": "loss", "FLOP/s vs matmul": "rate", "% of busy": "busy"}
 
 
-def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL, page: Page = SHEET) -> str:
-    """The verdict, the facts, the table of groups and the evidence; with `by`, the verdict and that table."""
+def render(
+    analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL, page: Page = SHEET, details: bool = False
+) -> str:
+    """The first screen; with `by`, the verdict and that table; with `details`, all facts and the table of groups."""
     if not isinstance(analysis, Analysis):
         return _counted(analysis, by or "group", rows, page)
+    if by is None and not details and not rows.contains and rows.sort is None:
+        most = len(analysis.profile.ops) if rows.every else rows.top
+        return "\n".join(_screen.lines(analysis, page, most)) + "\n"
     lines = [*_terminal.wrapped(_words.verdict(analysis, host.most(analysis)), page, "bold"), ""]
     if by is None:
         lines += [*facts(measured.told(analysis), page), ""]

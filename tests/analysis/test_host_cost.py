@@ -118,7 +118,7 @@ def test_nothing_is_said_of_what_was_not_recorded() -> None:
 
 def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
     small = tuple(change(row, own=3.0) for row in ROWS)
-    told = text.render(analyze(calibrated(step(small))), None)
+    told = text.render(analyze(calibrated(step(small))), None, details=True)
     assert "77 % host time (most of it for 28 ops at 10.0 µs each)" in " ".join(told.split())
     asleep = analyze(calibrated(step(small, extra_gap=500), asleep=500e-6))
     assert host.most(asleep) == "most of it asleep or waiting"

@@ -111,7 +111,7 @@ def test_ops_that_fill_more_than_their_step_are_told_where_their_shares_stand() 
     words = "all ops together took 3.89 times as long as the step they ran in, so that the recorded times cannot be"
     assert notes.beyond(analysis) == words
     for by in (None, "class", "op"):
-        told = " ".join(text.render(analysis, by).split())
+        told = " ".join(text.render(analysis, by, details=True).split())
         assert ("beyond-step: Some ops, or all of them" if by is None else f"beyond {words}") in told
     assert words in bound.figure([analysis], 7.0)[1].long
     assert "All ops together took 3.89 times" in notes.caption(analysis)

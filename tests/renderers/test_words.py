@@ -242,7 +242,7 @@ def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
         "long steps against what lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
     )
     assert other == _words.flag("in-process")
-    assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None).split())
+    assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None, details=True).split())
     hot = _words.flags(analyze(replace(profile, flags=("throttled: thermal (software)",), conditions={})))[0]
     assert "GFLOP/s" not in hot, "what lasts was measured under the power cap"
     assert "Sampled" not in hot
@@ -335,24 +335,24 @@ def test_steps_that_have_no_time_of_their_own_are_flagged(sign: int, name: str) 
 def test_compiling_in_the_steps_is_told_of_one_run_with_its_cure(framework: str, told: str) -> None:
     wall = Wall(steps=(0.44,) * 10)
     compiles = handmade.profile(framework=framework, wall=wall, conditions={"compiling_seconds_per_step": 0.412})
-    words = " ".join(text.render(analyze(compiles), None).split())
+    words = " ".join(text.render(analyze(compiles), None, details=True).split())
     assert f"compiling 412 of 440 ms of a step, on average, is {told}" in words
     assert "host time (most of it compiling or tracing)" in words
     assert "compiling" in analyze(compiles).flags
     little = analyze(replace(compiles, conditions={"compiling_seconds_per_step": 0.004}))
     assert "compiling" not in little.flags
-    assert "on average, is" not in text.render(little, None)
+    assert "on average, is" not in text.render(little, None, details=True)
 
 
 def test_op_times_that_were_scaled_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     # 13 ms of profiled steps, corrected, in 12.5 ms: 0.962
     profiled = replace(handmade.profile().profiled, corrected=(13e-3,) * 3)
-    words = " ".join(text.render(analyze(handmade.profile(profiled=profiled)), None).split())
+    words = " ".join(text.render(analyze(handmade.profile(profiled=profiled)), None, details=True).split())
     assert (
         "scale all op times were multiplied by 0.962: the profiled steps, without what profiling them cost, took 4.0 % "
         "longer than plain ones"
     ) in words
-    assert "multiplied by" not in text.render(analyze(handmade.profile()), None)
+    assert "multiplied by" not in text.render(analyze(handmade.profile()), None, details=True)
 
 
 def test_what_of_a_gap_no_profiled_step_saw_is_not_known() -> None:
@@ -360,7 +360,7 @@ def test_what_of_a_gap_no_profiled_step_saw_is_not_known() -> None:
     profile = handmade.profile()
     causes = {"host dispatch": 0.4e-3, "data input": 0.2e-3}
     apart = handmade.profile(profiled=replace(profile.profiled, idle=(0.6e-3,) * 3, idle_causes=causes))
-    told = " ".join(text.render(analyze(apart), None).split())
+    told = " ".join(text.render(analyze(apart), None, details=True).split())
     assert "host dispatch 400 µs, waiting for input 200 µs, not known 1.20 ms" in told
 
 
@@ -368,7 +368,7 @@ def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
     full = analyze(handmade.filled())
     assert full.gap == pytest.approx(10.5e-3 - 10.7e-3 * 10.5 / (10.7 - 10e-6))
     assert full.gap_causes == pytest.approx({"host dispatch": 0, "not known": full.gap})
-    told = " ".join(text.render(full, None).split())
+    told = " ".join(text.render(full, None, details=True).split())
     # The scale alone makes the gap nothing, in each draw: an interval of it would be one of rounding.
     assert full.gap_interval is None
     assert (
@@ -388,14 +388,16 @@ def test_a_gap_that_may_be_nothing_has_no_causes() -> None:
     unsure = analyze(replace(full, wall=Wall(steps=(10.5e-3, 11.1e-3) * 5)))
     assert unsure.gap == pytest.approx(0.1e-3)
     assert unsure.gap_causes
-    assert "100 µs idle observed in the profiled steps products" in " ".join(text.render(unsure, None).split())
+    assert "100 µs idle observed in the profiled steps products" in " ".join(
+        text.render(unsure, None, details=True).split()
+    )
 
 
 def test_missing_ceilings_and_profiled_walls_are_said() -> None:
     profile = handmade.profile(wall=Wall(steps=(12.5e-3,), source="profiled"))
     device = handmade.device()
     without = {name: c for name, c in device.ceilings.items() if name != "function.erf"}
-    told = " ".join(text.render(analyze(profile, replace(device, ceilings=without)), None).split())
+    told = " ".join(text.render(analyze(profile, replace(device, ceilings=without)), None, details=True).split())
     assert "function.erf: no such ceiling, so its term is left out of the floors" in told
     assert "profiler overhead included" in told
     assert "few-steps: Fewer than 10 plain steps" in told
@@ -404,7 +406,7 @@ def test_missing_ceilings_and_profiled_walls_are_said() -> None:
 def test_ops_above_their_ceiling_are_counted() -> None:
     # At a tenth of the bandwidth, 1 GB/s, every op with cold bytes has a floor above its own time: embedding 3 of
     # 0.4 ms, both addmm 4.4 of 2.5 ms, softmax 7 of 2 ms, adamw 27 of 3 ms.
-    told = text.render(analyze(handmade.profile(), handmade.device(dram_copy=1e9)), None)
+    told = text.render(analyze(handmade.profile(), handmade.device(dram_copy=1e9)), None, details=True)
     assert "5 ops ran faster than their floor" in told
 
 
@@ -434,8 +436,8 @@ def test_what_is_in_a_range_is_told_as_a_range() -> None:
     row = next(row for row in _tables.rows(analysis, "class", "gap") if row.label == "embedding")
     cells = {column.heading.replace("\n", " "): column.cell(row) for column in _tables.COLUMNS}
     assert (cells["of roof %"], cells["floor %"], cells["loss %"]) == ("75–100", "2–3", "0–1")
-    assert "caches" in text.render(analysis, None)
-    assert "caches" not in text.render(analyze(handmade.profile()), None)
+    assert "caches" in text.render(analysis, None, details=True)
+    assert "caches" not in text.render(analyze(handmade.profile()), None, details=True)
 
 
 @pytest.mark.parametrize(

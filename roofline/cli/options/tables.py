@@ -47,6 +47,13 @@ Caption = Annotated[
     str | None,
     typer.Option(metavar="short|long", help="With --format latex: long has versions, steps and their spread."),
 ]
+Details = Annotated[
+    bool,
+    typer.Option(
+        "--details",
+        help="Print the table of groups, memory, the first step, coverage and how far numbers can be trusted, too.",
+    ),
+]
 _CAPTIONS = ("short", "long")
 
 
@@ -75,6 +82,7 @@ def arguments(
     width: int | None = None,
     columns: int | None = None,
     caption: str | None = None,
+    details: bool | None = None,
 ) -> dict[str, Any]:
     """What `renderer.render` gets beside what it renders. Raises InputError for what its format has no use for."""
     if columns not in (None, 1, 2):
@@ -82,7 +90,7 @@ def arguments(
     if caption not in (None, *_CAPTIONS):
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
     known = signature(renderer.render).parameters
-    asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption}
+    asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption, "details": details}
     spelled = {
         "rows": "--top, --all, --sort and --filter are",
         "view": "--all, --row, --why and --details are",

@@ -64,7 +64,7 @@ def settings(pair: Pair) -> list[Difference]:
         *_optimizer(pair),
         *pair.compare("kv cache", pair.switches("kv cache"), "Keys and values are cached differently"),
         *pair.compare("input", pair.switches("input"), "The inputs lie elsewhere when a step begins", seconds=copies),
-        *pair.compare("jit", pair.each(_mechanism), "The step is run in different ways"),
+        *pair.compare("jit", pair.each(mechanism), "The step is run in different ways"),
         *_graphs(pair),
         *_calls(pair),
         *_launches(pair),
@@ -141,7 +141,7 @@ def _rule(run: Analysis) -> str | None:
     return "Adam" if undecayed else switches["optimizer"]
 
 
-def _mechanism(run: Analysis) -> str:
+def mechanism(run: Analysis) -> str:
     """Say what runs the step, in the words of no framework: ops one by one, a graph, or compiled code."""
     profile = run.profile
     launched = profile.profiled.mechanism if profile.profiled else "eager"

@@ -1,0 +1,88 @@
+"""Add up the time of a step by place: one op by its name in one part of the model, layers folded."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches import loops
+from roofline.analysis.columns import numbered
+from roofline.core.schema import Signature
+from roofline.core.vocabulary import OpClass
+
+#: What a compiler numbers its kernels with: "fusion.12", "triton_poi_fused_add_3".
+_NUMBER = re.compile(r"[._]\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The ops of one name in one phase and block.
+
+    runs: how often the step runs them. seconds: their share of the step [s]; above: of these, what is above the least
+    time that the device allows [s], None where no op of the place has one. of_roof, of_roof_high: minimum / own time,
+    from where to where; None where over half of the time has no minimum.
+    """
+
+    phase: str
+    block: str
+    name: str
+    op_class: OpClass
+    runs: int
+    seconds: float
+    above: float | None
+    of_roof: float | None
+    of_roof_high: float | None
+
+    @property
+    def at_most(self) -> float:
+        """What the step could save here at most [s]: all of a time that has no minimum."""
+        return self.seconds if self.above is None else self.above
+
+
+def places(analysis: Analysis) -> list[Place]:
+    """Return the places of a step, those first that could save most. Their seconds add up to its busy time."""
+    profile, table = analysis.profile, analysis.table
+    if not profile.ops:
+        return []
+    number, first = numbered(table.columns.signature, table.columns.phase, table.columns.block)
+    keys = []
+    for row in first.tolist():
+        op = profile.ops[row]
+        signature = profile.signatures[op.signature]
+        keys.append((profile.phases[op.phase], profile.blocks[op.block], place_name(signature), analysis.op_class(op)))
+    codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
+    of = np.asarray([codes[key] for key in keys], np.int64)[number]
+
+    def sums(values: np.ndarray) -> list[float]:
+        added: list[float] = np.bincount(of, weights=values, minlength=len(codes)).tolist()
+        return added
+
+    columns = (loops.times(profile), table.share, table.own, table.uncosted, table.floor, table.floor_reach)
+    return sorted(
+        (_place(key, *amounts) for key, *amounts in zip(codes, *map(sums, columns), strict=True)),
+        key=lambda place: -place.at_most,
+    )
+
+
+def place_name(signature: Signature) -> str:
+    """Name an op without what numbers it: "aten::mm" is "mm", "loop_fusion.12" is "loop_fusion"."""
+    return _NUMBER.sub("", signature.name.removeprefix("aten::")) or signature.name
+
+
+def _place(
+    key: tuple[str, str, str, OpClass],
+    runs: float,
+    seconds: float,
+    own: float,
+    uncosted: float,
+    floor: float,
+    reach: float,
+) -> Place:
+    costed = own - uncosted
+    above = seconds * (own - floor) / own if costed > 0 else None
+    mostly = costed > 0 and 2 * uncosted <= own
+    ends = (floor / costed, reach / costed) if mostly else (None, None)
+    return Place(*key, round(runs), seconds, above, *ends)

@@ -1,0 +1,354 @@
+"""The first screen of a run: how long, what limits it, how far from the limit, which ops, what to try, and what to
+doubt. It fits 24 lines; `--details` has all else.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.generation import generation
+from roofline.analysis.places import Place, places
+from roofline.comparison.account.one_run import advise
+from roofline.core.framework import framework, written_in
+from roofline.core.schema import slug
+from roofline.core.scopes import TOP
+from roofline.core.vocabulary import Bound
+from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers._facts import compiling, floors, host, notes
+from roofline.renderers._names.distinct import LEAST
+from roofline.renderers._names.kernels import brief
+from roofline.renderers._terminal import Page
+
+#: Lines of a terminal that nobody resized, less two that say where the profile was saved and what comes next.
+LINES = 22
+#: Rows of places that stand there at least, however much is to be doubted; and at most.
+_FEWEST, _MOST = 3, 6
+#: Lines of doubts; and what ends the first part of a sentence.
+_DOUBTS = 3
+_CLAUSE = re.compile(r"[;:,] ")
+#: Letters of the longest bar.
+_BAR = 40
+_MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
+#: Flags that say what a run is, and nothing against its numbers.
+_HARMLESS = frozenset(
+    ("in-process", "given-ceilings", "model-flops-derived", "phases-unresolved", "several-devices", "trains")
+)
+#: Flags that make all times doubtful, the gravest first; others follow.
+_GRAVEST = ("beyond-step", "contended", "throttled", "compiling", "oversubscribed", "contended-ceilings", "no-ceilings")
+#: Modes in words.
+_MODES = {"infer": "inference", "train": "training", "generate": "generate"}
+
+
+def lines(analysis: Analysis, page: Page, most: int | None = None) -> list[str]:
+    """Return the lines of the screen. most: places that are shown; None: as many as it has room for."""
+    parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
+    doubts = _doubts(analysis, page)
+    if _words.beyond(analysis):
+        return _stacked([*parts, _terminal.wrapped(_words.verdict(analysis), page), doubts])
+    rows = ranked(analysis)
+    parts += [_bars(analysis, page), _terminal.wrapped(_sentences(analysis), page)]
+    tail = [*_compiling(analysis, page), *_advice(analysis, rows, page), *doubts]
+    room = LINES - len(_stacked([*parts, ["heads", "others"], tail]))
+    table = _places(analysis, rows, most if most is not None else min(_MOST, max(_FEWEST, room)), page)
+    screen = _stacked([*parts, table, tail])
+    return screen if len(screen) <= LINES else _stacked([list(chain(*parts)), table, tail])
+
+
+def _stacked(parts: Iterable[list[str]]) -> list[str]:
+    """Put parts that have lines below each other, a blank line between them."""
+    stacked: list[str] = []
+    for part in filter(None, parts):
+        stacked += ["", *part] if stacked else part
+    return stacked
+
+
+# ------------------------------------------------------------------------------------------------------------ headline
+
+
+def _headline(analysis: Analysis) -> str:
+    """What was run, and where: "bert · inference · batch 1 x 128 · fp32 · torch 2.13.0 · AMD EPYC, 2 threads"."""
+    profile = analysis.profile
+    lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
+    parts = [
+        _words.plain(profile.model, 60),
+        _MODES.get(profile.mode, _words.plain(profile.mode, 20)),
+        f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else "",
+        _words.plain(analysis.precision or profile.precision, 20).removeprefix("default"),
+        _framework(analysis),
+        _words.device(analysis),
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _framework(analysis: Analysis) -> str:
+    """The backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
+    profile = analysis.profile
+    backend, names = _words.plain(profile.backend, 40), dict.fromkeys((written_in(profile), framework(profile)))
+    versions = {name: profile.versions[name].partition("+")[0] for name in names if name in profile.versions}
+    if list(versions) == [profile.backend]:
+        return f"{backend} {_words.plain(versions[profile.backend], 20)}"
+    numbers = [f"{_words.plain(name, 20)} {_words.plain(number, 20)}" for name, number in versions.items()]
+    return f"{backend} ({', '.join(numbers)})" if numbers else backend
+
+
+def _time(analysis: Analysis, page: Page) -> list[str]:
+    """The time of a step with its interval, and rates; a line is broken between them."""
+    profile, wall, interval = analysis.profile, analysis.wall, analysis.wall_interval
+    between = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
+    facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)})"]
+    facts += [
+        f"{units.significant(number / wall)} {what}/s"
+        for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
+        if number is not None
+    ]
+    if analysis.mfu is not None:
+        facts.append(f"MFU {notes.least(analysis)}{units.percent(analysis.mfu, 0)}")
+    found = generation(analysis)
+    if found is not None and found.passes:
+        facts.append(f"{units.seconds(found.decode / found.passes)} per token")
+    lines = [f"  {facts[0]}"]
+    for fact in facts[1:]:
+        if len(lines[-1]) + 3 + len(fact) <= page.width:
+            lines[-1] += f"   {fact}"
+        else:
+            lines.append(f"  {fact}")
+    return [line[: page.width] for line in lines]
+
+
+# ---------------------------------------------------------------------------------------------------------------- bars
+
+
+class Bar(NamedTuple):
+    """A part of the step: its time and its minimum, as shares of the step, and how close it comes.
+
+    bound: what limits it; None: no op ran.
+    """
+
+    name: str
+    bound: Bound | None
+    share: float
+    minimum: float | None
+    words: str
+
+    def drawn(self, room: int) -> str:
+        """The bar in up to `room` letters for the whole step; a part too short for one has none."""
+        length = round(room * self.share)
+        if self.minimum is None:
+            return _OPEN * length
+        solid = min(length, round(room * self.minimum))
+        return _MINIMUM * solid + _ABOVE * (length - solid)
+
+
+def bars(analysis: Analysis) -> list[Bar]:
+    """Return what limits the step, the longest part first; parts below half a percent are left out."""
+    upper, wall = _tables.split_at_upper_end(analysis), analysis.wall
+    found = []
+    for name, times in _tables.split(analysis).items():
+        ends = None if name == "unknown" else _tables.attained(times, upper[name])
+        of_roof = f"at {_words.between(*ends)} of its roof" if ends else "no minimum known"
+        found.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
+    what = "GPU idle" if analysis.has_queue else "host"
+    found.append(Bar(what, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
+    return sorted((bar for bar in found if bar.share >= 0.005), key=lambda bar: -bar.share)
+
+
+def _gap_in_words(analysis: Analysis) -> str:
+    """The largest part of the gap."""
+    parts = analysis.gap_causes
+    if not parts:
+        return ""
+    part = max(parts, key=lambda name: parts[name])
+    return f"{units.seconds(parts[part])} {_words.plain(part, 60)}" if analysis.gap > 0 else ""
+
+
+def _bars(analysis: Analysis, page: Page) -> list[str]:
+    rows = bars(analysis)
+    if not rows:
+        return []
+    names = max(len(bar.name) for bar in rows)
+    words = max(len(bar.words) for bar in rows)
+    room = page.width - names - words - 14
+    has_words = room >= _BAR // 4
+    room = min(_BAR, room if has_words else page.width - names - 12)
+    longest = max(len(bar.drawn(room)) for bar in rows)
+    lines = []
+    for bar in rows:
+        share = f"{_tables.percent(bar.share):>5} %"
+        line = f"  {bar.name:<{names}}  {bar.drawn(room):<{longest}}  {share}"
+        lines.append(f"{line}  {bar.words}".rstrip() if has_words else line)
+    legend = f"{_MINIMUM} minimum at the roof   {_ABOVE} above the minimum   {_OPEN} no minimum"
+    indent = " " * (names + 4 if names + 4 + len(legend) <= page.width else 2)
+    legends = textwrap.wrap(legend, page.width, initial_indent=indent, subsequent_indent=indent)
+    return [*lines, *(page.painted(line, "dim") for line in legends)]
+
+
+def _sentences(analysis: Analysis) -> str:
+    """What limits the step most, and how long it would take at the roof."""
+    rows = bars(analysis)
+    first = _limit(analysis, rows[0]) if rows else ""
+    least = _at_the_roof(analysis)
+    return " ".join(filter(None, (first, least)))
+
+
+def _limit(analysis: Analysis, bar: Bar) -> str:
+    """What limits the longest part of the step."""
+    share = units.percent(bar.share, 0)
+    if bar.bound is None:
+        why = host.most(analysis)
+        waits = ": it waits for its host" if analysis.waits_for_host else f", {why}" if why else ""
+        return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share} of the step{waits}."
+    times, upper = _tables.split(analysis)[bar.bound], _tables.split_at_upper_end(analysis)[bar.bound]
+    ends = _tables.attained(times, upper)
+    if ends is None or bar.bound == "unknown":
+        kind = _words.unknown_work(analysis, {bar.bound})
+        why = "the device is not known" if not analysis.device.ceilings else kind or "the work of its ops is not known"
+        return f"What limits {share} of the step is not known: {why}."
+    launches = _words.roofs_of(analysis, bar.bound) == [_words.LAUNCH_FLOOR]
+    limited = _words.limit(bar.bound, ends[0], ends[0], launches)
+    return f"{share} of the step is {limited}, {_words.closeness(analysis, bar.bound, *ends)}."
+
+
+def _at_the_roof(analysis: Analysis) -> str:
+    """How long the step would take with each op at its roof."""
+    total = analysis.total
+    if total.own_seconds <= total.uncosted:
+        return ""
+    ends = units.seconds(total.floor)
+    if _words.is_range(analysis):
+        ends = units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
+    least = "" if floors.complete(total) else "at least "
+    rest = f" plus {units.seconds(analysis.gap_told)} of {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
+    return f"With each op at its roof the step would take {least}{ends}{rest}."
+
+
+# -------------------------------------------------------------------------------------------------------------- places
+
+
+class Ranked(NamedTuple):
+    """A row of the table. above: what is above its minimum [s]; at most that, where `open`."""
+
+    where: str
+    what: str
+    seconds: float
+    of_roof: str
+    above: float | None
+    open: bool
+    is_gap: bool = False
+
+
+def ranked(analysis: Analysis) -> list[Ranked]:
+    """Return the places of a step and its gap, those first that could save most."""
+    found = places(analysis)
+    phases, blocks = ({getattr(place, name) for place in found} for name in ("phase", "block"))
+    rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in found]
+    gap = analysis.gap_told
+    if gap >= 0.005 * analysis.wall:
+        rows.append(Ranked(_words.gap_name(analysis), _gap_in_words(analysis), gap, units.UNKNOWN, gap, True, True))
+    return sorted(rows, key=lambda row: -(row.seconds if row.above is None else row.above))
+
+
+def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
+    """A place as a row. What all places have in common names none: then the class of its ops does."""
+    where = place.op_class if not has_blocks or place.block in ("", TOP) else _words.plain(place.block, 200)
+    if has_phases and place.phase != where:
+        where = f"{where}, {_words.plain(place.phase, 40)}"
+    what = f"{units.count(place.runs)} x {brief(_words.plain(place.name, 400))}"
+    of_roof = _tables.between(place.of_roof, place.of_roof_high)
+    return Ranked(where, what, place.seconds, of_roof, place.above, False)
+
+
+def _places(analysis: Analysis, rows: Sequence[Ranked], most: int, page: Page) -> list[str]:
+    """The table: the first places, and what the others take."""
+    shown, left = rows[:most], rows[most:]
+    if len(left) == 1:
+        shown, left = rows, []
+    unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
+    cells = [["where the time goes", "", "time", "share", "of roof", "above minimum"]]
+    for number, row in enumerate(shown, 1):
+        roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
+        above = f"{'≤ ' * row.open}{unit(row.above)}"
+        share = units.percent(row.seconds / analysis.wall, 0)
+        cells.append([f"{number} {row.where}", row.what, unit(row.seconds), share, roof, above])
+    if left:
+        seconds, known = sum(row.seconds for row in left), [row.above for row in left if row.above is not None]
+        share, above = units.percent(seconds / analysis.wall, 0), unit(sum(known) if known else None)
+        cells.append([f"  {len(left)} more", "", unit(seconds), share, "", above])
+
+    def paint(row: int, _: int, cell: str) -> str:
+        return page.painted(cell, None if row else "dim")
+
+    return _terminal.columns(_fitted(cells, page), (0, 1), paint=paint)
+
+
+def _fitted(cells: Sequence[Sequence[str]], page: Page) -> list[list[str]]:
+    """Make the table as wide as the page: numbers go where names would have no room, then names are cut."""
+    kept = _terminal.kept([row[2:] for row in cells], (0, 2, 3, 1), page.width - 2 * LEAST - 2)
+    numbers = [[row[2 + number] for number in kept] for row in cells]
+    room = page.width - sum(width + 2 for width in _terminal.widths(numbers)) - 2
+    where, what = (max(len(row[column]) for row in cells) for column in (0, 1))
+    if where + what > room:
+        where, what = (room - what, what) if what <= room // 2 else (min(where, room - room // 2), 0)
+        what = what or room - where
+    return [[_cut(row[0], where), _cut(row[1], what), *line] for row, line in zip(cells, numbers, strict=True)]
+
+
+def _cut(text: str, room: int) -> str:
+    return text if len(text) <= room else f"{text[: max(0, room - 1)]}…"
+
+
+# ------------------------------------------------------------------------------------------------------ advice, doubts
+
+
+def _compiling(analysis: Analysis, page: Page) -> list[str]:
+    """How much of each step is compiling, and what makes it once for all steps."""
+    text = compiling.told(analysis)
+    return _terminal.facts([("compiling", text)], page) if text else []
+
+
+def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]:
+    """What to try about the largest part of the gap, where the gap is among the first rows."""
+    parts, advice = analysis.gap_causes or {}, advise(analysis)
+    largest = max(parts, key=lambda name: parts[name], default=None)
+    if not advice or advice[0].part != largest or not any(row.is_gap for row in rows[:_FEWEST]):
+        return []
+    text, annotation, part, seconds = advice[0]
+    most = f"at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
+    return _terminal.facts([("try", f"{text}: {most} (measured in docs/annotations/{annotation}.md)")], page)
+
+
+def _doubts(analysis: Analysis, page: Page) -> list[str]:
+    """What makes the numbers doubtful, the gravest first; nothing where nothing does.
+
+    Each is a sentence, or as far as its first comma where that is longer than a line.
+    """
+    doubts = list(reasons(analysis))
+    if len(doubts) > _DOUBTS:
+        doubts = [*doubts[: _DOUBTS - 1], f"{len(doubts) - _DOUBTS + 1} more reasons: --details"]
+    facts = []
+    for number, text in enumerate(doubts):
+        name = "" if number else "trust"
+        whole = _terminal.facts([(name, f"! {text}")], page)
+        facts += whole if len(whole) == 1 else _terminal.facts([(name, f"! {_CLAUSE.split(text)[0]}.")], page)
+    return facts
+
+
+def reasons(analysis: Analysis) -> Iterator[str]:
+    """Yield why numbers are doubtful: of each flag its first sentence, then what is not known."""
+    flags = {slug(name): text for name, text in zip(analysis.flags, _words.flags(analysis), strict=True)}
+    for name in sorted(
+        flags.keys() - _HARMLESS, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)
+    ):
+        yield flags[name].partition(": ")[2].partition(". ")[0].removesuffix(".") + "."
+    known = analysis.coverage
+    lacking = {kind: share for kind, share in known.items() if share is not None and share < 0.995}
+    if "flops" in lacking or "bytes" in lacking:
+        share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
+        yield f"The work is known for {units.percent(share)} of the time of ops; the rest has no minimum."
+    if "time" in lacking:
+        yield f"{units.percent(lacking['time'])} of the profiler's time belongs to known ops."

@@ -1,0 +1,112 @@
+"""The first screen: what it shows of which step, and that it fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+from roofline import importing
+from roofline.analysis.analysis import analyze, analyze_timed
+from roofline.analysis.gap_causes import DISPATCH
+from roofline.analysis.places import places
+from roofline.comparison.account.one_run import advise
+from roofline.core.schema import Profile, load
+from roofline.core.shipped import paths
+from roofline.renderers import _screen, text
+from roofline.renderers._rows.choice import Choice
+from roofline.renderers._terminal import NARROWEST, Page
+from roofline.renderers._words import FLAGS
+
+TRACE = Path(__file__).resolve().parents[1] / "data" / "synthetic_gpu_train.json"
+
+Golden = Callable[[str, str], None]
+
+
+def one_op() -> Profile:
+    return handmade.profile(ops=handmade.profile().ops[:1])
+
+
+def long_names() -> Profile:
+    signatures = tuple(replace(one, name=f"{one.name}{'x' * 200}") for one in handmade.SIGNATURES)
+    return handmade.profile(
+        signatures=signatures, model="m" * 200, blocks=tuple("b" * 200 for _ in handmade.profile().blocks)
+    )
+
+
+#: What is shown, by the name of its file.
+SCREENS: dict[str, Callable[[], Profile]] = {
+    "infer": lambda: load(paths()["bert-torch-infer-b1-s128-amd-epyc-1"]),
+    "train": lambda: load(paths()["h100/bert-torch-compile-default-train-b32-bf16"]),
+    "generate": lambda: load(paths()["keras-benchmark/gemma-generate-b1-torch"]),
+    "graph-replay": lambda: load(paths()["h100/bert-torch-compile-reduce-overhead-infer-b1-bf16"]),
+    "one-op": one_op,
+    "long-names": long_names,
+    "import": lambda: importing.read([str(TRACE)], device="h100-sxm")[0],
+    "busy": lambda: handmade.profile(flags=("contended",)),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screen(name: str, golden: Golden) -> None:
+    shown = text.render(analyze(SCREENS[name]()), None)
+    golden(f"screen-{name}.txt", shown)
+    assert shown.count("\n") <= _screen.LINES
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_it_fits_a_narrow_page(name: str) -> None:
+    shown = text.render(analyze(SCREENS[name]()), None, page=Page(NARROWEST))
+    assert max(map(len, shown.splitlines())) <= NARROWEST
+
+
+def test_forty_columns(golden: Golden) -> None:
+    golden("screen-narrow.txt", text.render(analyze(SCREENS["infer"]()), None, page=Page(NARROWEST)))
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_its_bars_and_its_places_hold_all_of_the_step(name: str) -> None:
+    analysis = analyze_timed(SCREENS[name]())
+    # Bars under half a percent are left out: four bounds and the gap are at most 2.5 %.
+    assert sum(bar.share for bar in _screen.bars(analysis)) == pytest.approx(1, abs=0.025)
+    assert sum(place.seconds for place in places(analysis)) == pytest.approx(analysis.busy)
+    assert sum(row.seconds for row in _screen.ranked(analysis)) == pytest.approx(analysis.wall, rel=0.005)
+
+
+def test_top_shows_as_many_places_and_the_rest_as_one() -> None:
+    analysis = analyze_timed(handmade.profile())
+    number = len(_screen.ranked(analysis))
+    for asked, shown, left in ((2, 2, number - 2), (number - 1, number, 0), (number, number, 0)):
+        table = text.render(analysis, None, Choice(top=asked)).partition("where the time goes")[2]
+        lines = table.splitlines()
+        assert sum(bool(re.match(r"\d+ ", line)) for line in lines) == shown
+        assert [line.split()[0] for line in lines if re.match(r"  \d+ more ", line)] == ([str(left)] if left else [])
+
+
+def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
+    def doubts(*flags: str) -> list[str]:
+        analysis = analyze_timed(handmade.profile(flags=flags))
+        return list(_screen.reasons(analysis))
+
+    plain = doubts()
+    assert doubts("in-process", "model-flops-derived") == plain
+    first, second = doubts("opaque-regions: 2", "contended")[:2]
+    assert FLAGS["contended"].startswith(first.removesuffix("."))
+    assert FLAGS["opaque-regions"].startswith(second.removesuffix("."))
+
+
+def test_advice_is_given_on_the_largest_part_of_the_gap_alone() -> None:
+    analysis = analyze_timed(load(paths()["h100/bert-torch-infer-b1-fp32"]))
+    parts = analysis.gap_causes or {}
+    first = advise(analysis)[0]
+    assert (first.annotation, first.part) == ("op-by-op", DISPATCH)
+    assert first.seconds == parts[DISPATCH] == max(parts.values())
+    assert "try " in text.render(analysis, None)
+    compiled = analyze_timed(SCREENS["train"]())  # its largest part is dispatching, too, and it is compiled already
+    assert [one.annotation for one in advise(compiled)] == []
+    assert "try " not in text.render(compiled, None)

@@ -133,7 +133,21 @@ def _signals_stop() -> Iterator[None]:
 
 
 #: What stands for our signs where an encoding lacks them: "24-50 %" says what "24?50 %" does not.
-_PLAIN = {"–": "-", "—": "-", "−": "-", "─": "-", "…": "...", "µ": "u", "×": "x", "→": "->", "≥": ">=", "≤": "<="}
+_PLAIN = {
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "─": "-",
+    "…": "...",
+    "µ": "u",
+    "×": "x",
+    "→": "->",
+    "≥": ">=",
+    "≤": "<=",
+    "·": "-",
+}
+#: Of bars: full, what is above a minimum, without one, of the other run; eighths of a letter.
+_PLAIN |= {"█": "#", "▓": "=", "░": ".", "▒": "=", **dict.fromkeys("▉▊▋▌▍▎▏", "|")}
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:

@@ -94,7 +94,7 @@ def test_formulas_are_those_of_the_counted_ops(folder: Path, roofline: Run) -> N
         "written of main memory by 544 of the 546 ops that launch kernels, where the formulas ask for "
         f"{read} and {written}; "
     ) in ended.out
-    assert "by 544 of the 546 ops" in " ".join(roofline("show", "counted.json").out.split())
+    assert "by 544 of the 546 ops" in " ".join(roofline("show", "counted.json", "--details").out.split())
 
 
 def test_counted_ops_without_a_formula_are_said(folder: Path, roofline: Run) -> None:
@@ -103,7 +103,7 @@ def test_counted_ops_without_a_formula_are_said(folder: Path, roofline: Run) -> 
     signatures[place] = msgspec.structs.replace(signatures[place], cost=unknown("not counted"))
     number = sum(op.signature == place for op in profile.ops)
     save(msgspec.structs.replace(profile, signatures=tuple(signatures)), folder / "c.json")
-    assert f"(no formula for {number} of them)" in " ".join(roofline("show", "c.json").out.split())
+    assert f"(no formula for {number} of them)" in " ".join(roofline("show", "c.json", "--details").out.split())
 
 
 @pytest.mark.parametrize("words", [(), ("ncu.csv", "-o", "c.json")], ids=["the command", "a table"])

@@ -76,8 +76,9 @@ def test_a_profile_is_written_and_shown(make: ModuleType, tmp_path: Path, capsys
     trace.write_bytes(gzip.compress(make.training().write()))
     assert run("import", trace, "-o", "p.json", "--device", "h100-sxm") == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("my train on NVIDIA H100 SXM: 1.00 ms per step")
-    assert "profiler overhead included" in printed.out
+    assert printed.out.startswith("my · training · torch · NVIDIA H100 SXM\n")
+    assert printed.out.count("\n") <= 24
+    assert "Next: roofline show p.json --details" in printed.out
     assert "Wrote p.json" in printed.out
     profile = load(tmp_path / "p.json")
     document = hold_identities(profile)

@@ -27,7 +27,7 @@ def test_what_is_given_wins_and_is_said(measuring: Run, tmp_path: Path) -> None:
     assert "simplechains, MLP, 10,000 epochs, as PyTorch: torch --mode train" in ended.err
     assert "torch differs from the preset: --batch 64 instead of 10000; --steps 3 instead of" in ended.err
 
-    told = " ".join(measuring("show", "out.json").out.split())
+    told = " ".join(measuring("show", "out.json", "--details").out.split())
     assert "preset simplechains, MLP, 10,000 epochs, as PyTorch differs from the preset: batch 64 instead of" in told
     assert "mean of 3 plain steps" in told
     assert "15.2–15.3 s in all) on i9-10980XE, which is another device than this one: no ratio" in told
@@ -52,7 +52,7 @@ def test_what_the_benchmark_timed_is_run_too(measuring: Run, tmp_path: Path) -> 
     api = json.loads((tmp_path / "out.json").read_text())["api"]
     assert (api["name"], api["data"], len(api["steps"]), len(api["after"])) == ("Trainer.train", "a DataLoader", 3, 3)
     assert 0 < api["waiting"] < sum(api["steps"]), "some of it is waiting for data, and not all"
-    told = " ".join(measuring("show", "out.json").out.split())
+    told = " ".join(measuring("show", "out.json", "--details").out.split())
     assert "api Trainer.train, which the benchmark timed: mean of 3 steps" in told
     assert "per step than the bare step (95 % interval" in told
     assert "apart" not in told

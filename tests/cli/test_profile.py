@@ -129,11 +129,12 @@ def test_bert_from_end_to_end(process: Run, tmp_path: Path) -> None:
 
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
-    assert lines[0].startswith("bert train, b1 s16 on ")
-    assert " per step; " in " ".join(lines[:2])
+    assert lines[0].startswith("bert · training · batch 1 x 16 tokens · ")
+    assert len(lines) <= 24
+    assert lines[-2:] == ["Wrote bert.json", "Next: roofline show bert.json --details"]
+    every = process("show", "bert.json", "--details").out.splitlines()
     for name in ("throughput", "MFU", "peak memory", "first step", "steps", "group", "coverage", "total"):
-        assert any(line.startswith(name) for line in lines), name
-    assert lines[-2:] == ["Wrote bert.json", "Next: roofline plot bert.json -o bert.svg"]
+        assert any(line.startswith(name) for line in every), name
     # Progress is on standard error, so that the result can be piped.
     assert "3 plain steps" in ended.err
     assert "Traceback" not in ended.err
@@ -230,10 +231,9 @@ def test_what_it_prints_and_writes(measuring: Run, tmp_path: Path) -> None:
 
     assert ended.code == 0, ended.err
     name = "mlp-torch-infer-b64-roomy-cpu-1.json"
-    assert ended.out.startswith("mlp infer, b64 on Roomy CPU")
-    assert ended.out.endswith(
-        f"Wrote {tmp_path / name}\nNext: roofline plot {tmp_path / name} -o {tmp_path / name[:-5]}.svg\n"
-    )
+    assert ended.out.startswith("mlp · inference · batch 64 · ")
+    assert "Roomy CPU" in ended.out
+    assert ended.out.endswith(f"Wrote {tmp_path / name}\nNext: roofline show {tmp_path / name} --details\n")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     # The next one takes the next number, and nothing is overwritten.
     before = (tmp_path / name).read_bytes()

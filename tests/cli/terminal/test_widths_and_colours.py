@@ -53,12 +53,12 @@ def test_a_narrow_terminal_drops_columns_and_names_them(
     files: Path, roofline: Run, columns: Callable[[int], None]
 ) -> None:
     columns(40)
-    told = " ".join(" ".join(lines(roofline("show", "a.json").out)).split())
+    told = " ".join(" ".join(lines(roofline("show", "a.json", "--details").out)).split())
     assert (
         "No room for FLOP %, bytes %, % of busy, floor %, loss %, FLOP/s vs matmul and limited by: --width N takes"
         in told
     )
-    assert "No room" not in roofline("show", "a.json", "--width", "120").out
+    assert "No room" not in roofline("show", "a.json", "--details", "--width", "120").out
 
 
 @pytest.mark.parametrize("width", [None, 40, 100])

@@ -26,7 +26,7 @@ def command(
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
-    """Measures the ceilings of this machine: products, memory, caches, functions, launches.
+    """Measure the ceilings of this machine.
 
     The result is kept per device, threads, libraries and driver, and every profile on this machine uses it, until the
     machine is started again (where the system does not tell when that was, until the next day). A ceiling is the best

@@ -132,7 +132,7 @@ def command(
     ] = "text",
     force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
 ) -> None:
-    """Say why one run is faster than another, in rows of facts that add up.
+    """Say why one run is faster than another.
 
     Checks first that the runs do the same work. Two profiles are compared in the order given, A - B; of more, each is
     compared with the fastest. Example: roofline compare bert --backends torch,jax,keras-jax:jit=off

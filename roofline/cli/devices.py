@@ -23,7 +23,7 @@ def command(
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
-    """Lists the devices that are known, or shows the ceilings of one.
+    """List the known devices, or show the ceilings of one.
 
     Without a name, every device with a datasheet is listed with its memory, bf16 peak and bandwidth, the ones in
     this machine are marked with a star, and the calibrations measured on this machine follow. With a name, every

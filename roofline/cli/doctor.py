@@ -21,7 +21,7 @@ FINDINGS = {
 
 
 def command() -> None:
-    """Say what this machine and this installation can measure, and what would disturb a measurement."""
+    """Say what can be measured here, and what would disturb it."""
     import os
     import platform
 

@@ -40,7 +40,7 @@ def command(
     ],
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
-    """Write a profile for other programs, in the format that the file's name ends in.
+    """Write a profile in the format of another program.
 
     .csv and .parquet hold the table of ops: a row per op of the step, with its work, time, floor and bound (seconds,
     FLOP, bytes; unknown is empty). .perfetto.json is the representative step for ui.perfetto.dev, .speedscope.json a

@@ -54,7 +54,7 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> None:
-    """Make a profile of a trace that somebody recorded, on whatever machine.
+    """Make a profile of a trace that somebody recorded.
 
     Nothing is run: ops, work, bounds and gaps come from the trace, ceilings from the device it names. Several traces
     are the ranks of one job, and each gives a profile. Example: roofline import trace.json.gz -o trace-profile.json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def command() -> None:
-    """List the models, the backends that build each, and their sizes and modes."""
+    """List the models, and which backend builds which."""
     from roofline import models, plugins
 
     folder = plugins.folder("roofline.models")

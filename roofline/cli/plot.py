@@ -36,7 +36,16 @@ def command(
             "--kind devices also names of devices.",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FIG", help="FIG.svg, FIG.pdf or FIG.png.")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FIG",
+            help="FIG.svg, FIG.pdf or FIG.png. By default as the first profile and the kind, in this folder: "
+            "bert-bound.svg.",
+        ),
+    ] = None,
     kind: Annotated[
         str, typer.Option(metavar="KIND", autocompletion=completion.formats(_FIGURES), help=f"What to draw: {_KINDS}.")
     ] = "bound",
@@ -50,10 +59,10 @@ def command(
     ] = "short",
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
-    """Draw a figure of one or more profiles, and print its caption.
+    """Draw a figure of one or more profiles.
 
-    The caption is in the file too (<title> and <desc> of an SVG, title and subject of a PDF). No text is smaller than
-    6 pt, and the same profiles give the same bytes again.
+    Prints its caption, which is in the file too (<title> and <desc> of an SVG, title and subject of a PDF). No text is
+    smaller than 6 pt, and the same profiles give the same bytes again.
     """
     if caption not in _CAPTIONS:
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
@@ -61,6 +70,8 @@ def command(
     inches = _inches(width)
     from roofline.renderers import figures
 
+    if output is None:
+        output = Path(f"{'profile' if profiles[0] == '-' else Path(profiles[0]).stem}-{kind}.svg")
     check_output(output, force, figures.SUFFIXES, profiles)
     check_once([Path(name) for name in profiles])
     with if_long(f"drawing {printable(output)}"):

@@ -8,7 +8,7 @@ import typer
 
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
-from roofline.cli.options.request import UNASKED, make_request
+from roofline.cli.options.request import UNASKED, default_backend, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
 
@@ -22,12 +22,13 @@ def command(
         ),
     ],
     backend: Annotated[
-        str,
+        str | None,
         typer.Option(
             autocompletion=completion.backends,
-            help="A backend (see `roofline backends`), as NAME or NAME:opt=val,...",
+            help="A backend (see `roofline backends`), as NAME or NAME:opt=val,... By default that of the only "
+            "framework that is installed.",
         ),
-    ],
+    ] = None,
     mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step. By default 1 on a CPU and 32 on a GPU.")] = None,
     seq: Annotated[
@@ -60,7 +61,7 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> None:
-    """Measure one step of MODEL, split it into ops, and say what bounds it.
+    """Measure one step, split it into ops, and say what limits it.
 
     Times plain steps, profiles a few and counts one, in a fresh process; the first run on a machine then measures
     the device's ceilings, which takes about twelve seconds, and keeps them.
@@ -74,6 +75,7 @@ def command(
     from roofline.core.schema import save
     from roofline.measuring import session
 
+    backend = backend or default_backend(python)
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:

@@ -16,15 +16,20 @@ _NAMES = "|".join(plugins.names("roofline.published", ".toml"))
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", autocompletion=completion.publications, help=f"The publication: {_NAMES}.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=completion.publications,
+            help=f"The publication: {_NAMES}. Without one, they are listed with their titles.",
+        ),
+    ] = None,
     format: Annotated[
         str,
         typer.Option(metavar="FORMAT", autocompletion=completion.formats(_RENDERERS), help=f"The format: {_FORMATS}."),
     ] = "text",
     all: Annotated[bool, typer.Option("--all", help="Every published version of the table, not one.")] = False,
 ) -> None:
-    """Show a published benchmark with what its numbers imply.
+    """Show what the numbers of published benchmarks imply.
 
     Beside each figure stand the rate that it implies, where the work of the step follows from its shapes, the share
     of the roof of the published device, and which arithmetic the rate excludes. What cannot be as it is told is
@@ -33,5 +38,9 @@ def command(
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import published
     from roofline.published.table import table
+
+    if name is None:
+        typer.echo("\n".join(f"{known:16}  {published.load(known).title}" for known in published.names()))
+        return
 
     typer.echo(renderer.render(table(published.load(name), everything=all)), nl=False)

@@ -31,7 +31,7 @@ def command(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write a page about one or more profiles: verdict, tables, roofline, timeline, and why they differ.
+    """Write a page about one or more profiles.
 
     One file that needs no network, to be opened in a browser, sent, attached or printed. Of several profiles each has
     its own tables; two are compared as A - B, more with the fastest. Example: roofline report a.json b.json -o why.html

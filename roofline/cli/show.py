@@ -64,7 +64,7 @@ def command(
         typer.Option(metavar="FORMAT", autocompletion=formats("roofline.renderers"), help=f"The format: {_FORMATS}."),
     ] = "text",
 ) -> None:
-    """Show where the time of a step went, or which profiles ship with roofline.
+    """Show where the time of a step went.
 
     Prints how long a step takes, what limits it, how far it is from the limit, which ops take the time, what to try,
     and what makes the numbers doubtful. The analysis is computed again from the profile, so an old profile gains from

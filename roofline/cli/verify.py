@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from roofline.cli.options import completion
-from roofline.cli.options.request import UNASKED, make_request
+from roofline.cli.options.request import UNASKED, default_backend, make_request
 from roofline.cli.options.words import result
 from roofline.errors import GateError
 
@@ -20,8 +20,12 @@ def command(
         ),
     ],
     backend: Annotated[
-        str, typer.Option(autocompletion=completion.backends, help="A backend (see `roofline backends`).")
-    ],
+        str | None,
+        typer.Option(
+            autocompletion=completion.backends,
+            help="A backend (see `roofline backends`). By default that of the only framework that is installed.",
+        ),
+    ] = None,
     mode: Annotated[str, typer.Option(help="infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,
@@ -35,7 +39,7 @@ def command(
         str | None, typer.Option(help="Another Python interpreter to count in, with roofline installed.")
     ] = None,
 ) -> None:
-    """Check the counted FLOPs against independent references, and print how they are reconciled.
+    """Check counted FLOPs against independent references.
 
     A check that could not run is listed as such. Exits with 1 if a count differs from its reference.
     """
@@ -45,7 +49,7 @@ def command(
 
     request = make_request(
         model,
-        backend,
+        backend or default_backend(python),
         mode=mode,
         batch=batch,
         seq=seq,

@@ -147,6 +147,9 @@ def load(name: str) -> Device:
     for known, sheet in _sheets().items():
         if wanted in (known, *sheet.aliases):
             return sheet.device()
+    cards = [known for known in names() if known.startswith(f"{wanted}-")]
+    if cards:
+        raise InputError(f"{name!r} is no single card: give {' or '.join(cards)}.")
     raise InputError(f"There is no device called {name!r}; there are: {', '.join(names())}.")
 
 

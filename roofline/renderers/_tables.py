@@ -6,7 +6,7 @@ its work alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,8 @@ from roofline.renderers._rows.choice import OPS as OPS
 from roofline.renderers._rows.choice import TOP as TOP
 from roofline.renderers._rows.choice import USUAL, Choice, chosen
 
+#: Of the busy time: from this share of known work on, shares of it are told as of all. Half a percent is not seen.
+_ALL = 0.995
 #: One flag per op of a profile.
 Mask = NDArray[np.bool_]
 
@@ -266,8 +268,21 @@ def table(analysis: WorkAnalysis, by: str, gap: str, choice: Choice = USUAL) -> 
     """The table by a key: of a timed step its time and work, else its work alone. gap: what the gap is called."""
     if isinstance(analysis, Analysis):
         columns = COLUMNS if counters_on(analysis.profile, analysis.device) is None else (*COLUMNS, *_COUNTED)
-        return Table(columns, rows(analysis, by, gap, choice), 2)
+        return Table(_of_known(columns, analysis.coverage), rows(analysis, by, gap, choice), 2)
     return Table(WORK_COLUMNS, work_rows(analysis, by, choice), 1)
+
+
+def _of_known(columns: Sequence[Column], known: Mapping[str, float | None]) -> tuple[Column, ...]:
+    """Say in the headings of shares of work that these are of what is known, where not nearly all of it is."""
+    partly = {
+        f"{kind}\n%" for kind, share in (("FLOP", known["flops"]), ("bytes", known["bytes"])) if (share or 0) < _ALL
+    }
+    return tuple(
+        replace(column, heading=f"known\n{column.heading.replace(chr(10), ' ')}")
+        if column.heading in partly
+        else column
+        for column in columns
+    )
 
 
 def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[WorkRow]:
@@ -275,12 +290,22 @@ def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[W
     chosen_rows = chosen(analysis, by, choice)
     return [
         *(
-            replace(_work_row(analysis, label, total), parts=chosen_rows.fused.get(label, ()), named=True)
+            replace(
+                _work_row(analysis, _called(analysis, by, label), total),
+                parts=chosen_rows.fused.get(label, ()),
+                named=True,
+            )
             for label, total in chosen_rows.kept.items()
         ),
         *(_work_row(analysis, label, total) for label, total in chosen_rows.left),
         _work_row(analysis, "total", analysis.total),
     ]
+
+
+def _called(analysis: WorkAnalysis, by: str, label: str) -> str:
+    """Name a row. The group of communication, where it holds copies to and from the device alone, is called so."""
+    only_copies = by == "group" and label == "communication" and "communication" not in analysis.by("class")
+    return "transfer" if only_copies else label
 
 
 def _work_row(analysis: WorkAnalysis, label: str, total: WorkTotal) -> WorkRow:
@@ -305,7 +330,10 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
     found = chosen(analysis, by, choice)
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
-    table = [_row(analysis, label, total, rate, found.fused.get(label, ())) for label, total in found.kept.items()]
+    table = [
+        _row(analysis, _called(analysis, by, label), total, rate, found.fused.get(label, ()))
+        for label, total in found.kept.items()
+    ]
     table = [replace(row, named=True) for row in table]
     # What many ops have in common is no roof.
     table += [replace(_row(analysis, label, total, rate), roof="") for label, total in found.left]

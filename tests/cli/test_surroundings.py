@@ -125,7 +125,7 @@ def test_files_that_belong_together_are_written_all_or_none(tmp_path: Path) -> N
 def test_a_home_that_takes_no_file(tmp_path: Path, variables: dict[str, str]) -> None:
     save(handmade.profile(), tmp_path / "p.json")
     without = {name: value for name, value in variables.items() if name != "ROOFLINE_CACHE"}
-    for words in ("show p.json", "plot p.json -o f.svg", "whatif p.json --device h100"):
+    for words in ("show p.json", "plot p.json -o f.svg", "whatif p.json --device h100-sxm"):
         ended = shell(f"env -u ROOFLINE_CACHE -u XDG_CACHE_HOME HOME=/dev/null roofline {words}", tmp_path, without)
         assert ended.returncode == 0, ended.stderr
         assert "Traceback" not in ended.stderr

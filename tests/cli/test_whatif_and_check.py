@@ -137,13 +137,13 @@ def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
 
 
 def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
-    ended = roofline("whatif", str(recorded), "--device", "h100", "--format", "json")
+    ended = roofline("whatif", str(recorded), "--device", "h100-sxm", "--format", "json")
     assert (ended.code, ended.err) == (0, "")
     found = json.loads(ended.out)
     assert found["there"] == {"device": "NVIDIA H100 SXM", "kind": "cuda"}
     assert found["range"][0] <= found["seconds"] <= found["range"][1]
     assert found["gap"] < found["seconds"]
-    text = roofline("whatif", str(recorded), "--device", "h100").out
+    text = roofline("whatif", str(recorded), "--device", "h100-sxm").out
     assert "cpu here and cuda there: other kernels will run" in " ".join(text.split())
 
 
@@ -333,14 +333,23 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("whatif", "p.json"), "Missing option '--device'; see `roofline whatif --help`."),
         (("whatif", "p.json", "--device", "h1000"), "There is no device called 'h1000'; there are: a10, "),
         (("whatif", "p.json", "--device", "x.toml"), "There is no file x.toml"),
-        (("whatif", "absent.json", "--device", "h100"), "Cannot read absent.json"),
-        (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: json, text."),
-        (("whatif", "c.json", "--device", "h100", "--format", "json"), "was only counted is told as text alone: leave"),
+        (("whatif", "absent.json", "--device", "h100-sxm"), "Cannot read absent.json"),
         (
-            ("whatif", "n.json", "--device", "h100"),
+            ("whatif", "p.json", "--device", "h100-sxm", "--format", "xml"),
+            "no format called 'xml'; there are: json, text.",
+        ),
+        (
+            ("whatif", "c.json", "--device", "h100-sxm", "--format", "json"),
+            "was only counted is told as text alone: leave",
+        ),
+        (
+            ("whatif", "n.json", "--device", "h100-sxm"),
             "holds no profiled step, so its ops have no times: measure",
         ),
-        (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number; "),
+        (
+            ("whatif", "old.json", "--device", "h100-sxm"),
+            "old.json is not a roofline profile: it has no schema number; ",
+        ),
         (("check", "p.json"), "Missing argument 'CURRENT...'; see `roofline check --help`."),
         (("check", "p.json", "absent.json"), "Cannot read absent.json"),
         (("check", "trace.json", "p.json"), "trace.json is not a roofline profile"),

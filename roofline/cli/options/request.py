@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from roofline.core.step import INPUTS, MODES, PRECISIONS, Workload
-from roofline.errors import InputError
+from roofline.errors import InputError, MissingError
 
 if TYPE_CHECKING:
     from roofline.recording.backend import Backend
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 #: What is run where the user says nothing; the verbs have their defaults from here.
 UNASKED = Workload(model="")
+#: What people call a backend by.
+_ALIASES = {"pytorch": "torch", "tf": "tensorflow"}
+#: Backends that run a framework as it is, by the module that must be there.
+_PLAIN = ("torch", "jax", "tensorflow")
 #: Beyond this a number is a slip of the keyboard, and frameworks fail at it in ways of their own.
 _MOST = 10**12
 _CHOICES = {
@@ -88,11 +92,28 @@ def make_request(
     )
 
 
+def default_backend(python: str | None) -> str:
+    """Return the backend of the only framework that is installed. python: another interpreter, of which it is unknown.
+
+    Raises InputError where there are several, and MissingError where there is none.
+    """
+    from roofline import plugins
+
+    installed = [name for name in _PLAIN if plugins.importable(name)]
+    if not installed and python is None:
+        raise MissingError("No framework is installed: see `roofline backends`.")
+    if len(installed) == 1 and python is None:
+        return installed[0]
+    known = ", ".join(plugins.names("roofline.backends"))
+    raise InputError(f"Say which framework runs the step, as in --backend torch; there are: {known}.")
+
+
 def parse_backend(text: str) -> tuple[str, Backend, dict[str, str]]:
     """ "keras-jax:jit=off" is ("keras-jax", its description, {"jit": "off"}), checked against the description."""
     from roofline.recording.backend import load
 
     name, _, rest = text.partition(":")
+    name = _ALIASES.get(name, name)
     backend = load(name)
     options: dict[str, str] = {}
     for part in filter(None, rest.split(",")):

@@ -87,10 +87,9 @@ def seconds(value: float | None) -> str:
 
 
 def seconds_unit(largest: float) -> Callable[[float | None], str]:
-    """Return how times of one column are written: in the unit and with the decimals of the largest [s]."""
+    """Return how the times of one column are written: all in the unit of the largest [s], with three digits each."""
     factor, unit = next(((factor, unit) for factor, unit in _SECONDS if largest >= factor * 0.9995), _SECONDS[-1])
-    decimals = len(significant(largest / factor).partition(".")[2])
-    return lambda value: UNKNOWN if value is None else f"{value / factor:.{decimals}f} {unit}"
+    return lambda value: UNKNOWN if value is None else f"{significant(value / factor)} {unit}"
 
 
 def seconds_between(low: float, high: float) -> str:

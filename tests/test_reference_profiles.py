@@ -15,7 +15,6 @@ from roofline.analysis.analysis import analyze
 from roofline.core import shipped
 from roofline.core.schema import load, slug
 from roofline.published import presets
-from roofline.renderers import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = shipped.paths()
@@ -64,12 +63,6 @@ def test_a_shipped_profile_closes_and_has_no_defect(name: str) -> None:
     assert analysis.profile.command.startswith("roofline profile")
     assert "/" not in analysis.profile.command
     assert path.stat().st_size < 1_000_000
-
-
-def test_the_readme_shows_the_table_of_the_profile_it_names() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (name,) = re.findall("<!-- roofline show (.*) --format markdown -->", readme)
-    assert markdown.render(analyze(load(name)), None).strip() in readme
 
 
 def test_pages_name_profiles_that_ship() -> None:

@@ -13,8 +13,8 @@ from pages import ROOT, Command, File, flat, labels, typed
 
 PAGES = sorted(
     page
-    for pages in ("tutorial/*.md", "guides/*.md", "cpu-comparison.md")
-    for page in (ROOT / "docs").glob(pages)
+    for pages in ("README.md", "docs/tutorial/*.md", "docs/guides/*.md", "docs/cpu-comparison.md")
+    for page in ROOT.glob(pages)
     if "```console" in page.read_text(encoding="utf-8")
 )
 #: Exit codes of those that do not end with 0.

@@ -106,7 +106,7 @@ class Pair:
         return _disturbed(*self.profiles())
 
     def profiles(self) -> tuple[Profile, Profile]:
-        return _load(self.file("a")), _load(self.file("b"))
+        return load_kept(self.file("a")), load_kept(self.file("b"))
 
     def compared(self) -> Comparison:
         return _compared(self.file("a"), self.file("b"))
@@ -119,14 +119,14 @@ def pairs(name: str = "first") -> dict[str, Pair]:
     return {entry["name"]: _pair(entry, SETS[name]) for entry in entries}
 
 
-def _load(file: Path) -> Profile:
+def load_kept(file: Path) -> Profile:
     return load(file) if file.suffix == ".json" else decode(gzip.decompress(file.read_bytes()), str(file))
 
 
 @cache
 def _compared(a: Path, b: Path) -> Comparison:
     """Once per pair, which stands alone and is what others are ranked by. Nothing is measured after it is compared."""
-    return compare(_load(a), _load(b))
+    return compare(load_kept(a), load_kept(b))
 
 
 def _pair(entry: dict[str, Any], folder: Path) -> Pair:
@@ -167,7 +167,7 @@ def _take_turn(pair: Pair) -> bool:
     """Measure both runs, and keep them if they are the best; whether nothing disturbed them."""
     with tempfile.TemporaryDirectory() as folder:
         made = {side: _profile(pair, side, Path(folder) / f"{side}.json") for side in "ab"}
-        rating = _rated(*map(_load, made.values()))
+        rating = _rated(*map(load_kept, made.values()))
         if not pair.measured or rating < _rated(*pair.profiles()):
             for side in "ab":
                 _keep(made[side], pair.file(side))

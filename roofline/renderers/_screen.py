@@ -39,8 +39,11 @@ _MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
 _HARMLESS = frozenset(
     ("in-process", "given-ceilings", "model-flops-derived", "phases-unresolved", "several-devices", "trains")
 )
-#: Flags that make all times doubtful, the gravest first; others follow.
-_GRAVEST = ("beyond-step", "contended", "throttled", "compiling", "oversubscribed", "contended-ceilings", "no-ceilings")
+#: Flags that make all times doubtful, or all work, the gravest first; others follow.
+_GRAVEST = (
+    *("beyond-step", "contended", "throttled", "compiling", "oversubscribed", "contended-ceilings"),
+    *("no-shapes", "no-ceilings", "unjoined", "above-ceiling"),
+)
 #: Modes in words.
 _MODES = {"infer": "inference", "train": "training", "generate": "generate"}
 
@@ -101,7 +104,8 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     """The time of a step with its interval, and rates; a line is broken between them."""
     profile, wall, interval = analysis.profile, analysis.wall, analysis.wall_interval
     between = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
-    facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)})"]
+    overhead = ", the profiler's overhead included" if profile.wall.source == "profiled" else ""
+    facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)}{overhead})"]
     facts += [
         f"{units.significant(number / wall)} {what}/s"
         for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))

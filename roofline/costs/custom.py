@@ -54,7 +54,8 @@ def formula(
 
     >>> @roofline.formula("mine::scale", op_class="pointwise")
     ... def scale(x, factor):
-    ...     return roofline.Cost(vector_flops=x.numel, bytes_read=x.bytes, bytes_written=x.bytes)
+    ...     size = 4.0 * x.numel  # of float32
+    ...     return roofline.Cost(vector_flops=x.numel, bytes_read=size, bytes_written=size)
     """
     if "::" not in name:
         raise InputError(f"A formula needs the op's full name, as in 'mylib::{name}'.")

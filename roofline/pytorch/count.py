@@ -25,6 +25,7 @@ from roofline.pytorch import unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.opening import opened
+from roofline.pytorch.padded_products import PaddedProducts
 from roofline.pytorch.uses import Uses
 from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
@@ -185,6 +186,7 @@ class _Work:
         self._nodes, self._engine, self._place, self._again = nodes, engine, place, again
         self._same, self._padded, self._one_hot = Interner(), ZeroPadding(), OneHot()
         self._uses = Uses(nodes, is_op, engine)
+        self._products = PaddedProducts(nodes, nodes.names, self._uses)
         self._not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)
         around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]
         self._order = np.flatnonzero(is_op)[np.argsort(around[is_op], kind="stable")]
@@ -231,7 +233,10 @@ class _Work:
         if self._one_hot.picks(call):
             return self._same(replace(costed, cost=by_index(costed.cost)))
         # The forward pass asked once for what is done again.
-        asked = 0.0 if self._again[node] else self._padded.flops(call, self._uses.reads(node, call))
+        asked: float | None = 0.0
+        if not self._again[node]:
+            asked = self._padded.flops(call, (taken for _, _, taken in self._uses.readers(node, call)))
+            asked = self._products.flops(node, call) if asked is None else asked
         unread = unread_input_gradient(call)
         if unread and not self._again[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):
             asked = (costed.cost.model_flops or 0.0) - unread

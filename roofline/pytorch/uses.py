@@ -51,10 +51,11 @@ class Uses:
                 return
             yield node, call
 
-    def reads(self, root: int, call: Call) -> Iterator[Tensor]:
-        """What later ops take of the first result of the op `root`; views of it are none. call: that of the op.
+    def readers(self, root: int, call: Call) -> Iterator[tuple[int, Call, Tensor]]:
+        """List the later ops that read the first result of the op `root`, and what each reads; a view reads nothing.
 
-        Later ones are those beside it, also where all are inside of an op, and those beside the ops around it.
+        call: that of the op. Later ones are those beside it, also where all are inside of an op, and those beside the
+        ops around it.
         """
         result = next(tensors(call.outputs or ()), None)
         if result is None or result.storage < 0:
@@ -62,8 +63,14 @@ class Uses:
         for node, reader in self.after(root, result.storage):
             around = int(self._around[node])
             beside = self._is_op[node] and (around < 0 or self._lies_in(root, around))
-            if beside and not self._engine.cost(reader).view:
-                yield from (tensor for tensor in tensors(reader.inputs) if tensor.storage == result.storage)
+            if not beside:
+                continue
+            costed = self._engine.cost(reader)
+            known = costed.view or costed.cost.bytes_read is not None
+            read = {number for of_arguments, number, _ in costed.reads if of_arguments}
+            for number, tensor in enumerate(tensors(reader.inputs)):
+                if tensor.storage == result.storage and (number in read or not known):
+                    yield node, reader, tensor
 
     def is_read(self, root: int, result: Any) -> bool:
         """Whether any call takes a result of the op `root`; True of one whose storage was not recorded."""

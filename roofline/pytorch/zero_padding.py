@@ -41,7 +41,7 @@ class ZeroPadding:
         if result is not None and name in _COPIES:
             margins = self._of(call.inputs[0])
         elif result is not None and name == "constant_pad_nd":
-            margins = _padding(call)
+            margins = padding_of(call)
         elif result is not None and name == "slice_backward":
             margins = _added(self._of(call.inputs[0]), _around_slice(call))
         for storage in writes:
@@ -116,7 +116,7 @@ def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
         return None
     found: list[Margins] = []
     for reader in readers:
-        margins = _margins_of(reader, result)
+        margins = margins_of(reader, result)
         if margins is None:
             return None
         found.append(margins)
@@ -126,7 +126,7 @@ def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
     return least if any(edges != (0, 0) for edges in least) else None
 
 
-def _margins_of(view: Tensor, whole: Tensor) -> Margins | None:
+def margins_of(view: Tensor, whole: Tensor) -> Margins | None:
     """What a view leaves out at the edges of a tensor: dimensions may be in another order, and are known by stride."""
     if view.stride is None or whole.stride is None or view.numel == 0:
         return None
@@ -146,7 +146,7 @@ def _margins_of(view: Tensor, whole: Tensor) -> Margins | None:
     return tuple(margins[dim] for dim in range(len(whole.shape))) if apart == 0 and known.issuperset(strides) else None
 
 
-def _padding(call: Call) -> Margins | None:
+def padding_of(call: Call) -> Margins | None:
     """What `constant_pad_nd` puts around each dimension, of which it names the last ones first; None for no zeros."""
     image, edges, value = (*call.inputs, 0)[:3]
     pairs = list(zip(edges[::2], edges[1::2], strict=True))

@@ -45,7 +45,7 @@ def record(
     layers = nullcontext() if compiled else marked_layers(name_of)
     again = nullcontext() if compiled else marked_recomputation()
     sparse = _sparse() if with_data else {}
-    if any(layout in _COMPRESSED for layout, _ in sparse.values()):
+    if any(layout in _COMPRESSED for layout, _ in sparse.values()) or (with_data and _has_nested()):
         stored = {address: number for address, (_, number) in sparse.items()}
         return _by_profiler(step, stored, layers, again, marked_backward(), marks())
     watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
@@ -86,6 +86,15 @@ def _by_profiler(step: Step, stored: Mapping[int, int], *marks: AbstractContextM
             torch.cuda.synchronize()
     results = watched.kineto_results
     return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
+
+
+def _has_nested() -> bool:
+    """Whether there are nested tensors without a layout, of which torch's observer can take neither sizes nor strides.
+
+    It leaves out calls that take one and ends the process at some of them. Jagged ones it knows by their parts.
+    """
+    tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
+    return any(each.is_nested and each.layout == torch.strided for each in tensors)
 
 
 def _sparse() -> dict[int, tuple[torch.layout, int]]:

@@ -1,0 +1,169 @@
+"""What is asked for of products whose factors an op filled up with zeros, and whose results are cut again.
+
+A nested tensor holds sequences of unlike lengths. Its products fill each sequence up to the longest (`constant_pad_nd`
+of each, `stack`), multiply the dense factors, and take the results of the true lengths out again (`masked_select`).
+Nobody asked for the rest, nor where a program fills rows up to a round number by itself and cuts the result off again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeVar
+
+import numpy as np
+
+from roofline.costs.calls import Call, Tensor, tensors
+from roofline.pytorch.aten.tables import base
+from roofline.pytorch.uses import Calls, Uses
+from roofline.pytorch.zero_padding import margins_of, padding_of
+from roofline.traces import nesting
+
+#: Which arguments of a product are its factors.
+_FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "_addmm_activation": (1, 2)}
+_COPIES = frozenset(("clone", "contiguous"))
+_JOINS = frozenset(("stack", "cat"))
+
+#: Elements before and behind what is meant, of a dimension that has this stride and this size. A view keeps both.
+_Edges = dict[tuple[int, int], tuple[int, int]]
+_Named = TypeVar("_Named")
+
+
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """A storage of equal pieces one after another, each of `size` elements and with edges of its own."""
+
+    size: int
+    edges: tuple[_Edges, ...]
+
+    def at(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]] | None:
+        """Return the edges of each dimension of a view; None where it does not lie within one piece."""
+        last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        piece = offset // self.size
+        if piece != last // self.size or piece >= len(self.edges):
+            return None
+        return [self.edges[piece].get(key, (0, 0)) for key in zip(strides, shape, strict=True)]
+
+
+class PaddedProducts:
+    """Knows of each product of a step which of its factors were padded; looked up when first asked."""
+
+    def __init__(self, nodes: Calls, names: Sequence[str], uses: Uses) -> None:
+        """names: of the calls."""
+        self._nodes, self._names, self._uses = nodes, names, uses
+        self._pads = any(base(name) == "constant_pad_nd" for name in names)
+        self._known: dict[int, tuple[_Pieces | None, ...]] | None = None
+
+    def flops(self, node: int, call: Call) -> float | None:
+        """Return the FLOPs of a product without what pairs with zeros or is cut off; None where nothing is padded."""
+        if not self._pads or base(call.name) not in _FACTORS or not call.outputs:
+            return None
+        if self._known is None:
+            self._known = self._followed()
+        a, b = (call.inputs[place] for place in _FACTORS[base(call.name)])
+        result = call.outputs[0]
+        factors = self._known.get(node)
+        if factors is None or not all(_laid_out(tensor) for tensor in (a, b, result)):
+            return None
+        cut = self._cut(node, call, result)
+        pieces = (*factors, cut)
+        total = 0.0
+        for batch in range(prod(a.shape[:-2])):
+            rows, inner, columns = _asked(pieces, (a, b, result), batch)
+            total += 2.0 * rows * inner * columns
+        return total
+
+    def _cut(self, node: int, call: Call, result: Tensor) -> _Pieces | None:
+        """Return what nobody takes of a result: its readers select by a mask of pieces, or take a slice."""
+        found: list[_Pieces | None] = []
+        for reader, call_of_reader, taken in self._uses.readers(node, call):
+            if base(call_of_reader.name) == "masked_select" and taken.numel == result.numel:
+                found.append((self._known or {}).get(reader, (None,))[0])
+            else:
+                margins = margins_of(taken, result)
+                edges = zip(zip(result.stride or (), result.shape, strict=True), margins or (), strict=False)
+                found.append(None if margins is None else _Pieces(result.offset + result.numel, (dict(edges),)))
+        return found[0] if found and all(each == found[0] for each in found) else None
+
+    def _followed(self) -> dict[int, tuple[_Pieces | None, ...]]:
+        """Follow padded storages through the step: what the factors of products, and masks, are made of."""
+        followed = [base(name) in _JOINS | _COPIES | {"constant_pad_nd"} for name in self._names]
+        inside = np.append(nesting.nearest(self._nodes.parent, np.asarray(followed, bool)), -1)[self._nodes.parent] >= 0
+        storages: dict[int, _Pieces] = {}
+        found: dict[int, tuple[_Pieces | None, ...]] = {}
+        for node in np.flatnonzero(~inside).tolist():
+            call = self._nodes.call(node)
+            name = base(call.name)
+            places = (1,) if name == "masked_select" else _FACTORS.get(name, ())
+            taken = [call.inputs[place] for place in places if place < len(call.inputs)]
+            pieces = tuple(storages.get(each.storage) if isinstance(each, Tensor) else None for each in taken)
+            if any(pieces):
+                found[node] = pieces
+            made = _made(call, name, storages)
+            for storage in _written(call):
+                storages.pop(storage, None)
+            if made is not None and call.outputs:
+                storages[call.outputs[0].storage] = made
+        return found
+
+
+def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None:
+    """Return the pieces of what a call makes, where it pads, puts padded tensors one behind another, or copies one."""
+    result = call.outputs[0] if call.outputs else None
+    if not isinstance(result, Tensor) or not _laid_out(result) or result.offset:
+        return None
+    if name == "constant_pad_nd":
+        margins = padding_of(call)
+        keys = zip(result.stride or (), result.shape, strict=True)
+        return None if margins is None else _Pieces(result.numel, (dict(zip(keys, margins, strict=True)),))
+    if name in _COPIES:
+        (argument, *_) = call.inputs
+        known = storages.get(argument.storage) if isinstance(argument, Tensor) else None
+        return known if known and (argument.shape, argument.stride) == (result.shape, result.stride) else None
+    if name in _JOINS and not (call.inputs[1] if len(call.inputs) > 1 else 0):
+        parts = list(tensors(call.inputs[:1]))
+        known_parts = [storages.get(part.storage) for part in parts]
+        if parts and all(known and known.size == part.numel for known, part in zip(known_parts, parts, strict=True)):
+            edges = [known.edges for known in known_parts if known]
+            sizes = {known.size for known in known_parts if known}
+            return _Pieces(sizes.pop(), tuple(each for some in edges for each in some)) if len(sizes) == 1 else None
+    return None
+
+
+def _written(call: Call) -> Iterator[int]:
+    """List the storages that a call writes: results that are no views, and what it changes in place."""
+    taken = {tensor.storage for tensor in tensors(call.inputs)}
+    yield from (tensor.storage for tensor in tensors(call.outputs or ()) if tensor.storage not in taken)
+    if call.name.endswith("_"):
+        yield from (tensor.storage for tensor in tensors(call.inputs[:1]))
+
+
+def _asked(pieces: Sequence[_Pieces | None], arrays: tuple[Tensor, Tensor, Tensor], batch: int) -> tuple[int, int, int]:
+    """Return rows, summed elements and columns that are asked for of one matrix product.
+
+    A row (or column) is not where it was filled up in the factor and is cut off of the result; what is summed is not
+    where both factors were filled up.
+    """
+    (left, right, out) = (_edges(known, array, batch) for known, array in zip(pieces, arrays, strict=True))
+    a, b, _ = arrays
+    return (
+        a.shape[-2] - _common(left[0], out[0]),
+        a.shape[-1] - _common(left[1], right[0]),
+        b.shape[-1] - _common(right[1], out[1]),
+    )
+
+
+def _edges(known: _Pieces | None, array: Tensor, batch: int) -> list[tuple[int, int]]:
+    strides = array.stride or ()
+    offset = array.offset + (batch * strides[0] if len(strides) > 2 else 0)
+    none = [(0, 0), (0, 0)]
+    return none if known is None else known.at(offset, array.shape[-2:], strides[-2:]) or none
+
+
+def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
+    return min(one[0], other[0]) + min(one[1], other[1])
+
+
+def _laid_out(value: object) -> bool:
+    return isinstance(value, Tensor) and value.storage >= 0 and value.stride is not None

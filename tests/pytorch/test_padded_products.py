@@ -1,0 +1,105 @@
+"""Products that an op, or the program, fills up with zeros and cuts again: what runs, and what was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from shared_cases import case
+from torch.nn import functional
+
+from roofline.core.step import Step
+from roofline.pytorch import count
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import counting
+from roofline.pytorch.recording.event_tree import Nodes
+
+pytestmark = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+
+#: Two sequences; each product of all pairs within them is of 8^2 + 24^2 pairs, filled up of 2 x 24^2.
+LENGTHS, LONGEST, WIDTH, OUT = (8, 24), 24, 32, 5
+TOKENS, PAIRS = sum(LENGTHS), sum(length**2 for length in LENGTHS)
+
+
+def counted(run):
+    """Model and executed FLOPs of a step."""
+    costs = [op.costed.cost for op in count.count(counting.record(Step(run=run)), Engine()).ops]
+    return sum(cost.model_flops or 0 for cost in costs), sum(cost.flops or 0 for cost in costs)
+
+
+def sequences(*shape, layout=torch.jagged):
+    return torch.nested.nested_tensor([torch.randn(length, *shape) for length in LENGTHS], layout=layout)
+
+
+def test_attention_of_nested_sequences():
+    """Queries by keys, and these by values: each 2 x heads x 16 per pair."""
+    assert counted(case("16_nested_sdpa.py", "make_step")) == (4 * 2 * 16 * PAIRS, 4 * 2 * 16 * 2 * LONGEST**2)
+
+
+def test_attention_of_nested_sequences_to_others():
+    """The keys of each sequence have a length of their own: 8 x 30 and 24 x 10 pairs, filled up 2 x 24 x 30."""
+    keys = torch.nested.nested_tensor([torch.randn(length, 2, 16) for length in (30, 10)], layout=torch.jagged)
+    queries = sequences(2, 16)
+
+    def run():
+        q, k = queries.transpose(1, 2), keys.transpose(1, 2)
+        return functional.scaled_dot_product_attention(q, k, k)
+
+    assert counted(run) == (4 * 2 * 16 * (8 * 30 + 24 * 10), 4 * 2 * 16 * 2 * 24 * 30)
+
+
+@pytest.mark.parametrize("layer", [torch.nn.Softmax(-1), torch.nn.LayerNorm(WIDTH), torch.nn.ReLU()])
+def test_nested_sequences_by_elements(layer):
+    """The sequences one behind another: no op works on more of them, and none is unknown."""
+    plain, nested = (
+        count.count(counting.record(Step(run=lambda x=x: layer(x))), Engine())
+        for x in (torch.ones(TOKENS, WIDTH), sequences(WIDTH))
+    )
+    assert nested.unknown == {}
+    (op,) = plain.ops
+    assert [one.costed.cost.vector_flops for one in nested.ops if one.costed.kind == op.costed.kind] == [
+        op.costed.cost.vector_flops
+    ]
+
+
+def test_linear_of_nested_sequences():
+    layer, x = torch.nn.Linear(WIDTH, OUT), sequences(WIDTH)
+    assert counted(lambda: layer(x)) == (2 * TOKENS * WIDTH * OUT,) * 2
+    # The gradient of the weight is as much again; nobody reads one of the input.
+    assert counted(lambda: layer(x).values().sum().backward()) == (2 * 2 * TOKENS * WIDTH * OUT,) * 2
+
+
+def test_rows_that_are_filled_up_and_cut_off():
+    x, weight = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT)
+    product = 2 * WIDTH * OUT
+
+    def filled():
+        return functional.pad(x, (0, 0, 0, 2))
+
+    assert counted(lambda: (filled() @ weight)[:30] * 2) == (30 * product, 32 * product)
+    # Somebody reads all of it, or what is cut off was no filling.
+    assert counted(lambda: (filled() @ weight) * 2) == (32 * product, 32 * product)
+    assert counted(lambda: (x @ weight)[:20] * 2) == (30 * product, 30 * product)
+    assert counted(lambda: (functional.pad(x, (0, 0, 0, 2), value=1.0) @ weight)[:30] * 2) == (32 * product,) * 2
+
+
+def test_sums_over_what_both_factors_are_filled_up_with():
+    a, b = torch.randn(3, 4, 6), torch.randn(3, 6, 5)
+    product = 2 * 3 * 4 * 5
+    both = counted(lambda: functional.pad(a, (0, 2)) @ functional.pad(b, (0, 0, 0, 2)) * 2)
+    assert both == (6 * product, 8 * product)
+    # One factor has numbers of its own there.
+    long = torch.randn(3, 8, 5)
+    assert counted(lambda: functional.pad(a, (0, 2)) @ long * 2) == (8 * product, 8 * product)
+
+
+def test_nested_tensors_without_a_layout_are_recorded_by_the_profiler():
+    """The recorder of ops loses calls that take one, and ends the process at some."""
+    layer, x = torch.nn.Linear(WIDTH, OUT), sequences(WIDTH, layout=torch.strided)
+
+    def run():
+        torch.nested.to_padded_tensor(layer(x), 0.0).sum().backward()
+
+    assert isinstance(counting.record(Step(run=run)), Nodes)
+    assert counted(run) == (2 * 2 * TOKENS * WIDTH * OUT,) * 2

@@ -20,6 +20,7 @@ A ceiling that is not known is absent: it drops its term from the floor and the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
@@ -92,6 +93,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory: size of the main memory [byte].
     ceilings_of: the device that the ceilings are those of, where the user gave them (`--ceilings`): it may be another
     one than `name`, which the step ran on. "": they are the device's own.
+    number: of equal devices that work together; all else is of all of them.
     """
 
     name: str
@@ -103,6 +105,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     aliases: tuple[str, ...] = ()
     conditions: Mapping[str, str] = {}
     ceilings_of: str = ""
+    number: Annotated[int, msgspec.Meta(ge=1)] = 1
 
     def rate(self, name: str) -> float | None:
         """The value of a ceiling, or None where it is not known."""
@@ -162,6 +165,36 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             waited = min((one.waited for one in (known, again) if one.waited is not None), default=None)
             merged[name] = msgspec.structs.replace(best, drift=drift, high=most, waited=waited)
         return msgspec.structs.replace(self, ceilings=merged)
+
+    def together(self, number: int) -> Device:
+        """Return as many of this device: the sums of their rates, caches and memories, and one launch after another
+        on each at the same time. Processors that a program divides into several devices stay what they are.
+        """
+        if self.kind == "cpu" or number == self.number:
+            return self
+        many = number / self.number
+        ceilings = {
+            name: msgspec.structs.replace(
+                ceiling,
+                **{
+                    key: value / many if name.startswith(("launch.", "latency.")) else value * many
+                    for key in ("value", "sustained", "high", "shortest", "reached")
+                    if (value := getattr(ceiling, key)) is not None
+                },
+            )
+            for name, ceiling in self.ceilings.items()
+        }
+        return msgspec.structs.replace(
+            self,
+            name=f"{number} x {self.name}",
+            ceilings=ceilings,
+            caches=tuple(
+                msgspec.structs.replace(cache, size=None if cache.size is None else cache.size * many)
+                for cache in self.caches
+            ),
+            memory=None if self.memory is None else self.memory * many,
+            number=number,
+        )
 
     @property
     def llc(self) -> float | None:

@@ -293,6 +293,7 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     it timed; None: not measured, or that is the bare step. counters: bytes by hardware counters; None: not counted.
     addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
     one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory.
+    devices: how many share the step; work and bytes are those of all of them together.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook.
 
@@ -340,6 +341,7 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     preset: str | None = None
     api: Api | None = None
     addresses: tuple[_Address | None, ...] = ()
+    devices: Annotated[int, msgspec.Meta(ge=1)] = 1
     counters: Counters | None = None
 
     def __repr__(self) -> str:

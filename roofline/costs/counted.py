@@ -83,7 +83,8 @@ class Interner:
 class CountedOp:
     """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown).
 
-    times: how often a step runs it, as a loop does; `costed` holds the work of all of them.
+    times: how often a step runs it, as a loop does, each of the devices that share it for itself; `costed` holds the
+    work of all of them.
     places: (scope, phase) of each of its parts, as indices; empty: the op's own.
     """
 
@@ -112,6 +113,7 @@ class Counted:
     host_reads: how many results the host reads before each op, after the one before it; None: not known.
     updates: whether an optimizer was seen to be applied, which ops that are compiled one by one do not say.
     addresses: buffer -> where its first byte lies [byte]; of buffers that are not in it nobody knows.
+    devices: how many share the step; work and buffers are those of all of them together.
     """
 
     names: tuple[str, ...]
@@ -129,6 +131,7 @@ class Counted:
     host_reads: NDArray[np.int64] | None = None
     updates: bool = False
     addresses: Mapping[int, int] = field(default_factory=dict)
+    devices: int = 1
 
 
 #: A step of which nothing was counted.

@@ -38,6 +38,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         ops=rows.ops,
         kernels=rows.kernels,
         addresses=rows.addresses,
+        devices=counted.devices,
         memory=recorder.memory(step),
         parameters=step.parameters,
         trainable=step.trainable,

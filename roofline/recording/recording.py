@@ -42,7 +42,8 @@ class Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend measured: a profile without the device, the command and the date.
 
-    ceilings: those of the device that were measured again between the steps. sources, addresses: see `schema.Profile`.
+    ceilings: those of the device that were measured again between the steps. sources, addresses,
+    devices: see `schema.Profile`.
     """
 
     wall: Wall
@@ -73,6 +74,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     sources: Mapping[str, str] = {}
     api: Api | None = None
     addresses: tuple[int | None, ...] = ()
+    devices: int = 1
 
 
 class Check(NamedTuple):

@@ -113,6 +113,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "blocks": {name: total(value, analysis) for name, value in analysis.by("block").items()},
         "parameters": profile.parameters,
         "trainable": profile.trainable,
+        "devices": profile.devices,
         "samples": profile.samples,
         "tokens": profile.tokens,
         "new_tokens": profile.new_tokens,

@@ -83,6 +83,7 @@ def _joined(one: Counted, other: Counted) -> Counted:
         phase=np.concatenate((one.phase, other.phase)),
         unknown={**one.unknown, **other.unknown},
         flags=tuple(dict.fromkeys((*one.flags, *other.flags))),
+        devices=max(one.devices, other.devices),
         addresses={**one.addresses, **{number + first: end + at for number, at in other.addresses.items()}},
     )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,8 +85,9 @@ def count(
     runs |= {program: executions[program] * programs[program].devices for program in runs.keys() & executions.keys()}
     times |= _capped(known, programs, times, runs)
     found = {key: times[key] for key in known}
-    counted = of_instructions(found, programs, runs, before, optimizers, placing)
-    if any(programs[program].devices > 1 for program, _ in found if program in executions):
+    devices = {program: programs[program].devices for program in runs.keys() & executions.keys()}
+    counted = of_instructions(found, programs, runs, before, optimizers, placing, devices)
+    if counted.devices > 1:
         counted = replace(counted, flags=(*counted.flags, SEVERAL_DEVICES))
     kept = _without_parents(known, programs)
     number = {key: row for row, key in enumerate(kept)}
@@ -100,17 +102,18 @@ def of_instructions(
     before: Sequence[tuple[int, str, bytes]] = (),
     optimizers: tuple[str, ...] = ("optimizer",),
     placing: Placing | None = None,
+    devices: Mapping[int, int] = MappingProxyType({}),
 ) -> Counted:
     """The ops of a step that runs each of these instructions so often, in order; the rest is as in `count`.
 
-    runs: how often it runs each program, each device that does for itself.
+    runs: how often it runs each program, each device that does for itself. devices: how many do, by program; else 1.
     """
     kept = _without_parents(list(times), programs)
     same = Interner()
-    ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
+    ops = [_executed(key, programs[key[0]], times[key], devices.get(key[0], 1), same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
-    return _tables(ops, programs, runs, place, flags)
+    return _tables(ops, programs, runs, place, flags, devices)
 
 
 def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
@@ -218,13 +221,17 @@ def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
     return False
 
 
-def _executed(key: Key, module: hlo.Module, times: float, same: Interner) -> Executed:
+def _executed(key: Key, module: hlo.Module, times: float, devices: int, same: Interner) -> Executed:
+    """Count an instruction. times: how often it runs, on all of the devices together."""
     instruction = module.instructions[key[1]]
     costed, reads, writes = cost.cost(module, instruction)
-    if times > 1:
+    turns = times / devices
+    if turns > 1:
         whole = _whole_arrays(module, instruction)
-        swept = (_swept(costed.reads, reads, times, whole), _swept(costed.writes, writes, times, whole))
+        swept = (_swept(costed.reads, reads, turns, whole), _swept(costed.writes, writes, turns, whole))
         costed = replace(costed, reads=swept[0], writes=swept[1])
+    if devices > 1:  # each has a memory, or a part of it, of its own
+        costed = replace(costed, reads=_of_all(costed.reads, devices), writes=_of_all(costed.writes, devices))
     return Executed(key, instruction, times, _scaled(costed, times, same), reads, writes)
 
 
@@ -255,6 +262,10 @@ def _swept(accesses: Sequence[Access], buffers: Sequence[int], times: float, who
         (argument, place, max(size, min(size * times, whole.get(number, 0.0))))
         for (argument, place, size), number in zip(accesses, buffers, strict=True)
     )
+
+
+def _of_all(accesses: Sequence[Access], devices: int) -> Accesses:
+    return tuple((argument, place, size * devices) for argument, place, size in accesses)
 
 
 def _runs(module: hlo.Module, program: int, times: Mapping[Key, float]) -> float:
@@ -303,7 +314,12 @@ def _capped(
 
 
 def _tables(
-    ops: Sequence[Executed], programs: Programs, runs: Mapping[int, float], place: Placing, flags: tuple[str, ...]
+    ops: Sequence[Executed],
+    programs: Programs,
+    runs: Mapping[int, float],
+    place: Placing,
+    flags: tuple[str, ...],
+    devices: Mapping[int, int],
 ) -> Counted:
     scopes: dict[str, int] = {}
     buffers: dict[tuple[int, int], int] = {}
@@ -332,7 +348,7 @@ def _tables(
                 costed=op.costed,
                 reads=tuple(buffer(program, number) for number in op.reads),
                 writes=tuple(buffer(program, number) for number in op.writes),
-                times=max(1, round(op.times)),
+                times=max(1, round(op.times / devices.get(program, 1))),
             )
         )
         if op.costed.cost.quality == "unknown":
@@ -350,17 +366,25 @@ def _tables(
         phase=np.asarray(phase, np.int64),
         unknown=unknown,
         flags=flags,
-        addresses=_addresses(programs, buffers),
+        addresses=_addresses(programs, buffers, devices),
+        devices=max((devices.get(op.key[0], 1) for op in ops), default=1),
     )
 
 
-def _addresses(programs: Programs, buffers: Mapping[tuple[int, int], int]) -> dict[int, int]:
-    """Buffer -> address [byte]; the programs' allocations lie one behind the other. buffers: (program, its number)."""
+def _addresses(
+    programs: Programs, buffers: Mapping[tuple[int, int], int], devices: Mapping[int, int]
+) -> dict[int, int]:
+    """Buffer -> address [byte]; the programs' allocations lie one behind the other. buffers: (program, its number).
+
+    What devices that share a program each have of a buffer is taken as one behind the other.
+    """
     by_program: dict[tuple[int, int], int] = {}
     begin = 0
     for program, module in programs.items():
-        in_module, begin = hlo_buffers.addresses(module, begin)
-        by_program |= {(program, number): address for number, address in in_module.items()}
+        first, many = begin, devices.get(program, 1)
+        in_module, end = hlo_buffers.addresses(module, first)
+        by_program |= {(program, number): first + (at - first) * many for number, at in in_module.items()}
+        begin = first + (end - first) * many
     return {number: by_program[place] for place, number in buffers.items() if place in by_program}
 
 

@@ -56,7 +56,7 @@ TOP = {
     *("bounds_reach", "bounds_attained", "bounds_turning"),
 }
 #: What is there beyond it (docs/profile-format.md).
-EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported", "preset", "counters"}
+EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported", "preset", "counters", "devices"}
 BELOW = {
     "device": {"name", "kind", "ceilings", "ceilings_of"},
     "wall": {

@@ -8,8 +8,8 @@ import pytest
 from roofline.analysis.floors import terms
 from roofline.cli.devices import as_text
 from roofline.core.cost import Cost
-from roofline.core.device import Ceiling, Device
-from roofline.core.schema import Signature
+from roofline.core.device import Cache, Ceiling, Device
+from roofline.core.schema import Precision, Signature
 
 
 def device(**ceilings: float) -> Device:
@@ -86,3 +86,27 @@ def test_what_lasts_is_shown_beside_the_peaks() -> None:
     text = as_text(Device(name="round", kind="cuda", ceilings=peaks))
     assert "Without a pause: matrix.bf16 620 TFLOP/s at 1410 MHz, matrix.int8 1.20 POP/s." in text
     assert "Without a pause" not in as_text(device(dram_copy=1e12))
+
+
+def test_devices_that_work_together_are_held_to_the_sum_of_their_ceilings() -> None:
+    one = device(matrix_fp32=100e12, launch_xla=2e-6, dram_read=1e12)
+    one = msgspec.structs.replace(one, caches=(Cache(level="llc", size=50e6, source="made up"),), memory=80e9)
+    four = one.together(4)
+    work = Signature(
+        name="dot",
+        kind="dot",
+        op_class="contraction",
+        shapes="",
+        dtype="fp32",
+        cost=Cost(flops=400e9, useful_flops=400e9, bytes_read=4e9, bytes_written=0.0, quality="exact"),
+        precision=Precision(inputs="fp32", arithmetic="fp32", accumulate="fp32", output="fp32", evidence=""),
+    )
+    # 100 GFLOP each at 100 TFLOP/s, a gigabyte each at 1 TB/s, and a launch each of 2 µs at the same time.
+    found = terms(work, four, "xla", 4, 4e9, 0.0)
+    assert (found.compute, found.memory, found.launch) == pytest.approx((1e-3, 1e-3, 2e-6))
+    assert (four.name, four.llc, four.memory, four.number) == ("4 x round", 200e6, 320e9, 4)
+    assert four.together(4) is four
+    assert one.together(1) is one
+    # A processor that a program divides into devices is one.
+    cpu = msgspec.structs.replace(one, kind="cpu")
+    assert cpu.together(4) is cpu

@@ -48,6 +48,20 @@ def counted_trips(x, w, n):
 def train(x, w):
     return jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).sum())(w)
 
+def two_layers(x, w, v):
+    return jnp.tanh(x @ w) @ v
+
+def train_two_layers(x, w, v):
+    return jax.grad(lambda w, v: (two_layers(x, w, v) ** 2).sum(), (0, 1))(w, v)
+
+def replicas(x, w):
+    return jax.pmap(lambda x, w: jax.lax.pmean(x @ w, "i"), "i", in_axes=(0, None))(x, w)
+
+square = Mesh(np.asarray(jax.devices()).reshape(2, 2), ("data", "model"))
+
+def placed(shape, *spec):
+    return jax.device_put(np.ones(shape, np.float32), NamedSharding(square, P(*spec)))
+
 x, w = (64, 128), (128, 256)
 steps = {
     "rows": (by_rows, put(x, "d"), put(w)),
@@ -58,14 +72,21 @@ steps = {
     "data parallel": (train, put(x, "d"), put(w)),
     "scan": (looped, put(x, "d"), put(w)),
     "loop": (counted_trips, put(x, "d"), put(w), 7),
+    "tensor parallel": (two_layers, put(x), put(w, None, "d"), put((256, 128), "d")),
+    "both": (
+        *(train_two_layers, placed(x, "data"), placed(w, None, "model"), placed((256, 128), "model")),
+    ),
+    "replicas": (replicas, np.ones((4, 16, 128), np.float32), np.ones(w, np.float32)),
 }
-found = {}
+found, bytes_of, turns = {}, {}, {}
 for name, (function, *given) in steps.items():
     function.__name__ = function.__qualname__ = name.replace(" ", "_")
     counted = ran(jax.jit(function), *given)
     communicated = sum(op.costed.op_class == "communication" for op in counted.ops)
     found[name] = [total(counted, "model_flops"), total(counted, "flops"), communicated, list(counted.flags)]
-print(json.dumps(found))
+    bytes_of[name] = [total(counted, "bytes_read"), sum(size for op in counted.ops for _, _, size in op.costed.reads)]
+    turns[name] = [counted.devices, max(op.times for op in counted.ops)]
+print(json.dumps([found, bytes_of, turns]))
 """
 
 
@@ -80,7 +101,7 @@ def test_what_devices_share_is_asked_for_once_and_executed_by_each() -> None:
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    found, bytes_of, turns = json.loads(done.stdout.splitlines()[-1])
     half = PRODUCT // 2
     assert {name: (asked, executed) for name, (asked, executed, _, _) in found.items()} == {
         "rows": (PRODUCT, PRODUCT),
@@ -91,8 +112,17 @@ def test_what_devices_share_is_asked_for_once_and_executed_by_each() -> None:
         "data parallel": (2 * PRODUCT, 2 * PRODUCT),
         "scan": (5 * half, 5 * half),
         "loop": (7 * half, 7 * half),
+        "tensor parallel": (2 * PRODUCT, 2 * PRODUCT),
+        # Forward two, of both weights and of what is between them one each.
+        "both": (5 * PRODUCT, 5 * PRODUCT),
+        "replicas": (PRODUCT, PRODUCT),
     }
     assert {name for name, (_, _, communicated, _) in found.items() if communicated} == {
-        *("summed", "shard_map", "data parallel"),
+        *("summed", "shard_map", "data parallel", "tensor parallel", "both", "replicas"),
     }
     assert all("several-devices" in flags for _, _, _, flags in found.values())
+    # Each device has rows of its own, and all weights: its buffers are no others', of which none finds them in a cache.
+    assert bytes_of["rows"] == [4 * (64 * 128 + 4 * 128 * 256)] * 2
+    assert bytes_of["each all of it"] == [4 * 4 * (64 * 128 + 128 * 256)] * 2
+    # As often as each of them runs an op: a loop is what one device repeats.
+    assert (turns["rows"], turns["scan"]) == ([4, 1], [4, 5])

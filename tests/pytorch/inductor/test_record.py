@@ -645,3 +645,37 @@ def test_every_kernel_call_is_joined_and_has_a_floor_of_its_own() -> None:
     assert recording.wall.first is not None
     assert 0 < facts.seconds <= recording.wall.first
     assert any("CUDA graphs need a GPU" in note for note in facts.notes)
+
+
+def test_a_step_of_another_shape_is_no_twin_of_the_compiled_one() -> None:
+    """Each call takes 8 rows more: what is counted of another one says nothing of what this one asks for."""
+    layer, rows = nn.Linear(WIDTH, WIDTH), count(8, 8)
+
+    def run() -> None:
+        x = torch.randn(next(rows), WIDTH)
+        torch._dynamo.mark_dynamic(x, 0)  # or the step that is counted would be one that compiles anew
+        with torch.no_grad():
+            layer(x)
+
+    recording = compiled(Step(run=run, model=layer))
+    assert recording.flags == ("shapes-vary",)
+    executed = products(recording, "forward", "flops")
+    assert products(recording, "forward") == executed
+    assert executed % (2 * 8 * WIDTH * WIDTH) == 0
+
+
+def test_a_step_that_runs_more_than_it_asks_for_is_a_twin() -> None:
+    """Two rows of zeros are filled up and cut off each time: the eager step says so of the compiled one."""
+
+    class Filled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            return nn.functional.pad(self.layer(nn.functional.pad(x, (0, 0, 0, 2)))[:30], (0, 1))
+
+    recording = compiled(infer(Filled(), torch.randn(30, WIDTH)))
+    assert recording.flags == ()
+    row = 2 * WIDTH * WIDTH
+    assert (products(recording, "forward"), products(recording, "forward", "flops")) == (30 * row, 32 * row)

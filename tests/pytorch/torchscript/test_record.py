@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict, namedtuple
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import cycle
 
 import pytest
 
@@ -507,3 +508,19 @@ def test_from_the_command_line(tmp_path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert load(path).switches["TorchScript frozen"] == "False"
+
+
+def test_a_step_of_another_shape_is_no_twin_of_the_traced_one():
+    """Calls take 8 and 16 rows in turn: what is counted of one says nothing of what the other one asks for."""
+    layer, rows = nn.Linear(32, 32).eval(), cycle((8, 16))
+
+    def run():
+        with torch.no_grad():
+            layer(torch.ones(next(rows), 32))
+
+    recording = BACKEND.recorder.record(Step(run=run, model=layer), Plan(device="cpu", count_only=True), silent)
+    assert recording.flags == ("shapes-vary",)
+    costs = [recording.signatures[op.signature].cost for op in recording.ops]
+    (product,) = [cost for cost in costs if cost.flops]
+    assert product.model_flops == product.flops
+    assert product.flops in (2 * 8 * 32 * 32, 2 * 16 * 32 * 32)

@@ -17,13 +17,15 @@ import numpy as np
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.pytorch.aten.tables import base
 from roofline.pytorch.uses import Calls, Uses
-from roofline.pytorch.zero_padding import margins_of, padding_of
+from roofline.pytorch.zero_padding import Margins, around_slice, cut_by_padding, margins_of, padding_of
 from roofline.traces import nesting
 
 #: Which arguments of a product are its factors.
 _FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "_addmm_activation": (1, 2)}
 _COPIES = frozenset(("clone", "contiguous"))
 _JOINS = frozenset(("stack", "cat"))
+#: What puts zeros around an array; the second one is the gradient of a slice.
+_PADS = frozenset(("constant_pad_nd", "slice_backward"))
 
 #: Elements before and behind what is meant, of a dimension that has this stride and this size. A view keeps both.
 _Edges = dict[tuple[int, int], tuple[int, int]]
@@ -82,13 +84,15 @@ class PaddedProducts:
                 found.append((self._known or {}).get(reader, (None,))[0])
             else:
                 margins = margins_of(taken, result)
+                if margins is not None and base(call_of_reader.name) == "constant_pad_nd" and _is_whole(margins):
+                    margins = cut_by_padding(call_of_reader)
                 edges = zip(zip(result.stride or (), result.shape, strict=True), margins or (), strict=False)
                 found.append(None if margins is None else _Pieces(result.offset + result.numel, (dict(edges),)))
         return found[0] if found and all(each == found[0] for each in found) else None
 
     def _followed(self) -> dict[int, tuple[_Pieces | None, ...]]:
         """Follow padded storages through the step: what the factors of products, and masks, are made of."""
-        followed = [base(name) in _JOINS | _COPIES | {"constant_pad_nd"} for name in self._names]
+        followed = [base(name) in _JOINS | _COPIES | _PADS for name in self._names]
         inside = np.append(nesting.nearest(self._nodes.parent, np.asarray(followed, bool)), -1)[self._nodes.parent] >= 0
         storages: dict[int, _Pieces] = {}
         found: dict[int, tuple[_Pieces | None, ...]] = {}
@@ -113,8 +117,8 @@ def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None
     result = call.outputs[0] if call.outputs else None
     if not isinstance(result, Tensor) or not _laid_out(result) or result.offset:
         return None
-    if name == "constant_pad_nd":
-        margins = padding_of(call)
+    if name in _PADS:
+        margins = padding_of(call) if name == "constant_pad_nd" else around_slice(call)
         keys = zip(result.stride or (), result.shape, strict=True)
         return None if margins is None else _Pieces(result.numel, (dict(zip(keys, margins, strict=True)),))
     if name in _COPIES:
@@ -129,6 +133,10 @@ def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None
             sizes = {known.size for known in known_parts if known}
             return _Pieces(sizes.pop(), tuple(each for some in edges for each in some)) if len(sizes) == 1 else None
     return None
+
+
+def _is_whole(margins: Margins) -> bool:
+    return all(edges == (0, 0) for edges in margins)
 
 
 def _written(call: Call) -> Iterator[int]:

@@ -43,7 +43,7 @@ class ZeroPadding:
         elif result is not None and name == "constant_pad_nd":
             margins = padding_of(call)
         elif result is not None and name == "slice_backward":
-            margins = _added(self._of(call.inputs[0]), _around_slice(call))
+            margins = _added(self._of(call.inputs[0]), around_slice(call))
         for storage in writes:
             self._known.pop(storage, None)
         if margins is None or not _whole(result) or len(result.shape) != len(margins):
@@ -155,7 +155,16 @@ def padding_of(call: Call) -> Margins | None:
     return (*((0, 0),) * (len(image.shape) - len(pairs)), *reversed(pairs))
 
 
-def _around_slice(call: Call) -> Margins | None:
+def cut_by_padding(call: Call) -> Margins | None:
+    """Return what `constant_pad_nd` takes off each dimension, as in its own gradient; None where it adds anything."""
+    image, edges = call.inputs[:2]
+    pairs = [(-low, -high) for low, high in zip(edges[::2], edges[1::2], strict=True)]
+    if max(edges, default=0) > 0:
+        return None
+    return (*((0, 0),) * (len(image.shape) - len(pairs)), *reversed(pairs))
+
+
+def around_slice(call: Call) -> Margins | None:
     """The zeros around what `slice_backward` puts back into its place; None where it was every other element."""
     _, sizes, dim, start, end, step = call.inputs
     if step != 1 or not all(isinstance(one, int) for one in (dim, start, end)):

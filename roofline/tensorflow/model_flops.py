@@ -15,7 +15,7 @@ from statistics import median
 
 from roofline.costs.counted import PHASES
 from roofline.tensorflow.events import Ran
-from roofline.tensorflow.graph import cost, one_hot, space_to_batch, zero_padding
+from roofline.tensorflow.graph import cost, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.tensorflow.graph.graph import Function, Graphs, Node
 from roofline.tensorflow.graph.recomputed import recomputed
 from roofline.tensorflow.graph.tables import CONTRACTIONS, base
@@ -183,10 +183,11 @@ class _Search:
         costed = cost.cost(node)
         flops = costed.cost.flops
         if flops is not None:
-            padded = space_to_batch.flops(node, self._before, self._consumers)
-            if padded is None:
-                padded = zero_padding.flops(node, self._before, self._consumers)
-            flops = flops if padded is None else padded
+            for rule in (space_to_batch.flops, zero_padding.flops, padded_products.flops):
+                asked = rule(node, self._before, self._consumers)
+                if asked is not None:
+                    flops = asked
+                    break
         if twin is not None:
             row = self._rows.get(twin.name)
             times: float | None = 0.0 if row is None else self._ran[row].times  # a branch that was not taken

@@ -24,7 +24,7 @@ from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import cost, groups, loops, one_hot, zero_padding
+from roofline.xla.hlo import cost, groups, loops, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.recomputed import GRADIENT, recomputed
 from roofline.xla.hlo.schedule import Unit, contractions, joined, live, schedule
@@ -80,9 +80,6 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
         region = _region(unit)
         regions.setdefault(unit.op_name, set()).add(region)
         times = _times(module, unit.path)
-        inside = None
-        if unit.instruction.opcode == "convolution":
-            inside = zero_padding.flops(module, unit.instruction, unit.path)
         for op_name, flops in contractions(module, unit.instruction):
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
             own = op_name in ("", unit.instruction.op_name)
@@ -97,8 +94,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
                 found.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
                 continue
             found.products.add((name, flops))
-            asked_once = flops / groups.dealt(unit.instruction, unit.path) if inside is None else inside
-            asked_once *= partitions if _is_of_each(unit) else 1
+            asked_once = _asked_once(module, unit, flops) * (partitions if _is_of_each(unit) else 1)
             if times is None:
                 by_region = (again_as_executed if repeats else found.as_executed).setdefault(name, {})
                 by_region[region] = by_region.get(region, 0.0) + asked_once
@@ -108,6 +104,19 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
     found.named = {name: only for name, (only, *others) in regions.items() if not others}
     _add_missing(found, again, again_as_executed)
     return found
+
+
+def _asked_once(module: hlo.Module, unit: Unit, flops: float) -> float:
+    """Return what is asked for of a product that executes `flops`."""
+    product, path = unit.instruction, unit.path
+    if product.opcode == "convolution":
+        inside = zero_padding.flops(module, product, path)
+        share = space_to_batch.share(module, product, path) if inside is None else None
+        return flops * share if share is not None else flops if inside is None else inside
+    if product.opcode == "dot":
+        inside = padded_products.flops(module, product, path)
+        return flops / groups.dealt(product, path) if inside is None else inside
+    return flops
 
 
 def _add_missing(

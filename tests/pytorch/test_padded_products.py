@@ -84,6 +84,13 @@ def test_rows_that_are_filled_up_and_cut_off():
     assert counted(lambda: (functional.pad(x, (0, 0, 0, 2), value=1.0) @ weight)[:30] * 2) == (32 * product,) * 2
 
 
+def test_gradients_of_rows_that_are_filled_up_and_cut_off():
+    """Of the rows, where they were filled up and their gradient is cut, and of the weight, summed over both."""
+    x, weight = torch.randn(30, WIDTH, requires_grad=True), torch.randn(WIDTH, OUT, requires_grad=True)
+    run = counted(lambda: ((functional.pad(x, (0, 0, 0, 2)) @ weight)[:30] ** 2).sum().backward())
+    assert run == (3 * 30 * 2 * WIDTH * OUT, 3 * 32 * 2 * WIDTH * OUT)
+
+
 def test_sums_over_what_both_factors_are_filled_up_with():
     a, b = torch.randn(3, 4, 6), torch.randn(3, 6, 5)
     product = 2 * 3 * 4 * 5

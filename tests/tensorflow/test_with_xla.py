@@ -279,3 +279,41 @@ def test_a_node_whose_kernel_is_asynchronous_is_an_op_until_it_is_done() -> None
     assert found.owned.end[row] >= found.trace.end[done] > found.trace.start[row]
     assert found.timed.own[1, 0] > 0
     assert found.timed.joined == 1
+
+
+#: Pairs of results and taps in an image of 7 x 9 for a kernel of 3 x 3 and dilation 2 (`graph.test_space_to_batch`).
+DILATED = {"VALID": 3 * 5 * 9, "SAME": 17 * 23}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("padding", DILATED)
+def test_a_dilated_convolution_asks_for_what_is_inside_the_image(padding: str, compiled: bool) -> None:
+    """TensorFlow makes it one without holes of pieces that are filled up; in both gradients as well."""
+    image, kernel = tf.Variable(tf.ones((2, 7, 9, 3))), tf.Variable(tf.ones((3, 3, 3, 4)))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            made = tf.nn.depthwise_conv2d(tf.square(image), kernel, (1, 1, 1, 1), padding, dilations=(2, 2))
+            loss = tf.reduce_sum(tf.square(made))
+        return tape.gradient(loss, [image, kernel])
+
+    assert model_flops_of(step, compiled) == 3 * 2 * 2 * 3 * 4 * DILATED[padding]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_dilated_convolution_of_sequences_and_one_direction(compiled: bool) -> None:
+    """20 results of 3 taps, 4 of them outside; and taps of 7 rows next to each other, of 9 columns two apart."""
+    words, filters = tf.ones((2, 20, 3)), tf.Variable(tf.ones((3, 3, 5)))
+    assert model_flops_of(lambda: tf.nn.convolution(words, filters, padding="SAME", dilations=2), compiled) == (
+        2 * 2 * 3 * 5 * (60 - 4)
+    )
+    image, kernel, mixing = (
+        tf.ones((2, 7, 9, 3)),
+        tf.Variable(tf.ones((3, 3, 3, 1))),
+        tf.Variable(tf.ones((1, 1, 3, 5))),
+    )
+
+    def separable() -> Any:
+        return tf.nn.separable_conv2d(image, kernel, mixing, (1, 1, 1, 1), "SAME", dilations=(1, 2))
+
+    assert model_flops_of(separable, compiled) == 2 * 2 * 3 * 19 * 23 + 2 * 2 * 63 * 3 * 5

@@ -13,6 +13,7 @@ from roofline.costs import formulas
 from roofline.tensorflow.graph.contractions import UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
+from roofline.tensorflow.graph.zero_padding import numbers
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = frozenset("Identity Reshape ExpandDims Squeeze".split())
@@ -67,7 +68,10 @@ def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | Non
 def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | None:
     image, result = sizes(before.in_types[0], "the image"), sizes(behind.outputs[0], "the result")
     kernel = sizes(forward.in_types[1], "the kernel")
-    block, edges, cut = (_numbers(one, place, graph) for one, place in ((before, 1), (before, 2), (behind, 2)))
+    block, edges, cut = (
+        numbers(graph, one.inputs[place][0]) if place < len(one.inputs) else ()
+        for one, place in ((before, 1), (before, 2), (behind, 2))
+    )
     spatial = len(image) - 2
     if not block or len(edges) != len(cut) or len(edges) != 2 * len(block) or len(result) != len(image):
         return None
@@ -88,10 +92,3 @@ def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | N
         dilation=dilation,
         outputs=result[1:-1],
     ).flops
-
-
-def _numbers(node: Node, place: int, graph: Graph) -> tuple[int, ...]:
-    """The values of an input that is a constant; nothing where it is none."""
-    told = graph.by_name.get(node.inputs[place][0]) if place < len(node.inputs) else None
-    values = told.attrs.get("value", ()) if told is not None and told.op == "Const" else ()
-    return tuple(int(value) for value in values)

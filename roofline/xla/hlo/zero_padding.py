@@ -26,7 +26,7 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
     """
     if convolution.message.conv_kind:
         return None
-    before, behind = _filled_up(convolution.operands[0], path), _cut_off(module, convolution)
+    before, behind = filled_up(convolution.operands[0], path), cut_off(module, convolution)
     if before is None and behind is None:
         return None
     numbers = convolution.message.convolution_dimension_numbers
@@ -53,8 +53,8 @@ def _without(shape: Any, margins: Margins | None) -> Any:
     return replace(shape, dims=tuple(size - sum(edges) for size, edges in zip(shape.dims, margins, strict=True)))
 
 
-def _filled_up(value: Instruction, path: Path) -> Margins | None:
-    """The zeros that a `pad` put around a value; None where none did."""
+def filled_up(value: Instruction, path: Path) -> Margins | None:
+    """Return the zeros that a `pad` put around a value; None where none did."""
     value, path = origin(value, path)
     if value.opcode != "pad" or number(value.operands[1], path) != 0:
         return None
@@ -62,21 +62,26 @@ def _filled_up(value: Instruction, path: Path) -> Margins | None:
     return margins if margins and min(min(edges) for edges in margins) >= 0 else None
 
 
-def _cut_off(module: Module, value: Instruction) -> Margins | None:
-    """What all that uses a value cuts off of it, the same everywhere; None where something takes the whole."""
+def cut_off(module: Module, value: Instruction) -> Margins | None:
+    """Return what all that uses a value cuts off of it, the same everywhere; None where something takes the whole."""
     found: set[Margins | None] = set()
     waiting = [value]
     for _ in range(MAX_CHAIN):
         if not waiting:
             break
-        for user, place in _users(module).get(waiting.pop(), ()):
-            if user.opcode in COPIES:
+        for user, place in users(module).get(waiting.pop(), ()):
+            if user.opcode in COPIES or _changes_nothing(user):
                 waiting.append(user)
             elif user.opcode == "call" and place in user.called[0].parameters:
                 waiting.append(user.called[0].parameters[place])
             else:
                 found.add(_cut(user, place))
     return found.pop() if len(found) == 1 and not waiting else None
+
+
+def _changes_nothing(user: Instruction) -> bool:
+    """Whether dimensions are reordered into the order that they have, as TensorFlow does behind a product."""
+    return user.opcode == "transpose" and list(user.message.dimensions) == sorted(user.message.dimensions)
 
 
 def _cut(user: Instruction, place: int) -> Margins | None:
@@ -100,8 +105,8 @@ def _margins(pad: Instruction) -> Margins | None:
     return tuple((each.edge_padding_low, each.edge_padding_high) for each in dimensions)
 
 
-def _users(module: Module) -> dict[Instruction, list[tuple[Instruction, int]]]:
-    """Which instructions that are needed take a value, and as which operand."""
+def users(module: Module) -> dict[Instruction, list[tuple[Instruction, int]]]:
+    """List which instructions that are needed take a value, and as which operand."""
     if "uses" not in module.memo:
         found: dict[Instruction, list[tuple[Instruction, int]]] = {}
         for user in live(module):

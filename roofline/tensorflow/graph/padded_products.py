@@ -1,0 +1,82 @@
+"""What is asked for of a product whose factors a `Pad` filled up with zeros, and whose result is cut again.
+
+A row that was filled up and is cut off again was not asked for, nor is what is summed where both factors were filled
+up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from roofline.tensorflow.graph.contractions import Margins, UnknownWork, sizes
+from roofline.tensorflow.graph.graph import Graph, Node
+from roofline.tensorflow.graph.zero_padding import around_slice, margins, numbers
+
+#: Products, and the attributes that say which factor is transposed.
+_PRODUCTS = {
+    "MatMul": ("transpose_a", "transpose_b"),
+    "BatchMatMul": ("adj_x", "adj_y"),
+    "BatchMatMulV2": ("adj_x", "adj_y"),
+}
+_NONE = (0, 0)
+
+
+def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
+    """Return the FLOPs of a product without what pairs with such zeros; None where no factor was filled up.
+
+    consumers: of each node, by its name.
+    """
+    if node.op not in _PRODUCTS or len(node.inputs) < 2:
+        return None
+    filled = [margins(graph, name) for name, _ in node.inputs[:2]]
+    if not any(filled):
+        return None
+    try:
+        shapes = [sizes(type_, "a factor") for type_ in node.in_types[:2]]
+        result = sizes(node.outputs[0], "the result")
+    except UnknownWork:
+        return None
+    turned = [bool(node.attrs.get(name)) for name in _PRODUCTS[node.op]]
+    left, right = (
+        _last_two(edges or (_NONE,) * len(shape), swap)
+        for edges, shape, swap in zip(filled, shapes, turned, strict=True)
+    )
+    edges = (*(_NONE,) * (len(result) - 2), left[0], right[1])
+    cut = _cut(consumers.get(node.name, ()), result, edges, graph)[-2:]
+    inner = shapes[0][-2 if turned[0] else -1] - _common(left[1], right[0])
+    rows, columns = result[-2] - _common(left[0], cut[0]), result[-1] - _common(right[1], cut[1])
+    return 2.0 * prod(result[:-2]) * rows * columns * inner
+
+
+def _last_two(edges: Margins, swap: bool) -> Margins:
+    return (edges[-1], edges[-2]) if swap else (edges[-2], edges[-1])
+
+
+def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
+    return min(one[0], other[0]) + min(one[1], other[1])
+
+
+def _cut(users: Sequence[Node], result: Sequence[int], filled: Margins, graph: Graph) -> Margins:
+    """Return what all users of a result cut off of it, the same everywhere; nothing where one takes the whole.
+
+    filled: how the factors were filled up, by dimension of the result.
+    """
+    found = {_cut_by(user, result, filled, graph) for user in users}
+    none = (_NONE,) * len(result)
+    return (found.pop() if len(found) == 1 else None) or none
+
+
+def _cut_by(user: Node, result: Sequence[int], filled: Margins, graph: Graph) -> Margins | None:
+    if user.op == "StridedSlice":
+        return around_slice(user, result, 1, graph)
+    if user.op != "Slice":
+        return None
+    begins, lengths = (numbers(graph, user.inputs[place][0]) for place in (1, 2))
+    if len(begins) == len(lengths) == len(result):
+        lengths = tuple(size - at if n < 0 else n for at, n, size in zip(begins, lengths, result, strict=True))
+        return tuple((at, size - at - n) for at, n, size in zip(begins, lengths, result, strict=True))
+    # In the gradient of a `Pad` the places are computed of its edges: they are those that the size leaves room for.
+    kept = user.outputs[0].shape if user.outputs else None
+    lost = None if kept is None or len(kept) != len(result) else zip(result, kept, filled, strict=True)
+    return filled if lost and all(n is not None and size - n == sum(edges) for size, n, edges in lost) else None

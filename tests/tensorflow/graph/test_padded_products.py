@@ -1,0 +1,65 @@
+"""Products of rows that are filled up with zeros and cut off again, in TensorFlow's graph mode.
+
+30 rows filled up to 32, by a matrix of 14 x 8, whose 14 are filled up to 16 where both factors are.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+from test_graph import data, record, tf, variable
+
+ROW = 2 * 14 * 8
+ROWS = ((0, 2), (0, 0))
+
+
+@pytest.mark.parametrize("cut", [lambda y: y[:30], lambda y: y[:-2]])
+def test_rows_that_are_filled_up_and_cut_off_are_not_asked_for(tmp_path: Path, cut) -> None:
+    image, weight = data(30, 14), variable(14, 8)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.square(cut(tf.pad(tf.square(image), ROWS) @ weight)))
+        return tape.gradient(loss, [image, weight])
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (30 * ROW, 2 * 30 * ROW)
+    assert (found.flops("forward"), found.flops("backward")) == (32 * ROW, 2 * 32 * ROW)
+
+
+def test_rows_that_a_slice_of_a_length_cuts_off(tmp_path: Path) -> None:
+    image, weight = data(30, 14), variable(14, 8)
+
+    @tf.function
+    def step():
+        return tf.square(tf.slice(tf.pad(tf.square(image), ROWS) @ weight, (0, 0), (30, -1)))
+
+    assert record(step, tmp_path).model_flops("forward") == 30 * ROW
+
+
+def test_factors_that_are_transposed_and_filled_up_along_what_is_summed(tmp_path: Path) -> None:
+    left, right = data(14, 30), variable(8, 14)
+
+    @tf.function
+    def step():
+        a, b = tf.pad(tf.square(left), ROWS), tf.pad(tf.square(right), ((0, 0), (0, 2)))
+        return tf.matmul(a, b, transpose_a=True, transpose_b=True)
+
+    assert record(step, tmp_path).model_flops("forward") == 30 * ROW
+
+
+@pytest.mark.parametrize("cut", [lambda y: y, lambda y: y[2:], lambda y: y[::2]])
+def test_rows_that_somebody_reads_are_asked_for(tmp_path: Path, cut) -> None:
+    image, weight = data(30, 14), variable(14, 8)
+
+    @tf.function
+    def step():
+        return tf.square(cut(tf.pad(tf.square(image), ROWS) @ weight))
+
+    assert record(step, tmp_path).model_flops("forward") == 32 * ROW

@@ -12,7 +12,7 @@ from roofline.core.cost import by_index
 from roofline.costs.counted import Costed, Counted, CountedOp
 from roofline.tensorflow import model_flops
 from roofline.tensorflow.allocations import NONE, Allocations, addresses
-from roofline.tensorflow.events import Ran, every_node, executed, owned
+from roofline.tensorflow.events import Ran, every_node, executed, not_known, owned
 from roofline.tensorflow.graph.buffers import Buffers
 from roofline.tensorflow.graph.cost import cost, title
 from roofline.tensorflow.graph.graph import Graphs, Node
@@ -36,6 +36,8 @@ def count(
     """
     ran = executed(traces, prefix, graphs) if traces else every_node(graphs)
     counted = count_nodes(ran, graphs, optimizers, allocations)
+    hidden = dict.fromkeys(not_known(traces, prefix, ran), "no graph of the step shows it, or several do")
+    counted = replace(counted, unknown={**counted.unknown, **hidden})
     ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True)}
     return counted, [owned(trace, ops, {one.event: one.node for one in ran}) for trace in traces]
 

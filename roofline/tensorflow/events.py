@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.tensorflow.graph.graph import Graphs, Node
+from roofline.tensorflow.graph.graph import Graph, Graphs, Node
 from roofline.tensorflow.graph.tables import CALLS, VIEWS, base
+from roofline.tensorflow.scopes import canonical
 from roofline.timing import executor as executor_time
 from roofline.timing.executor import Owned
 from roofline.traces import nesting
@@ -141,6 +142,21 @@ def runs_nodes(trace: XTrace, prefix: str) -> bool:
     )
 
 
+def not_known(traces: Sequence[XTrace], prefix: str, ran: Sequence[Ran]) -> list[str]:
+    """List the names of nodes that did work in a marked step and that are none of `ran`."""
+    known = {one.event for one in ran}
+    found: dict[str, None] = {}
+    for trace in traces:
+        name_of, _ = _nodes(trace)
+        rows = np.flatnonzero((name_of >= 0) & (trace.hlo_op < 0) & ~_on_device(trace))
+        rows = rows[~holds_instructions(trace, rows)]
+        for low, high in executor_time.windows(trace, prefix):
+            inside = rows[(trace.start[rows] >= low) & (trace.start[rows] < high)]
+            names = (trace.names[code] for code in np.unique(name_of[inside]).tolist())
+            found |= {name: None for name in names if name not in known and _does_work(name)}
+    return list(found)
+
+
 def _does_work(name: str) -> bool:
     match = _EXECUTED.fullmatch(name)
     return match is not None and not any((_DATA.search(name), base(match[2]) in VIEWS, base(match[2]) in CALLS))
@@ -183,29 +199,57 @@ def every_node(graphs: Graphs) -> list[Ran]:
 def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node]]:
     candidates: dict[str, list[tuple[int, Node]]] = {}
     hits = [0] * len(graphs.functions)
+    # Where only the graph before grappler is known, lowering numbers the loops of what runs.
+    numbered = [
+        {canonical(node.name): node for node in one.after} if one.after is one.before else {}
+        for one in graphs.functions
+    ]
     for name in names:
         node_name, _, op = name.rpartition(":")
-        many = [
-            (number, node)
-            for number, function in enumerate(graphs.functions)
-            if (node := function.after.by_name.get(node_name)) is not None and base(node.op) == base(op)
-        ]
+        many = []
+        for number, function in enumerate(graphs.functions):
+            node = function.after.by_name.get(node_name) or numbered[number].get(canonical(node_name))
+            if node is not None and numbered[number] and base(op) == "MatMul" != base(node.op):
+                node = _fused(node, op, function.after)
+            if node is not None and base(node.op) == base(op):
+                many.append((number, node))
         if many:
             candidates[name] = many
             for number, _ in many:
                 hits[number] += 1
+    called = {number for number, one in enumerate(graphs.functions) if numbered[number]}
     found = {name: max(many, key=lambda one: hits[one[0]]) for name, many in candidates.items()}
-    return {name: one for name, one in found.items() if not _ambiguous(one, candidates[name], hits)}
+    return {name: one for name, one in found.items() if not _ambiguous(one, candidates[name], hits, called)}
 
 
-def _ambiguous(chosen: tuple[int, Node], candidates: Sequence[tuple[int, Node]], hits: Sequence[int]) -> bool:
+def _fused(node: Node, op: str, graph: Graph) -> Node | None:
+    """Return the node that grappler makes of a bias and of the product that it is added to; None of any other node."""
+    product = graph.by_name.get(node.inputs[0][0]) if node.inputs else None
+    if node.op != "BiasAdd" or product is None or product.op != "MatMul":
+        return None
+    return replace(
+        node,
+        name=product.name,  # what is asked for of the product is found by it
+        op=op,
+        inputs=(*product.inputs, *node.inputs[1:]),
+        in_types=(*product.in_types, *node.in_types[1:]),
+        attrs={**product.attrs, "fused_ops": ("BiasAdd",)},
+    )
+
+
+def _ambiguous(
+    chosen: tuple[int, Node], candidates: Sequence[tuple[int, Node]], hits: Sequence[int], called: Set[int]
+) -> bool:
     """Whether another function that ran as much of its own has a node of this name with other shapes.
+
+    called: functions that run whenever the one that calls them does.
 
     One tf.function called with two shapes is two functions of equal names: an event does not say which one ran.
     """
     number, node = chosen
     return any(
-        hits[other] == hits[number] and (one.in_types, one.outputs) != (node.in_types, node.outputs)
+        (hits[other] == hits[number] or {number, other} <= called)
+        and (one.in_types, one.outputs) != (node.in_types, node.outputs)
         for other, one in candidates
         if other != number
     )

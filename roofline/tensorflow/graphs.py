@@ -153,11 +153,27 @@ def _functions(one: Any, seen: Seen) -> Iterator[Function]:
     given = {node.attr["index"].i: node.attr for node in one.post_optimization_graph.node if node.op == "_Arg"}
     kept = frozenset(canonical(call.name) for call in calls)
     yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept))), after)
-    for call in calls:
-        if not _is_compiled(call, whole):
-            for _, body, arguments in _bodies(call, whole, shapes):
+    hidden = {canonical(call.name) for call in calls if _hidden(call, whole)}
+    asked = _with_arguments(one.pre_optimization_graph, given)
+    asked_shapes = inferred(asked, seen) if hidden else {}
+    shown = [(call, whole, shapes) for call in calls if canonical(call.name) not in hidden]
+    shown += [(node, asked, asked_shapes) for node in asked.node if node.op in CALLS and canonical(node.name) in hidden]
+    for call, around, known in shown:
+        if not _is_compiled(call, around):
+            for _, body, arguments in _bodies(call, around, known):
                 graph = Graph(tuple(_expanded(body, arguments, frozenset(), seen)))
                 yield Function(graph, graph)
+
+
+def _hidden(call: Any, whole: Any) -> bool:
+    """Whether a function that a node calls is not shown.
+
+    That is what grappler makes of one for one call of it, as of those that Keras 2 has for each device. Arguments and
+    results that nobody needs are left out of it.
+    """
+    shown = {function.signature.name for function in whole.library.function}
+    names = [value.func.name for value in call.attr.values() if value.WhichOneof("value") == "func"]
+    return not shown.issuperset(names)
 
 
 def _is_eager(graph: Any) -> bool:
@@ -250,12 +266,7 @@ def _expanded(
 
     given: what is known of the arguments, the attributes of an _Arg node by its index. kept: calls that stay calls.
     """
-    known = _live(graph)
-    for node in known.node:
-        if node.op == "_Arg":
-            for name in ("_handle_shapes", "_handle_dtypes", "_output_shapes"):
-                if name in given.get(node.attr["index"].i, ()):
-                    node.attr[name].CopyFrom(given[node.attr["index"].i][name])
+    known = _with_arguments(graph, given)
     shapes = inferred(known, seen)
     yield from _nodes(known, shapes, prefix)
     for node in known.node:
@@ -263,6 +274,17 @@ def _expanded(
         if node.op in CALLS and depth < _DEEPEST and canonical(name) not in kept:
             for part, body, arguments in _bodies(node, known, shapes):
                 yield from _expanded(body, arguments, kept, seen, f"{name}/{part}", depth + 1)
+
+
+def _with_arguments(graph: Any, given: Mapping[int, Any]) -> Any:
+    """Return the graph without dead code, its arguments with what is known of them."""
+    known = _live(graph)
+    for node in known.node:
+        if node.op == "_Arg":
+            for name in ("_handle_shapes", "_handle_dtypes", "_output_shapes"):
+                if name in given.get(node.attr["index"].i, ()):
+                    node.attr[name].CopyFrom(given[node.attr["index"].i][name])
+    return known
 
 
 def _live(graph: Any) -> Any:

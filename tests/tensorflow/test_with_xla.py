@@ -317,3 +317,42 @@ def test_a_dilated_convolution_of_sequences_and_one_direction(compiled: bool) ->
         return tf.nn.separable_conv2d(image, kernel, mixing, (1, 1, 1, 1), "SAME", dilations=(1, 2))
 
     assert model_flops_of(separable, compiled) == 2 * 2 * 3 * 19 * 23 + 2 * 2 * 63 * 3 * 5
+
+
+def for_device(body: Callable[..., Any]) -> Any:
+    """Make a function as Keras 2 does for recurrent layers: one of several for the same, of which a call is kept."""
+    attributes = {"api_implements": f"{body.__name__}_1", "api_preferred_device": "CPU"}
+    return tf.function(body, autograph=False, experimental_attributes=attributes)
+
+
+def recurrent(x: Any, w: Any) -> Any:
+    """Seven products of one row."""
+    return tf.while_loop(lambda i, y: i < 7, lambda i, y: (i + 1, tf.tanh(y @ w)), (0, x))[1]
+
+
+def test_a_function_that_grappler_makes_anew_for_a_call_is_known_by_what_it_was() -> None:
+    layer, x, w = for_device(recurrent), tf.ones((1, 16)), tf.Variable(tf.eye(16))
+    found = ran(function(lambda: tf.nn.relu(layer(x, w))))
+    assert found.total("flops") == found.total("model_flops") == 7 * 2 * 16 * 16
+    assert (found.timed.joined, found.counted.unknown) == (1.0, {})
+
+
+def test_a_product_and_a_bias_that_grappler_fused_in_such_a_function() -> None:
+    x, w, b = tf.ones((1, 16)), tf.Variable(tf.eye(16)), tf.Variable(tf.ones(16))
+
+    def biased(x: Any, w: Any, b: Any) -> Any:
+        return tf.while_loop(lambda i, y: i < 7, lambda i, y: (i + 1, tf.nn.bias_add(y @ w, b)), (0, x))[1]
+
+    layer = for_device(biased)
+    found = ran(function(lambda: tf.nn.relu(layer(x, w, b))))
+    assert found.total("flops") == found.total("model_flops") == 7 * 2 * 16 * 16
+    assert found.counted.unknown == {}
+
+
+def test_of_two_such_functions_that_share_names_nobody_can_tell_which_one_ran() -> None:
+    """Their loops have events of the same names: what has other shapes in each is unknown, and named."""
+    first, second = for_device(recurrent), for_device(recurrent)
+    x, y, w, v = tf.ones((1, 16)), tf.ones((1, 8)), tf.Variable(tf.eye(16)), tf.Variable(tf.eye(8))
+    found = ran(function(lambda: (first(x, w), second(y, v))))
+    assert found.total("flops") == 0
+    assert any(name.endswith("MatMul") for name in found.counted.unknown)

@@ -19,6 +19,8 @@ from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from roofline.core.schema import Profile
     from roofline.measuring.rounds import Candidate
     from roofline.recording.request import Request
@@ -157,7 +159,7 @@ def command(
         "optimizer": not no_optimizer,
     }
     _check_turns(rounds, again, backends)
-    requests: dict[int, Request] = {}
+    requests: Sequence[Request | str] = ()
     if backends is None:
         unused = {} if again or prove else {"rounds": rounds}
         _refuse_options({**asked, **unused, "ceilings": ceilings, "output": output, "force": force, "core": core})
@@ -301,11 +303,11 @@ def _measured(
     force: bool,
     preset: _Filling | None,
     ceilings: str | None,
-) -> tuple[list[Path], list[Profile], dict[int, Request]]:
+) -> tuple[list[Path], list[Profile], list[Request]]:
     """Measure a model on each backend and save the profiles; all that can be refused is refused before.
 
     preset: its name, and what the user gave beside it. ceilings: the file that holds them, None for this machine's.
-    Returns the files, the profiles and what was asked for, the last by the number of the run.
+    Returns the files, the profiles and what was asked for.
     """
     from roofline.comparison.turns import MOST
     from roofline.core.schema import save
@@ -328,7 +330,7 @@ def _measured(
     for place, profile in measured.items():
         save(profile, files[place])
         say(f"Wrote {printable(files[place])}")
-    requests = {number: candidates[place].request for number, place in enumerate(measured)}
+    requests = [candidates[place].request for place in measured]
     return [files[place] for place in measured], list(measured.values()), requests
 
 

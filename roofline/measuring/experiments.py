@@ -25,19 +25,19 @@ from roofline.recording.request import Request
 
 
 def prove(
-    pair: RankedPair, requests: tuple[Request | None, Request | None], say: Say, *, most: int = MOST
+    pair: RankedPair, requests: tuple[Request | str, Request | str], say: Say, *, most: int = MOST
 ) -> tuple[Proof, ...]:
     """Turn each switch that answers rows of the account, and measure what that moves; in the order of the rows.
 
-    requests: what the runs are asked for; None: that run cannot be run again. most: turns, at most. What cannot be run
-    is said in its proof; nothing is raised for it.
+    requests: what the runs are asked for, or in words why that run cannot be run again. most: turns, at most. What
+    cannot be run is said in its proof; nothing is raised for it.
     """
     comparison = pair.comparison
     profiles = comparison.a.profile, comparison.b.profile
     # All that are measured wait alike.
     variables = shared_variables(profiles)
     originals = {
-        letter: None if request is None else form_of(name, profile, request, variables)
+        letter: request if isinstance(request, str) else form_of(name, profile, request, variables)
         for letter, name, profile, request in zip("ab", pair.names, profiles, requests, strict=True)
     }
     trials = [
@@ -60,13 +60,16 @@ class _Trial:
     profile: Profile
 
 
-def _trial(experiment: Experiment, original: Form | None, comparison: Comparison, say: Say) -> _Trial | Proof:
-    """Profile the form with a switch turned; return the proof where that cannot be, before anything is timed."""
+def _trial(experiment: Experiment, original: Form | str, comparison: Comparison, say: Say) -> _Trial | Proof:
+    """Profile the form with a switch turned; return the proof where that cannot be, before anything is timed.
+
+    original: the form without it, or why it cannot be run again.
+    """
     setting = experiment.setting
     if setting is None:
         return without_switch(experiment)
-    if original is None:
-        return cannot(experiment, "This run cannot be run again.")
+    if isinstance(original, str):
+        return cannot(experiment, f"This run cannot be run again. {original}")
     recorded = comparison.a if experiment.run == "a" else comparison.b
     name = f"{experiment.name} ({setting.text})"
     say(f"Profiling {name}.")

@@ -118,9 +118,10 @@ def test_a_switch_takes_turns_with_its_original(machine: Machine) -> None:
 
 
 def test_a_run_that_cannot_be_run_again(machine: Machine) -> None:
-    (proof,) = experiments.prove(pair(machine, ["op-by-op"]), (None, None), lambda text: None)
+    why = "It is an import.", "It was measured elsewhere."
+    (proof,) = experiments.prove(pair(machine, ["op-by-op"]), why, lambda text: None)
     assert machine.started == []
-    assert (proof.verdict, proof.reason) == ("not proven", "This run cannot be run again.")
+    assert (proof.verdict, proof.reason) == ("not proven", "This run cannot be run again. It is an import.")
 
 
 def test_a_file_that_changed_is_not_run(machine: Machine, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,41 +19,43 @@ if TYPE_CHECKING:
 Say = Callable[[str], None]
 
 
-def requests_of(profiles: Sequence[Profile], names: Sequence[str], say: Say, *, needed: bool) -> dict[int, Request]:
-    """Return what must be asked for to run saved profiles again, by their number; what cannot be run is said.
+def requests_of(profiles: Sequence[Profile], names: Sequence[str], say: Say, *, needed: bool) -> list[Request | str]:
+    """Return what must be asked for to run each of saved profiles again, or why it cannot be run, which is also said.
 
     Raises InputError where all are `needed` and one cannot be run.
     """
     from roofline.measuring.requests import request_of
 
-    requests = {}
-    for number, (profile, name) in enumerate(zip(profiles, names, strict=True)):
+    requests: list[Request | str] = []
+    for profile, name in zip(profiles, names, strict=True):
         try:
-            requests[number] = request_of(profile)
+            requests.append(request_of(profile))
         except RooflineError as error:
             if needed:
                 raise InputError(f"{printable(name)} cannot be run again. {error}") from None
             say(f"{name} cannot be run again. {error}")
+            requests.append(str(error))
     return requests
 
 
 def are_wanted(
-    ranking: Ranking, requests: Mapping[int, Request], rounds: int | None, *, again: bool, asked: bool
+    ranking: Ranking, requests: Sequence[Request | str], rounds: int | None, *, again: bool, asked: bool
 ) -> bool:
     """Return whether the runs take turns: all can be run, and what they took in turns before does not settle it."""
     settled = all(pair.headline.settled for pair in ranking.pairs)
-    return asked and rounds != 1 and len(requests) == len(ranking.runs) and (again or not settled)
+    can_run = not any(isinstance(request, str) for request in requests)
+    return asked and rounds != 1 and can_run and (again or not settled)
 
 
 def settle(
     paths: Sequence[Path],
     profiles: Sequence[Profile],
     names: Sequence[str],
-    requests: Mapping[int, Request],
+    requests: Sequence[Request | str],
     say: Say,
     rounds: int | None,
 ) -> list[Profile]:
-    """Run all in turns, and keep these times in the files of the profiles."""
+    """Run all that can be run in turns, and keep these times in the files of the profiles."""
     from roofline.comparison.turns import MOST
     from roofline.core.schema import save
     from roofline.measuring.turns import settle_runs
@@ -61,7 +63,7 @@ def settle(
     for path in paths:
         if path.exists():
             check_writable(path.parent)
-    asked = [requests[number] for number in range(len(profiles))]
+    asked = [request for request in requests if not isinstance(request, str)]
     settled = settle_runs(names, profiles, asked, say, most=MOST if rounds is None else rounds)
     for path, profile, before in zip(paths, settled, profiles, strict=True):
         if profile is not before and path != STDIN and path.exists():
@@ -70,14 +72,14 @@ def settle(
     return settled
 
 
-def prove(ranking: Ranking, say: Say, requests: Mapping[int, Request], rounds: int | None) -> Ranking:
-    """Return the ranking with the proofs of each of its pairs. requests: what can be run, by the number of the run."""
+def prove(ranking: Ranking, say: Say, requests: Sequence[Request | str], rounds: int | None) -> Ranking:
+    """Return the ranking with the proofs of each of its pairs. requests: of each run, or why it cannot be run."""
     from roofline.comparison.turns import MOST
     from roofline.measuring import experiments
 
     pairs = []
     for pair in ranking.pairs:
-        one, other = (requests.get(ranking.names.index(name)) for name in pair.names)
+        one, other = (requests[ranking.names.index(name)] for name in pair.names)
         proofs = experiments.prove(pair, (one, other), say, most=MOST if rounds is None else rounds)
         pairs.append(replace(pair, proofs=proofs))
     return replace(ranking, pairs=tuple(pairs))

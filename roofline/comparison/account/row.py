@@ -44,13 +44,15 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 class OpChange(msgspec.Struct, frozen=True, kw_only=True):
     """The ops of one name and type in a row: how often each run executes them, and their part of its seconds [s].
 
-    classes: of what they do, most time first; parts: what a compiler fused into them. Of a setting, a and b are its
-    values in both runs, None where it was not recorded, and seconds is None.
+    classes: of what the row holds of them, most time first; is_part: whether that is not all of them, as of a kernel
+    that fused a product with what follows it, where the other run has that product. parts: what a compiler fused into
+    them. Of a setting, a and b are its values in both runs, None where it was not recorded, and seconds is None.
     """
 
     name: str
     type: str | None = None
     classes: tuple[str, ...] = ()
+    is_part: bool = False
     parts: tuple[str, ...] = ()
     a: float | str | None = None
     b: float | str | None = None

@@ -19,6 +19,7 @@ from roofline.comparison.segments import executions
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Signature
+from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import CLASSES, FLOATING
 
 #: What a compiler appends to the name of a kernel to tell it from its others.
@@ -91,9 +92,13 @@ class Run:
 
 @dataclass(slots=True)
 class _Sum:
-    """The ops of one name and type in one run: their time [s], executions by op, time by class [s] and parts."""
+    """The ops of one name and type in one run: their time [s], executions by op, time by class [s] and parts.
+
+    held: how many executions of whole ops they are as much as.
+    """
 
     seconds: float = 0.0
+    held: float = 0.0
     executions: dict[int, float] = field(default_factory=dict)
     most: dict[int, float] = field(default_factory=dict)
     classes: dict[int, float] = field(default_factory=dict)
@@ -106,6 +111,7 @@ class _Sum:
         self.seconds += seconds
         self.executions[op] = self.executions.get(op, 0.0) + executed
         self.most[op] = executed * float(some.times[row])
+        self.held += self.most[op] * float(some.weight[row])
         self.classes[op_class] = self.classes.get(op_class, 0.0) + seconds
         if some.fused[row]:
             self.parts |= {some.signature[row].name} - {*CLASSES, some.whole[row].name}
@@ -113,6 +119,11 @@ class _Sum:
     def count(self, *, once: bool) -> float:
         """Return how often the ops run; once: an op that is there in parts as one."""
         return sum(min(parts, self.most[op]) if once else parts for op, parts in self.executions.items())
+
+    @property
+    def is_part(self) -> bool:
+        """Whether these are parts of ops whose other parts are elsewhere."""
+        return self.held < self.count(once=True) * (1 - ROUNDING)
 
 
 def _classes(name: str, both: Iterable[_Sum]) -> tuple[str, ...]:
@@ -169,6 +180,7 @@ class Runs:
                 name=names[name, kind],
                 type=kind,
                 classes=_classes(name, both),
+                is_part=dispatch and any(some.is_part for some in both),
                 parts=tuple(sorted(both[0].parts | both[1].parts)),
                 a=both[0].count(once=dispatch),
                 b=both[1].count(once=dispatch),

@@ -125,7 +125,8 @@ def _listed(ops: Sequence[OpChange], side: int, *, typed: bool, style: Style) ->
     """List ops with how often a run executes them; typed: with their types."""
     parts = []
     for number, change in enumerate(ops[:NAMES], 1):
-        words = f"{units.count(round(change.counts[side]))} {op_name(change.name)}"
+        words = "part of " if change.is_part else ""
+        words += f"{units.count(round(change.counts[side]))} {op_name(change.name)}"
         words += f" in {change.type}" if typed and change.type else ""
         # Several of one class have it behind the last.
         last = number == min(NAMES, len(ops)) or change.classes != ops[number].classes

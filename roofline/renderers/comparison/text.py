@@ -158,7 +158,8 @@ def _ops(pair: RankedPair, ops: Sequence[OpChange], page: Page) -> list[str]:
     if not times:
         grid = [cells[:-1] for cells in grid]
     room = page.width - sum(2 + width for width in _terminal.widths(grid))
-    names = ["op", *(_words.plain(change.name, min(_LONGEST_OP, max(room, _LEAST_NAME))) for change in ops)]
+    listed = [f"{'part of ' if change.is_part else ''}{change.name}" for change in ops]
+    names = ["op", *(_words.plain(name, min(_LONGEST_OP, max(room, _LEAST_NAME))) for name in listed)]
     table = [[name, *cells] for name, cells in zip(names, grid, strict=True)]
     return _terminal.fitted(table, (0, 1), (0, 3, 0, 0, 0)[: len(table[0])], page, 1)
 

@@ -237,6 +237,19 @@ def test_a_fused_kernel_is_told_as_itself_and_its_parts_are_no_ops_that_run() ->
         assert "contraction" not in row.ops[0].classes + row.ops[1].classes
 
 
+def test_what_stands_beside_a_product_that_both_runs_have_is_a_part_of_its_kernel() -> None:
+    """B fuses each activation with the product before it. 4 norms of B are kernels of two parts, all of them there."""
+    gemm = Made("gemm_fusion_dot", "contraction", 330, bytes=1.8e6, parts=(change(LINEAR, name="dot"), GELU))
+    norm = Made("norm_fusion", "normalisation", 40, bytes=0.3e6, parts=(change(NORM, name="norm"), ADD))
+    others = [change(row, name=f"{row.name}_fusion") for row in LAYER if row.name not in (GELU.name, NORM.name)]
+    result = accounted(step(), step([*others, gemm, norm] * 4, backend="jax"))
+    kernels = {each.name: each for row in of(result, "only") for each in row.ops if each.b and each.parts}
+    assert {name: (each.b, each.is_part, {*each.classes}) for name, each in kernels.items()} == {
+        "gemm_fusion_dot": (4, True, {"pointwise"}),
+        "norm_fusion": (4, False, {"normalisation", "pointwise"}),
+    }
+
+
 def test_what_a_kernel_fuses_is_not_said_to_be_absent() -> None:
     dropout = Made("aten::native_dropout", "random", 40, bytes=0.3e6)
     parts = (change(dropout, name="native_dropout"), ADD)

@@ -510,7 +510,7 @@ def test_the_document_closes() -> None:
         "text",
     }
     assert set(row["a"]) == {"launches", "bytes", "seconds", "dispatch", "of_roof", "times"}
-    assert set(row["ops"][0]) == {"name", "type", "classes", "parts", "a", "b", "seconds"}
+    assert set(row["ops"][0]) == {"name", "type", "classes", "is_part", "parts", "a", "b", "seconds"}
     assert (setting["seconds"], setting["a"], setting["b"]) == (None, None, None)
     assert (found["smaller"], found["tendencies"]) == ([], [])
     assert [finding["rule"] for finding in found["findings"]] == ["fusion"]

@@ -124,7 +124,7 @@ def command(
     details: Annotated[
         bool, typer.Option("--details", help="Also the table of the difference by phase and block, and how it adds up.")
     ] = False,
-    why: Annotated[bool, typer.Option("--why", help="Also say what the passes merged into each row.")] = False,
+    why: Annotated[bool, typer.Option("--why", help="Also say what passes merged into each row and left out.")] = False,
     width: Width = None,
     columns: tables.Columns = None,
     caption: tables.Caption = None,

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
+from roofline import units
 from roofline.analysis.bootstrap import Interval
 from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FAULTS
 from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
-from roofline.comparison.account.row import Account, Amount, OpChange, Row
+from roofline.comparison.account.row import Account, Amount, Note, OpChange, Row
 from roofline.comparison.account.runs import Runs, match_runs
 from roofline.comparison.account.words import Style, op_name, sentence
 from roofline.comparison.parity.parity import Parity
@@ -27,6 +28,7 @@ _PLACES = 2
 SAME_OPS = f"{DISPATCHING} the same ops"
 #: Last of the ops of a change, so that their seconds add up to the row's.
 _NEXT_OP = f"{DISPATCHING} the op after"
+_MOVED = f"in the row of {PAGE_FAULTS}"
 
 
 def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Account:
@@ -40,13 +42,9 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     rows = [*move_page_faults(comparison, rows), *setting_rows(comparison.parity)]
     frameworks = framework(comparison.a.profile), framework(comparison.b.profile)
     rows = annotate(rows, frameworks, alike=runs.matching.alike)
-    notes = {id(row): change.notes for row, change in zip(rows, changes, strict=False)}
     rows.sort(key=lambda row: (row.kind != "setting", -abs(row.seconds or 0.0)))
     style = Style(names, not runs.matching.alike, comparison.a.has_queue and comparison.b.has_queue)
-    return Account(
-        rows=tuple(replace(row, text=sentence(row, style)) for row in rows),
-        notes=tuple(replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())),
-    )
+    return Account(rows=tuple(replace(row, text=sentence(row, style)) for row in rows))
 
 
 def setting_rows(parity: Parity) -> Iterator[Row]:
@@ -68,6 +66,7 @@ def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
             phase=change.phase,
             times=int(max(runs.a.side.segments.times[a].max(initial=1), runs.b.side.segments.times[b].max(initial=1))),
             ops=(*row.ops, OpChange(name=_NEXT_OP, seconds=after[0] - after[1])) if any(after) else row.ops,
+            notes=change.notes,
         )
 
 
@@ -154,7 +153,7 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
         a=Amount(seconds=system[0]),
         b=Amount(seconds=system[1]),
     )
-    rest = [_scaled(row, 1 - taken) if is_longer else row for row, is_longer in zip(rows, longer, strict=True)]
+    rest = [_without(row, taken) if is_longer else row for row, is_longer in zip(rows, longer, strict=True)]
     return [*rest, moved]
 
 
@@ -168,6 +167,14 @@ def _same_work(row: Row) -> bool:
 def _scaled(row: Row, factor: float) -> Row:
     ci95 = None if row.ci95 is None else (row.ci95[0] * factor, row.ci95[1] * factor)
     return replace(row, seconds=(row.seconds or 0.0) * factor, ci95=ci95)
+
+
+def _without(row: Row, taken: float) -> Row:
+    """Take a share of a row off for page faults; its ops, as they were timed, have it as the last entry."""
+    seconds = (row.seconds or 0.0) * taken
+    note = Note("page faults", f"{units.seconds(abs(seconds))} is {_MOVED}")
+    ops = (*row.ops, OpChange(name=_MOVED, seconds=-seconds)) if row.ops else ()
+    return replace(_scaled(row, 1 - taken), ops=ops, notes=(*row.notes, note))
 
 
 def _sum_of_intervals(intervals: Sequence[Interval | None]) -> Interval | None:

@@ -14,7 +14,7 @@ import msgspec
 from roofline import plugins
 from roofline.analysis.gap_parts import AFTER, DISPATCHING, NOT_KNOWN, OUTSIDE
 from roofline.comparison.account.annotation import Annotation
-from roofline.comparison.account.row import Row
+from roofline.comparison.account.row import Note, Row
 from roofline.comparison.account.seen import Seen, bare_names, from_slower
 from roofline.errors import InputError
 
@@ -43,13 +43,13 @@ def rule_of(row: Row) -> str:
 
 
 def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = True) -> list[Row]:
-    """Write annotations on rows, and what to do about them. A row that has none stays the same object.
+    """Write annotations on rows, and what to do about them.
 
     frameworks: of both runs. alike: whether they execute ops of the same names by and large, as those of two frameworks
     do not.
 
-    None on what may be noise: a row whose interval holds 0, and a part of the gap that is less than what the same ops
-    and the rest of the host differ by.
+    None on what may be noise, which is noted: a row whose interval holds 0, and a part of the gap that is less than
+    what the same ops and the rest of the host differ by.
     """
     noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or _is_host(row))
     changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
@@ -59,7 +59,10 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
         _, other_ops = executed[:: row.sign]
         seen = Seen(from_slower(row), alike, other_ops)
         names = tuple(name for name, annotation in known_annotations().items() if annotation.fits(seen))
-        if names and not _is_noise(row, noise):
+        if names and (why := _noise(row, noise)):
+            notes = (Note("annotate", f"not named {name}, as {why}") for name in names)
+            row = msgspec.structs.replace(row, notes=(*row.notes, *notes))
+        elif names:
             row = msgspec.structs.replace(row, annotations=names, advice=_advice(row, names, frameworks))
         annotated.append(row)
     return annotated
@@ -77,8 +80,10 @@ def _is_host(row: Row) -> bool:
     return row.kind == "gap" and (row.place or "").startswith(_NOISE)
 
 
-def _is_noise(row: Row, noise: float) -> bool:
-    if row.kind == "setting":
-        return False
-    around_zero = row.ci95 is not None and row.ci95[0] <= 0 <= row.ci95[1]
-    return around_zero or (row.kind == "gap" and abs(row.seconds or 0.0) <= noise)
+def _noise(row: Row, noise: float) -> str:
+    """Say why a row may be noise; empty where it is none. noise: what the same ops and the host differ by [s]."""
+    if row.kind != "setting" and row.ci95 is not None and row.ci95[0] <= 0 <= row.ci95[1]:
+        return "its interval holds 0"
+    if row.kind == "gap" and abs(row.seconds or 0.0) <= noise:
+        return "the same ops and the rest of the host differ by more"
+    return ""

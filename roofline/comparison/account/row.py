@@ -65,14 +65,22 @@ class OpChange(msgspec.Struct, frozen=True, kw_only=True):
         return a, b
 
 
+class Note(msgspec.Struct, frozen=True):
+    """What a pass merged into a row, moved out of it or left out of it, and why."""
+
+    step: str
+    reason: str
+
+
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the account.
 
     place: scopes with numbers as "*", most time first, or the part of the gap; None: everywhere. phase, op_class: where
-    it is one. ops: most time first; last, without counts, what dispatching the op after takes. times: how often a loop
-    executes the op that it executes most often, 1 outside of loops. upper: whether its seconds were seen under the
-    profiler alone, and are an upper end. advice: what to try about what it is called; "" where no measured pair shows
-    what that gains. text: one sentence.
+    it is one. ops: most time first; last, without counts, what dispatching the op after takes, and what the row of page
+    faults has of them; they add up to its seconds. times: how often a loop executes the op that it executes most often,
+    1 outside of loops. upper: whether its seconds were seen under the profiler alone, and are an upper end. advice:
+    what to try about what it is called; "" where no measured pair shows what that gains. notes: of the passes. text:
+    one sentence.
     """
 
     kind: Kind
@@ -88,6 +96,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     upper: bool = False
     annotations: tuple[str, ...] = ()
     advice: str = ""
+    notes: tuple[Note, ...] = ()
     text: str = ""
 
     @property
@@ -96,16 +105,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if (self.seconds or 0.0) >= 0 else -1
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pass merged or dropped, and why. row: the row that it became part of, by its place in the account."""
-
-    step: str
-    reason: str
-    row: int | None = None
-
-
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a difference, settings first, then the largest first; notes: what passes merged and dropped."""
+    """The rows of a difference, settings first, then the largest first."""
 
     rows: tuple[Row, ...]
-    notes: tuple[Note, ...] = ()

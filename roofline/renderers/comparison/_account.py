@@ -29,8 +29,8 @@ _EIGHTHS, _OTHER = " ▏▎▍▌▋▊▉█", "▒"
 class View:
     """What is shown of two runs beside the largest rows of their account.
 
-    every: all rows; row: the number of one, with its ops; why: what passes merged; details: the table of terms and how
-    it adds up.
+    every: all rows; row: the number of one, with its ops; why: what passes merged, moved and left out; details: the
+    table of terms and how it adds up.
     """
 
     every: bool = False
@@ -135,11 +135,15 @@ def largest(pair: RankedPair) -> str:
 
 
 def notes(pair: RankedPair) -> Iterator[str]:
-    """Say which rows passes merged, and what they dropped."""
-    numbers = {id(row): f"row {number}" for number, row in enumerate(rows(pair), 1)}
-    for note in pair.account.notes:
-        row = "no row" if note.row is None else numbers.get(id(pair.account.rows[note.row]), "a row of nothing")
-        yield f"{row}, {_words.plain(note.step, 40)}: {_words.plain(note.reason, 200)}"
+    """Say of each row of a pair what passes merged into it, moved and left out, and how many rows are not listed."""
+    every = rows(pair)
+    for number, (row, name) in enumerate(zip(every, labels(every), strict=True), 1):
+        if row.notes:
+            reasons = (f"{_words.plain(note.step, 40)}: {_words.plain(note.reason, 200)}" for note in row.notes)
+            yield f"row {number} ({name}), {'; '.join(reasons)}"
+    left = sum(bool(row.seconds) for row in pair.account.rows) - len(every)
+    if left:
+        yield f"{_words.counted(left, 'row')} of next to nothing, of less than a millionth of a step, not listed"
 
 
 def labels(some: Sequence[Row]) -> list[str]:

@@ -111,7 +111,7 @@ def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> 
         time = _account.written(pair, rest)
         lines.append(f"    {time:>{widest}}  {_comparing.share(rest, pair):>6}  {smaller} (--all shows them)")
     if view.why:
-        notes = list(_account.notes(pair)) or ["no pass merged or dropped a row"]
+        notes = list(_account.notes(pair)) or ["no pass merged or moved anything"]
         lines += ["", *_terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
     return lines
 

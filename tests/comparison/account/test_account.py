@@ -25,6 +25,9 @@ def accounted(a: Profile, b: Profile) -> Account:
     comparison = compare(a, b)
     result = account(comparison)
     assert sum(row.seconds or 0.0 for row in result.rows) == pytest.approx(comparison.difference, abs=1e-12)
+    for row in result.rows:
+        if row.kind in ("only", "rate"):
+            assert sum(each.seconds for each in row.ops) == pytest.approx(row.seconds, abs=1e-12)
     return result
 
 
@@ -139,6 +142,10 @@ def test_page_faults_are_taken_off_the_ops_that_take_longer() -> None:
     assert row.seconds == microseconds(150)
     rates = {row.op_class: row for row in of(result, "rate")}
     assert rates["pointwise"].seconds == microseconds(4 * 50 - 150)
+    # Its ops are as they were timed, 4 x 50 us apart, and say last what they are less.
+    assert [each.seconds for each in rates["pointwise"].ops if each.a] == [microseconds(200), microseconds(0)]
+    assert (rates["pointwise"].ops[-1].counts, rates["pointwise"].ops[-1].seconds) == ((0, 0), microseconds(-150))
+    assert [note.step for note in rates["pointwise"].notes] == ["page faults"]
 
 
 @pytest.mark.parametrize(
@@ -193,8 +200,7 @@ def test_equal_layers_are_one_place_and_notes_say_why() -> None:
     result = accounted(placed(step(instead(LAYER * 4, NORM.name, UNFUSED_NORM))), placed(step()))
     (row,) = of(result, "only")
     assert row.place == "layers.*/norm"
-    notes = [note for note in result.notes if result.rows[note.row or 0] == row]
-    assert {note.step for note in notes} == {"group"}
+    assert {note.step for note in row.notes} == {"group"}
 
 
 @pytest.mark.parametrize("recorded_times", [True, False])

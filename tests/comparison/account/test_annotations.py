@@ -232,6 +232,15 @@ def test_advice_is_for_the_run_that_spends_more() -> None:
     assert annotate([threads], ("torch", "jax"))[0].advice == "", "which run they cost more is not known"
 
 
+def test_a_name_that_noise_may_have_made_is_left_out_and_noted() -> None:
+    """An interval that holds 0; and 1 us asleep where the same ops differ by 2."""
+    (around,) = annotate([replace(row(*NORM), ci95=(-1e-6, 1e-3))], TORCH)
+    asleep, _ = annotate([Row(kind="gap", place=SLEEPING, seconds=1e-6), Row(kind="rate", seconds=2e-6)], TORCH)
+    for noisy, name in ((around, "norm-written-out"), (asleep, "sleeping")):
+        assert noisy.annotations == ()
+        assert [(note.step, name in note.reason) for note in noisy.notes] == [("annotate", True)]
+
+
 def test_a_finding_is_called_as_before() -> None:
     (named,) = annotate([row(*NORM)], TORCH)
     assert rule_of(named) == "fusion"

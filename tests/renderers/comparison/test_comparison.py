@@ -73,6 +73,7 @@ ROWS = (
         ),
         annotations=("softmax-written-out",),
         advice="use torch.softmax",
+        notes=(Note("group", "2 x the same place"), Note("page faults", "10.0 µs is elsewhere")),
         text="layers.*/attention, forward: torch runs 24 _softmax where jax runs 2 softmax_fusion: a long sentence.",
     ),
     AccountRow(
@@ -101,7 +102,7 @@ ROWS = (
         text="not known: 100 µs in torch, none in jax.",
     ),
 )
-ACCOUNT = Account(rows=ROWS, notes=(Note(step="group", reason="2 x the same place", row=1),))
+ACCOUNT = Account(rows=ROWS)
 
 
 def faster(**changes: object) -> Profile:
@@ -450,8 +451,20 @@ def test_one_row_is_listed_with_its_ops_in_both_runs() -> None:
 
 
 def test_why_says_what_passes_merged() -> None:
-    assert "row 1, group: 2 x the same place" in text.render(two(), view=View(why=True))
+    told = " ".join(text.render(two(), view=View(why=True)).split())
+    assert "), group: 2 x the same place; page faults: 10.0 µs is elsewhere" in told
     assert "same place" not in render("text", two())
+
+
+def test_of_three_runs_each_pair_has_the_notes_of_its_own_rows() -> None:
+    pairs = [
+        dataclasses.replace(pair, account=Account(rows=(replace(ROWS[1], notes=(Note("group", f"of {name}"),)),)))
+        for pair, name in zip(several().pairs, ("first", "second"), strict=True)
+    ]
+    told = text.render(dataclasses.replace(several(), pairs=tuple(pairs)), view=View(why=True))
+    assert re.findall(r"group: of (\w+)", told) == ["first", "second"]
+    first, second = (told.index(f"group: of {name}") for name in ("first", "second"))
+    assert first < told.index("keras-jax took") < second
 
 
 def test_settings_come_before_the_rows_and_have_no_number() -> None:
@@ -528,12 +541,12 @@ def hostile_runs(hostile: str, runs: int) -> Ranking:
     found = rank(profiles)
     # Nobody's words decide here what is said of them: the names stand in sentences too.
     rows = tuple(
-        replace(row, text=hostile, place=hostile, advice=hostile, ops=tuple(
+        replace(row, text=hostile, place=hostile, advice=hostile, notes=(Note(hostile, hostile),), ops=tuple(
             replace(change, name=hostile, type=hostile) for change in row.ops
         ))
         for row in ROWS
     )  # fmt: skip
-    told = Account(rows=rows, notes=(Note(step=hostile, reason=hostile, row=1),))
+    told = Account(rows=rows)
     judged = Parity(verdict="not comparable", differences=(replace(REFUSED, text=hostile, a=hostile),))
     pairs = [
         dataclasses.replace(each, account=told, comparison=dataclasses.replace(each.comparison, parity=judged))

@@ -38,9 +38,15 @@ DTYPES: dict[str, tuple[str, int]] = {
     "c10::qint32": ("int32", 4),
 }
 
+_SPELLINGS = {name.removeprefix("c10::").lower(): name for name in DTYPES}
 
 #: Of a number, by our name of its type.
 BYTES = dict(DTYPES.values())
+
+
+def profiler_name(spelling: str) -> str:
+    """Return the key of `DTYPES` of a type in any spelling: `c10::bfloat16`, `BFloat16`; of an unknown type itself."""
+    return _SPELLINGS.get(spelling.removeprefix("c10::").lower(), spelling)
 
 
 def of_most(amounts: Iterable[tuple[str | None, float]]) -> str | None:

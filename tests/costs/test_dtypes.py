@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.costs.dtypes import computed, of_most
+from roofline.costs.dtypes import DTYPES, computed, of_most, profiler_name
 
 
 def test_the_type_of_most_bytes() -> None:
@@ -13,6 +13,13 @@ def test_the_type_of_most_bytes() -> None:
     assert of_most([("fp64", 0.0), ("fp32", 0.0)]) == "fp64", "the first of equal ones"
     assert of_most([(None, 8.0), ("int32", 4.0)]) == "int32"
     assert of_most([]) is None
+
+
+def test_a_type_is_known_in_any_spelling() -> None:
+    spelled = {"c10::bfloat16": "bf16", "BFloat16": "bf16", "c10::half": "fp16", "Half": "fp16", "Double": "fp64"}
+    assert {name: DTYPES[profiler_name(name)][0] for name in spelled} == spelled
+    assert {profiler_name(name) for name in DTYPES} == {*DTYPES}
+    assert profiler_name("StringView") == "StringView"
 
 
 @pytest.mark.parametrize(

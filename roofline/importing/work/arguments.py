@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, Tensor
-from roofline.costs.dtypes import DTYPES, Unsaid
+from roofline.costs.dtypes import DTYPES, Unsaid, profiler_name
 from roofline.traces import nesting
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import KinetoTrace
@@ -165,6 +165,7 @@ def _with_empty_lists(inputs: tuple[Any, ...], kinds: list[Any]) -> tuple[Any, .
 def _argument(shape: Any, kind: Any, stride: Any, value: Any) -> Any:
     if not isinstance(kind, str):
         return None  # a damaged trace
+    kind = profiler_name(kind)
     if kind in DTYPES and _whole(shape):
         return Tensor(tuple(shape), _stride(shape, stride), kind, device="")
     if kind in _LISTS and isinstance(shape, list):

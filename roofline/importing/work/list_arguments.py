@@ -73,8 +73,8 @@ def completed(
 
 def _short(nodes: KinetoNodes) -> str:
     """The 16-bit type of this step, where a kernel tells two bytes only."""
-    half = sum(b"c10::Half" in bytes(one.types) for one in nodes.arguments)
-    brain = sum(b"BFloat16" in bytes(one.types) for one in nodes.arguments)
+    half = sum(b"half" in bytes(one.types).lower() for one in nodes.arguments)
+    brain = sum(b"bfloat16" in bytes(one.types).lower() for one in nodes.arguments)
     return "c10::Half" if half > brain else "c10::BFloat16"
 
 

@@ -35,6 +35,12 @@ def test_arguments_of_all_kinds(make_kineto):
     )
 
 
+def test_a_type_in_another_spelling_is_the_same_type(make_kineto):
+    made = make_kineto.Trace()
+    made.op("aten::x", 0, 5, ([2, 3], "c10::bfloat16", [3, 1]))
+    assert nodes(made).call(0).inputs == (Tensor((2, 3), (3, 1), "c10::BFloat16", device=""),)
+
+
 @pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, "[[1, 2], [3]]", "[[", "[" * 4000])
 def test_lists_of_lists_are_no_arguments(make_kineto, value):
     made = make_kineto.Trace()

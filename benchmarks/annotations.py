@@ -20,6 +20,7 @@ from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.annotation import Annotation, Pattern
 from roofline.comparison.account.definitions import DEFINITIONS
 from roofline.comparison.account.row import Row
+from roofline.comparison.account.words import class_name
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import load
 from roofline.core.shipped import paths
@@ -131,6 +132,9 @@ def _pattern(pattern: Pattern) -> str:
     more = " and ".join(f"`{names}`" for names in pattern.more)
     words += f": the run that spends more executes {more} more often" if more else ""
     words += f", and `{pattern.less}` less often" if pattern.less else ""
+    classes = " and ".join(map(class_name, pattern.more_classes))
+    words += f": the run that spends more executes more {classes} ops" if classes else ""
+    words += f", and fewer {class_name(pattern.less_class)} ops" if pattern.less_class else ""
     words += f", and the other run {pattern.other_run}" if pattern.other_run else ""
     return words + ("; they have most of the row's time" if pattern.share == "most" else "")
 

@@ -23,9 +23,10 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     Expressions fit a whole name, ops by `bare_name`. setting, values: a setting that differs, and its values in either
     order. gap: the part. phase, place: of the row. loop: a loop executes its ops. more: for each an op that the run
     which spends more executes more often. less: ops that it executes less often; where none is given, runs whose ops
-    have other names do not fit, unless `unlike`: what one of them does not name may be in another op. other_run: what
-    the other run executes in the row, where that matters. share: ops of `more` are among those that the row's sentence
-    names, or have most of its seconds, or neither is asked.
+    have other names do not fit, unless `unlike`: what one of them does not name may be in another op. more_classes,
+    less_class: the same of what ops do, whatever they are called. other_run: what the other run executes in the row,
+    where that matters. share: ops of `more` are among those that the row's sentence names, or have most of its seconds,
+    or neither is asked.
     """
 
     setting: str | None = None
@@ -37,6 +38,8 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     more: tuple[str, ...] = ()
     less: str | None = None
     unlike: bool = False
+    more_classes: tuple[str, ...] = ()
+    less_class: str | None = None
     other_run: Literal["none of these", "none of these in any row", "nothing"] | None = None
     share: Literal["named", "most", "any"] = "named"
 
@@ -68,7 +71,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             return False
         oftener = [name for name, use in seen.uses.items() if use.more > use.less]
         chosen = [{name for name in oftener if re.fullmatch(names, name)} for names in self.more]
-        if not all(chosen):
+        if not all(chosen) or not self._fits_classes(seen):
             return False
         if self.less is not None:
             uses = [use for name, use in seen.uses.items() if re.fullmatch(self.less, name)]
@@ -80,6 +83,11 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.share == "most":
             return seen.have_most(names)
         return self.share == "any" or not names or any(names & bare_names(change) for change in seen.named)
+
+    def _fits_classes(self, seen: Seen) -> bool:
+        more, less = (seen.uses_of_classes[side] for side in (0, 1))
+        is_more = all(more[name] > less[name] for name in self.more_classes)
+        return is_more and (self.less_class is None or less[self.less_class] > more[self.less_class])
 
     def _other_run_executes(self, seen: Seen) -> bool:
         """Return whether the other run executes an op that it must not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,15 @@ class Seen:
                 before, (more, less) = uses.get(name, Use(0.0, 0.0, 0.0)), change.counts
                 seconds = (change.seconds or 0.0) if name == bare_name(change.name) else 0.0
                 uses[name] = Use(before.more + more, before.less + less, before.seconds + seconds)
+        return uses
+
+    @cached_property
+    def uses_of_classes(self) -> tuple[Counter[str], Counter[str]]:
+        """How often both runs execute ops of the row that do something, by its class, whatever they are called."""
+        uses = Counter[str](), Counter[str]()
+        for change in self.row.ops:
+            for count, executed in zip(uses, change.counts, strict=True):
+                count.update(dict.fromkeys(change.classes, executed))
         return uses
 
     @cached_property

@@ -63,10 +63,7 @@ def names(*rows: Row, alike: bool = True) -> list[tuple[str, ...]]:
 
 def swapped(some: Row) -> Row:
     """The same with A for B."""
-    changes = tuple(
-        OpChange(name=each.name, type=each.type, a=each.b, b=each.a, seconds=-(each.seconds or 0.0))
-        for each in some.ops
-    )
+    changes = tuple(replace(each, a=each.b, b=each.a, seconds=-(each.seconds or 0.0)) for each in some.ops)
     return replace(some, seconds=-(some.seconds or 0.0), ops=changes, a=some.b, b=some.a)
 
 
@@ -121,6 +118,24 @@ DOUBLE = (("aten::gelu", "fp64", 3, 0, 80), ("aten::gelu", "fp32", 0, 3, -15), (
 )
 def test_a_name_asks_for_its_definition(shown: Row, expected: tuple[str, ...]) -> None:
     assert names(shown) == [expected] == names(swapped(shown))
+
+
+@pytest.mark.parametrize("fused", ["aten::_scaled_dot_product_flash_attention", "aiter::_flash_attn_forward", "my::op"])
+def test_attention_is_one_op_by_what_it_does_and_not_by_its_name(fused: str) -> None:
+    written_out = [("gemm", 24, 0, ("contraction", "pointwise")), ("triton", 12, 0, ("softmax",))]
+
+    def shown(one_op: tuple[str, ...]) -> Row:
+        changes = [*written_out, (fused, 0, 12, one_op)]
+        ops = [
+            OpChange(name=name, a=a, b=b, classes=classes, seconds=(a - b) * 1e-6) for name, a, b, classes in changes
+        ]
+        return Row(kind="only", seconds=24e-6, ops=tuple(ops))
+
+    some = shown(("attention",))
+    assert names(some) == [("attention-written-out",)] == names(swapped(some))
+    assert names(some, alike=False) == [("attention-written-out",)]
+    assert names(shown(("contraction", "softmax"))) == [()]
+    assert names(replace(some, ops=some.ops[::2])) == [()]  # products alone
 
 
 def test_what_one_run_does_not_name_may_be_inside_of_its_other_ops() -> None:

@@ -142,7 +142,9 @@ def test_hostile_rows_stay_text(name: str, hostile: str) -> None:
     (row,) = found.compared
     (pair,) = row.ranking.pairs
     assert pair.comparison.parity.verdict != "not comparable"
-    told = tuple(replace(each, text=hostile, place=hostile, advice=hostile) for each in pair.account.rows)
+    told = tuple(
+        replace(each, text=hostile, place=hostile, scopes=(hostile,), advice=hostile) for each in pair.account.rows
+    )
     account = replace(pair.account, rows=told)
     ranking = dataclasses.replace(row.ranking, pairs=(dataclasses.replace(pair, account=account),))
     check(name, dataclasses.replace(found, compared=(dataclasses.replace(row, ranking=ranking),)))

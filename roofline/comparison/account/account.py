@@ -22,8 +22,6 @@ from roofline.comparison.terms import Comparison
 from roofline.core.framework import framework
 from roofline.core.vocabulary import CLASSES
 
-#: Scopes that a place names.
-_PLACES = 2
 #: The part of a gap in which hosts dispatch ops that both runs have.
 SAME_OPS = f"{DISPATCHING} the same ops"
 #: Last of the ops of a change, so that their seconds add up to the row's.
@@ -62,20 +60,12 @@ def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
         row = runs.row("only", a, b, dispatch)
         yield replace(
             row,
-            place=_place(runs.ranked_scopes(a, b)),
+            scopes=runs.ranked_scopes(a, b),
             phase=change.phase,
             times=int(max(runs.a.side.segments.times[a].max(initial=1), runs.b.side.segments.times[b].max(initial=1))),
             ops=(*row.ops, OpChange(name=_NEXT_OP, seconds=after[0] - after[1])) if any(after) else row.ops,
             notes=change.notes,
         )
-
-
-def _place(scopes: Sequence[str]) -> str | None:
-    """Name the scopes of a change, those with most time first."""
-    if not scopes:
-        return None
-    more = len(scopes) - _PLACES
-    return ", ".join(scopes[:_PLACES]) + (f" and {more} more {'place' if more == 1 else 'places'}" if more > 0 else "")
 
 
 def rate_rows(runs: Runs) -> Iterator[Row]:

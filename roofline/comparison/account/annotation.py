@@ -54,7 +54,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return (
             row.kind == "only"
             and self.phase in (None, row.phase)
-            and self.place in (None, row.place)
+            and (self.place is None or row.scopes == (self.place,))
             and (row.times > 1 or not self.loop)
             and self._fits_ops(seen)
         )

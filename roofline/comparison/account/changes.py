@@ -114,4 +114,4 @@ def _keys(runs: Runs, stretch: UnmatchedStretch) -> Iterator[tuple[str, Hashable
         return
     yield from (("the same place", scope) for scope in scopes[:1])
     for name in (*names[0], *names[1]):
-        yield "the backward of its ops", (tuple(scopes[:1]), _BACKWARD.sub("", name))
+        yield "the backward of its ops", (scopes[:1], _BACKWARD.sub("", name))

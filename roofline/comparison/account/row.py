@@ -20,7 +20,7 @@ Kind = Literal["setting", "only", "rate", "gap"]
 
 #: Of PyTorch's ops; what compilers write in kernels and calls of them has none.
 NAMESPACE = "aten::"
-#: Names of ops that a sentence gives of a row, the rest is counted; and the last parts of a scope that it gives.
+#: Names of ops and of places that a sentence gives of a row, the rest is counted; and the last parts of a scope.
 NAMES = 3
 
 
@@ -75,15 +75,16 @@ class Note(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the account.
 
-    place: scopes with numbers as "*", most time first, or the part of the gap; None: everywhere. phase, op_class: where
-    it is one. ops: most time first; last, without counts, what dispatching the op after takes, and what the row of page
-    faults has of them; they add up to its seconds. times: how often a loop executes the op that it executes most often,
-    1 outside of loops. upper: whether its seconds were seen under the profiler alone, and are an upper end. advice:
-    what to try about what it is called; "" where no measured pair shows what that gains. notes: of the passes. text:
-    one sentence.
+    scopes: where its ops are, with numbers as "*", most time first; empty: everywhere. place: the part of the gap, None
+    of other rows. phase, op_class: where it is one. ops: most time first; last, without counts, what dispatching the op
+    after takes, and what the row of page faults has of them; they add up to its seconds. times: how often a loop
+    executes the op that it executes most often, 1 outside of loops. upper: whether its seconds were seen under the
+    profiler alone, and are an upper end. advice: what to try about what it is called; "" where no measured pair shows
+    what that gains. notes: of the passes. text: one sentence.
     """
 
     kind: Kind
+    scopes: tuple[str, ...] = ()
     place: str | None = None
     phase: str | None = None
     op_class: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -189,14 +189,14 @@ class Runs:
             for (name, kind), both in ranked
         )
 
-    def ranked_scopes(self, a: Rows, b: Rows) -> Sequence[str]:
+    def ranked_scopes(self, a: Rows, b: Rows) -> tuple[str, ...]:
         """List the scopes of some segments, the one with most time first."""
         seconds: dict[str, float] = {}
         for run, rows in ((self.a, a), (self.b, b)):
             for row in rows.tolist():
                 if scope := run.side.segments.scope[row]:
                     seconds[scope] = seconds.get(scope, 0.0) + float(run.seconds[row])
-        return sorted(seconds, key=lambda scope: -seconds[scope])
+        return tuple(sorted(seconds, key=lambda scope: -seconds[scope]))
 
 
 def _type(part: Signature) -> str | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from roofline import units
@@ -48,9 +50,8 @@ def label(row: Row) -> str:
         case "gap":
             where = row.place or ""
         case "only":
-            place = last_parts((row.place or "").partition(", ")[0])
-            ops = op_name(row.ops[0].name) if row.ops else ""
-            where = ", ".join(dict.fromkeys(filter(None, (place or ops, row.phase))))
+            place = last_parts(row.scopes[0]) if row.scopes else op_name(row.ops[0].name) if row.ops else ""
+            where = ", ".join(dict.fromkeys(filter(None, (place, row.phase))))
     return f"{row.annotations[0]}: {plain(where)}" if row.annotations else plain(where)
 
 
@@ -83,11 +84,30 @@ def _setting(change: OpChange, names: tuple[str, str]) -> str:
 
 def _where(row: Row) -> str:
     """Say at which places and in which phase the ops of a change are."""
-    named, _, more = (row.place or "").partition(" and ")
-    where = ", ".join(dict.fromkeys(plain(last_parts(scope)) for scope in named.split(", ")))
-    where += f" and {plain(more)}" if more else ""
-    where = ", ".join(dict.fromkeys(filter(None, (where, row.phase))))
+    where = ", ".join(dict.fromkeys(filter(None, (places(row.scopes), row.phase))))
     return f"{where}: " if where else ""
+
+
+def places(scopes: Sequence[str]) -> str:
+    """Name some scopes, most time first: that one, and how many more are in what says most of where they are."""
+    groups = list(islice(_prefixes(scopes), NAMES))
+    names = [
+        f"{count} more in {plain(last_parts(name))}" if count > 1 else plain(last_parts(name)) for name, count in groups
+    ]
+    left = len(scopes) - sum(count for _, count in groups)
+    return ", ".join(dict.fromkeys(names)) + (f" and {left} more {'place' if left == 1 else 'places'}" if left else "")
+
+
+def _prefixes(scopes: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield the first scope, and prefixes of the others with how many have them: first that of most places x parts."""
+    yield from ((scope, 1) for scope in scopes[:1])
+    rest = scopes[1:]
+    while rest:
+        parts = [scope.split("/") for scope in rest]
+        counts = Counter("/".join(scope[:end]) for scope in parts for end in range(1, len(scope) + 1))
+        prefix = max(counts, key=lambda prefix: counts[prefix] * (1 + prefix.count("/")))
+        yield prefix, counts[prefix]
+        rest = [scope for scope in rest if not f"{scope}/".startswith(f"{prefix}/")]
 
 
 def last_parts(scope: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.account.annotate import rule_of
 from roofline.comparison.account.row import Row as AccountRow
-from roofline.comparison.account.words import label
+from roofline.comparison.account.words import label, places
 from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
 from roofline.comparison.breakdown.rows import Part, Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -79,7 +79,8 @@ def _account_row(row: AccountRow) -> dict[str, Any]:
     is_setting = row.kind == "setting"
     return {
         "kind": row.kind,
-        "place": row.place,
+        "place": row.place or places(row.scopes) or None,
+        "scopes": row.scopes,
         "phase": row.phase,
         "class": row.op_class,
         **{name: fields[name] for name in ("seconds", "ci95")},

@@ -16,6 +16,7 @@ from synthetic import Row as Made
 from roofline.analysis.gap_parts import AFTER, FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
 from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, OpChange, Row
+from roofline.comparison.account.words import places
 from roofline.comparison.terms import compare
 from roofline.core.executor import COMPILING, ON_CORE
 from roofline.core.schema import Profile
@@ -199,7 +200,7 @@ def test_equal_layers_are_one_place_and_notes_say_why() -> None:
 
     result = accounted(placed(step(instead(LAYER * 4, NORM.name, UNFUSED_NORM))), placed(step()))
     (row,) = of(result, "only")
-    assert row.place == "layers.*/norm"
+    assert row.scopes == ("layers.*/norm",)
     assert {note.step for note in row.notes} == {"group"}
 
 
@@ -301,6 +302,17 @@ def test_ops_whose_names_differ_by_a_namespace_are_one() -> None:
     rows = instead(LAYER * 4, GELU.name, (change(GELU, name="gelu", bytes=0.4e6), ADD, ADD))
     (row,) = of(accounted(step(rows), step()), "only")
     assert [(each.name, each.a, each.b) for each in row.ops if "gelu" in each.name] == [("gelu", 4, 4)]
+
+
+def test_many_places_are_said_by_the_prefixes_that_say_most() -> None:
+    """Of the five after the first, layer.* has 3 x 3 parts, its attention 2 x 4, bert 5 x 1; then embeddings 2 x 2."""
+    layers = [f"bert/encoder/layer.*/{part}" for part in ("output", "attention/self", "dense", "attention/output")]
+    some = [*layers, "bert/embeddings/word", "bert/embeddings"]
+    shown = "encoder/layer.*/output, 3 more in bert/encoder/layer.*, 2 more in bert/embeddings"
+    assert places(some) == shown
+    assert places([*some, "head", "loss"]) == f"{shown} and 2 more places"
+    assert places(["up*", "down*", "middle*"]) == "up*, down*, middle*"
+    assert places([]) == ""
 
 
 def test_products_that_the_other_run_has_at_another_place_are_one_row() -> None:

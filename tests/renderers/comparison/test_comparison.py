@@ -61,7 +61,7 @@ ROWS = (
     ),
     AccountRow(
         kind="only",
-        place="layers.*/attention",
+        scopes=("layers.*/attention",),
         phase="forward",
         seconds=1.0e-3,
         ci95=(0.9e-3, 1.1e-3),
@@ -519,7 +519,21 @@ def test_the_document_closes() -> None:
     assert set(found["terms"][0]) == {"phase", "block", "class", "kind", "seconds", "ci95"}
     setting, row = found["account"][:2]
     assert set(row) == {
-        *("kind", "place", "phase", "class", "seconds", "ci95", "a", "b", "ops", "times", "upper", "annotations"),
+        *(
+            "kind",
+            "place",
+            "scopes",
+            "phase",
+            "class",
+            "seconds",
+            "ci95",
+            "a",
+            "b",
+            "ops",
+            "times",
+            "upper",
+            "annotations",
+        ),
         "text",
     }
     assert set(row["a"]) == {"launches", "bytes", "seconds", "dispatch", "of_roof", "times"}
@@ -541,9 +555,9 @@ def hostile_runs(hostile: str, runs: int) -> Ranking:
     found = rank(profiles)
     # Nobody's words decide here what is said of them: the names stand in sentences too.
     rows = tuple(
-        replace(row, text=hostile, place=hostile, advice=hostile, notes=(Note(hostile, hostile),), ops=tuple(
-            replace(change, name=hostile, type=hostile) for change in row.ops
-        ))
+        replace(row, text=hostile, place=row.place and hostile, scopes=(hostile,), advice=hostile,
+            notes=(Note(hostile, hostile),),
+            ops=tuple(replace(change, name=hostile, type=hostile) for change in row.ops))
         for row in ROWS
     )  # fmt: skip
     told = Account(rows=rows)

@@ -1,7 +1,8 @@
 """Say which of two runs is faster, as far as they tell (docs/comparing.md, Which run is faster).
 
 Runs that took turns have the interval of these. That of others holds what steps of one process differ by, what
-processes differ by, and what either run waited for a core; of them none is called slower, only that it took longer.
+processes differ by, what either run waited for a core, and what a machine that was slower in one of them may have
+added; of them none is called slower, only that it took longer.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import msgspec
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval
-from roofline.comparison.machine_speed import PROCESSES
+from roofline.comparison.machine_speed import PROCESSES, machine_speed
 from roofline.comparison.terms import Comparison
 from roofline.comparison.turns import RESOLUTION, Paired, ratio_apart, settle
 from roofline.core.executor import waited_for_a_core
@@ -50,17 +51,20 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     paired = settle(a.profile, b.profile)
     if paired is not None:
         return in_turns(paired, names, throttled)
-    low, high, times = _interval(a, b, ci95)
+    low, high, walls = _interval(a, b, ci95)
     waited = [waited_for_a_core(run.profile.conditions) or 0.0 for run in (a, b)]
     busy = "contended" in flags[0], "contended" in flags[1]
-    ends = low - waited[0], high + waited[1]
-    recorded = Paired(a=times[0], b=times[1], ci95=ends, number=0, busy=busy, hopeless=False)
+    speed = machine_speed(a, b)
+    slowed = (max(0.0, speed.seconds), max(0.0, -speed.seconds)) if speed.uneven else (0.0, 0.0)
+    ends = low - waited[0] - slowed[0], high + waited[1] + slowed[1]
+    recorded = Paired(a=walls[0], b=walls[1], ci95=ends, number=0, busy=busy, hopeless=False)
     why = ""
-    if not low <= 0 <= high:  # where the runs do not say it, waiting is the reason
-        waiting = [
-            f"{units.seconds(time)} of a step of {name}" for name, time in zip(names, waited, strict=True) if time
-        ]
-        why = f" Up to {' and '.join(waiting)} may be waiting for a core."
+    if not low <= 0 <= high:  # where the runs do not say it, these are the reason
+        for times, cause in ((waited, "waiting for a core"), (slowed, "a machine that was slower meanwhile")):
+            parts = [
+                f"{units.seconds(time)} of a step of {name}" for name, time in zip(names, times, strict=True) if time
+            ]
+            why += f" Up to {' and '.join(parts)} may be {cause}." if parts else ""
     few = "" if ci95 else "; a run has fewer than 3 steps"
     head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
     sources = [run.profile.wall.source for run in (a, b)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace as change
 
@@ -12,8 +13,10 @@ from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
 from roofline.analysis.analysis import analyze
-from roofline.comparison.machine_speed import EVEN, MachineSpeed, machine_speed
+from roofline.comparison.headline import headline
+from roofline.comparison.machine_speed import EVEN, PROCESSES, MachineSpeed, machine_speed
 from roofline.comparison.parity.parity import parity
+from roofline.comparison.terms import compare
 from roofline.core.schema import Memory, Profile
 from roofline.core.vocabulary import PRODUCTS
 from roofline.errors import MeasurementError
@@ -45,6 +48,23 @@ def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
     # and a third of the host's 20 us before each of 28 ops, as the other ops took 1.5 times as long
     assert found.seconds == pytest.approx((0.2 * products + 0.5 * others + 28 * 20 / 3) * 1e-6, rel=5e-3)
     assert found.uneven
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_a_slower_machine_may_have_added_is_in_the_interval_of_the_headline(swapped: bool) -> None:
+    """All of A takes twice as long, host and ops, by which the interval reaches further and holds 0."""
+    comparison = compare(*(slowed(2, 2, 2), slowed())[:: -1 if swapped else 1])
+    walls, difference = (comparison.a.wall, comparison.b.wall), comparison.difference
+    assert abs(difference) == pytest.approx(min(walls))
+    found = machine_speed(comparison.a, comparison.b)
+    assert abs(found.seconds) == pytest.approx(min(walls))
+    head = headline(comparison, ("A", "B"))
+    assert head.slower is None
+    assert comparison.ci95 is not None
+    assert head.ci95 is not None
+    apart = [math.hypot(end - difference, *(PROCESSES * wall for wall in walls)) for end in comparison.ci95]
+    expected = difference - apart[0] - max(0.0, found.seconds), difference + apart[1] + max(0.0, -found.seconds)
+    assert head.ci95 == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

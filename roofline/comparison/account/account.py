@@ -71,7 +71,8 @@ def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
 def rate_rows(runs: Runs) -> Iterator[Row]:
     """Yield a row per class of the ops that both runs have."""
     pairs = runs.matching
-    classes = runs.a.side.segments.op_class[pairs.pairs_a]
+    # An update is of another class outside of the optimizer: of two classes the same one for (B, A).
+    classes = np.minimum(runs.a.side.segments.op_class[pairs.pairs_a], runs.b.side.segments.op_class[pairs.pairs_b])
     for number in np.unique(classes).tolist():
         a, b = pairs.pairs_a[classes == number], pairs.pairs_b[classes == number]
         yield replace(runs.row("rate", a, b), op_class=CLASSES[number])

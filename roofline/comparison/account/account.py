@@ -36,8 +36,13 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     """
     runs = match_runs(comparison)
     changes = group_changes(runs)
-    rows = [*change_rows(runs, changes), *rate_rows(runs), *gap_rows(runs, changes)]
-    rows = [*move_page_faults(comparison, rows), *setting_rows(comparison.parity)]
+    if runs.a.is_seen and runs.b.is_seen:
+        rows = [*change_rows(runs, changes), *rate_rows(runs), *gap_rows(runs, changes)]
+        rows = move_page_faults(comparison, rows)
+    else:
+        rows = [row for row in gap_rows(runs, changes) if not row.upper and row.place not in (SAME_OPS, NOT_KNOWN)]
+        rows.append(not_seen_row(runs, comparison.difference - sum(row.seconds or 0.0 for row in rows)))
+    rows += setting_rows(comparison.parity)
     frameworks = framework(comparison.a.profile), framework(comparison.b.profile)
     rows = annotate(rows, frameworks, alike=runs.matching.alike)
     rows.sort(key=lambda row: (row.kind != "setting", -abs(row.seconds or 0.0)))
@@ -98,6 +103,19 @@ def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
                 ops=outside_changes(runs) if name == OUTSIDE else (),
                 upper=name in runs.a.host.upper or name in runs.b.host.upper,
             )
+
+
+def not_seen_row(runs: Runs, seconds: float) -> Row:
+    """Close the sum where the ops of a run were not seen, by what rows of plain steps leave of wall_A - wall_B [s]."""
+    amounts = [
+        Amount(
+            launches=float(run.side.segments.launches.sum()),
+            seconds=float(run.seconds.sum()) if run.is_seen else None,
+            dispatch=float(run.dispatch.sum()),
+        )
+        for run in (runs.a, runs.b)
+    ]
+    return Row(kind="gap", place=NOT_KNOWN, seconds=seconds, a=amounts[0], b=amounts[1])
 
 
 def outside_changes(runs: Runs) -> tuple[OpChange, ...]:

@@ -28,14 +28,14 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
     """The work of one run in a row, per step.
 
     launches: of kernels; on a CPU, how often its ops ran. bytes: read and written; None: not known of all ops.
-    seconds: of its ops and of dispatching them, or its part of the gap [s]. dispatch: of that, dispatching [s].
-    of_roof: floor / own time of its ops; None where they have no floor. times: how often a loop executes those with
-    most of its time, 1 outside of loops.
+    seconds: of its ops and of dispatching them, or its part of the gap [s]; None: they were not seen. dispatch: of
+    that, dispatching [s]. of_roof: floor / own time of its ops; None where they have no floor. times: how often a loop
+    executes those with most of its time, 1 outside of loops.
     """
 
     launches: float = 0.0
     bytes: float | None = None
-    seconds: float = 0.0
+    seconds: float | None = 0.0
     dispatch: float = 0.0
     of_roof: float | None = None
     times: int = 1

@@ -39,6 +39,11 @@ class Run:
         """The gap, split."""
         return self.side.analysis.host_time
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether the profiler saw ops of the run; it does not see those of some threads, whose times are unknown."""
+        return self.side.analysis.busy > 0 or not len(self.side.segments)
+
     @cached_property
     def dispatch(self) -> Array:
         """Time that dispatching each segment takes [s]."""
@@ -152,7 +157,7 @@ class Runs:
         amounts = self.a.amount(a, dispatch[0]), self.b.amount(b, dispatch[1])
         return Row(
             kind=kind,
-            seconds=amounts[0].seconds - amounts[1].seconds,
+            seconds=(amounts[0].seconds or 0.0) - (amounts[1].seconds or 0.0),
             ci95=self.interval(a, b, *dispatch),
             a=amounts[0],
             b=amounts[1],

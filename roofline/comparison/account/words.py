@@ -36,6 +36,11 @@ def sentence(row: Row, style: Style) -> str:
             return f"{_where(row)}{_only(row, style)}{work}."
         case "rate":
             return f"{_same(row, style)}{_roofs(row, names)}."
+        case "gap" if None in (row.a.seconds, row.b.seconds):
+            times = dict(zip(names, (row.a.seconds, row.b.seconds), strict=True))
+            unseen = " and ".join(name for name, time in times.items() if time is None)
+            seen = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
+            return f"{row.place}, as the ops of {unseen} were not seen{seen}."
         case "gap":
             return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
 
@@ -60,7 +65,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
     words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
     if row.place == PAGE_FAULTS:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
-        moved, more = abs(row.seconds or 0.0), abs(row.a.seconds - row.b.seconds)
+        moved, more = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
         less = f"{units.seconds(moved)} of the {units.seconds(more)}" if moved < more * (1 - ROUNDING) else "that much"
         return (
             f"at most {words} for {a} and {b} page faults a step. That was while ops ran: rows of the same ops, of ops "
@@ -171,7 +176,7 @@ def _amount(amount: Amount, row: Row, style: Style) -> str:
     if not launches:
         return f"{units.seconds(amount.dispatch)} of dispatching the op after" if amount.dispatch else ""
     single, several = ("kernel", "kernels") if style.kernels else ("launch", "launches")
-    time = units.seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
+    time = _seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
     parts = [time + (f" ({units.seconds(amount.dispatch)} of it dispatching)" if amount.dispatch else "")]
     parts.append(f"{units.count(launches)} {single if launches == 1 else several}")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
@@ -195,12 +200,14 @@ def _same(row: Row, style: Style) -> str:
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:
     roofs = [row.a.of_roof, row.b.of_roof]
-    times = f": {units.seconds(row.a.seconds)} in {names[0]}, {units.seconds(row.b.seconds)} in {names[1]}"
+    times = (
+        f": {units.seconds(row.a.seconds or 0.0)} in {names[0]}, {units.seconds(row.b.seconds or 0.0)} in {names[1]}"
+    )
     if None in roofs:
         return times
     a, b = (units.percent(roof or 0.0, 0) for roof in roofs)
     return f"{times}; at {a} and {b} of the roof"
 
 
-def _seconds(seconds: float) -> str:
+def _seconds(seconds: float | None) -> str:
     return units.seconds(seconds) if seconds else "none"

@@ -111,7 +111,7 @@ class Experiment:
             if row.ci95 is None:
                 return gain, None
             ends = sorted(sign * (end - (row.seconds or 0.0)) for end in row.ci95)
-            processes = [PROCESSES * amount.seconds for amount in (row.a, row.b)]
+            processes = [PROCESSES * (amount.seconds or 0.0) for amount in (row.a, row.b)]
             below.append(math.hypot(ends[0], *processes))
             above.append(math.hypot(ends[1], *processes))
         return (gain, (gain - math.hypot(*below), gain + math.hypot(*above))) if rows else (None, None)

@@ -18,9 +18,9 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         yield "step", _comparing.subject(both)
     for letter, side, run in (("A", 0, both[0]), ("B", 1, both[1])):
         what = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
-        gap = f"{_words.gap_name(run)} {units.seconds(run.gap_told)}"
+        times = f"{units.seconds(run.busy)} busy, {_words.gap_name(run)} {units.seconds(run.gap_told)}"
         head = f"{_comparing.name(pair, side)}, {what}{units.seconds(run.wall)} per step"
-        yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
+        yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {_words.spread(run)}"
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:

@@ -18,7 +18,7 @@ from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, OpChange, Row
 from roofline.comparison.account.words import places
 from roofline.comparison.terms import compare
-from roofline.core.executor import COMPILING, ON_CORE
+from roofline.core.executor import ASLEEP, COMPILING, ON_CORE
 from roofline.core.schema import Profile
 
 
@@ -302,6 +302,25 @@ def test_ops_whose_names_differ_by_a_namespace_are_one() -> None:
     rows = instead(LAYER * 4, GELU.name, (change(GELU, name="gelu", bytes=0.4e6), ADD, ADD))
     (row,) = of(accounted(step(rows), step()), "only")
     assert [(each.name, each.a, each.b) for each in row.ops if "gelu" in each.name] == [("gelu", 4, 4)]
+
+
+def test_ops_that_were_not_seen_are_not_known_and_not_0_seconds() -> None:
+    """A's wall is measured, 9 ms of which it was asleep for 6, and its profiler saw none of its ops.
+
+    So all that it saw of the host is not known either, which closes the sum.
+    """
+    a, b = step(recorded(), conditions={ASLEEP: 6e-3}), step(recorded())
+    a = replace(a, wall=replace(a.wall, steps=(9e-3,) * 3), ops=tuple(replace(op, own_ns=(0, 0, 0)) for op in a.ops))
+    result = accounted(a, b)
+    assert [row.kind for row in result.rows if row.kind in ("only", "rate")] == []
+    asleep, row = result.rows
+    assert (asleep.place, asleep.seconds) == (SLEEPING, microseconds(6000))
+    assert row.place == NOT_KNOWN
+    took = sum(made.own + 10 for made in LAYER * 4)
+    assert (row.a.seconds, row.b.seconds) == (None, microseconds(took))
+    assert row.ci95 is None
+    (back,) = of(accounted(b, a), "gap", NOT_KNOWN)
+    assert (back.a.seconds, back.b.seconds) == (microseconds(took), None)
 
 
 def test_an_update_that_one_run_makes_in_another_phase_is_the_same_ops() -> None:

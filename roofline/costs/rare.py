@@ -101,9 +101,20 @@ def antialiased_taps(size: int, outputs: int, radius: float, scale: float) -> in
     )
 
 
-#: FLOP per tap of making the weights of a filter: its distance to the centre, scaled (3), the filter of that (abs and
-#: 1 - x; a cubic polynomial), their sum and the division by it (2).
-_FILTERS = {"linear": 7.0, "cubic": 11.0}
+#: FLOP and functions per tap of making the weights of a filter: its distance to the centre, scaled (3), the filter of
+#: that (abs and 1 - x; a cubic polynomial; sin x / x times sin y / y with y = x / 3, both times pi), their sum and the
+#: division by it (2).
+_FILTERS: dict[str, tuple[float, dict[str, float]]] = {
+    "linear": (7.0, {}),
+    "cubic": (11.0, {}),
+    "lanczos": (11.0, {"sin": 2.0}),
+}
+
+
+def _weights_of(taps: Sequence[int], weights: str) -> Cost:
+    flops, functions = _FILTERS[weights]
+    number = float(sum(taps))
+    return Cost(vector_flops=flops * number, functions={name: each * number for name, each in functions.items()})
 
 
 def resample(images: float, sizes: Sequence[int], outputs: Sequence[int], taps: Sequence[int], weights: str) -> Cost:
@@ -116,12 +127,12 @@ def resample(images: float, sizes: Sequence[int], outputs: Sequence[int], taps: 
         lines = images * prod(here[:dimension] + here[dimension + 1 :])
         flops += (2.0 * taps[dimension] - outputs[dimension]) * lines
         here[dimension] = outputs[dimension]
-    return Cost(vector_flops=flops + _FILTERS[weights] * sum(taps))
+    return Cost(vector_flops=flops) + _weights_of(taps, weights)
 
 
 def resample_backward(images: float, taps: Sequence[int], weights: str) -> Cost:
     """Each gradient times the weights of both dimensions is added to every pixel that it was made of: 3 per pair."""
-    return Cost(vector_flops=3.0 * images * prod(taps) + _FILTERS[weights] * sum(taps))
+    return Cost(vector_flops=3.0 * images * prod(taps)) + _weights_of(taps, weights)
 
 
 def area_taps(size: int, outputs: int) -> int:

@@ -23,6 +23,7 @@ from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
+from roofline.pytorch.aten.tables import ALLOCATIONS, base
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.opening import opened
 from roofline.pytorch.padded_products import PaddedProducts
@@ -214,14 +215,20 @@ class _Work:
 
     def _opened(self, node: int, call: Call, costed: Costed) -> CountedOp | None:
         first, last = np.searchsorted(self._around, (node, node + 1))
-        inside = [op for child in self._order[first:last].tolist() if (op := self.op(child)) is not None]
-        op = opened(call, costed, inside)
+        children = self._order[first:last].tolist()
+        inside = [op for child in children if (op := self.op(child)) is not None]
+        op = opened(call, costed, inside, self._allocated(children))
         if op is None:
             return None
         places = [place for child in inside for place in self._places(child)]
         return replace(
             op, node=node, costed=self._same(op.costed), places=tuple(places) if len(set(places)) > 1 else ()
         )
+
+    def _allocated(self, calls: Sequence[int]) -> set[int]:
+        """Storages that some calls ask for and do not write."""
+        asking = (self._nodes.call(node) for node in calls if base(self._nodes.names[node]) in ALLOCATIONS)
+        return {tensor.storage for call in asking for tensor in tensors(call.outputs or ())}
 
     def _places(self, op: CountedOp) -> Sequence[tuple[int, int]]:
         """Scope and phase of an op, once for each part of it."""

@@ -22,8 +22,12 @@ from roofline.pytorch.aten import schema as aten_schema
 
 #: What a kernel asks a sparse tensor for its numbers by.
 _STORED = frozenset(("aten::_values", "aten::values"))
+#: What is written for an argument that is an object.
+_OBJECT = "<Object>"
 #: The type of a tensor that is none, such as a bias that there is not.
 _UNDEFINED = "Tensor(nullptr"
+#: Ops on tensors of which oneDNN alone knows how they lie in memory.
+_ONEDNN = re.compile("onednn|mkldnn")
 # torch prints non-finite scalars bare, which is not JSON.
 _BARE = re.compile(rb"(?<=[\[,: ])(-?)(nan|inf)(?=[,\] }])")
 
@@ -59,7 +63,8 @@ class Nodes:
 
     is_op: whether the call computes (and is no wrapper that leaves that to others). parent: index of the enclosing call
     or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its
-    first byte [byte], which the trace does not tell: see `recording.addresses`.
+    first byte [byte], which the trace does not tell: see `recording.addresses`. packed: node -> what an object among
+    its arguments holds (`recording.packed`).
     """
 
     names: tuple[str, ...]
@@ -70,6 +75,7 @@ class Nodes:
     _schemas: tuple[str, ...]
     _raw: tuple[_Node, ...]
     addresses: Mapping[int, int] = field(default_factory=dict)
+    packed: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
     _stored: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -80,6 +86,8 @@ class Nodes:
         node = self._raw[index]
         name, _, overload = self._schemas[index].partition("(")[0].partition(".")
         inputs, outputs = (_values(values, self._stored) for values in (node.inputs, node.outputs))
+        if index in self.packed:
+            inputs = tuple(self.packed[index] if value == _OBJECT else value for value in inputs)
         return Call(name or node.name, overload if name else None, inputs, outputs)
 
     def recorded(self, index: int) -> tuple[str, list[Any], list[Any]]:
@@ -146,11 +154,15 @@ def _transformed(
 ) -> NDArray[np.bool_]:
     """Calls inside `torch.func` (vmap, grad, jvp): what one sample asks for, around the call that does it for all.
 
-    Their tensors are wrappers, which have neither storage nor device, as sparse ones have; what computes inside them
-    has both.
+    Their tensors are wrappers, which have neither storage nor device, as sparse ones and those of oneDNN have; what
+    computes inside them has both.
     """
     wrapped = np.asarray(
-        [any(_has_wrapper(one, sparse) for one in (node.inputs, node.outputs)) for node in nodes], bool
+        [
+            not _ONEDNN.search(node.name) and any(_has_wrapper(one, sparse) for one in (node.inputs, node.outputs))
+            for node in nodes
+        ],
+        bool,
     )
     around = np.zeros(len(nodes), bool)
     inside = parent[computes & ~wrapped] if wrapped.any() else np.zeros(0, np.int64)

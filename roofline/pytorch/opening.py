@@ -8,7 +8,7 @@ made the op's results: a kernel of a library's own may well call PyTorch for a c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import msgspec
@@ -26,13 +26,16 @@ _Accesses = tuple[tuple[Access, ...], tuple[int, ...]]
 NOTE = "the calls inside it are counted, and nothing that it may do besides"
 
 
-def opened(call: Call, costed: Costed, inside: Sequence[CountedOp]) -> CountedOp | None:
+def opened(
+    call: Call, costed: Costed, inside: Sequence[CountedOp], allocated: Set[int] = frozenset()
+) -> CountedOp | None:
     """Return an op of unknown work with the work of the calls inside it, or None where these say nothing of it.
 
-    costed: the op without a rule. inside: the calls right inside it that do work, in their order. Where one of them is
-    unknown, or none of them made the op's results, only the products are known, as far as they are.
+    costed: the op without a rule. inside: the calls right inside it that do work, in their order. allocated: storages
+    that calls inside it asked for. Where one of the calls is unknown, or the op itself made what one of them reads or
+    its results, only the products are known, as far as they are.
     """
-    lacking = _unknown(inside) or ("" if _made_results(call, costed, inside) else "what it does itself")
+    lacking = _unknown(inside) or ("" if _made_all(call, costed, inside, allocated) else "what it does itself")
     total = sum((op.costed.cost for op in inside), Cost())
     reads: _Accesses = ((), ())
     writes: _Accesses = ((), ())
@@ -65,17 +68,22 @@ def _unknown(inside: Sequence[CountedOp]) -> str:
     return ", ".join(unknown)
 
 
-def _made_results(call: Call, costed: Costed, inside: Sequence[CountedOp]) -> bool:
-    """Whether the calls inside an op made its results, or changed its arguments where it has none.
+def _made_all(call: Call, costed: Costed, inside: Sequence[CountedOp], allocated: Set[int]) -> bool:
+    """Whether the calls inside an op made its results, or changed its arguments where it has none, from what they made.
 
-    What is only filled with a number, or copied from where no call wrote, was made by something else. An import does
-    not know results: there the calls must compute, or do what the op itself is known to do.
+    What is only filled with a number, or copied from where no call wrote, was made by something else; so was what a
+    call reads in memory that was asked for and that none has written. An import does not know results: there the calls
+    must compute, or do what the op itself is known to do.
     """
     if call.outputs is None:
         return any(_computes(op.costed.cost) or op.costed.op_class == costed.op_class for op in inside)
     arguments = {tensor.storage for tensor in tensors(call.inputs)}
     made: set[int] = set()
+    written: set[int] = set()
     for op in inside:
+        if not written.issuperset(allocated & set(op.reads)):
+            return False
+        written.update(op.writes)
         if op.costed.op_class != "movement" or (op.reads and (arguments | made).issuperset(op.reads)):
             made.update(op.writes)
     results = {tensor.storage for tensor in tensors(call.outputs)} - arguments

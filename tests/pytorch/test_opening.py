@@ -222,6 +222,33 @@ def test_a_result_that_is_only_filled_is_not_made_yet():
     assert only(counted).costed.cost.quality == "unknown"
 
 
+def test_what_it_writes_itself_between_its_calls_is_not_theirs():
+    """As the layers of 8 bit numbers do: a kernel of their own between an allocation and a sum."""
+
+    def doubled_sine(x: torch.Tensor) -> torch.Tensor:
+        made = torch.empty_like(x)
+        np.sin(x.numpy(), out=made.numpy())
+        return made + made
+
+    op = custom_op(doubled_sine)
+    x = torch.ones(64)
+    assert only(counted_of(lambda: op(x))).costed.cost.quality == "unknown"
+
+
+def test_memory_that_its_calls_fill_first_is_theirs():
+    """A product of 8^3 into memory that was asked for, and a sum of that."""
+
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        made = torch.empty_like(x)
+        torch.mm(x, x, out=made)
+        return made + made
+
+    op = custom_op(doubled)
+    x = torch.ones(8, 8)
+    cost = only(counted_of(lambda: op(x))).costed.cost
+    assert (cost.quality, cost.flops, cost.vector_flops) == ("assumed", 2 * 8**3, 8 * 8)
+
+
 def test_one_with_an_unknown_call_inside_is_known_in_part():
     """Singular values take rounds; the product of 8^3 before them does not."""
 

@@ -123,7 +123,7 @@ def _by_schema(call: Call, overload: Any) -> Costed:
     args, kwargs, assumed = schema.build(overload, call)
     data_dependent = plain in ("index_put", "_index_put_impl") and flops.is_masked(args[1])
     try:
-        if plain in _UNLIKE_META or overload.namespace == quantized.NAMESPACE:
+        if plain in _UNLIKE_META or quantized.is_quantised(overload):
             raise NotImplementedError("its results were not recorded")
         with torch.no_grad():
             cost, out = flops.count(overload, args, kwargs)
@@ -135,7 +135,8 @@ def _by_schema(call: Call, overload: Any) -> Costed:
             data_dependent = True
             cost = flops.without_meta(plain, args, kwargs)
         else:
-            by_rule = flops.of_results(overload, args, kwargs, out) if isinstance(error, NotImplementedError) else None
+            lacks_kernel = isinstance(error, NotImplementedError) or "not implemented for" in str(error)
+            by_rule = flops.of_results(overload, args, kwargs, out) if lacks_kernel else None
             if by_rule is None:
                 raise
             cost = by_rule
@@ -152,7 +153,7 @@ def _by_schema(call: Call, overload: Any) -> Costed:
         (True, inputs[id(a.tensor)], a.bytes) if id(a.tensor) in inputs else (False, results[id(a.tensor)], a.bytes)
         for a in moved.writes
     )
-    if weight := quantized.weight_bytes(call.name, args[0] if args else None, next(iter(flops.leaves(out)), None)):
+    if weight := quantized.weight_bytes(overload, args, kwargs, next(iter(flops.leaves(out)), None)):
         reads += ((True, len(inputs), weight),)  # one buffer more, nobody knows which
     if cost.quality == "exact" and (cost.flops or cost.vector_flops) and _of_complex(args, kwargs, out):
         cost = msgspec.structs.replace(cost, quality="assumed", note=COMPLEX)
@@ -248,7 +249,7 @@ def _kind(call: Call, cost: Cost) -> str:
         first = next(tensors(call.inputs), None)
         if first is None or first.device == "cpu":
             return CALLBACK
-    return "matmul" if quantized.is_linear(call.name) else contractions.kind(call.name)
+    return quantized.kind(call.name) or contractions.kind(call.name)
 
 
 def _scalar(call: Call) -> Costed:
@@ -272,8 +273,10 @@ def classify(name: str) -> OpClass:
     plain = base(name)
     if name.startswith(("c10d::", "_c10d_functional::")) or COLLECTIVE.search(name):
         return "communication"
-    if plain in CONTRACTIONS or quantized.is_linear(name):
+    if plain in CONTRACTIONS:
         return "contraction"
+    if (quantised := quantized.op_class(name)) is not None:
+        return quantised
     if plain in ATTENTION or plain in ATTENTION_BACKWARD:
         return "attention"
     element = plain.removeprefix("_foreach_")

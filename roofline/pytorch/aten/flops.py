@@ -132,7 +132,7 @@ _RULES: dict[str, Rule] = {**windows.RULES, **rare.RULES, **linear_algebra.RULES
 
 
 def _rule(name: str, func: Any) -> Rule | None:
-    if func.namespace == quantized.NAMESPACE:
+    if quantized.is_quantised(func):
         return quantized.RULES.get(name)
     if name in CONTRACTION:
         return lambda f, a, k, out: CONTRACTION[name](*a, **{**k, "out": next(iter(leaves(out)), None)})

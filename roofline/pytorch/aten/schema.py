@@ -274,7 +274,7 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
                 raise Unresolved(f"the value of {argument.name} was not recorded")
             value = _SCALAR_TYPES[value] if isinstance(value, int) and 0 <= value < len(_SCALAR_TYPES) else value
         elif kind.startswith("__torch__."):
-            value = None  # an object, such as packed weights: what is in it was not recorded
+            value = None  # an object, such as packed weights: what is in it was not recorded, or it is a tuple
         elif kind == "MemoryFormat":
             value = _MEMORY_FORMATS[value] if isinstance(value, int) and 0 <= value < 4 else None
         elif kind == "Layout" or argument.name in ("layout", "pin_memory", "generator"):

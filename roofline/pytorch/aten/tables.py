@@ -77,7 +77,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "fractional_max_pool2d_backward fractional_max_pool3d fractional_max_pool3d_backward segment_reduce "
     "_segment_reduce_backward multi_margin_loss multi_margin_loss_backward _ctc_loss _ctc_loss_backward "
     "_is_all_true _is_any_true _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_bilinear2d_aa_backward "
-    "_upsample_bicubic2d_aa_backward",
+    "_upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward quantized_max_pool1d "
+    "quantized_max_pool2d quantized_max_pool3d",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
     "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag _embedding_bag_forward_only "
     "_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward "

@@ -18,7 +18,7 @@ _MODES = ("bilinear", "nearest", "bicubic")
 
 
 def _dimensions(name: str) -> int:
-    return 3 if "3d" in name else 2
+    return next(number for number in (1, 3, 2) if f"{number}d" in name)
 
 
 def _size(kernel: Any, dimensions: int) -> int:
@@ -63,7 +63,11 @@ def _grid_sample_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 
 #: Of antialiased resizing: what the filter is called, and its radius in pixels.
-_FILTERS = {"_upsample_bilinear2d_aa": ("linear", 1.0), "_upsample_bicubic2d_aa": ("cubic", 2.0)}
+_FILTERS = {
+    "_upsample_bilinear2d_aa": ("linear", 1.0),
+    "_upsample_bicubic2d_aa": ("cubic", 2.0),
+    "_upsample_lanczos2d_aa": ("lanczos", 3.0),
+}
 
 
 def _taps(named: dict[str, Any], sizes: Any, outputs: Any, radius: float) -> list[int]:
@@ -95,6 +99,7 @@ def _antialiased_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     **{f"{kind}_pool{dim}d{end}": _pool for kind, end in MAX_POOLS for dim in (2, 3)},
     **{f"{kind}_pool{dim}d": _pool for kind in ("avg", "_adaptive_avg") for dim in (2, 3)},
+    **{f"quantized_max_pool{dim}d": _pool for dim in (1, 2, 3)},
     **{f"{kind}_pool{dim}d_backward": _average_backward for kind in ("avg", "_adaptive_avg") for dim in (2, 3)},
     **dict.fromkeys(_FILTERS, _antialiased),
     **{f"{name}_backward": _antialiased_backward for name in _FILTERS},

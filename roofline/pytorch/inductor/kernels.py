@@ -273,8 +273,9 @@ def _pairs(names: tuple[str, ...], values: list[Any]) -> Iterator[tuple[str, tor
 
 
 def _identity(value: torch.Tensor) -> tuple[int, float]:
-    """Where the storage of a tensor begins, and the tensor's bytes."""
-    return value.untyped_storage().data_ptr(), float(value.numel() * value.element_size())
+    """Where the storage of a tensor begins, 0 where it has none, and the tensor's bytes."""
+    address = value.untyped_storage().data_ptr() if value.layout == torch.strided else 0
+    return address, float(value.numel() * value.element_size())
 
 
 def _bindings(graph: Graph, given: list[Any]) -> dict[Any, int]:

@@ -73,7 +73,8 @@ def _placed(launch: Launch, region: Region, number: int) -> Launch:
         accesses: tuple[tuple[object, float | None], ...],
     ) -> tuple[tuple[object, float | None], ...]:
         return tuple(
-            (Storage(ends[str(name)][0]) if name in ends else ("buffer", number, name), size) for name, size in accesses
+            (Storage(ends[str(name)][0]) if ends.get(str(name), (0, 0))[0] else ("buffer", number, name), size)
+            for name, size in accesses
         )
 
     return replace(launch, reads=place(launch.reads), writes=place(launch.writes))

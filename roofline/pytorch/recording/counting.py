@@ -20,7 +20,7 @@ from torch.profiler import ExecutionTraceObserver
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, SCOPE
-from roofline.pytorch.recording import event_tree, shapes
+from roofline.pytorch.recording import event_tree, packed, shapes
 from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
 
@@ -48,13 +48,14 @@ def record(
     if any(layout in _COMPRESSED for layout, _ in sparse.values()) or (with_data and _has_nested()):
         stored = {address: number for address, (_, number) in sparse.items()}
         return _by_profiler(step, stored, layers, again, marked_backward(), marks())
+    layers_with_objects = packed.weights() if with_data and not compiled else {}
     watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
         observer.register_callback(str(path))
         try:
-            with layers, again, marked_backward(), marks():
+            with layers, again, marked_backward(), packed.marked(layers_with_objects), marks():
                 with quiet():
                     watched.__enter__()
                     observer.start()
@@ -69,6 +70,7 @@ def record(
         finally:
             observer.unregister_callback()
         nodes = execution_trace.read(path)
+    nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects))
     if not with_data:
         shapes.number_buffers(nodes)
         return nodes

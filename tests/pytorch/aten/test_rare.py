@@ -394,18 +394,23 @@ def test_images_resized_without_aliasing():
     cubic = costed("_upsample_bicubic2d_aa", image, (4, 4), False, None, None)
     taps = 5 + 7 + 7 + 5
     assert cubic.cost.vector_flops == 6 * (2 * taps - 4) * (8 + 4) + 11 * 2 * taps
+    # And one of Lanczos 6, with two sines a tap: 7 pixels at the ends, and all 8 between.
+    sines = costed("_upsample_lanczos2d_aa", image, (4, 4), False, None, None)
+    taps = 7 + 8 + 8 + 7
+    assert sines.cost.vector_flops == 6 * (2 * taps - 4) * (8 + 4) + 11 * 2 * taps
+    assert (sines.cost.functions, sines.op_class) == ({"sin": 2 * 2 * taps}, "reduction")
 
 
 @pytest.mark.parametrize("height", [3, 5, 8])
-@pytest.mark.parametrize("points", [1, 2])
+@pytest.mark.parametrize("points", [1, 2, 3])
 def test_taps_are_those_that_move_the_result(height, points):
-    """Each result of torch's own kernel depends on so many rows of 8, of which a zero weight may touch no number."""
-    name = ("bilinear", "bicubic")[points - 1]
+    """Each result of torch's own kernel depends on so many rows of 8; weights at whole distances may be zero."""
+    name = ("bilinear", "bicubic", "lanczos")[points - 1]
     rows = torch.eye(8, dtype=torch.float64).reshape(8, 1, 8, 1)
     resized = functional.interpolate(rows, size=(height, 1), mode=name, antialias=True)
     met = int((resized.abs() > 1e-12).sum())
     counted = antialiased_taps(8, height, float(points), 8 / height)
-    assert met <= counted <= met + 3 * height
+    assert met <= counted <= met + (2 * points + 1) * height
 
 
 @pytest.mark.parametrize(

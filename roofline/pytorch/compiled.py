@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 CALL = "## Call CompiledFxGraph"
 #: What generated kernels are called, C++ ones with the number of their graph.
 _GENERATED = re.compile(r"(graph_\d+_)?(cpp|triton)_")
+#: And what those from C++ templates are, with the shape of a product.
+_TEMPLATE = re.compile(r"(graph_\d+_)?((grouped_)?gemm_\w+_)?kernel")
 #: Set where the inside of a region is not known.
 OPAQUE = "opaque-regions"
 
@@ -180,21 +182,28 @@ def _paired(
 
     Those of branches and bodies of loops are known by name alone.
     """
+    names = [_plain(name) for name in nodes.names]
     ours = {launch.event for launch in run.launches if not launch.extern}
     inner = _by_name(run.inner)
     if inner is None or ours & inner.keys():
         return None
-    rows = [i for i in inside.tolist() if unit[i] == i or nodes.names[i] in ours]
+    rows = [i for i in inside.tolist() if unit[i] == i or names[i] in ours]
     codes: dict[str, int] = {}
-    here = np.asarray([codes.setdefault(nodes.names[i], len(codes)) for i in rows], np.int64)
+    here = np.asarray([codes.setdefault(names[i], len(codes)) for i in rows], np.int64)
     there = np.asarray([codes.setdefault(launch.event, len(codes)) for launch in run.launches], np.int64)
     twin = align(here, there)
     found = [(row, run.launches[t]) for row, t in zip(rows, twin.tolist(), strict=True) if t >= 0]
-    within = [(row, inner[nodes.names[row]]) for row in inside.tolist() if nodes.names[row] in inner]
+    within = [(row, inner[names[row]]) for row in inside.tolist() if names[row] in inner]
     met = sum(not launch.extern for _, launch in found)
     wanted = sum(not launch.extern for launch in run.launches)
-    recorded = sum(nodes.names[i] in ours or bool(_GENERATED.match(nodes.names[i])) for i in inside.tolist())
+    recorded = sum(names[i] in ours or bool(_GENERATED.match(names[i])) for i in inside.tolist())
     return [*found, *within] if met == wanted == recorded - len(within) else None
+
+
+def _plain(name: str) -> str:
+    """The name of a kernel from a C++ template without the shape of its product."""
+    match = _TEMPLATE.fullmatch(name)
+    return f"{match[1] or ''}kernel" if match else name
 
 
 def _by_name(launches: Sequence[Launch]) -> dict[str, Launch] | None:
@@ -278,13 +287,14 @@ def _generated(launch: Launch, storages: _Storages, same: Interner, executor: st
 
 
 def op_class(launch: Launch, on_cpu: bool) -> OpClass:
-    """The class of a generated kernel: contraction where it does a product, else what most of its pieces are.
+    """The class of a generated kernel: attention or contraction where it does a product, else what most pieces are.
 
     As with XLA's fusions, the pieces count, each with its work and traffic alone: a layer norm is many. On a CPU a
     kernel that draws numbers is random, whatever else it does: drawing them takes most of its time there.
     """
     if launch.work.flops:
-        return "contraction"
+        attends = any(part.costed.op_class == "attention" and part.costed.cost.flops for part in launch.parts)
+        return "attention" if attends else "contraction"
     draws = any(name.startswith("random") for name in launch.work.functions or ())
     if draws and on_cpu:
         return "random"

@@ -19,13 +19,13 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch.profiler import record_function
 
-from roofline.pytorch.inductor import mix_order, sites
+from roofline.pytorch.inductor import flex, mix_order, sites
 from roofline.pytorch.inductor.sites import Site
 
 #: Annotation around each run of a compiled graph in the counting run, followed by the number of the run.
@@ -53,13 +53,15 @@ class Graph:
 class Region:
     """One run of a compiled graph: the sizes it ran with, and the storages of its inputs and outputs.
 
-    sizes: symbol -> number. inputs, outputs: buffer name -> (address of the storage, bytes).
+    sizes: symbol -> number. inputs, outputs: buffer name -> (address of the storage, bytes). masks: inputs that say
+    which pairs attention looks at (`flex`).
     """
 
     graph: Graph
     sizes: Mapping[Any, int]
     inputs: Mapping[str, tuple[int, float]]
     outputs: Mapping[str, tuple[int, float]]
+    masks: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 def missing() -> str:
@@ -220,12 +222,14 @@ class Recorder:
             given = list(inputs)  # the callee empties the list
             number = len(self.regions)
             before = {name: _identity(value) for name, value in _pairs(graph.inputs, given)}
-            self.regions.append(Region(graph, _bindings(graph, given), before, {}))
+            masks = dict(_pairs(graph.inputs, given))
+            masks = {name: masks[name] for name in _masks(graph) if name in masks}
+            self.regions.append(Region(graph, _bindings(graph, given), before, {}, masks))
             del given
             with record_function(f"{REGION}{number}"):
                 results = original(compiled, inputs)
             after = {name: _identity(value) for name, value in _pairs(graph.outputs, list(results))}
-            self.regions[number] = Region(graph, self.regions[number].sizes, before, after)
+            self.regions[number] = replace(self.regions[number], outputs=after)
             return results
 
         with _replaced(CompiledFxGraph, "__call__", call):
@@ -270,6 +274,12 @@ def _pairs(names: tuple[str, ...], values: list[Any]) -> Iterator[tuple[str, tor
     for name, value in zip(names, values, strict=False):
         if isinstance(value, torch.Tensor):
             yield name, value
+
+
+def _masks(graph: Graph) -> set[str]:
+    """The inputs that block masks are made of."""
+    calls = {node for site in (*graph.sites, *graph.inner) for node in site.templates if flex.is_flex(node)}
+    return {name for node in calls for name in flex.inputs(node)}
 
 
 def _identity(value: torch.Tensor) -> tuple[int, float]:

@@ -23,6 +23,7 @@ from roofline.pytorch.aten.engine import classify
 from roofline.pytorch.aten.schema import NAMES
 from roofline.pytorch.aten.tables import CONTRACTIONS, base
 from roofline.pytorch.compiled import Launch, Part, Run, Storage
+from roofline.pytorch.inductor import flex
 from roofline.pytorch.inductor.kernels import Graph, Region, value
 from roofline.pytorch.inductor.loops import PHILOX
 from roofline.pytorch.inductor.scopes import scope_of
@@ -43,16 +44,17 @@ Launches = tuple[Launch, ...]
 
 def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, ...]:
     """The regions of one step as the reader of the trace wants them. module_names: of `model.named_modules()`."""
-    known: dict[tuple[int, tuple[tuple[Any, int], ...]], tuple[Launches, Launches]] = {}
+    known: dict[tuple[object, ...], tuple[Launches, Launches]] = {}
     names = frozenset(module_names)
     found = []
     for number, region in enumerate(regions):
         graph = region.graph
         reason = graph.broken or ("" if graph.sites or graph.inner else "nothing was noted while it was compiled")
-        key = (id(graph), tuple(sorted(region.sizes.items(), key=str)))
+        looked_at = _looked_at(region)
+        key = (id(graph), tuple(sorted(region.sizes.items(), key=str)), tuple(looked_at.values()))
         if not reason and key not in known:
             try:
-                known[key] = _launches(graph, region.sizes, names)
+                known[key] = _launches(graph, region.sizes, names, looked_at)
             except Exception as error:  # what a graph's nodes say of themselves is private too
                 reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
         inputs, outputs = (
@@ -63,6 +65,14 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
         outer, inner = (tuple(_placed(launch, region, number) for launch in launches) for launches in of_graph)
         found.append(Run(outer, inputs, outputs, unknown=reason, inner=inner))
     return tuple(found)
+
+
+def _looked_at(region: Region) -> dict[Any, flex.Pairs | None]:
+    """The pairs that each call of flex attention looks at in a run."""
+    sites = (*region.graph.sites, *region.graph.inner)
+    calls = dict.fromkeys(node for site in sites for node in site.templates if flex.is_flex(node))
+    lengths = {node: [_meta(one, region.sizes).shape[-2] for one in node.args[:2]] for node in calls}
+    return {node: flex.pairs(node, region.masks, *lengths[node]) for node in calls}
 
 
 def _placed(launch: Launch, region: Region, number: int) -> Launch:
@@ -80,15 +90,25 @@ def _placed(launch: Launch, region: Region, number: int) -> Launch:
     return replace(launch, reads=place(launch.reads), writes=place(launch.writes))
 
 
-def _launches(graph: Graph, sizes: Mapping[Any, int], names: frozenset[str]) -> tuple[Launches, Launches]:
+def _launches(
+    graph: Graph, sizes: Mapping[Any, int], names: frozenset[str], looked_at: Mapping[Any, flex.Pairs | None]
+) -> tuple[Launches, Launches]:
     """The launches of a graph, and those of the graphs in it."""
     sites = (*graph.sites, *graph.inner)
     elsewhere = {node for site in sites if site.extern and not site.finishes for node in site.origins}
-    outer, inner = ([_launch(one, sizes, names, elsewhere) for one in some] for some in (graph.sites, graph.inner))
+    outer, inner = (
+        [_launch(one, sizes, names, elsewhere, looked_at) for one in some] for some in (graph.sites, graph.inner)
+    )
     return tuple(outer), tuple(inner)
 
 
-def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhere: set[Any]) -> Launch:
+def _launch(
+    site: Site,
+    sizes: Mapping[Any, int],
+    names: frozenset[str],
+    elsewhere: set[Any],
+    looked_at: Mapping[Any, flex.Pairs | None],
+) -> Launch:
     reads, writes = _bytes(site.reads, sizes), _bytes(site.writes, sizes)
     if site.extern:
         scopes = [scope for node in site.origins if (scope := scope_of(node, names)) is not None]
@@ -96,6 +116,7 @@ def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhe
         scopes = [scope for scope in scopes if scope or not _in_backward(site.origins)]
         return Launch(site.event, site.name, True, reads, writes, scope=next(iter(scopes), None))
     made = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
+    made += [_attention(node, sizes, names, looked_at[node]) for node in site.templates if node in looked_at]
     parts = [each.part for each in made]
     numbers = [value(size, sizes) for size in site.sizes]
     main = max(parts, key=lambda part: (part.costed.dtype in FLOATING, part.weight), default=None)
@@ -143,24 +164,45 @@ def _work(site: Site, sizes: Mapping[Any, int], parts: Sequence[_Made]) -> Cost:
         vector, ints = vector + some, ints + more
         for name, number in evaluations.items():
             functions[name] = functions.get(name, 0.0) + (number or 0.0)
-    products = sum(each.part.costed.cost.flops or 0.0 for each in parts)
-    if site.templates and not products:
+    whole = sum((each.part.costed.cost for each in parts if each.whole), Cost())
+    if whole.quality == "unknown":
+        return whole
+    products = sum(each.part.costed.cost.flops or 0.0 for each in parts if not each.whole)
+    if site.templates and not products and not whole.flops:
         return unknown("a kernel from a template, of an op whose work is not known")
     written_out = sum(each.written_out for each in parts)
     if vector < written_out:  # a long sum is done by two kernels: each does its share of the product
         products *= vector / written_out
     vector = max(0.0, vector - written_out)
-    return Cost(vector_flops=vector, int_ops=ints, functions=functions) + (matrix(products) if products else Cost())
+    work = Cost(vector_flops=vector, int_ops=ints, functions=functions) + whole
+    return work + matrix(products) if products else work
 
 
 # --------------------------------------------------------------------------------------------------- parts
 
 
 class _Made(NamedTuple):
-    """A part, and the vector work that a product in it is written out as."""
+    """A part, and the vector work that a product in it is written out as. whole: no loop tells of its work."""
 
     part: Part
     written_out: float
+    whole: bool = False
+
+
+def _attention(node: Any, sizes: Mapping[Any, int], names: frozenset[str], looked_at: flex.Pairs | None) -> _Made:
+    """A call of flex attention, which a template does as a whole."""
+    query, key, value = _meta(list(node.args[:3]), sizes)
+    cost = flex.cost(node, looked_at, query, key, value)
+    dtype = NAMES.get(query.dtype)
+    costed = Costed(
+        cost=cost,
+        kind="attention_backward" if node.target.__name__.endswith("backward") else "attention",
+        op_class="attention",
+        shapes=_shapes([node], sizes),
+        dtype=dtype,
+        output=dtype,
+    )
+    return _Made(Part(costed, scope_of(node, names) or "", weight(cost)), 0.0, whole=True)
 
 
 def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[_Made]:

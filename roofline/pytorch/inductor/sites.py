@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from roofline.pytorch.inductor import mix_order, traffic
+from roofline.pytorch.inductor import flex, mix_order, traffic
 from roofline.pytorch.inductor.loops import LoopWork
 from roofline.pytorch.inductor.loops import count as count_loops
 from roofline.pytorch.inductor.traffic import Access
@@ -26,10 +26,10 @@ _WRAPPED = {
 class Site:
     """One kernel call in the code of a compiled graph.
 
-    event: its name in a profile; name: Inductor's own. extern: a library's kernel, which the profiler shows as the op
-    that it is. origins: the nodes of the graph that it does; templates: those of them that a template kernel does as a
-    whole. loops: its work, empty where Inductor has no loops of it. sizes: of the first of its loops. finishes: it puts
-    together what another kernel left in parts, whose work its origins are.
+    event: its name in a profile, of a C++ template without its shape; name: Inductor's own. extern: a library's kernel,
+    which the profiler shows as the op that it is. origins: the nodes of the graph that it does; templates: those of
+    them that a template kernel does as a whole. loops: its work, empty where Inductor has no loops of it. sizes: of the
+    first of its loops. finishes: it puts together what another kernel left in parts, whose work its origins are.
     """
 
     event: str
@@ -65,7 +65,8 @@ def generated(lowered: Any, schedule: Any, name: str, partial: mix_order.Partial
             origins |= dict.fromkeys(node.node.origins)
         else:
             origin = node.node.get_origin_node()
-            known = [origin] if origin is not None else list(node.node.origins)
+            known = [flex.called(one) for one in ([origin] if origin is not None else node.node.origins)]
+            known = [one for one in known if flex.is_flex(one)] or known
             origins |= dict.fromkeys(known)
             templates |= dict.fromkeys(known)
     reads, writes = traffic.traffic(lowered, nodes, loops)
@@ -75,8 +76,9 @@ def generated(lowered: Any, schedule: Any, name: str, partial: mix_order.Partial
     first = next((node for node in nodes if id(node) in loops), None)
     on_cpu = any(device.type == "cpu" for device in (node.get_device() for node in nodes) if device is not None)
     prefixed = on_cpu and lowered.graph_id is not None  # a graph inside another has no number
+    event = "kernel" if on_cpu and templates else name
     return Site(
-        event=f"graph_{lowered.graph_id}_{name}" if prefixed else name,
+        event=f"graph_{lowered.graph_id}_{event}" if prefixed else event,
         name=name,
         extern=False,
         reads=reads,

@@ -18,7 +18,8 @@ UNKNOWN = -1
 class Tensor:
     """A tensor argument. stride None: not recorded. storage -1: identity not recorded. device "": not recorded.
 
-    stored: how many numbers a sparse one holds, `UNKNOWN` where that was not recorded; None of a dense one.
+    stored: how many numbers a sparse one holds, `UNKNOWN` where that was not recorded; None of a dense one. places: how
+    many of its numbers, or blocks of them, have an index; None: all numbers.
     """
 
     shape: tuple[int, ...]
@@ -28,6 +29,7 @@ class Tensor:
     offset: int = 0
     device: str = "cpu"
     stored: int | None = None
+    places: int | None = None
 
     @property
     def numel(self) -> int:

@@ -35,7 +35,10 @@ def opened(
     that calls inside it asked for. Where one of the calls is unknown, or the op itself made what one of them reads or
     its results, only the products are known, as far as they are.
     """
-    lacking = _unknown(inside) or ("" if _made_all(call, costed, inside, allocated) else "what it does itself")
+    multiplied = costed.op_class not in PRODUCTS or any(op.costed.cost.flops for op in inside)
+    lacking = _unknown(inside) or (
+        "" if multiplied and _made_all(call, costed, inside, allocated) else "what it does itself"
+    )
     total = sum((op.costed.cost for op in inside), Cost())
     reads: _Accesses = ((), ())
     writes: _Accesses = ((), ())

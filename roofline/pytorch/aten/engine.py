@@ -6,6 +6,7 @@ Costs are remembered by canonical call: a training step of BERT has thousands of
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from roofline.pytorch.aten.tables import (
     CONTRACTIONS,
     ITERATIVE,
     PRIMITIVE,
+    SAMPLED_PRODUCT,
     SPARSE_PRODUCTS,
     base,
 )
@@ -62,8 +64,11 @@ def _cost(call: Call) -> Costed:
         return _costed(call, Cost(), moved_view=True)
     if call.name == "aten::_local_scalar_dense":
         return _scalar(call)
-    if any(tensor.stored is not None for tensor in tensors(call.inputs)) and base(call.name) in SPARSE_PRODUCTS:
-        return _sparse_product(call)
+    if any(tensor.stored is not None for tensor in tensors(call.inputs)):
+        if base(call.name) in SPARSE_PRODUCTS:
+            return _sparse_product(call)
+        if base(call.name) == SAMPLED_PRODUCT:
+            return _sampled_product(call)
     reasons: list[str] = []
     try:
         candidates = schema.overloads(call)
@@ -89,27 +94,54 @@ def _cost(call: Call) -> Costed:
 
 
 def _sparse_product(call: Call) -> Costed:
-    """A sparse matrix times a dense one: each number that it holds meets the columns of its row.
+    """A sparse matrix times a dense one: each number that it holds meets the columns (or rows) of the other.
 
-    Its numbers and both their places are read, and of the dense one no more rows than there are.
+    Its numbers and both indices of each are read, and of the dense one no more than there is.
     """
-    factors = list(enumerate(tensors(call.inputs)))[-2:]
-    (at, sparse), (beside, dense) = factors
-    if sparse.stored is None or sparse.stored == UNKNOWN or len(dense.shape) != 2:
+    *added, first, second = enumerate(tensors(call.inputs))
+    sparse, dense = (first, second) if first[1].stored is not None else (second, first)
+    (at, matrix), (beside, other) = sparse, dense
+    if other.stored is not None:
+        return _unknown(call, "how often the numbers of two sparse factors meet depends on where they are")
+    if matrix.stored is None or matrix.stored == UNKNOWN:
         return _unknown(call, "how many numbers a sparse factor holds was not recorded")
-    size, columns = DTYPES.get(dense.dtype, ("", 4))[1], dense.shape[1]
-    rows = sparse.shape[0]
-    added = at > 0 and not any(value == 0 for value in call.inputs if isinstance(value, int | float))  # beta
-    work = formulas.matmul(sparse.stored, columns, 1) + Cost(vector_flops=float(rows * columns) if added else 0.0)
+    before = sparse is first
+    lines = other.numel // max(1, prod(matrix.shape[:-2]) * matrix.shape[-1 if before else -2])
+    results = float(lines * prod(matrix.shape) // max(1, matrix.shape[-1 if before else -2]))
+    adds = bool(added) and not any(value == 0 for value in call.inputs if isinstance(value, int | float))  # beta
+    work = formulas.matmul(matrix.stored, lines, 1) + Cost(vector_flops=results if adds else 0.0)
+    size = DTYPES.get(other.dtype, ("", 4))[1]
     reads: tuple[Access, ...] = (
-        (True, at, float(sparse.stored * (size + 2 * _INDEX))),
-        (True, beside, float(min(sparse.stored * columns, dense.numel) * size)),
+        (True, at, _stored_bytes(matrix)),
+        (True, beside, float(min(matrix.stored * lines, other.numel) * size)),
     )
-    reads = ((True, 0, float(rows * columns * size)), *reads) if added else reads
-    writes: tuple[Access, ...] = ((False, 0, float(rows * columns * size)),)
-    moved = {"bytes_read": sum(size for _, _, size in reads), "bytes_written": sum(size for _, _, size in writes)}
+    reads = ((True, added[0][0], results * size), *reads) if adds else reads
+    return _moving(call, work, reads, results * size)
+
+
+def _sampled_product(call: Call) -> Costed:
+    """A product of dense matrices at the places of a sparse one, to which it is added."""
+    sparse, *dense = list(tensors(call.inputs))[:3]
+    if sparse.stored is None or sparse.stored == UNKNOWN:
+        return _unknown(call, "how many numbers a sparse factor holds was not recorded")
+    work = formulas.matmul(sparse.stored, 1, dense[0].shape[-1]) + Cost(vector_flops=float(sparse.stored))
+    size = DTYPES.get(sparse.dtype, ("", 4))[1]
+    reads = ((True, 0, _stored_bytes(sparse)), *((True, 1 + n, float(t.numel * size)) for n, t in enumerate(dense)))
+    return _moving(call, work, reads, float(sparse.stored * size))
+
+
+def _stored_bytes(tensor: Tensor) -> float:
+    """Bytes of what a sparse matrix holds, with two indices of each number, or block of numbers."""
+    stored = tensor.stored or 0
+    places = stored if tensor.places is None else tensor.places
+    return float(stored * DTYPES.get(tensor.dtype, ("", 4))[1] + places * 2 * _INDEX)
+
+
+def _moving(call: Call, work: Cost, reads: tuple[Access, ...], written: float) -> Costed:
+    """A product of these accesses, with one result."""
+    moved = {"bytes_read": sum(size for _, _, size in reads), "bytes_written": written}
     costed = _costed(call, msgspec.structs.replace(work, **moved))
-    return replace(costed, kind="matmul", reads=reads, writes=writes)
+    return replace(costed, kind="matmul", reads=reads, writes=((False, 0, written),))
 
 
 #: Bytes of an index of a sparse tensor.

@@ -14,8 +14,9 @@ GROUPED_WEIGHTS = frozenset(
         "_dyn_quant_matmul_4bit"
     ).split()
 )
-#: Products whose first factor may be sparse.
-SPARSE_PRODUCTS = frozenset("mm addmm _sparse_mm _sparse_addmm".split())
+#: Products that may have a sparse factor, and the one of which results are asked for at some places alone.
+SPARSE_PRODUCTS = frozenset("mm addmm mv addmv bmm _sparse_mm _sparse_addmm".split())
+SAMPLED_PRODUCT = "sparse_sampled_addmm"
 CONTRACTIONS = frozenset(
     (
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
@@ -23,7 +24,7 @@ CONTRACTIONS = frozenset(
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
         "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
         "mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward _trilinear _euclidean_dist conv_tbc "
-        "_weight_int8pack_mm"
+        "_weight_int8pack_mm sparse_sampled_addmm"
     ).split()
 ).union(GROUPED, GROUPED_WEIGHTS)
 #: Contractions that add `beta * self`.
@@ -90,7 +91,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
     "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
     "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
-    "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle _pack_padded_sequence "
+    "reflection_pad2d replication_pad2d scalar_tensor _convert_indices_from_coo_to_csr "
+    "_convert_indices_from_csr_to_coo native_channel_shuffle channel_shuffle _pack_padded_sequence "
     "upsample_nearest1d upsample_nearest2d upsample_nearest3d diagonal_backward",
     # Activations that torch does not tag as pointwise.
     "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
@@ -157,7 +159,8 @@ PRIMITIVE: dict[str, str] = {
             "reflection_pad2d replication_pad2d is_same_size _pin_memory count_nonzero _unique2 "
             "repeat_interleave record_stream _assert_async resolve_conj resolve_neg prelu_dummy "
             "unbind_copy split_copy split_with_sizes_copy copy_to median nanmedian mode kthvalue lu_unpack "
-            "_is_all_true _is_any_true _linalg_check_errors"
+            "_is_all_true _is_any_true _linalg_check_errors _convert_indices_from_coo_to_csr "
+            "_convert_indices_from_csr_to_coo"
         ).split(),
         "copy",
     ),
@@ -254,7 +257,9 @@ WORKLESS_CALLS = frozenset(
     (
         "result_type is_same_size record_stream set set_data _fused_sdp_choice is_pinned _version sym_size sym_stride "
         "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
-        "_nnz sparse_dim dense_dim is_coalesced _nested_tensor_size _sparse_coo_tensor_with_dims_and_tensors"
+        "_nnz sparse_dim dense_dim is_coalesced _nested_tensor_size _sparse_coo_tensor_with_dims_and_tensors "
+        "_coalesced sparse_compressed_tensor _sparse_compressed_tensor_unsafe _sparse_compressed_tensor_with_dims "
+        "_validate_sparse_compressed_tensor_args"
     ).split()
 )
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,9 @@ from torch.profiler import ExecutionTraceObserver
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, SCOPE
-from roofline.pytorch.recording import event_tree, packed, shapes
+from roofline.pytorch.recording import event_tree, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
-
-#: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
-_COMPRESSED = frozenset((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
-_SPARSE = _COMPRESSED | {torch.sparse_coo}
 
 
 def record(
@@ -39,36 +35,51 @@ def record(
 
     name_of: names a module that has a name of its own, as Keras's layers do. marks: further marks around the step.
     compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew.
-    The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie.
+    The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie. Where there
+    are compressed sparse tensors, or nested ones, it tells the calls, for the observer of execution traces ends the
+    process at them.
     """
     with_data = shapes.has_data()
     layers = nullcontext() if compiled else marked_layers(name_of)
     again = nullcontext() if compiled else marked_recomputation()
-    sparse = _sparse() if with_data else {}
-    if any(layout in _COMPRESSED for layout, _ in sparse.values()) or (with_data and _has_nested()):
-        stored = {address: number for address, (_, number) in sparse.items()}
-        return _by_profiler(step, stored, layers, again, marked_backward(), marks())
+    stored = sparse.alive() if with_data else {}
+    unobserved = any(one.layout in sparse.COMPRESSED for one in stored.values()) or (with_data and _has_nested())
+    kept: list[torch.Tensor] = []  # so that no other one comes to lie at its address
     layers_with_objects = packed.weights() if with_data and not compiled else {}
     watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
         observer.register_callback(str(path))
+
+        def made(tensor: torch.Tensor) -> None:
+            nonlocal unobserved
+            kept.append(tensor)
+            stored[tensor._cdata] = sparse.held(tensor)
+            if tensor.layout in sparse.COMPRESSED and not unobserved:
+                unobserved = True
+                observer.stop()  # it ends the process when it meets one in a backward pass
+
         try:
-            with layers, again, marked_backward(), packed.marked(layers_with_objects), marks():
+            with layers, again, marked_backward(), packed.marked(layers_with_objects), marks(), sparse.watched(made):
                 with quiet():
                     watched.__enter__()
-                    observer.start()
+                    if not unobserved:
+                        observer.start()
                 try:
                     step.run()
                     if torch.cuda.is_available() and torch.cuda.is_initialized():
                         torch.cuda.synchronize()
                 finally:
                     with quiet():
-                        observer.stop()
+                        if not unobserved:
+                            observer.stop()
                         watched.__exit__(None, None, None)
         finally:
             observer.unregister_callback()
+        if unobserved:
+            results = watched.kineto_results
+            return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
         nodes = execution_trace.read(path)
     nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects))
     if not with_data:
@@ -78,32 +89,13 @@ def record(
     return nodes if results is None else replace(nodes, addresses=addresses(nodes, results.experimental_event_tree()))
 
 
-def _by_profiler(step: Step, stored: Mapping[int, int], *marks: AbstractContextManager[object]) -> event_tree.Nodes:
-    """Run one step and return its calls as the profiler tells them."""
-    with ExitStack() as stack, profile(use_kineto=True, record_shapes=True) as watched:
-        for mark in marks:
-            stack.enter_context(mark)
-        step.run()
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            torch.cuda.synchronize()
-    results = watched.kineto_results
-    return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
-
-
 def _has_nested() -> bool:
-    """Whether there are nested tensors without a layout, of which torch's observer can take neither sizes nor strides.
+    """Return whether there are nested tensors without a layout, whose sizes and strides torch's observer cannot take.
 
     It leaves out calls that take one and ends the process at some of them. Jagged ones it knows by their parts.
     """
     tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
     return any(each.is_nested and each.layout == torch.strided for each in tensors)
-
-
-def _sparse() -> dict[int, tuple[torch.layout, int]]:
-    """Layout and stored numbers of the sparse tensors that there are, by their address."""
-    # By type: asking an object for its class may run somebody's code.
-    tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
-    return {each._cdata: (each.layout, each._nnz()) for each in tensors if each.layout in _SPARSE}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ records these as well. It knows no results and no overloads, as a trace recorded
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from roofline.costs.calls import UNKNOWN, Call, Tensor
 from roofline.pytorch.aten import schema
+from roofline.pytorch.recording.sparse import Held
 
 _TYPES = {dtype: name for name, dtype in reversed(schema.DTYPE.items())}
 
@@ -40,16 +41,26 @@ class Nodes:
         return self.calls[index]
 
 
-def read(tree: Iterable[Any], stored: Mapping[int, int]) -> Nodes:
+def read(tree: Iterable[Any], stored: Mapping[int, Held]) -> Nodes:
     """Read the calls of `experimental_event_tree()`, in the order they began.
 
-    stored: how many numbers sparse tensors hold, by their address. Of those that the step made it is not known.
+    stored: what sparse tensors hold, by their address. One that is made of them, as a transposed one, holds what all of
+    its sizes hold; where these differ it is not known.
     """
+    sizes: dict[tuple[int, ...], set[tuple[int, int]]] = {}
+    for one in stored.values():
+        sizes.setdefault(tuple(sorted(one.shape)), set()).add((one.numbers, one.places))
+
+    def numbers(value: Any) -> tuple[int, int]:
+        known = stored.get(value.impl_ptr)
+        alike = sizes.get(tuple(sorted(value.sizes)), set())
+        return (known.numbers, known.places) if known else next(iter(alike)) if len(alike) == 1 else (UNKNOWN, UNKNOWN)
+
     events = sorted(_flat(tree, -1, []), key=lambda pair: pair[0].start_time_ns)
     place = {id(event): number for number, (event, _) in enumerate(events)}
     storages: dict[int, int] = {}
     calls = tuple(
-        Call(event.name, None, tuple(_value(one, stored, storages) for one in event.extra_fields.inputs))
+        Call(event.name, None, tuple(_value(one, numbers, storages) for one in event.extra_fields.inputs))
         for event, _ in events
     )
     return Nodes(
@@ -83,18 +94,18 @@ def _is_tensor(value: Any) -> bool:
     return hasattr(value, "sizes")
 
 
-def _value(value: Any, stored: Mapping[int, int], storages: dict[int, int]) -> Any:
+def _value(value: Any, numbers: Callable[[Any], tuple[int, int]], storages: dict[int, int]) -> Any:
     if isinstance(value, (list, tuple)):
-        return tuple(_value(one, stored, storages) for one in value)
+        return tuple(_value(one, numbers, storages) for one in value)
     if not _is_tensor(value):
         return value
     address = value.storage_data_ptr
     storage = storages.setdefault(address, len(storages) + 1) if address else -1
     dense = value.layout == torch.strided
     strides = tuple(value.strides) if dense else None
-    held = None if dense else stored.get(value.impl_ptr, UNKNOWN)
+    held = (None, None) if dense else numbers(value)
     device = str(value.device)
-    return Tensor(tuple(value.sizes), strides, _TYPES.get(value.dtype, ""), storage, 0, device, held)
+    return Tensor(tuple(value.sizes), strides, _TYPES.get(value.dtype, ""), storage, 0, device, *held)
 
 
 def _computes(call: Call) -> bool:

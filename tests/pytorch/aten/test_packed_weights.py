@@ -148,3 +148,50 @@ def test_a_compressed_matrix_multiplies_what_it_holds():
     found = only(lambda: torch.tanh(sparse @ right))
     assert found.cost.flops == found.cost.model_flops == 2 * 128 * 32
     assert (found.kind, found.op_class) == ("matmul", "contraction")
+
+
+def sparse(*shape, stored, places=None, storage=-1):
+    return Tensor(shape, None, "float", storage, stored=stored, places=places)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "flops", "read"),
+    [
+        # 128 numbers meet 32 columns, or 32 rows; each with two indices of 8 bytes
+        ("mm", (sparse(64, 64, stored=128), tensor(64, 32)), 2 * 128 * 32, 128 * 20 + 4 * 64 * 32),
+        ("mm", (tensor(32, 64), sparse(64, 64, stored=128)), 2 * 128 * 32, 128 * 20 + 4 * 64 * 32),
+        ("mv", (sparse(64, 64, stored=128), tensor(64)), 2 * 128, 128 * 20 + 4 * 64),
+        # two of eight numbers a batch
+        ("bmm", (sparse(3, 8, 8, stored=6), tensor(3, 8, 5)), 2 * 6 * 5, 6 * 20 + 4 * 6 * 5),
+        # blocks of 16 x 16 have two indices together
+        ("mm", (sparse(64, 64, stored=1024, places=4), tensor(64, 32)), 2 * 1024 * 32, 1024 * 4 + 64 + 4 * 64 * 32),
+        # 128 results of 16 products each
+        (
+            "sparse_sampled_addmm",
+            (sparse(64, 64, stored=128), tensor(64, 16, storage=2), tensor(16, 64, storage=3)),
+            2 * 128 * 16,
+            128 * 20 + 2 * 4 * 64 * 16,
+        ),
+    ],
+)
+def test_products_with_a_sparse_factor(name, inputs, flops, read):
+    found = ENGINE.cost(Call(f"aten::{name}", "", inputs))
+    assert (found.cost.flops, found.cost.bytes_read, found.kind, found.op_class) == (
+        flops,
+        read,
+        "matmul",
+        "contraction",
+    )
+
+
+def test_how_two_sparse_factors_meet_is_data():
+    found = ENGINE.cost(Call("aten::mm", "", (sparse(8, 8, stored=9), sparse(8, 8, stored=9))))
+    assert (found.cost.quality, found.cost.flops) == ("unknown", None)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_what_a_matrix_of_blocks_holds_is_the_numbers_of_its_blocks():
+    """4 blocks of 16 x 16 on a diagonal meet 32 columns."""
+    blocks = torch.block_diag(*torch.ones(4, 16, 16)).to_sparse_bsr((16, 16))
+    right = torch.randn(64, 32)
+    assert only(lambda: blocks @ right).cost.flops == 2 * 4 * 256 * 32

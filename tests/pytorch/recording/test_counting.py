@@ -29,14 +29,42 @@ def test_compressed_tensors_are_recorded_by_the_profiler():
     assert (nodes.parent < range(len(nodes))).all()
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.to_sparse_csr(),
+        lambda x: x.to_sparse(layout=torch.sparse_csr),
+        lambda x: torch.sparse_csr_tensor(torch.arange(5), torch.arange(4), x.diagonal(), (4, 4)),
+    ],
+)
+def test_a_compressed_tensor_that_the_step_makes(make):
+    """The recorder of ops would end the process in the backward pass. 4 numbers meet 3 columns, forward and back."""
+    x, w = torch.eye(4), torch.ones(4, 3, requires_grad=True)
+
+    def run():
+        w.grad = None
+        (make(x * 2) @ torch.tanh(w)).sum().backward()
+
+    nodes = counting.record(Step(run=run))
+    assert isinstance(nodes, event_tree.Nodes)
+    products = [op.costed.cost for op in count.count(nodes, Engine()).ops if op.costed.cost.flops]
+    assert [cost.model_flops for cost in products] == [2 * 4 * 3, 2 * 4 * 3]
+    assert torch.Tensor.to_sparse_csr is torch._C.TensorBase.to_sparse_csr
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
-def test_what_a_sparse_tensor_of_the_step_holds_is_not_known():
-    x = torch.eye(4)
-    rows = x.to_sparse_csr()
-    nodes = counting.record(Step(run=lambda: (x * 2).to_sparse_csr() @ rows.to_dense()))
-    (product,) = [nodes.call(number) for number, name in enumerate(nodes.names) if name == "aten::mm"]
-    assert product.inputs[0].stored == UNKNOWN
-    assert Engine().cost(product).cost.quality == "unknown"
+def test_what_is_made_of_sparse_tensors_holds_what_all_of_its_sizes_do():
+    """A transposed one has its own address; beside one of other numbers and equal sizes it is not known."""
+    x, rows = torch.ones(4, 4), torch.eye(4).to_sparse_csr()
+
+    def stored(run):
+        nodes = counting.record(Step(run=run))
+        return [nodes.call(number).inputs[0].stored for number, name in enumerate(nodes.names) if name == "aten::mm"]
+
+    assert stored(lambda: rows.t() @ x) == [4]
+    other = (torch.eye(4)[:2].T @ torch.eye(4)[:2]).to_sparse_csr()
+    assert stored(lambda: (rows.t() @ x, other @ x)) == [UNKNOWN, 2]
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR")

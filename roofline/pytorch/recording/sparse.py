@@ -1,0 +1,68 @@
+"""What sparse tensors hold, which no profiler records, and when a step makes a compressed one."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+#: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
+COMPRESSED = frozenset((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
+_SPARSE = COMPRESSED | {torch.sparse_coo}
+#: What makes a sparse tensor, of Python's functions.
+_METHODS = ("to_sparse", *(f"to_sparse_{layout}" for layout in ("csr", "csc", "bsr", "bsc")))
+_FUNCTIONS = tuple(f"sparse_{layout}_tensor" for layout in ("compressed", "csr", "csc", "bsr", "bsc"))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a sparse tensor of this shape holds. places: that have an index, of numbers or of blocks of them."""
+
+    layout: torch.layout
+    shape: tuple[int, ...]
+    numbers: int
+    places: int
+
+
+def held(tensor: torch.Tensor) -> Held:
+    """Ask a sparse tensor what it holds."""
+    values = tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
+    return Held(tensor.layout, tuple(tensor.shape), values.numel(), tensor._nnz())
+
+
+def alive() -> dict[int, Held]:
+    """List the sparse tensors that there are, by their address."""
+    # By type: asking an object for its class may run somebody's code.
+    tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
+    return {each._cdata: held(each) for each in tensors if each.layout in _SPARSE}
+
+
+@contextmanager
+def watched(made: Callable[[torch.Tensor], None]) -> Iterator[None]:
+    """While active, `made` is told each sparse tensor that Python makes."""
+    owners = [(torch.Tensor, name) for name in _METHODS] + [(torch, name) for name in _FUNCTIONS]
+    own = [vars(owner).get(name) for owner, name in owners]
+
+    def telling(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            if isinstance(result, torch.Tensor) and result.layout in _SPARSE:
+                made(result)
+            return result
+
+        return call
+
+    for owner, name in owners:
+        setattr(owner, name, telling(getattr(owner, name)))
+    try:
+        yield
+    finally:
+        for (owner, name), before in zip(owners, own, strict=True):
+            if before is None:
+                delattr(owner, name)  # it is inherited
+            else:
+                setattr(owner, name, before)

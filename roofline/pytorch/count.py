@@ -25,7 +25,7 @@ from roofline.pytorch import unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.aten.tables import ALLOCATIONS, base
 from roofline.pytorch.one_hot import OneHot
-from roofline.pytorch.opening import opened
+from roofline.pytorch.opening import opened, stand_for
 from roofline.pytorch.padded_products import PaddedProducts
 from roofline.pytorch.uses import Uses
 from roofline.pytorch.zero_padding import ZeroPadding
@@ -131,14 +131,16 @@ def count(
     unknown: dict[str, str] = {}
     roots = np.flatnonzero(unit == np.arange(len(nodes)))
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
-        op = work.op(root)
-        if op is None:
-            view[root] = True
-            continue
-        if op.costed.cost.quality == "unknown":
-            unknown[generated[root].name if root in generated else nodes.names[root]] = op.costed.cost.note
-        number[root] = len(ops)
-        ops.append(op)
+        opened_calls, made_of, without_work = work.ops(root)
+        is_op[opened_calls] = False
+        view[without_work] = True
+        for op in made_of:
+            if op.costed.cost.quality == "unknown":
+                name = generated[op.node].name if op.node in generated else nodes.names[op.node]
+                unknown[name] = op.costed.cost.note
+            number[op.node] = len(ops)
+            ops.append(op)
+    unit = nesting.outermost(nodes.parent, is_op)
     op_of = np.where(unit >= 0, number[unit], -1)
     view_of = np.where(unit >= 0, view[unit], False)
 
@@ -192,6 +194,30 @@ class _Work:
         around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]
         self._order = np.flatnonzero(is_op)[np.argsort(around[is_op], kind="stable")]
         self._around = around[self._order]
+        self._inside: dict[int, list[tuple[int, CountedOp | None]]] = {}
+
+    def ops(self, node: int) -> tuple[list[int], list[CountedOp], list[int]]:
+        """Count a call: calls that others inside stand for, those that are counted, and those that do no work.
+
+        Beside a GPU, where each kernel tells which call it is of, the calls inside an op without a rule are counted
+        each by itself, if they do all that it does.
+        """
+        return self._apart(node, self.op(node))
+
+    def _apart(self, node: int, op: CountedOp | None) -> tuple[list[int], list[CountedOp], list[int]]:
+        if op is None:
+            return [], [], [node]
+        if node not in self._inside:
+            return [], [op], []
+        opened_calls: list[int] = [node]
+        counted: list[CountedOp] = []
+        without_work: list[int] = []
+        for child in self._inside.pop(node):
+            parts = self._apart(*child)
+            opened_calls += parts[0]
+            counted += parts[1]
+            without_work += parts[2]
+        return opened_calls, counted, without_work
 
     def op(self, node: int) -> CountedOp | None:
         """Count a call, and where it has no rule the calls inside it; None where it does no work."""
@@ -215,15 +241,27 @@ class _Work:
 
     def _opened(self, node: int, call: Call, costed: Costed) -> CountedOp | None:
         first, last = np.searchsorted(self._around, (node, node + 1))
-        children = self._order[first:last].tolist()
-        inside = [op for child in children if (op := self.op(child)) is not None]
-        op = opened(call, costed, inside, self._allocated(children))
+        calls = [(child, self.op(child)) for child in self._order[first:last].tolist()]
+        inside = [op for _, op in calls if op is not None]
+        allocated = self._allocated([child for child, _ in calls])
+        if any(tensor.device.startswith("cuda") for tensor in tensors((call.inputs, call.outputs or ()))):
+            told = [self._with_results(op) for op in inside]
+            if inside and stand_for(call, costed, told, allocated):
+                self._inside[node] = calls
+                return CountedOp(node, costed, (), ())
+        op = opened(call, costed, inside, allocated)
         if op is None:
             return None
         places = [place for child in inside for place in self._places(child)]
         return replace(
             op, node=node, costed=self._same(op.costed), places=tuple(places) if len(set(places)) > 1 else ()
         )
+
+    def _with_results(self, op: CountedOp) -> CountedOp:
+        """An op that writes its results, where nobody knows its work."""
+        if op.costed.cost.quality != "unknown":
+            return op
+        return replace(op, writes=tuple(tensor.storage for tensor in tensors(self._nodes.call(op.node).outputs or ())))
 
     def _allocated(self, calls: Sequence[int]) -> set[int]:
         """Storages that some calls ask for and do not write."""

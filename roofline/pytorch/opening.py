@@ -35,10 +35,7 @@ def opened(
     that calls inside it asked for. Where one of the calls is unknown, or the op itself made what one of them reads or
     its results, only the products are known, as far as they are.
     """
-    multiplied = costed.op_class not in PRODUCTS or any(op.costed.cost.flops for op in inside)
-    lacking = _unknown(inside) or (
-        "" if multiplied and _made_all(call, costed, inside, allocated) else "what it does itself"
-    )
+    lacking = _unknown(inside) or ("" if stand_for(call, costed, inside, allocated) else "what it does itself")
     total = sum((op.costed.cost for op in inside), Cost())
     reads: _Accesses = ((), ())
     writes: _Accesses = ((), ())
@@ -71,13 +68,15 @@ def _unknown(inside: Sequence[CountedOp]) -> str:
     return ", ".join(unknown)
 
 
-def _made_all(call: Call, costed: Costed, inside: Sequence[CountedOp], allocated: Set[int]) -> bool:
+def stand_for(call: Call, costed: Costed, inside: Sequence[CountedOp], allocated: Set[int]) -> bool:
     """Whether the calls inside an op made its results, or changed its arguments where it has none, from what they made.
 
     What is only filled with a number, or copied from where no call wrote, was made by something else; so was what a
     call reads in memory that was asked for and that none has written. An import does not know results: there the calls
     must compute, or do what the op itself is known to do.
     """
+    if costed.op_class in PRODUCTS and not any(op.costed.op_class in PRODUCTS for op in inside):
+        return False
     if call.outputs is None:
         return any(_computes(op.costed.cost) or op.costed.op_class == costed.op_class for op in inside)
     arguments = {tensor.storage for tensor in tensors(call.inputs)}

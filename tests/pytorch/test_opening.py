@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ from torch import nn
 from roofline.core.step import Step
 from roofline.core.vocabulary import CALLBACK
 from roofline.costs import counted as counted_ops
+from roofline.costs.calls import Tensor
 from roofline.importing import cpu
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import count, opening
@@ -261,6 +263,80 @@ def test_one_with_an_unknown_call_inside_is_known_in_part():
     cost = only(counted).costed.cost
     assert (cost.model_flops, cost.is_partly_known) == (2 * 8**3, True)
     assert "_linalg_svd" in cost.note
+
+
+# Beside a GPU
+
+
+class OnGpu:
+    """Calls that were recorded on a CPU, said to be of a GPU: there kernels tell which call inside they are of."""
+
+    def __init__(self, nodes):
+        self._nodes = nodes
+
+    def __getattr__(self, name):
+        return getattr(self._nodes, name)
+
+    def __len__(self):
+        return len(self._nodes)
+
+    def call(self, index):
+        def moved(value):
+            if isinstance(value, tuple):
+                return tuple(map(moved, value))
+            return replace(value, device="cuda:0") if isinstance(value, Tensor) else value
+
+        call = self._nodes.call(index)
+        return replace(call, inputs=moved(call.inputs), outputs=moved(call.outputs))
+
+
+def counted_on_gpu(run):
+    return count.count(OnGpu(torch_counting.record(Step(run=run))), Engine())
+
+
+def test_beside_a_gpu_the_calls_inside_are_ops_by_themselves():
+    """As in a trace recorded elsewhere. One of them, in turn, is an op of the user's."""
+
+    def square(x: torch.Tensor) -> torch.Tensor:
+        return x @ x
+
+    inner = custom_op(square)
+
+    def squares(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(inner(x)) + x
+
+    op = custom_op(squares)
+    x = torch.ones(8, 8)
+    counted = counted_on_gpu(lambda: op(x))
+    assert counted.names_of_ops == ("aten::mm", "aten::relu", "aten::add")
+    assert products(counted) == 2 * 8**3
+    assert not counted.unknown
+    # the calls inside belong to the new ops, and the two around to none
+    of = {name: int(number) for name, number in zip(counted.names, counted.op_of, strict=True) if "::" in name}
+    assert (of["aten::mm"], of["aten::relu"], of["aten::add"]) == (0, 1, 2)
+    assert of[f"{NAMESPACE}::square"] == of[f"{NAMESPACE}::squares"] == -1
+
+
+def test_beside_a_gpu_a_call_of_unknown_work_is_one_of_them():
+    def spectrum_of(x: torch.Tensor) -> torch.Tensor:
+        return torch.linalg.svdvals(x @ x)
+
+    op = custom_op(spectrum_of)
+    x = torch.eye(8)
+    counted = counted_on_gpu(lambda: op(x))
+    assert counted.names_of_ops[:2] == ("aten::mm", "aten::_linalg_svd")
+    assert list(counted.unknown) == ["aten::_linalg_svd"]
+
+
+def test_beside_a_gpu_an_op_that_makes_its_results_by_itself_stays_whole():
+    def product_and_own_sine(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.sin((x @ x).numpy()))
+
+    op = custom_op(product_and_own_sine)
+    x = torch.ones(8, 8)
+    counted = counted_on_gpu(lambda: op(x))
+    assert counted.names_of_ops == (f"{NAMESPACE}::product_and_own_sine",)
+    assert only(counted).costed.cost.is_partly_known
 
 
 # Traces recorded elsewhere

@@ -38,6 +38,11 @@ def triangular_solve(n: int, numbers: float) -> Cost:
     return _counted(float(n) * numbers)
 
 
+def banded_solve(bands: int, numbers: float) -> Cost:
+    """T X = B of a triangular T of so many diagonals: for each number of B a multiply-add per other one, a division."""
+    return _counted((2.0 * bands - 1) * numbers)
+
+
 def solve(n: int, numbers: float) -> Cost:
     """A X = B with the factors of A: two triangular solves."""
     return 2.0 * triangular_solve(n, numbers)

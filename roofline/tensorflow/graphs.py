@@ -21,6 +21,7 @@ from tensorflow.python.framework import function_def_to_graph, op_def_registry
 from roofline.tensorflow import callbacks
 from roofline.tensorflow.graph.bytes import moves_nothing
 from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
+from roofline.tensorflow.graph.neighbours import completed
 from roofline.tensorflow.graph.tables import CALLS
 from roofline.tensorflow.run_shapes import Seen
 from roofline.tensorflow.scopes import canonical
@@ -148,11 +149,11 @@ def _functions(one: Any, seen: Seen) -> Iterator[Function]:
         # 2.21). Grappler's graph has the same nodes under the names of the ops they stand for.
         whole = one.post_optimization_graph
         shapes = inferred(whole, seen)
-    after = Graph(tuple(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(whole, shapes)))
+    after = Graph(completed(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(whole, shapes)))
     calls = [node for node in whole.node if node.op in CALLS]
     given = {node.attr["index"].i: node.attr for node in one.post_optimization_graph.node if node.op == "_Arg"}
     kept = frozenset(canonical(call.name) for call in calls)
-    yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept))), after)
+    yield Function(Graph(completed(_expanded(one.pre_optimization_graph, given, kept))), after)
     hidden = {canonical(call.name) for call in calls if _hidden(call, whole)}
     asked = _with_arguments(one.pre_optimization_graph, given)
     asked_shapes = inferred(asked, seen) if hidden else {}
@@ -161,7 +162,7 @@ def _functions(one: Any, seen: Seen) -> Iterator[Function]:
     for call, around, known in shown:
         if not _is_compiled(call, around):
             for _, body, arguments in _bodies(call, around, known):
-                graph = Graph(tuple(_expanded(body, arguments, frozenset(), seen)))
+                graph = Graph(completed(_expanded(body, arguments, frozenset(), seen)))
                 yield Function(graph, graph)
 
 

@@ -54,7 +54,7 @@ def _told(graph: Any, known: Mapping[str, Outputs], seen: Seen) -> Any:
     for node in graph.node:
         sources = [(name, int(place or 0)) for name, _, place in (text.partition(":") for text in _data(node))]
         tensors = [known[name][place] if place < len(known.get(name, ())) else None for name, place in sources]
-        shapes = fitting(seen, node.name, [None if one is None else one.shape for one in tensors])
+        shapes = fitting(seen, _run_as(node), [None if one is None else one.shape for one in tensors])
         for (name, place), tensor, shape in zip(sources, tensors, shapes, strict=False):
             if tensor is not None and tensor.elements is None and shape is not None:
                 got.setdefault(name, {})[place] = shape
@@ -69,6 +69,15 @@ def _told(graph: Any, known: Mapping[str, Outputs], seen: Seen) -> Any:
             told = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=protos))
             node.attr["_output_shapes"].CopyFrom(told)
     return result
+
+
+def _run_as(node: Any) -> str:
+    """Return the name under which a node runs.
+
+    TensorFlow makes a function of each device's piece of a graph and a graph of that function, so that the result
+    `Identity_RetVal` runs as `identity_retval_RetVal` (graph_to_functiondef.cc, function_def_utils.cc).
+    """
+    return f"{node.name.lower()}_RetVal" if node.op == "_Retval" else str(node.name)
 
 
 def _data(node: Any) -> list[str]:

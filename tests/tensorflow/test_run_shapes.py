@@ -90,6 +90,41 @@ def test_segments_of_ragged_rows() -> None:
     assert found.unknown == {}
 
 
+def test_results_that_only_the_function_returns() -> None:
+    """A transposed sparse factor holds 3 numbers and meets 4 columns; how many rows it has is a number of the run."""
+    sparse, dense = tf.SparseTensor([[0, 1], [1, 3], [2, 2]], tf.ones(3), (3, 5)), tf.ones((3, 4))
+
+    @tf.function(autograph=False)
+    def step(sparse: Any) -> Any:
+        return tf.sparse.sparse_dense_matmul(sparse, dense, adjoint_a=True)
+
+    found = counted(lambda: step(sparse))
+    assert products(found) == 2 * 3 * 4
+    assert found.unknown == {}
+    (product,) = found.ops
+    assert product.costed.cost.bytes_written == 5 * 4 * 4
+
+
+def test_compressed_matrices_of_a_function() -> None:
+    """3 numbers meet 4 columns, and their transpose 2."""
+    sparse, dense = tf.SparseTensor([[0, 1], [1, 3], [2, 2]], tf.ones(3), (3, 5)), tf.ones((5, 4))
+
+    @tf.function(autograph=False)
+    def step(sparse: Any) -> Any:
+        matrix = tf.raw_ops.SparseTensorToCSRSparseMatrix(
+            indices=sparse.indices, values=sparse.values, dense_shape=sparse.dense_shape
+        )
+        turned = tf.raw_ops.SparseMatrixTranspose(input=matrix, type=tf.float32)
+        return (
+            tf.raw_ops.SparseMatrixMatMul(a=matrix, b=dense),
+            tf.raw_ops.SparseMatrixMatMul(a=turned, b=tf.ones((3, 2))),
+        )
+
+    found = counted(lambda: step(sparse))
+    assert products(found) == 2 * 3 * 4 + 2 * 3 * 2
+    assert found.unknown == {}
+
+
 def test_a_dimension_that_changes_from_execution_to_execution_stays_unknown() -> None:
     """Of nodes of one name in several functions only what fits the graph is told."""
     assert run_shapes._parsed("(float[2,3];;int32[])") == ((2, 3), None, ())

@@ -6,13 +6,14 @@ gathers, slices and scatters touch their rows; updates of parameters happen in p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from roofline.costs.counted import Access
 from roofline.tensorflow.graph import tables as kinds
-from roofline.tensorflow.graph.contractions import UnknownWork, sizes
+from roofline.tensorflow.graph.contractions import UnknownWork, held, sizes, sparse_factors
 from roofline.tensorflow.graph.graph import BYTES, Node, Tensor
+from roofline.tensorflow.graph.neighbours import UNREAD
 
 #: How many results there are; those beyond are workspaces of the kernel that computes the gradient.
 _RESULTS: dict[str, int] = {
@@ -44,11 +45,12 @@ def accesses(node: Node) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
         touched = prod(sizes(node.in_types[1], "the index")) * _row(node.in_types[0])
         reads = ((True, 0, touched), *(r for r in _reads(node, op) if r[1] != 0))
         return reads, _writes(node, op)
-    if op == "SparseTensorDenseMatMul":
+    if op in ("SparseTensorDenseMatMul", "SparseMatrixMatMul"):
         # No more of the dense factor can be touched than there is; which rows repeat is data.
-        numbers, rows = prod(sizes(node.in_types[1], "the sparse factor")), _row(node.in_types[3])
-        touched = min(numbers * rows, _bytes(node.in_types[3]))
-        return (*(r for r in _reads(node, op) if r[1] != 3), (True, 3, touched)), _writes(node, op)
+        place = len(node.in_types) - 1
+        touched = float(prod(sparse_factors(node)) * BYTES.get(node.in_types[place].dtype or "", 0))
+        reads = tuple(access for access in _reads(node, op) if access[1] != place)
+        return (*reads, (True, place, min(touched, _bytes(node.in_types[place])))), _writes(node, op)
     if op in ("Slice", "StridedSlice", "MatrixDiagPart", "MatrixDiagPartV3", "DiagPart"):
         return ((True, 0, _bytes(node.outputs[0])),), _writes(node, op)
     if op in ("TensorListStack", "TensorListConcatV2", "TensorListGather"):
@@ -59,6 +61,32 @@ def accesses(node: Node) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
     if op == "CheckNumerics":
         return _reads(node, op), ()
     return _reads(node, op), _writes(node, op)
+
+
+#: Bytes of an index in a compressed matrix.
+_INDEX = 4
+_NOWHERE: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
+#: Where compressed matrices are among inputs and outputs.
+_COMPRESSED: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    **dict.fromkeys(("SparseTensorToCSRSparseMatrix", "DenseToCSRSparseMatrix", "SparseMatrixZeros"), ((), (0,))),
+    **dict.fromkeys(
+        (
+            "SparseMatrixMatMul CSRSparseMatrixToDense CSRSparseMatrixToSparseTensor CSRSparseMatrixComponents "
+            "SparseMatrixOrderingAMD"
+        ).split(),
+        ((0,), ()),
+    ),
+    **dict.fromkeys(
+        "SparseMatrixTranspose SparseMatrixMul SparseMatrixSoftmax SparseMatrixSparseCholesky".split(), ((0,), (0,))
+    ),
+    **dict.fromkeys("SparseMatrixAdd SparseMatrixSoftmaxGrad SparseMatrixSparseMatMul".split(), ((0, 1), (0,))),
+}
+
+
+def _with_indices(tensors: Sequence[Tensor], places: Sequence[int], accesses: Iterable[Access]) -> tuple[Access, ...]:
+    """The accesses, those of compressed matrices with two indices of each number. UnknownWork where one is not seen."""
+    indices = {place: 2.0 * _INDEX * held(tensors[place]) for place in places if place < len(tensors)}
+    return tuple((is_input, place, size + indices.get(place, 0.0)) for is_input, place, size in accesses if size)
 
 
 def moves_nothing(node: Node) -> bool:
@@ -148,13 +176,15 @@ def _reads(node: Node, op: str) -> tuple[Access, ...]:
         tensor = node.in_types[place]
         # What the forward pass kept for the gradient has one number per channel, as the scale has.
         reads.append((True, place, _bytes(node.in_types[2] if gradient and place > 2 else tensor)))
-    return tuple(access for access in reads if access[2])
+    return _with_indices(node.in_types, _COMPRESSED.get(op, _NOWHERE)[0], reads)
 
 
 def _writes(node: Node, op: str) -> tuple[Access, ...]:
     results = node.outputs[: _RESULTS.get(op, len(node.outputs))]
-    writes = [(False, place, _bytes(tensor)) for place, tensor in enumerate(results) if tensor.dtype is not None]
-    return tuple(access for access in writes if access[2])
+    left_out = node.attrs.get(UNREAD, ())
+    given = ((place, tensor) for place, tensor in enumerate(results) if place not in left_out)
+    writes = [(False, place, _bytes(tensor)) for place, tensor in given if tensor.dtype is not None]
+    return _with_indices(results, _COMPRESSED.get(op, _NOWHERE)[1], writes)
 
 
 def _gather(node: Node, op: str) -> tuple[tuple[Access, ...], tuple[Access, ...]]:

@@ -28,6 +28,25 @@ def sizes(tensor: Tensor, what: str) -> tuple[int, ...]:
     return known
 
 
+def held(tensor: Tensor) -> int:
+    """How many numbers a compressed sparse matrix holds. UnknownWork where nothing in the step tells."""
+    if tensor.dtype is None:
+        raise UnknownWork("how many numbers a compressed matrix holds is seen nowhere in the step")
+    return prod(sizes(tensor, "a compressed matrix"))
+
+
+def sparse_factors(node: Node) -> tuple[int, int]:
+    """(numbers that the sparse factor of a product holds, columns of the dense one).
+
+    A sparse tensor is three inputs (places, numbers, shape), a compressed matrix is one.
+    """
+    compressed = node.op == "SparseMatrixMatMul"
+    numbers = held(node.in_types[0]) if compressed else prod(sizes(node.in_types[1], "the sparse factor"))
+    turned = node.attrs.get("transpose_b") or node.attrs.get("adjoint_b")
+    dense = sizes(node.in_types[1 if compressed else 3], "the dense factor")
+    return numbers, dense[-2 if turned else -1]
+
+
 def contraction(node: Node) -> Cost:
     """The work of a contraction with what is fused into it. UnknownWork where a shape or an attribute is missing."""
     op = base(node.op)

@@ -25,12 +25,14 @@ from roofline.tensorflow.graph.bytes import accesses, data_inputs, moves_nothing
 from roofline.tensorflow.graph.contractions import UnknownWork
 from roofline.tensorflow.graph.flops import work
 from roofline.tensorflow.graph.graph import Node, Tensor
+from roofline.tensorflow.graph.neighbours import AXES, UNREAD
 
 #: Attributes that the work depends on.
 _ATTRIBUTES = (
     "transpose_a transpose_b adj_x adj_y equation strides dilations padding explicit_paddings data_format fused_ops "
     "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers "
-    "full_matrices fast kernel_type antialias method depth_radius adjoint_a adjoint_b"
+    "full_matrices fast kernel_type antialias method depth_radius adjoint_a adjoint_b interpolation "
+    f"{AXES} {UNREAD}"
 ).split()
 #: What ops of these classes do is part of a normalisation or a softmax that the program took apart.
 _PARTS: frozenset[OpClass] = frozenset(("pointwise", "reduction"))
@@ -67,6 +69,8 @@ def _cost(
     try:
         done = _iterative(node) if op in kinds.ITERATIVE else work(node)
         reads, writes = accesses(node)
+        if node.attrs.get(UNREAD):
+            done = done + Cost(quality="assumed", note="without results that nothing reads, whose size is not known")
     except UnknownWork as reason:
         return _plain(node, unknown(f"{op}: {reason}"), semantic)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
@@ -89,7 +93,7 @@ def _iterative(node: Node) -> Cost:
     try:
         return work(node)
     except UnknownWork:
-        return unknown(f"{node.op}: how many rounds it takes hangs on its numbers")
+        return unknown(f"{node.op}: how much it computes depends on its numbers")
 
 
 def classify(op: str, semantic: OpClass | None = None) -> OpClass:

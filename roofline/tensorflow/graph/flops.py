@@ -121,7 +121,7 @@ def _sparse_segment(node: Node, op: str) -> Cost:
     """Rows picked by an index (input 1) are summed, those of a mean or a root mean divided too."""
     if op in kinds.SPARSE_SEGMENT_GRADS:
         rows, width = _in(node, 1), prod(sizes(node.in_types[0], "the gradient")[1:])
-        scaled = 0.0 if op == "SparseSegmentSumGrad" else 1.0
+        scaled = 0.0 if op.startswith("SparseSegmentSum") else 1.0
         return Cost(vector_flops=(1.0 + scaled) * rows * width)
     width = prod(sizes(node.in_types[0], "the data")[1:])
     divided = 0.0 if op.startswith("SparseSegmentSum") else float(_out(node))

@@ -58,6 +58,10 @@ def _least_squares(node: Node) -> Cost:
     return formulas.normal_equations(m, n, _matrices(node, 1)[1], batch)
 
 
+def _banded_solve(node: Node) -> Cost:
+    return formulas.banded_solve(_matrices(node)[0], _columns(node))
+
+
 def _tridiagonal_solve(node: Node) -> Cost:
     shape = sizes(node.in_types[0], "the diagonals")
     return formulas.tridiagonal_solve(shape[-1], _matrices(node, 1)[1], prod(shape[:-2]))
@@ -78,5 +82,6 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     "LogMatrixDeterminant": _lu,
     "Qr": _qr,
     "MatrixSolveLs": _least_squares,
+    "BandedTriangularSolve": _banded_solve,
     "TridiagonalSolve": _tridiagonal_solve,
 }

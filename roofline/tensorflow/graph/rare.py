@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from roofline.core.cost import Cost
 from roofline.costs import formulas, rare
-from roofline.tensorflow.graph.contractions import UnknownWork, sizes
+from roofline.tensorflow.graph.contractions import UnknownWork, held, sizes, sparse_factors
 from roofline.tensorflow.graph.graph import Node, Tensor
+from roofline.tensorflow.graph.neighbours import AXES
 
 #: Radius of the filter by which an image is scaled, in pixels of the larger one, and what its weights are like.
 _FILTERS = {
@@ -22,6 +23,7 @@ _FILTERS = {
     "keyscubic": (2.0, "cubic"),
     "mitchellcubic": (2.0, "cubic"),
 }
+_WHOLE = "scaled from the whole image to the whole result"
 _TRANSFORM = re.compile(r"(Batch)?(I?)(R?)FFT(2D|3D|ND)?")
 
 
@@ -32,18 +34,49 @@ def _count(tensor: Tensor, what: str = "an input") -> int:
 def _fourier(node: Node) -> Cost:
     """The side of real numbers has all the points, that of complex ones half of them."""
     match = _TRANSFORM.fullmatch(node.op)
-    if match is None or match[4] == "ND":
-        raise UnknownWork("its dimensions are the value of another input")
+    if match is None:
+        raise UnknownWork(f"no rule for {node.op}")
     real = bool(match[3])
     whole = sizes(node.outputs[0] if real and match[2] else node.in_types[0], "the signal")
-    points = prod(whole[-int(match[4][0] if match[4] else 1) :])
+    if match[4] == "ND":
+        axes = node.attrs.get(AXES)
+        if not axes:
+            raise UnknownWork("its axes are numbers of the run")
+        points = prod(whole[axis] for axis in axes)
+    else:
+        points = prod(whole[-int(match[4][0] if match[4] else 1) :])
     return rare.fft(points, prod(whole) / max(1, points), real)
 
 
 def _sparse_product(node: Node) -> Cost:
-    """Each number of the sparse factor meets the columns of its row: inputs are its places, numbers and shape."""
-    numbers = _count(node.in_types[1], "the sparse factor")
-    return formulas.matmul(numbers, sizes(node.outputs[0], "the product")[-1], 1)
+    """Each number of the sparse factor meets the columns of its row."""
+    return formulas.matmul(*sparse_factors(node), 1)
+
+
+def _compressed_softmax(node: Node) -> Cost:
+    """As of a sparse tensor; its gradient is the product of each row with its own, subtracted, times the softmax: 4."""
+    numbers = float(held(node.in_types[0]))
+    if node.op.endswith("Grad"):
+        return Cost(vector_flops=4.0 * numbers)
+    return Cost(vector_flops=4.0 * numbers, functions={"exp": numbers})
+
+
+def _scaled_numbers(node: Node) -> Cost:
+    return Cost(vector_flops=float(held(node.in_types[0])))
+
+
+def _sparse_sum(node: Node) -> Cost:
+    """Numbers of two sparse tensors that lie at one place are added. Nobody needs to read the sums, or their places."""
+    both = _count(node.in_types[1]) + _count(node.in_types[4])
+    places, sums = node.outputs[:2]
+    rows = places.shape[0] if places.shape else None
+    return Cost(vector_flops=float(both - (_count(sums, "the sum") if rows is None else rows)))
+
+
+def _compressed_sum(node: Node) -> Cost:
+    """Each number times its factor, and added to what lies at its place."""
+    both = sum(map(held, node.in_types[:2]))
+    return Cost(vector_flops=float(2 * both - held(node.outputs[0])))
 
 
 def _per_sparse_number(flops: float, place: int = 1) -> Callable[[Node], Cost]:
@@ -78,14 +111,46 @@ def _area(node: Node) -> Cost:
 def _scaled(node: Node) -> Cost:
     """Resizing by a filter of a kind. By how much is the value of an input: taken to be what the sizes say."""
     batch, channels, size, outputs = _image(node)
+    cost = rare.resample(batch * channels, size, outputs, *_filter(node, size, outputs))
+    return cost + Cost(quality="assumed", note=_WHOLE)
+
+
+def _scaled_backward(node: Node) -> Cost:
+    """The gradient of `_scaled`, whose images are the other way around: input 0 is of the result's size."""
+    batch, *outputs, channels = sizes(node.in_types[0], "the gradient")
+    _, *size, _ = sizes(node.in_types[1], "the image")
+    cost = rare.resample_backward(batch * channels, *_filter(node, size, outputs))
+    return cost + Cost(quality="assumed", note=_WHOLE)
+
+
+def _filter(node: Node, size: Sequence[int], outputs: Sequence[int]) -> tuple[list[int], str]:
+    """How many pixels each dimension of a result takes in, and what the filter is made of."""
     radius, weights = _FILTERS[node.attrs.get("kernel_type", "lanczos3")]
     antialias = node.attrs.get("antialias", True)
+    pairs = zip(size, outputs, strict=True)
     taps = [
         rare.antialiased_taps(full, out, radius, full / out) if antialias else round(2 * radius) * out
-        for full, out in zip(size, outputs, strict=True)
+        for full, out in pairs
     ]
-    cost = rare.resample(batch * channels, size, outputs, taps, weights)
-    return cost + Cost(quality="assumed", note="scaled from the whole image to the whole result")
+    return taps, weights
+
+
+def _projected(node: Node) -> Cost:
+    """Between four pixels, 9 per result; where these are, by a projection: two sums of products over a third, 14."""
+    shape = sizes(node.outputs[0], "a result")
+    weighed = 0.0 if node.attrs.get("interpolation") == "NEAREST" else 9.0 * prod(shape)
+    return Cost(vector_flops=weighed + 14.0 * prod(shape[:-1]))
+
+
+def _crop_backward(node: Node) -> Cost:
+    """Of the image: each gradient is added to the pixel that it was made of, or, times a weight, to four."""
+    flops = 1.0 if node.attrs.get("method") == "nearest" else 8.0
+    return Cost(vector_flops=flops * _count(node.in_types[0], "the gradient"))
+
+
+def _boxes_backward(node: Node) -> Cost:
+    shape = sizes(node.in_types[0], "the gradient")
+    return rare.boxes_backward(float(prod(shape)), float(prod(shape[:-1])))
 
 
 def _crop_and_resize(node: Node) -> Cost:
@@ -128,8 +193,8 @@ def _morphology(node: Node) -> Cost:
     return Cost(vector_flops=(2.0 * window - 1) * _count(node.outputs[0], "a result"))
 
 
-def _per_result(flops: float) -> Callable[[Node], Cost]:
-    return lambda node: Cost(vector_flops=flops * _count(node.outputs[0], "a result"))
+def _per_result(flops: float, place: int = 0) -> Callable[[Node], Cost]:
+    return lambda node: Cost(vector_flops=flops * _count(node.outputs[place], "a result"))
 
 
 def _per_input(flops: float) -> Callable[[Node], Cost]:
@@ -146,14 +211,26 @@ RULES: dict[str, Callable[[Node], Cost]] = {
         for dimensions in ("", "2D", "3D", "ND")
         if not (batch and real)
     },
-    "SparseTensorDenseMatMul": _sparse_product,
+    **dict.fromkeys(("SparseTensorDenseMatMul", "SparseMatrixMatMul"), _sparse_product),
+    **dict.fromkeys(("SparseMatrixSoftmax", "SparseMatrixSoftmaxGrad"), _compressed_softmax),
+    "SparseMatrixMul": _scaled_numbers,
+    "SparseMatrixAdd": _compressed_sum,
+    "SparseAdd": _sparse_sum,
+    **dict.fromkeys(("SparseSparseMaximum", "SparseSparseMinimum"), _per_result(1.0, 1)),
     **dict.fromkeys(("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd"), _per_sparse_number(1.0)),
-    **dict.fromkeys(("SparseReduceSum", "SparseReduceMax", "SparseTensorDenseAdd"), _per_sparse_number(1.0)),
+    **dict.fromkeys(
+        "SparseReduceSum SparseReduceMax SparseReduceSumSparse SparseReduceMaxSparse SparseTensorDenseAdd".split(),
+        _per_sparse_number(1.0),
+    ),
     "SparseSoftmax": _sparse_softmax,
     "ResizeBicubic": _bicubic,
     "ResizeArea": _area,
     "ScaleAndTranslate": _scaled,
+    "ScaleAndTranslateGrad": _scaled_backward,
+    **dict.fromkeys(("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"), _projected),
     "CropAndResize": _crop_and_resize,
+    "CropAndResizeGradImage": _crop_backward,
+    "CropAndResizeGradBoxes": _boxes_backward,
     **dict.fromkeys(("LRN", "LRNGrad"), _local_response),
     **dict.fromkeys(("CTCLoss", "CTCLossV2"), _ctc),
     "AdjustContrastv2": _contrast,

@@ -20,7 +20,9 @@ def base(op: str) -> str:
 
 
 PRODUCTS = frozenset(
-    "MatMul SparseMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum SparseTensorDenseMatMul".split()
+    (
+        "MatMul SparseMatMul BatchMatMul BatchMatMulV2 BatchMatMulV3 Einsum SparseTensorDenseMatMul SparseMatrixMatMul"
+    ).split()
 )
 CONVOLUTIONS = frozenset(
     (
@@ -51,6 +53,7 @@ VIEWS = FORWARDING | frozenset(
         "TensorListElementShape TensorListResize StackV2 StackPushV2 StackPopV2 StackCloseV2 "
         "IteratorGetNext IteratorV2 AnonymousIteratorV2 AnonymousIteratorV3 MakeIterator DeleteIterator "
         "OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone FakeParam "
+        "SparseMatrixNNZ LookupTableSize LookupTableSizeV2 HashTableV2 "
         "StatelessRandomGetKeyCounter StatelessRandomGetAlg StatelessRandomGetKeyCounterAlg RngReadAndSkip "
         "XlaCompile XlaMerge MergeSummary ScalarSummary WriteScalarSummary"
     ).split()
@@ -195,7 +198,9 @@ SPARSE_SEGMENTS = frozenset(
         "SparseSegmentMeanWithNumSegments SparseSegmentSqrtNWithNumSegments"
     ).split()
 )
-SPARSE_SEGMENT_GRADS = frozenset(("SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad"))
+SPARSE_SEGMENT_GRADS = frozenset(
+    f"SparseSegment{kind}Grad{version}" for kind in ("Sum", "Mean", "SqrtN") for version in ("", "V2")
+)
 #: Scatters into a variable; True: combined with what is there.
 RESOURCE_SCATTERS: dict[str, bool] = {
     **dict.fromkeys(
@@ -233,22 +238,28 @@ MOVEMENT = frozenset(
         "StridedSliceAssign ResourceStridedSliceAssign DataFormatVecPermute DataFormatDimMap ExtractVolumePatches "
         "RaggedRange RaggedGather RaggedTensorToTensor RaggedTensorToSparse RaggedTensorToVariant "
         "RaggedTensorFromVariant SparseReorder SparseFillEmptyRows SparseFillEmptyRowsGrad SparseSlice SparseConcat "
-        "SparseSplit SparseReshape MatrixDiagV2 MatrixDiagPartV2 MatrixSetDiagV2"
+        "SparseSplit SparseReshape SparseAddGrad SparseSliceGrad MatrixDiagV2 MatrixDiagPartV2 MatrixSetDiagV2 "
+        "RaggedFillEmptyRows RaggedFillEmptyRowsGrad RaggedTensorToVariantGradient ExtractGlimpse ExtractGlimpseV2 "
+        "SparseTensorToCSRSparseMatrix DenseToCSRSparseMatrix SparseMatrixZeros CSRSparseMatrixToDense "
+        "CSRSparseMatrixToSparseTensor CSRSparseMatrixComponents SparseMatrixTranspose"
     ).split()
 )
-#: Sorting and sets: comparisons only, which are no FLOP.
+#: Sorting, sets and tables: comparisons only, which are no FLOP.
 COMPARING = frozenset(
     (
         "CTCGreedyDecoder NthElement TopK TopKV2 InTopK InTopKV2 Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2 "
-        "SearchSorted LowerBound UpperBound Bucketize Bincount DenseBincount SparseBincount RaggedBincount"
+        "SearchSorted LowerBound UpperBound Bucketize Bincount DenseBincount SparseBincount RaggedBincount RaggedCross "
+        "SparseCross SparseCrossV2 SparseCrossHashed SetSize DenseToDenseSetOperation DenseToSparseSetOperation "
+        "SparseToSparseSetOperation SparseMatrixOrderingAMD LookupTableFind LookupTableFindV2"
     ).split()
 )
-#: What takes as many rounds as the numbers want: nobody knows how many, and its tensors are read and written once.
+#: What takes as many rounds, or meets as many numbers, as these want: its tensors are read and written once.
 ITERATIVE = frozenset(
     (
         "Svd SelfAdjointEig SelfAdjointEigV2 Eig MatrixSolveLs MatrixLogarithm MatrixSquareRoot MatrixExponential "
         "NonMaxSuppression NonMaxSuppressionV2 NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5 "
-        "CombinedNonMaxSuppression NonMaxSuppressionWithOverlaps CTCBeamSearchDecoder"
+        "CombinedNonMaxSuppression NonMaxSuppressionWithOverlaps CTCBeamSearchDecoder SparseMatrixSparseMatMul "
+        "SparseMatrixSparseCholesky"
     ).split()
 )
 TRANSFERS = frozenset(("Send", "Recv", "HostSend", "HostRecv", "CopyHost"))
@@ -321,9 +332,16 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((op for op in SEGMENTS if op.endswith("V2")), (2,)),
     "SparseTensorDenseMatMul": (2,),
     **{f"{inverse}RFFT{dimensions}": (1,) for inverse in ("", "I") for dimensions in ("", "2D", "3D")},
+    **{f"{inverse}{real}FFTND": (1, 2) for inverse in ("", "I") for real in ("", "R")},
     **dict.fromkeys("ResizeBicubic ResizeArea".split(), (1,)),
     "ScaleAndTranslate": (1, 2, 3),
-    "CropAndResize": (3,),
+    "ScaleAndTranslateGrad": (1, 2, 3),  # of the image only the size
+    **dict.fromkeys(("CropAndResize", "CropAndResizeGradImage"), (3,)),
+    **dict.fromkeys(("ImageProjectiveTransformV2", "ImageProjectiveTransformV3"), (2, 3)),
+    **dict.fromkeys("SparseReduceSum SparseReduceMax SparseReduceSumSparse SparseReduceMaxSparse".split(), (2, 3)),
+    "SparseAdd": (2, 5, 6),
+    **dict.fromkeys(("SparseSparseMaximum", "SparseSparseMinimum"), (2, 5)),
+    "SparseSliceGrad": (2,),
     "SparseReorder": (2,),
     "ScatterNd": (2,),
     **dict.fromkeys((op for op in SPARSE_SEGMENTS if op.endswith("NumSegments")), (3,)),
@@ -364,6 +382,8 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
         "ResizeNearestNeighborGrad",
         "SparseReduceSum",
         "SparseReduceMax",
+        "SparseReduceSumSparse",
+        "SparseReduceMaxSparse",
         "L2Loss",
         "EuclideanNorm",
     },
@@ -374,7 +394,10 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
         ).split()
     ),
     "softmax": set(
-        "Softmax LogSoftmax SparseSoftmax SparseSoftmaxCrossEntropyWithLogits SoftmaxCrossEntropyWithLogits".split()
+        (
+            "Softmax LogSoftmax SparseSoftmax SparseMatrixSoftmax SparseMatrixSoftmaxGrad "
+            "SparseSoftmaxCrossEntropyWithLogits SoftmaxCrossEntropyWithLogits"
+        ).split()
     ),
     "embedding": {*GATHERS, *SEGMENTS, *SPARSE_SEGMENTS, *SPARSE_SEGMENT_GRADS, *RESOURCE_SCATTERS, *TENSOR_SCATTERS},
     "random": RANDOM,
@@ -388,7 +411,8 @@ CLASS_OF: dict[str, OpClass] = {
     **dict.fromkeys(("AddN", "AccumulateNV2", "UnaryOpsComposition", "AssignAddVariableOp"), "pointwise"),
     **dict.fromkeys(
         (
-            "SparseDenseCwiseMul SparseDenseCwiseDiv SparseDenseCwiseAdd SparseTensorDenseAdd AdjustContrastv2 Cross "
+            "SparseDenseCwiseMul SparseDenseCwiseDiv SparseDenseCwiseAdd SparseTensorDenseAdd SparseAdd "
+            "SparseSparseMaximum SparseSparseMinimum SparseMatrixMul SparseMatrixAdd AdjustContrastv2 Cross "
             "QuantizeV2 Dequantize QuantizeAndDequantizeV4 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars "
             "FakeQuantWithMinMaxVarsPerChannel"
         ).split(),

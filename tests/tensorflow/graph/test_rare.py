@@ -11,6 +11,7 @@ from roofline.costs.rare import antialiased_taps, area_taps
 from roofline.tensorflow.graph import tables
 from roofline.tensorflow.graph.cost import cost
 from roofline.tensorflow.graph.graph import Node, Tensor
+from roofline.tensorflow.graph.neighbours import completed
 
 
 def tensor(*shape: int | None, dtype: str = "fp32") -> Tensor:
@@ -45,6 +46,8 @@ SOLVERS = [
         6 * 9 + 2 * 6 * 3 * 2 + 3**3 / 3 + 2 * 3 * 3 * 2,
     ),
     ("TridiagonalSolve", [tensor(3, 5), tensor(5, 2)], [tensor(5, 2)], {}, 5 * (3 + 5 * 2)),
+    # 3 diagonals: two multiply-adds and a division per number of the right sides.
+    ("BandedTriangularSolve", [tensor(3, 5), tensor(5, 2)], [tensor(5, 2)], {}, 5 * 5 * 2),
 ]
 
 
@@ -81,6 +84,17 @@ def test_fourier_transforms_of_three_signals(op: str, signal: Tensor, spectrum: 
     assert found.cost.quality == "assumed"
 
 
+@pytest.mark.parametrize(("axes", "points"), [((1,), 8), ((1, 2), 32), ((-1,), 4), ((0, 1, 2), 96)])
+def test_a_transform_goes_along_the_axes_of_a_constant(axes: tuple[int, ...], points: int):
+    signal = tensor(3, 8, 4, dtype="complex64")
+    length = Node("axes", "Const", outputs=(tensor(len(axes), dtype="int32"),), attrs={"value": axes})
+    transform = Node("n", "FFTND", (("x", 0), ("length", 0), ("axes", 0)), (signal, SIZE, SIZE), (signal,))
+    found = cost(completed((length, transform))[1])
+    assert found.cost.vector_flops == pytest.approx(5 * log2(points) * 96, rel=1e-12)
+    assert found.cost.bytes_read == signal.bytes
+    assert cost(transform).cost.quality == "unknown", "without the constant"
+
+
 def test_a_sparse_factor_multiplies_what_it_holds():
     """5 numbers of a 10 x 20 matrix meet 4 columns each; as many rows of the dense one are touched."""
     inputs = [tensor(5, 2, dtype="int64"), tensor(5), tensor(2, dtype="int64"), tensor(20, 4)]
@@ -89,6 +103,57 @@ def test_a_sparse_factor_multiplies_what_it_holds():
     assert (found.kind, found.op_class) == ("matmul", "contraction")
     assert found.cost.bytes_read == 5 * 2 * 8 + 5 * 4 + 5 * 4 * 4
     assert found.cost.bytes_written == 10 * 4 * 4
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_compressed_factor_holds_what_it_was_made_of(turned: bool):
+    """5 numbers of a 10 x 20 matrix meet 4 columns each. A number is 4 bytes, and so is each of its two indices."""
+    variant = Tensor(None, ())
+    given = (tensor(5, 2, dtype="int64"), tensor(5), tensor(2, dtype="int64"))
+    made = Node("csr", "SparseTensorToCSRSparseMatrix", (("i", 0), ("v", 0), ("s", 0)), given, (variant,))
+    attrs = {"transpose_b": turned, "transpose_a": True}
+    factors = (variant, tensor(4, 10) if turned else tensor(10, 4))
+    product = Node("n", "SparseMatrixMatMul", (("csr", 0), ("b", 0)), factors, (tensor(20, 4),), attrs)
+    making, found = map(cost, completed((made, product)))
+    assert making.cost.bytes_written == 5 * (4 + 2 * 4)
+    assert found.cost.flops == found.cost.model_flops == 2 * 5 * 4
+    assert (found.kind, found.op_class) == ("matmul", "contraction")
+    assert found.cost.bytes_read == 5 * (4 + 2 * 4) + 5 * 4 * 4
+    assert cost(product).cost.quality == "unknown", "of a matrix that another function made"
+
+
+def test_a_sum_of_compressed_matrices_holds_what_is_taken_out_of_it():
+    """5 and 4 numbers, times their factors, make 7: two pairs are added."""
+    variant, one = Tensor(None, ()), tensor()
+    made = [
+        Node(name, "DenseToCSRSparseMatrix", (("d", 0), ("i", 0)), (tensor(3, 4), tensor(rows, 2)), (variant,))
+        for name, rows in (("a", 5), ("b", 4))
+    ]
+    inputs = (("a", 0), ("b", 0), ("alpha", 0), ("beta", 0))
+    added = Node("sum", "SparseMatrixAdd", inputs, (variant, variant, one, one), (variant,))
+    given = Node("t", "CSRSparseMatrixToSparseTensor", (("sum", 0),), (variant,), (tensor(7, 2), tensor(7), tensor(2)))
+    *_, found, taken = map(cost, completed((*made, added, given)))
+    assert found.cost.vector_flops == 5 + 4 + 2
+    assert found.cost.bytes_written == taken.cost.bytes_read == 7 * (4 + 2 * 4)
+
+
+def test_sparse_tensors_are_added_where_both_have_a_number():
+    """5 and 4 numbers at 7 places; a maximum is taken at each of these."""
+    one, other = ([tensor(rows, 2), tensor(rows), tensor(2)] for rows in (5, 4))
+    sums = [tensor(7, 2), tensor(7), tensor(2)]
+    assert cost(node("SparseAdd", [*one, *other, tensor()], sums)).cost.vector_flops == 5 + 4 - 7
+    assert cost(node("SparseSparseMaximum", [*one, *other], sums[:2])).cost.vector_flops == 7
+
+
+def test_what_nobody_reads_of_results_without_a_size_is_left_out():
+    """A lookup's filled up rows: 4 ids, and their places and the empty rows, which nothing reads."""
+    results = (tensor(None, 2, dtype="int64"), tensor(4, dtype="int64"), tensor(None, dtype="bool"))
+    filled = Node("n", "SparseFillEmptyRows", (("x", 0),), (tensor(4, 2),), results)
+    read = Node("m", "Identity", (("n", 1),), (results[1],), (results[1],))
+    found = cost(completed((filled, read))[0])
+    assert (found.cost.bytes_written, found.cost.quality, found.cost.flops_known) == (4 * 8, "assumed", True)
+    also = Node("m", "Identity", (("n", 0),), (results[0],), (results[0],))
+    assert cost(completed((filled, also))[0]).cost.quality == "unknown", "a node reads what has no size"
 
 
 IMAGE, HALF, TWICE = tensor(1, 4, 6, 2), tensor(1, 2, 3, 2), tensor(1, 8, 12, 2)
@@ -112,6 +177,29 @@ def test_a_filter_takes_in_the_pixels_within_its_radius():
     columns, rows = (2 * 10 - 3) * 4 * 2, (2 * 6 - 2) * 3 * 2
     found = cost(node("ScaleAndTranslate", [IMAGE, SIZE, SIZE, SIZE], [HALF], kernel_type="triangle", antialias=True))
     assert found.cost.vector_flops == columns + rows + 7 * (10 + 6)
+
+
+def test_gradients_of_images_that_were_scaled_and_cropped():
+    """Per gradient: 8 for four weights and sums; 14 for the slopes along a box, and 8 per point for its corners."""
+    boxes, which = tensor(3, 4), tensor(3, dtype="int32")
+    gradients = tensor(3, 5, 5, 2)
+    image = cost(node("CropAndResizeGradImage", [gradients, boxes, which, SIZE], [IMAGE], method="bilinear"))
+    assert image.cost.vector_flops == 8 * 3 * 25 * 2
+    assert image.cost.bytes_read == gradients.bytes + boxes.bytes + which.bytes
+    corners = cost(node("CropAndResizeGradBoxes", [gradients, IMAGE, boxes, which], [boxes]))
+    assert corners.cost.vector_flops == 14 * 3 * 25 * 2 + 8 * 3 * 25
+    # 2 rows of 4 take in 3 each, 3 columns of 6 3, 4 and 3: each pair 3 per channel, each tap 7 for its weight.
+    filtered = cost(
+        node("ScaleAndTranslateGrad", [HALF, IMAGE, SIZE, SIZE], [IMAGE], kernel_type="triangle", antialias=True)
+    )
+    assert filtered.cost.vector_flops == 3 * 2 * 6 * 10 + 7 * (6 + 10)
+    assert filtered.cost.bytes_read == HALF.bytes
+
+
+@pytest.mark.parametrize(("interpolation", "per_result"), [("BILINEAR", 9), ("NEAREST", 0)])
+def test_a_projection_says_where_each_result_lies(interpolation: str, per_result: int):
+    found = cost(node("ImageProjectiveTransformV3", [IMAGE, SIZE, SIZE, SIZE], [HALF], interpolation=interpolation))
+    assert found.cost.vector_flops == per_result * 2 * 3 * 2 + 14 * 2 * 3
 
 
 def test_responses_are_normalised_over_their_neighbours():

@@ -77,12 +77,12 @@ class TensorFlow:
         return result[0]
 
     def compiling(self) -> float | None:
-        """How long this process has built graphs so far [s], without what grappler and XLA do to them after that.
+        """How long this process has built graphs so far, and XLA compiled them [s], without what grappler does between.
 
         None where this TensorFlow does not tell it.
         """
         counter = getattr(tracing_compilation, "_graph_building_time_counter", None)
-        return None if counter is None else 1e-6 * float(counter.get_cell().value())
+        return None if counter is None else 1e-6 * float(counter.get_cell().value()) + xla_flags.compiling_seconds()
 
     def wait(self, outputs: object) -> None:
         """Block until the devices have done all that was enqueued; a CPU's functions have ended when they return."""

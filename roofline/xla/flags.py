@@ -19,6 +19,7 @@ from roofline.recording.launch import SCRATCH, SHARED
 _TO = "--xla_dump_to="
 _AUTOTUNED = "--xla_gpu_per_fusion_autotune_cache_dir="
 _NAME = re.compile(r"module_(\d+)\.(.*)\.before_optimizations\.hlo\.pb$")
+_PROGRAM = re.compile(r"module_\d+\.")
 
 
 def dumping(device: str) -> dict[str, str]:
@@ -85,12 +86,23 @@ def recorded() -> dict[str, str]:
 
 def before_optimizations() -> Iterator[tuple[int, str, bytes]]:
     """(number, name, HloProto bytes) of every program that was compiled in this process, in order."""
-    words = [w for w in os.environ.get("XLA_FLAGS", "").split() if w.startswith(_TO)]
-    if not words:
-        return
-    folder = Path(words[-1].removeprefix(_TO))
-    found = [
-        (match, path) for path in folder.glob("*.before_optimizations.hlo.pb") if (match := _NAME.search(path.name))
-    ]
+    found = [(match, path) for path in _dumped() if (match := _NAME.search(path.name))]
     for match, path in sorted(found, key=lambda one: int(one[0][1])):
         yield int(match[1]), match[2], path.read_bytes()
+
+
+def compiling_seconds() -> float:
+    """How long XLA compiled programs in this process [s]: of each from the first file that it wrote to the last one.
+
+    The first holds the program as it was given, the last ones its machine code.
+    """
+    written: dict[str, list[int]] = {}
+    for path in _dumped():
+        if match := _PROGRAM.match(path.name):
+            written.setdefault(match[0], []).append(path.stat().st_mtime_ns)
+    return 1e-9 * sum(max(times) - min(times) for times in written.values())
+
+
+def _dumped() -> list[Path]:
+    words = [w for w in os.environ.get("XLA_FLAGS", "").split() if w.startswith(_TO)]
+    return list(Path(words[-1].removeprefix(_TO)).glob("module_*")) if words else []

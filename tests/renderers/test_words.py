@@ -328,7 +328,10 @@ def test_steps_that_have_no_time_of_their_own_are_flagged(sign: int, name: str) 
     [
         ("jax", "compilation, tracing included: define jitted functions once, outside of the step"),
         ("torch", "compilation, tracing included: call torch.compile once, outside of the step"),
-        ("tensorflow", "tracing, without the compiling after it: make each tf.function once, outside of the step"),
+        (
+            "tensorflow",
+            "tracing, and compiling by XLA, without what Grappler takes between: make each tf.function once",
+        ),
         ("other", "compilation, tracing included"),
     ],
 )

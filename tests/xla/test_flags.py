@@ -46,6 +46,25 @@ def test_plain_and_profiled_steps_find_the_same_kernels(monkeypatch: pytest.Monk
     assert given[2:] == [(False, True, None), (False, True, None)]
 
 
+def test_programs_compile_from_their_first_file_to_their_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """2.5 s and 0.25 s; what is written of no program takes no time, nor does one without machine code."""
+    for name, second in (
+        ("module_0001.f.before_optimizations.hlo.pb", 1.0),
+        ("module_0001.f.cpu_after_optimizations.hlo.pb", 1.5),
+        ("module_0001.f.obj-file.fusion.o", 3.5),
+        ("module_0012.g.before_optimizations.hlo.pb", 4.0),
+        ("module_0012.g.obj-file.o", 4.25),
+        ("module_0003.h.before_optimizations.hlo.pb", 5.0),
+        ("notes.txt", 9.0),
+    ):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (second, second))
+    monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to={tmp_path}")
+    assert flags.compiling_seconds() == pytest.approx(2.75)
+    monkeypatch.delenv("XLA_FLAGS")
+    assert flags.compiling_seconds() == 0
+
+
 class Recorded(msgspec.Struct):
     """The parts of a recording that two processes share out."""
 

@@ -15,8 +15,8 @@ _CURES = {
     "tensorflow": "make each tf.function once, outside of the step, and pass numbers that change as tensors",
     "torch": "call torch.compile once, outside of the step, with dynamic=True where shapes change",
 }
-#: Frameworks that tell how long they trace, and not how long the compilers behind that take.
-_TRACING_ALONE = ("tensorflow",)
+#: What is known of it; of frameworks that are not here all.
+_KNOWN = {"tensorflow": "tracing, and compiling by XLA, without what Grappler takes between"}
 
 
 def told(analysis: Analysis) -> str:
@@ -27,6 +27,6 @@ def told(analysis: Analysis) -> str:
     mean = units.seconds(float(np.mean(analysis.profile.wall.steps)))
     number, _, unit = units.seconds(seconds).partition(" ")
     part = number if mean.endswith(f" {unit}") else f"{number} {unit}"
-    what = "tracing, without the compiling after it" if ran in _TRACING_ALONE else "compilation, tracing included"
+    what = _KNOWN.get(ran, "compilation, tracing included")
     cure = _CURES.get(ran)
     return f"{part} of {mean} of a step, on average, is {what}{f': {cure}' if cure else ''}"

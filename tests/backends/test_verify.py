@@ -142,6 +142,44 @@ def test_convolutions_are_checked_by_fvcore_too() -> None:
     assert "conv" in check.note
 
 
+def test_weights_of_groups_are_reconciled() -> None:
+    """4 groups of 1 to 2 channels, 9 positions of 3 taps, batch 2. FlopCounterMode's weights' gradient is of 4 to 8."""
+    layer, x = nn.Conv1d(4, 8, 3, groups=4, padding=1), torch.randn(2, 4, 9, requires_grad=True)
+    checks = BACKEND.recorder.verify(Step(run=lambda: layer(x).sum().backward()))
+    (check,) = [check for check in checks if check.what == "convolution_backward"]
+    once = 2 * 2 * 9 * 3 * 8
+    assert (check.ours, check.reference, check.verdict) == (once + 4 * once, once + 4 * once, "agrees")
+
+
+def test_what_the_references_cannot_know_differs_from_nothing() -> None:
+    """A factor of which 6 of 36 numbers are held, a product of no elements, and a layer that is traced another way."""
+    sparse, dense = torch.eye(6).to_sparse(), torch.randn(6, 3, requires_grad=True)
+    encoder, x = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), torch.randn(2, 4, 8)
+
+    def multiplied() -> None:
+        torch.sparse.mm(sparse, dense).sum().backward()
+        torch.addmm(torch.ones(0), torch.ones(3, 4), torch.ones(4, 0))
+
+    checks = BACKEND.recorder.verify(Step(run=multiplied))
+    assert {(check.what, check.verdict) for check in checks if check.reference_name == "FlopCounterMode"} == {
+        ("_sparse_addmm", "not checked"),
+        ("mm", "not checked"),
+        ("addmm", "agrees"),
+    }
+    with torch.no_grad():
+        checks = BACKEND.recorder.verify(Step(run=lambda: encoder(x), forward=lambda: encoder(x), model=encoder))
+    assert {check.verdict for check in checks} == {"not checked"}
+
+
+def test_convolutions_that_fvcore_has_no_rule_for_are_left_out_whole() -> None:
+    layer, x = nn.Conv2d(2, 3, 3, padding="same", dilation=2), torch.randn(1, 2, 6, 6)
+    with torch.no_grad():
+        checks = BACKEND.recorder.verify(Step(run=lambda: layer(x), forward=lambda: layer(x), model=layer))
+    by_fvcore = {check.what: (check.ours, check.verdict) for check in checks if check.reference_name == "fvcore"}
+    # every tap of every output: 2 * 36 * 3 * 2 * 9
+    assert by_fvcore == {"forward": (0, "agrees"), "_convolution_mode": (2 * 36 * 3 * 2 * 9, "not checked")}
+
+
 def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(m: int, n: int, k: int, batch: int = 1) -> Cost:
         return matrix(3.0 * batch * m * n * k)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 import torch
@@ -56,25 +56,30 @@ def _flop_counter(step: Step, counted: Counted, calls: dict[int, Call]) -> list[
     theirs = {str(op).partition(".")[2]: float(value) for op, value in found.items()}
     ours: dict[str, float] = {}
     padded: dict[str, float] = {}
+    sparse: set[str] = set()
     for row, op in enumerate(counted.ops):
         if op.costed.cost.flops:
             name = counted.names_of_ops[row].partition("::")[2]
             # Executed: the counter takes the 5 products of attention's backward, recomputation included.
             ours[name] = ours.get(name, 0.0) + float(op.costed.cost.flops)
             padded[name] = padded.get(name, 0.0) + _padded(op, calls[op.node])
+            if any(tensor.stored is not None for tensor in tensors(calls[op.node].inputs)):
+                sparse.add(name)
     if not ours and not theirs:
         why = "neither it nor we count a product in this step"
         return [Check("FlopCounterMode", "products", None, None, "not checked", why)]
     checks = []
     for name in sorted(ours | theirs):
-        mine, reference, note = ours.get(name), theirs.get(name), ""
-        if reference is None and mine is not None:
-            checks.append(Check("FlopCounterMode", name, mine, None, "not checked", "it has no formula for this op"))
+        reference, note = theirs.get(name), ""
+        mine = ours.get(name, 0.0 if reference == 0 else None)  # of no elements
+        if reference is None or name in sparse:
+            why = "it has no formula for this op" if reference is None else "it takes a sparse factor for a dense one"
+            checks.append(Check("FlopCounterMode", name, mine, None, "not checked", why))
             continue
         if name.startswith(_ATTENTION_ON_CPU):
             note = "by its formula for attention, which it does not apply on CPUs"
         if padded.get(name, mine) != mine:
-            mine, note = padded[name], f"with the padded positions that we leave out (ours: {ours[name]:.6g})"
+            mine, note = padded[name], f"{_PADDED} (ours: {ours[name]:.6g})"
         checks.append(Check("FlopCounterMode", name, mine, reference, _verdict(mine, reference), note))
     return checks
 
@@ -95,8 +100,12 @@ def _theirs_on_cpu() -> dict[Any, Any]:
     }
 
 
+#: What the references count of convolutions beside what is asked for.
+_PADDED = "with padded positions, and in the weights' gradient all pairs of channels, which we leave out"
+
+
 def _padded(op: CountedOp, call: Call) -> float:
-    """The count with padded positions, as FlopCounterMode takes it: every tap of every output."""
+    """The count as FlopCounterMode takes it: every tap of every output, and weights' gradients as of one group."""
     if not op.costed.kind.startswith("convolution"):
         return float(op.costed.cost.flops or 0.0)
     values = [value for value in call.inputs if isinstance(value, Tensor)]
@@ -107,7 +116,8 @@ def _padded(op: CountedOp, call: Call) -> float:
         return 2.0 * positions * weight.numel
     grad, x, weight = values[0], values[1], values[2]
     positions = x.numel // max(1, x.shape[1]) if call.inputs[7] else grad.numel // max(1, grad.shape[1])
-    return 2.0 * positions * weight.numel * sum(bool(wanted) for wanted in call.inputs[10][:2])
+    of_input, of_weight, *_ = (bool(wanted) for wanted in call.inputs[10])
+    return 2.0 * positions * weight.numel * (of_input + of_weight * int(call.inputs[9]))
 
 
 def _fvcore(step: Step, counted: Counted, calls: dict[int, Call], nodes: Nodes) -> list[Check]:
@@ -116,12 +126,13 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call], nodes: Nodes) 
     All ops that it has a rule for FlopCounterMode counts, too, and by name; it adds a count by other code, of a trace
     of the model instead of what was dispatched. What it has no rule for, as attention and LSTMs, is named.
     """
-    forward = [op for row, op in enumerate(counted.ops) if counted.phase[row] == 0 and op.costed.cost.model_flops]
-    valid = sum(float(op.costed.cost.model_flops or 0.0) for op in forward)
-    mine = sum(
-        _padded(op, calls[op.node]) if op.costed.kind == "convolution" else float(op.costed.cost.model_flops or 0.0)
-        for op in forward
-    )
+    forward = {
+        op.node: _padded(op, calls[op.node]) if op.costed.kind == "convolution" else float(op.costed.cost.model_flops)
+        for row, op in enumerate(counted.ops)
+        if counted.phase[row] == 0 and op.costed.cost.model_flops
+    }
+    mine = sum(forward.values())
+    valid = sum(float(op.costed.cost.model_flops or 0.0) for op in counted.ops if op.node in forward)
     if not isinstance(step.model, torch.nn.Module) or step.forward is None:
         return [Check("fvcore", "forward", mine, None, "not checked", "the step names no model that can be traced")]
     try:
@@ -168,14 +179,28 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call], nodes: Nodes) 
     finally:
         step.model.train(training)
     contractions = {name: value for name, value in operators.items() if name in _FVCORE}
-    left_out = _left_out(nodes, forward, set(missing))
+    return _compared(nodes, forward, contractions, missing.keys(), valid)
+
+
+def _compared(
+    nodes: Nodes, forward: Mapping[int, float], contractions: Mapping[str, float], missing: Set[str], valid: float
+) -> list[Check]:
+    """Compare our forward FLOPs, by node and with padded positions, with fvcore's multiply-adds.
+
+    missing: the ops that it met and has no rule for. valid: our FLOPs without padded positions.
+    """
+    left_out = _left_out(nodes, forward, missing)
     rounding = _EINSUM_DIGITS * 2.0 * contractions.get("einsum", 0.0)
     note = f"2 x multiply-adds of {', '.join(sorted(contractions)) or 'nothing'}, read off a trace of the model"
     if rounding:
         note += ", where fvcore has those of einsum to four digits"
-    if mine != valid:
-        note += f"; with the padded positions that we leave out (ours: {valid - sum(left_out.values()):.6g})"
-    ours, theirs = mine - sum(left_out.values()), 2.0 * sum(contractions.values())
+    if sum(forward.values()) != valid:
+        note += f"; with padded positions, which we leave out (ours of all of them: {valid:.6g})"
+    ours, theirs = sum(forward.values()) - sum(left_out.values()), 2.0 * sum(contractions.values())
+    untraced = _untraced(nodes, forward, missing)
+    if untraced and _verdict(ours, theirs, rounding) == "differs":
+        note = f"the step ran {untraced[0]}, which is not in the trace: PyTorch takes another way while it traces"
+        return [Check("fvcore", "forward", ours, None, "not checked", note)]
     checks = [Check("fvcore", "forward", ours, theirs, _verdict(ours, theirs, rounding), note)]
     for name, flops in left_out.items():
         checks.append(Check("fvcore", name, flops, None, "not checked", f"fvcore counts {name} as nothing"))
@@ -187,20 +212,37 @@ _EINSUM_DIGITS = 5e-4
 _FVCORE = ("addmm", "bmm", "conv", "einsum", "linear", "matmul", "mm", "mv", "baddbmm")
 
 
-def _left_out(nodes: Nodes, forward: list[CountedOp], missing: set[str]) -> dict[str, float]:
-    """Our forward FLOPs of the ops that fvcore met and has no rule for, by its name for them.
+def _left_out(nodes: Nodes, forward: Mapping[int, float], missing: Set[str]) -> dict[str, float]:
+    """Our forward FLOPs (by node) of the ops that fvcore met and has no rule for, by its name for them.
 
     It meets the op that the model calls, as `lstm`; what we count may be the products inside.
     """
     sums: dict[str, float] = {}
-    for op in forward:
-        node = op.node
-        while node >= 0 and nodes.names[node] not in missing:
-            node = int(nodes.parent[node])
-        if node >= 0:
-            name = nodes.names[node].partition("::")[2]
-            sums[name] = sums.get(name, 0.0) + float(op.costed.cost.model_flops or 0.0)
+    for node, flops in forward.items():
+        met = next((name for name in _around(nodes, node) if name in missing), None)
+        if met is not None:
+            name = met.partition("::")[2]
+            sums[name] = sums.get(name, 0.0) + flops
     return sums
+
+
+def _around(nodes: Nodes, node: int) -> list[str]:
+    """Return the names of a node and of those around it, from the inside out."""
+    names = []
+    while node >= 0:
+        names.append(nodes.names[node])
+        node = int(nodes.parent[node])
+    return names
+
+
+def _untraced(nodes: Nodes, forward: Iterable[int], missing: Set[str]) -> list[str]:
+    """Return the ops with products of which fvcore met neither these nor any op around them."""
+    names = []
+    for around in (_around(nodes, node) for node in forward):
+        plain = {name.partition("::")[2].strip("_") for name in around}
+        if missing.isdisjoint(around) and not any(name.startswith(_FVCORE) for name in plain):
+            names.append(around[0].partition("::")[2])
+    return names
 
 
 def _first_line(error: Exception) -> str:

@@ -58,6 +58,8 @@ class Carriers:
         self._largest: dict[object, tuple[float, int]] = {}
         for row, sums in executed.items():
             size = sum(sums.values())
+            if not size:
+                continue
             found = dict.fromkeys(map(placing, sums))
             if not any(one.scope for one in found):  # XLA dropped what its products were called
                 found = dict.fromkeys((place_of(module, ops[row].instruction, placing),))

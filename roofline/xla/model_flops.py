@@ -24,7 +24,7 @@ from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import cost, groups, loops, one_hot, padded_products, space_to_batch, zero_padding
+from roofline.xla.hlo import cost, groups, linear_algebra, loops, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.recomputed import GRADIENT, recomputed
 from roofline.xla.hlo.schedule import Unit, contractions, joined, live, schedule
@@ -49,7 +49,8 @@ class ModelWork:
     branches, per execution of that region; what ran counts. once: (op_name, FLOPs of one execution) of all of them,
     zeros around images included: by that a product is known again. outside: names of those that are in no branch.
     products, by_index: (op_name, FLOPs of one execution) of those that are asked for, and of those for which none is,
-    with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has.
+    with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has. solving: the
+    names of linear algebra (`roofline.costs.linear_algebra`), of which nobody asks for products.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
@@ -59,6 +60,7 @@ class ModelWork:
     products: set[tuple[str, float]] = field(default_factory=set)
     by_index: dict[tuple[str, float], str] = field(default_factory=dict)
     named: dict[str, Region] = field(default_factory=dict)
+    solving: set[str] = field(default_factory=set)
 
 
 def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
@@ -79,6 +81,9 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             continue
         region = _region(unit)
         regions.setdefault(unit.op_name, set()).add(region)
+        if any(map(linear_algebra.is_part, (unit.instruction, *unit.path))):
+            found.solving.add(unit.op_name)
+            continue
         times = _times(module, unit.path)
         for op_name, flops in contractions(module, unit.instruction):
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
@@ -203,6 +208,7 @@ def assign(
         source = sources.get(program)
         wanted = None if source is None else asked(source, module.partitions)
         if wanted is not None:
+            result |= {row: _as_linear_algebra(mine.pop(row), same) for row in _solving(module, mine, wanted)}
             ran = _runs_of_regions(module, mine.values(), wanted)
             idle = {name for name in wanted.as_executed if name not in wanted.outside and not _ran(wanted, name, ran)}
             xla_names.find(module, [op.instruction for op in mine.values()], wanted.once, placing, idle)
@@ -217,6 +223,33 @@ def assign(
             shares = _shares(module, mine, executed, wanted, expected, placing)
             result |= {row: _with(op, shares[row], same) for row, op in mine.items()}
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
+
+
+def _solving(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork) -> list[int]:
+    """Return the ops (rows) whose products all are what XLA makes of linear algebra: that bear its name, or none.
+
+    What bears none lies in a loop that bears it.
+    """
+    names = (
+        {unit.instruction: {one.op_name for one in unit.path} for unit in schedule(module)} if source.solving else {}
+    )
+    return [
+        row
+        for row, op in ops.items()
+        if names
+        and (parts := xla_names.products(module, op.instruction))
+        and all(
+            one.op_name in source.solving
+            or (not one.op_name and not source.solving.isdisjoint(names.get(one.instruction, ())))
+            for one in parts
+        )
+    ]
+
+
+def _as_linear_algebra(op: Executed, same: Interner) -> Executed:
+    """Return an op as one that is asked for as it runs, and is no contraction."""
+    cost = msgspec.structs.replace(op.costed.cost, model_flops=op.costed.cost.flops)
+    return replace(op, costed=same(replace(op.costed, cost=cost, kind=KIND, op_class="other", parts=())))
 
 
 def _runs_of_regions(module: hlo.Module, ops: Iterable[Executed], source: ModelWork) -> dict[Region, float]:

@@ -260,6 +260,31 @@ def test_a_gradient_of_a_gradient_is_no_recomputation(compiled: bool) -> None:
     assert model_flops_of(step, compiled) == ran(function(step, compiled)).total("flops") >= 4 * PRODUCT
 
 
+def test_products_that_solving_is_written_out_with_are_linear_algebra() -> None:
+    """A solution of 8 x 8 equations with 3 right sides, a factor and eigenvalues, and a product of 3 x 8 x 5.
+
+    XLA is handed a solution as factors, a triangular solve and a product, and makes loops of products of these.
+    """
+    a, b, w = 3 * tf.eye(8) + 0.1, tf.ones((8, 3)), tf.ones((8, 5))
+
+    def step() -> Any:
+        solved = tf.linalg.solve(a, b)
+        return tf.matmul(solved, w, transpose_a=True), tf.linalg.cholesky(a), tf.linalg.svd(a)[0]
+
+    assert model_flops_of(step, True) == 2 * 3 * 8 * 5
+    compiled = function(step, True)
+    trace, graphs = traced(compiled)
+    (name,) = {trace.modules[number][0] for number in trace.program[trace.hlo_op >= 0].tolist()}
+    data = compiled.experimental_get_compiler_ir()(stage="hlo_serialized")
+    counted, _ = with_xla.count([trace], STEP, graphs, [(-1, name, data)])
+    products = [op.costed for op in counted.ops if op.costed.cost.flops]
+    (asked,) = [one for one in products if one.op_class == "contraction"]
+    assert asked.cost.model_flops == asked.cost.flops == 2 * 3 * 8 * 5
+    solving = [one for one in products if one is not asked]
+    assert {(one.op_class, one.kind) for one in solving} == {("other", "linear algebra")}
+    assert all(one.cost.model_flops == one.cost.flops for one in solving)
+
+
 def test_a_node_whose_kernel_is_asynchronous_is_an_op_until_it_is_done() -> None:
     """TensorFlow names no event after it, but one when it starts, and one when it is done."""
     image, boxes = tf.random.uniform((2, 64, 64, 8)), tf.constant([[0.0, 0.0, 1.0, 1.0]] * 16)

@@ -17,6 +17,11 @@ from roofline.xla.hlo.module import Instruction, Shape
 
 _ROUTINE = re.compile(r"lapack_[sdcz](\w+)_ffi|(?:cu|hip)solver_(\w+)_ffi|(?:cu|hip)blas_(\w+?)(?:_batched)?_ffi")
 _OF_XLA = {"__cusolver$cholesky": "potrf", "__cublas$triangularSolve": "trsm"}
+#: TensorFlow's ops that factorise, solve and look for eigenvalues: XLA, or what hands it the graph, writes them out.
+_WRITTEN_OUT = re.compile(
+    r"(Batch)?(Matrix(Inverse|Solve|SolveLs|TriangularSolve|SquareRoot|Logarithm)|Cholesky|SelfAdjointEig(V2)?|Svd)|"
+    r"Eig|Qr|Lu|(Log)?MatrixDeterminant|TridiagonalSolve"
+)
 #: Of complex matrices LAPACK calls some otherwise.
 _UNITARY = {"ungqr": "orgqr", "unmqr": "ormqr"}
 _OPCODES = {"cholesky": "potrf", "triangular-solve": "trsm"}
@@ -31,6 +36,11 @@ def routine(instruction: Instruction) -> str:
         name = next(filter(None, named.groups()), "") if named else ""
         found = _OF_XLA.get(target) or _UNITARY.get(name, name)
     return found if found in _RULES else ""
+
+
+def is_part(instruction: Instruction) -> bool:
+    """Whether an instruction is linear algebra, or TensorFlow writes such an op out with it."""
+    return bool(routine(instruction) or _WRITTEN_OUT.fullmatch(instruction.op_type))
 
 
 def work(instruction: Instruction) -> Cost:

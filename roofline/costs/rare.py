@@ -29,14 +29,19 @@ def hypotenuse(outputs: float) -> Cost:
 
 def distances(pairs: float, width: float, p: float) -> Cost:
     """The p-norm of the difference of each of `pairs` pairs of rows of `width` numbers."""
-    numbers = pairs * width
-    cost = Cost(vector_flops=float(numbers)) + reduction(numbers, pairs)  # the differences, and their sum or largest
-    if p == 0:  # how many differ
+    return Cost(vector_flops=float(pairs * width)) + norms(pairs, width, p)
+
+
+def norms(rows: float, width: float, p: float) -> Cost:
+    """The p-norm of each of `rows` rows of `width` numbers."""
+    numbers = rows * width
+    cost = reduction(numbers, rows)  # their sum or largest
+    if p == 0:  # how many are not 0
         return cost
     if p == 2:
-        return cost + Cost(vector_flops=float(numbers), functions={"sqrt": float(pairs)})
+        return cost + Cost(vector_flops=float(numbers), functions={"sqrt": float(rows)})
     cost = cost + Cost(vector_flops=float(numbers))  # abs
-    return cost if p in (1, inf) else cost + Cost(functions={"pow": numbers + pairs})
+    return cost if p in (1, inf) else cost + Cost(functions={"pow": numbers + rows})
 
 
 def distances_backward(pairs: float, width: float, p: float, rows: int) -> Cost:

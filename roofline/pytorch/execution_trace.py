@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,8 @@ def _value(value: Any, shape: Any, kind: str, stride: Any, stored: Mapping[int, 
             return None  # an undefined tensor
         number, storage, offset, device = value[0], value[1], value[2], value[5]
         held = None if storage else stored.get(number)
+        if not storage and held is None:  # in a library's own layout, as oneDNN's, which has no storage and no strides
+            storage, stride = -1, [prod(shape[place + 1 :]) for place in range(len(shape))]
         return Tensor(tuple(shape), None if stride is None else tuple(stride), dtype, storage, offset, device, held)
     if kind.startswith("GenericList["):
         kinds = _split(kind[len("GenericList[") : -1])

@@ -19,6 +19,9 @@ from roofline.timing.timed import Timed
 #: What a profiler leaves of some steps; what it is only the recorder of its framework knows.
 Trace = TypeVar("Trace")
 
+#: Of a step that only makes views, or nothing.
+NO_WORK = "The step ran no op that does work, so there is nothing to profile."
+
 
 @dataclass(frozen=True, slots=True)
 class Plain:

@@ -21,9 +21,11 @@ from roofline.keras import eager as keras_eager
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
+from roofline.recording.step_recorder import NO_WORK
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
 from roofline.tensorflow import allocations, events, graphs, run_shapes, with_xla
+from roofline.tensorflow.graph.cost import cost
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import flags as xla_flags
@@ -148,6 +150,10 @@ class TensorFlow:
     def unseen(self, traces: list[XTrace], prefix: str) -> str:
         """Functions whose graphs were not shown or not read, ops without a function, or nothing at all."""
         functions, ops = events.called(traces, prefix)
+        shown = self._collected is not None and bool(self._collected.metadata.function_graphs)
+        nodes = [node for function in self._graphs.functions for node in function.after]
+        if functions and shown and not self._graphs.warnings and all(cost(node).view for node in nodes):
+            return NO_WORK
         if functions:
             why = next(iter(self._graphs.warnings), "TensorFlow showed no graph of them.")
             return f"The ops of {', '.join(functions[:3])} are not known. {why}"

@@ -19,6 +19,7 @@ from roofline.pytorch.aten.tables import (
     ALLOCATIONS,
     BAGS,
     GATHERS,
+    PARTS,
     SCATTERS,
     UNREAD,
     WORKLESS_CALLS,
@@ -66,6 +67,13 @@ def traffic(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) 
         return Traffic(view=True)
     if name in GATHERS and results:
         return _gather(name, args, results[0])
+    if name in PARTS and results:
+        return Traffic((Access(args[0], span(results[0])),), _fresh(results, storages))
+    if name == "trace":
+        return Traffic((Access(args[0], _part(args[0], min(args[0].shape))),), _fresh(results, storages))
+    if name == "embedding_renorm":
+        rows = Access(args[0], _part(args[0], min(args[1].numel(), args[0].shape[0]) * args[0][0].numel()))
+        return Traffic((rows, Access(args[1], span(args[1]))), (rows,))
     if name in SCATTERS and schema.is_mutable and plain.endswith("_"):
         return _scatter(name, by_name(func, args, kwargs))
     if name.startswith("nll_loss") and name.endswith("forward"):

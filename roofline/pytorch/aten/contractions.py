@@ -15,6 +15,7 @@ from roofline.pytorch.aten.tables import (
     ATTENTION_BACKWARD,
     GROUPED,
     GROUPED_WEIGHTS,
+    INT8_LINEAR,
     LINEAR_ALGEBRA,
     base,
 )
@@ -110,6 +111,12 @@ def _by_grouped_weight(x: Any, *_: Any, out: Any, **__: Any) -> Cost:
     return formulas.matmul(rows, results, width) + Cost(vector_flops=2.0 * width * results)
 
 
+def _int8_linear(x: Any, weight: Any, *_: Any, out: Any, **__: Any) -> Cost:
+    """The range of the input, and it to 8 bits (2 and 4); results from 8 bits, and a bias (2 and 1)."""
+    around = Cost(vector_flops=6.0 * x.numel() + 3.0 * out.numel())
+    return formulas.matmul(x.numel() // max(1, x.shape[-1]), *weight.shape) + around
+
+
 def _conv_tbc(x: Any, weight: Any, bias: Any, pad: int = 0, *_: Any, out: Any, **__: Any) -> Cost:
     """A convolution over the first dimension: [time, batch, channels] with [taps, channels, channels out]."""
     taps, channels_in, channels_out = weight.shape
@@ -133,6 +140,13 @@ def _convolution(
 ) -> Cost:
     cost = _pairs(x, weight, stride, padding, dilation, transposed, groups, out.shape)
     return cost if bias is None else cost + _bias(out)
+
+
+def _library_convolution(
+    x: Any, weight: Any, bias: Any, padding: Any, stride: Any, dilation: Any, groups: int, *_: Any, out: Any, **__: Any
+) -> Cost:
+    """A library's convolution that is called by its own name."""
+    return _convolution(x, weight, bias, stride, padding, dilation, False, None, groups, out=out)
 
 
 def _pairs(
@@ -333,6 +347,7 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     **dict.fromkeys(GROUPED, _grouped_mm),
     "_weight_int8pack_mm": _by_packed_weight,
     **dict.fromkeys(GROUPED_WEIGHTS, _by_grouped_weight),
+    **dict.fromkeys(INT8_LINEAR, _int8_linear),
     "_sparse_mm": _mm,
     "addmm": _addmm,
     "_addmm_activation": _addmm_activation,
@@ -354,6 +369,7 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "convolution": _convolution,
     "_convolution": _convolution,
     "convolution_overrideable": _convolution,
+    **dict.fromkeys(("mkldnn_convolution", "miopen_convolution"), _library_convolution),
     "convolution_backward": _convolution_backward,
     "conv_tbc": _conv_tbc,
     "_trilinear": _trilinear,
@@ -367,7 +383,7 @@ def kind(name: str) -> str:
         return "attention"
     if plain in ATTENTION_BACKWARD:
         return "attention_backward"
-    if plain.startswith(("convolution", "_convolution", "conv_tbc")):
+    if "convolution" in plain or plain == "conv_tbc":
         return "convolution_backward" if plain.endswith("backward") else "convolution"
     if plain in CONTRACTION and not plain.startswith(_RECURRENT):
         return "matmul"

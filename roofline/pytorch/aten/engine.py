@@ -27,6 +27,7 @@ from roofline.pytorch.aten.tables import (
     ATTENTION_BACKWARD,
     CLASS_OF,
     CONTRACTIONS,
+    INT8_LINEAR,
     ITERATIVE,
     PRIMITIVE,
     SAMPLED_PRODUCT,
@@ -169,9 +170,9 @@ def _by_schema(call: Call, overload: Any) -> Costed:
         else:
             lacks_kernel = isinstance(error, NotImplementedError) or "not implemented for" in str(error)
             by_rule = flops.of_results(overload, args, kwargs, out) if lacks_kernel else None
-            if by_rule is None:
+            if by_rule is None and plain not in ITERATIVE:
                 raise
-            cost = by_rule
+            cost = flops.without_rule([plain]) if by_rule is None else by_rule
     moved = bytes.traffic(overload, args, kwargs, out)
     if moved.view and cost == Cost():
         return _costed(call, Cost(), moved_view=True)
@@ -223,8 +224,10 @@ _DATA_DEPENDENT = frozenset(
 )
 
 
-#: Ops whose results on meta tensors are of another type than on real ones.
-_UNLIKE_META = frozenset(("quantize_per_tensor", "quantize_per_channel", "quantize_per_tensor_dynamic"))
+#: Ops whose results on meta tensors are of another type than on real ones, or that need data to run.
+_UNLIKE_META = INT8_LINEAR.union(
+    "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic fbgemm_pack_quantized_matrix".split()
+)
 
 
 def _flat(args: tuple[Any, ...], kwargs: dict[str, Any], overload: Any) -> list[torch.Tensor]:
@@ -262,11 +265,15 @@ def _costed(call: Call, cost: Cost, written: str | None = None, moved_view: bool
         kind=_kind(call, cost),
         op_class=op_class,
         shapes=describe(call),
-        dtype=quantized.multiplies(call.name) or computed(types, output, op_class in PRODUCTS or bool(cost.flops)),
+        dtype=_multiplies(call.name) or computed(types, output, op_class in PRODUCTS or bool(cost.flops)),
         output=output or next((dtype for dtype in types if dtype in FLOATING), None),
         view=moved_view,
         layout=memory_format(call),
     )
+
+
+def _multiplies(name: str) -> str | None:
+    return "int8" if base(name) in INT8_LINEAR else quantized.multiplies(name)
 
 
 def _typed(tensor: Tensor) -> tuple[str, float]:
@@ -319,7 +326,7 @@ def classify(name: str) -> OpClass:
     found = schema.packet(f"aten::{element}") if name.startswith("aten::") else None
     if found is not None and any(_is_pointwise(getattr(found, one)) for one in found.overloads()):
         return "pointwise"
-    return "pointwise" if element in PRIMITIVE else "other"
+    return "pointwise" if element in PRIMITIVE else "movement" if element.endswith("_copy") else "other"
 
 
 def _is_pointwise(overload: Any) -> bool:

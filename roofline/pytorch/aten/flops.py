@@ -7,7 +7,7 @@ is unknown and named. Decompositions checked on torch 2.11 to 2.13, see docs/cou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import zip_longest
 from math import prod
@@ -27,6 +27,7 @@ from roofline.pytorch.aten.tables import (
     ATTENTION,
     ATTENTION_BACKWARD,
     BAGS,
+    ITERATIVE,
     PER_ELEMENT,
     PRIMITIVE,
     RANDOM,
@@ -355,7 +356,12 @@ def count(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     """(work of one call, its results as meta tensors). What is not known is unknown, with the op named."""
     with Counter() as counter:
         out = overload(*args, **kwargs)
-    if counter.unknown:
-        names = ", ".join(dict.fromkeys(counter.unknown))
-        return unknown(f"no rule for {names}"), out
-    return counter.cost, out
+    return without_rule(counter.unknown) if counter.unknown else counter.cost, out
+
+
+def without_rule(names: Iterable[str]) -> Cost:
+    """The work of a call that is made of these and of what is known."""
+    names = list(dict.fromkeys(names))
+    if ITERATIVE.issuperset(names):
+        return unknown(f"{', '.join(names)}: how many rounds it takes hangs on its numbers")
+    return unknown(f"no rule for {', '.join(names)}")

@@ -19,7 +19,14 @@ def _projected(qkv: torch.Tensor, bias: torch.Tensor, heads: int) -> tuple[torch
     return qkv.new_empty(3, batch, heads, length, width // 3 // heads).unbind(0)
 
 
+def _convolved(
+    x: torch.Tensor, weight: torch.Tensor, bias: Any, padding: Any, stride: Any, dilation: Any, groups: int, *_: Any
+) -> torch.Tensor:
+    return torch.convolution(x, weight, bias, stride, padding, dilation, False, [0] * len(stride), groups)
+
+
 _RESULTS: dict[str, Callable[..., Any]] = {
     "_transform_bias_rescale_qkv": _projected,
     "_masked_softmax": lambda x, *_: torch.empty_like(x),
+    **dict.fromkeys(("mkldnn_convolution", "miopen_convolution"), _convolved),
 }

@@ -101,11 +101,23 @@ def _masked_softmax(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     )
 
 
+def _shortened(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    """Rows of a table that are longer than allowed are divided by their length: as if all that are looked up were."""
+    table, indices, _, p = args
+    width = table.numel() // max(1, table.shape[0])
+    rows = min(indices.numel(), table.shape[0])
+    lengths = rare.norms(rows, width, p)
+    # The length plus a small number, the limit over that, and each number times this.
+    scaled = Cost(vector_flops=rows * (2.0 + width), quality="assumed", note="all rows differ and are too long")
+    return lengths + scaled
+
+
 #: The rule of each op, as `flops` calls them.
 RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     **dict.fromkeys(("logcumsumexp", "_logcumsumexp"), _scan_of_exponentials),
     "_transform_bias_rescale_qkv": _projections,
     "_masked_softmax": _masked_softmax,
+    "embedding_renorm": _shortened,
     "hypot": _hypotenuse,
     "gcd": _divisor,
     **dict.fromkeys(("_pdist_forward", "_cdist_forward"), _distances),

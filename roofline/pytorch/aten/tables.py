@@ -14,6 +14,8 @@ GROUPED_WEIGHTS = frozenset(
         "_dyn_quant_matmul_4bit"
     ).split()
 )
+#: Linear layers with a weight of 8 bits, and an input that is brought to 8 bits.
+INT8_LINEAR = frozenset(["fbgemm_linear_int8_weight", "fbgemm_linear_int8_weight_fp32_activation"])
 #: Products that may have a sparse factor, and the one of which results are asked for at some places alone.
 SPARSE_PRODUCTS = frozenset("mm addmm mv addmv bmm _sparse_mm _sparse_addmm".split())
 SAMPLED_PRODUCT = "sparse_sampled_addmm"
@@ -26,7 +28,7 @@ CONTRACTIONS = frozenset(
         "mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward _trilinear _euclidean_dist conv_tbc "
         "_weight_int8pack_mm sparse_sampled_addmm"
     ).split()
-).union(GROUPED, GROUPED_WEIGHTS)
+).union(GROUPED, GROUPED_WEIGHTS, INT8_LINEAR)
 #: Contractions that add `beta * self`.
 ADDED = frozenset(["addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"])
 ATTENTION = frozenset(
@@ -79,13 +81,13 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "_segment_reduce_backward multi_margin_loss multi_margin_loss_backward _ctc_loss _ctc_loss_backward "
     "_is_all_true _is_any_true _upsample_bilinear2d_aa _upsample_bicubic2d_aa _upsample_bilinear2d_aa_backward "
     "_upsample_bicubic2d_aa_backward _upsample_lanczos2d_aa _upsample_lanczos2d_aa_backward quantized_max_pool1d "
-    "quantized_max_pool2d quantized_max_pool3d",
+    "quantized_max_pool2d quantized_max_pool3d mkldnn_max_pool2d mkldnn_max_pool3d",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
     "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag _embedding_bag_forward_only "
     "_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward "
     "take index_copy index_fill "
-    "index_select_backward scatter_reduce masked_select nonzero _unique2 unique_dim unique_consecutive put "
-    "index_reduce",
+    "index_select_backward scatter_reduce masked_select nonzero nonzero_static _unique2 unique_dim "
+    "unique_consecutive put index_reduce",
     "movement": "copy clone _to_copy cat stack contiguous zero fill zeros ones full zeros_like ones_like full_like "
     "new_zeros new_ones new_full arange linspace constant_pad_nd repeat roll flip tril triu select_backward "
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
@@ -93,7 +95,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
     "reflection_pad2d replication_pad2d scalar_tensor _convert_indices_from_coo_to_csr "
     "_convert_indices_from_csr_to_coo native_channel_shuffle channel_shuffle _pack_padded_sequence "
-    "upsample_nearest1d upsample_nearest2d upsample_nearest3d diagonal_backward",
+    "upsample_nearest1d upsample_nearest2d upsample_nearest3d diagonal_backward int_repr "
+    "fbgemm_pack_quantized_matrix",
     # Activations that torch does not tag as pointwise.
     "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
     "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "
@@ -113,6 +116,8 @@ CLASS_OF: dict[str, OpClass] = {
     **dict.fromkeys(ATTENTION | ATTENTION_BACKWARD, "attention"),
 }
 
+#: Copies of a part of their argument, of which nothing else is read.
+PARTS = frozenset(["narrow_copy", "select_copy", "slice_copy", "diagonal_copy"])
 #: aten primitives that are not called what costs/formulas.py calls them.
 PRIMITIVE: dict[str, str] = {
     **{name: name for name in ("add sub mul div neg abs minimum maximum addcmul addcdiv lerp clamp remainder").split()},
@@ -128,6 +133,7 @@ PRIMITIVE: dict[str, str] = {
     "negative": "neg",
     "reciprocal": "div",
     "square": "mul",
+    "_conj_physical": "neg",  # of what is imaginary
     "relu": "maximum",
     "clamp_min": "maximum",
     "clamp_max": "minimum",
@@ -160,10 +166,11 @@ PRIMITIVE: dict[str, str] = {
             "repeat_interleave record_stream _assert_async resolve_conj resolve_neg prelu_dummy "
             "unbind_copy split_copy split_with_sizes_copy copy_to median nanmedian mode kthvalue lu_unpack "
             "_is_all_true _is_any_true _linalg_check_errors _convert_indices_from_coo_to_csr "
-            "_convert_indices_from_csr_to_coo"
+            "_convert_indices_from_csr_to_coo empty_permuted nonzero_static int_repr fbgemm_pack_quantized_matrix"
         ).split(),
         "copy",
     ),
+    **dict.fromkeys(PARTS, "copy"),
 }
 #: Reductions that keep every step, along a dimension.
 SCANS = frozenset(["cumsum", "cumprod", "cummax", "cummin"])
@@ -236,6 +243,7 @@ UNREAD: dict[str, frozenset[str]] = {
     # The weights once more, side by side.
     **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward"), frozenset(("weight_buf", "dropout_state"))),
     "nll_loss2d_backward": frozenset(("self",)),
+    **dict.fromkeys(INT8_LINEAR, frozenset(("packed",))),  # the weight once more
     **dict.fromkeys(
         (
             "zeros_like ones_like full_like rand_like randn_like new_zeros new_ones new_full new_empty "
@@ -251,7 +259,9 @@ WRITE_ONLY = frozenset(
         "cauchy_ _foreach_copy_ _foreach_zero_"
     ).split()
 )
-ALLOCATIONS = frozenset(("empty empty_like empty_strided new_empty new_empty_strided resize _resize_output").split())
+ALLOCATIONS = frozenset(
+    ("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize _resize_output").split()
+)
 #: Ops that touch no elements: they answer a question about tensors, or order streams.
 WORKLESS_CALLS = frozenset(
     (
@@ -259,7 +269,8 @@ WORKLESS_CALLS = frozenset(
         "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
         "_nnz sparse_dim dense_dim is_coalesced _nested_tensor_size _sparse_coo_tensor_with_dims_and_tensors "
         "_coalesced sparse_compressed_tensor _sparse_compressed_tensor_unsafe _sparse_compressed_tensor_with_dims "
-        "_validate_sparse_compressed_tensor_args"
+        "_validate_sparse_compressed_tensor_args "
+        "q_scale q_zero_point q_per_channel_axis q_per_channel_scales q_per_channel_zero_points qscheme"
     ).split()
 )
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])

@@ -98,6 +98,7 @@ def _antialiased_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 #: The rule of each op, as `flops` calls them.
 RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     **{f"{kind}_pool{dim}d{end}": _pool for kind, end in MAX_POOLS for dim in (2, 3)},
+    **{f"mkldnn_max_pool{dim}d": _pool for dim in (2, 3)},
     **{f"{kind}_pool{dim}d": _pool for kind in ("avg", "_adaptive_avg") for dim in (2, 3)},
     **{f"quantized_max_pool{dim}d": _pool for dim in (1, 2, 3)},
     **{f"{kind}_pool{dim}d_backward": _average_backward for kind in ("avg", "_adaptive_avg") for dim in (2, 3)},

@@ -27,7 +27,7 @@ from roofline.recording import record as measurement
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
-from roofline.recording.step_recorder import Plain, Work
+from roofline.recording.step_recorder import NO_WORK, Plain, Work
 from roofline.timing.timed import Timed, merge
 from roofline.traces.annotations import STEP
 from roofline.traces.kineto.reader import KinetoTrace
@@ -112,7 +112,7 @@ class TorchStepRecorder:
         """The C run."""
         counted = self._variant.count(step)
         if not counted.ops:
-            raise MeasurementError("The step ran no op that does work, so there is nothing to profile.")
+            raise MeasurementError(NO_WORK)
         return counted
 
     def prepare(self, step: Step) -> None:

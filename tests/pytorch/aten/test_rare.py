@@ -163,6 +163,17 @@ WORK = {
         (x(), 0.1, 0, -128, 127),
         *("", (x(), x("bool")), 6 * N, {}, 4 * N, 5 * N),
     ),
+    "int_repr": ((x("c10::quint8"),), "", (x("unsigned char"),), 0, {}, N, N),
+    "nonzero_static": ((x(), 30, -1), "", None, 0, {}, 4 * N, 8 * 2 * 30),
+    # Of what is copied or added up alone: a row of 8, two rows, 8 numbers of the diagonal.
+    "select_copy": ((x(), 0, 3), "int", None, 0, {}, 4 * 16, 4 * 16),
+    "narrow_copy": ((x(), 0, 1, 2), "", None, 0, {}, 4 * 32, 4 * 32),
+    "diagonal_copy": ((x(), 0, 0, 1), "", None, 0, {}, 4 * 8, 4 * 8),
+    "trace": ((x(),), "", None, 7, {}, 4 * 8, 4),
+    "mkldnn_max_pool3d": (
+        (tensor(*VOLUME), (2,), (), (0, 0, 0), (1, 1, 1), False),
+        *("", (tensor(2, 3, 2, 2, 2),), 7 * 48, {}, 1536, 4 * 48),
+    ),
     "multi_margin_loss_backward": (
         (tensor(), x(), tensor(8, dtype="long"), 1, 1.0, None, 1),
         *("", (x(),), 4 * N, {}, 4 + 4 * N + 64, 4 * N),
@@ -373,6 +384,55 @@ def test_what_depends_on_iterations_or_data_stays_unknown():
         assert cost != Cost()
 
 
+def test_a_conjugate_negates_what_is_imaginary():
+    cost = costed("_conj_physical", x("c10::complex<float>")).cost
+    assert (cost.vector_flops, cost.bytes_read, cost.bytes_written, cost.quality) == (N, 8 * N, 8 * N, "assumed")
+
+
+def test_rows_that_are_too_long_are_shortened():
+    """At most 5 of 8 rows of 16: 16 squares and 15 sums and a root each, a small number more, over the limit; 16."""
+    found = costed("embedding_renorm_", x(), tensor(5, dtype="long"), 1.0, 2.0).cost
+    assert (found.vector_flops, dict(found.functions)) == (5 * (16 + 15) + 5 * (2 + 16), {"sqrt": 5})
+    assert (found.bytes_read, found.bytes_written) == (5 * 64 + 40, 5 * 64)
+    assert found.quality == "assumed"
+    few = costed("embedding_renorm_", x(), tensor(50, dtype="long"), 1.0, 2.0).cost
+    assert few.bytes_written == 8 * 64
+
+
+@pytest.mark.parametrize("end", ["", "_fp32_activation"])
+def test_an_eight_bit_layer_with_a_packed_weight(end):
+    """[3, 16] by [7, 16]: 2 and 4 per input, 2 and 1 per result; the weight counts once, as packed or as it is."""
+    weight, packed, sums = tensor(7, 16, dtype="signed char"), tensor(13, dtype="double"), tensor(7, dtype="int")
+    given = (tensor(3, 16), weight, packed, sums, 0.1, 0, tensor(7))
+    found = costed(f"fbgemm_linear_int8_weight{end}", *given, outputs=(tensor(3, 7),))
+    assert (found.cost.model_flops, found.cost.vector_flops) == (2 * 3 * 7 * 16, 6 * 48 + 3 * 21)
+    assert (found.kind, found.op_class, found.dtype) == ("matmul", "contraction", "int8")
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (4 * 48 + 7 * 16 + 4 * 7 + 4 * 7, 4 * 21)
+
+
+def test_a_convolution_by_the_name_of_its_library_is_one():
+    """8 x 8 pixels, 3 x 3 taps, 1 zero around: 8 + 2 x 7 pairs a side."""
+    given = tensor(2, 3, 8, 8), tensor(4, 3, 3, 3), tensor(4), (1, 1), (1, 1), (1, 1), 1
+    found = costed("mkldnn_convolution", *given)
+    assert (found.cost.flops, found.cost.vector_flops) == (2 * 22**2 * 2 * 3 * 4, 2 * 4 * 64)
+    assert (found.kind, found.op_class) == ("convolution", "contraction")
+
+
+@pytest.mark.filterwarnings("ignore:.*quantiz.*")
+@pytest.mark.parametrize("answer", ["q_scale", "q_zero_point", "qscheme"])
+def test_questions_about_quantised_numbers_are_no_work(answer):
+    quantised = torch.quantize_per_tensor(torch.rand(8, 16), 0.1, 0, torch.quint8)
+    counted = recorded(lambda: getattr(quantised, answer)())
+    assert not counted.unknown
+    assert not counted.ops
+
+
+def test_what_lies_in_the_layout_of_a_library_is_read_whole():
+    volume = torch.rand(*VOLUME).to_mkldnn()
+    (op,) = recorded(lambda: torch.mkldnn_max_pool3d(volume, 2)).ops
+    assert (op.costed.cost.bytes_read, op.costed.cost.bytes_written) == (1536, 4 * 48)
+
+
 def test_a_convolution_over_time():
     """7 frames of 2 x 3 to 4 channels, 3 taps, 1 zero around: 7 + 2 x 6 pairs within the image."""
     inputs = (tensor(7, 2, 3), tensor(3, 3, 4), tensor(4), 1)
@@ -419,6 +479,13 @@ def test_taps_are_those_that_move_the_result(height, points):
 )
 def test_what_takes_rounds_moves_its_matrices_once(name, given, results):
     cost = costed(name, tensor(4, 4), *given).cost
+    assert "rounds" in cost.note
     assert (cost.flops, cost.quality, cost.bytes_read) == (None, "unknown", 64)
     assert cost.bytes_written == 4 * sum(results)
     assert not cost.is_partly_known
+
+
+def test_least_squares_read_both_sides_and_have_unknown_flops():
+    results = (tensor(6, 2), tensor(0), tensor(0, dtype="long"), tensor(0))
+    cost = costed("linalg_lstsq", tensor(6, 6), tensor(6, 2), None, outputs=results).cost
+    assert (cost.flops, cost.bytes_read, cost.bytes_written) == (None, 4 * (36 + 12), 4 * 12)

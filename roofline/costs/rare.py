@@ -146,6 +146,29 @@ def area_taps(size: int, outputs: int) -> int:
     return sum(min(ceil((place + 1) * scale), size) - int(place * scale) for place in range(outputs))
 
 
+#: FLOP per pixel. From red, green and blue: their largest and least (4) and the difference, it over the largest; 1 / 6
+#: over it, times a difference of two colours, plus its place on the circle, and once around. And back: distances on the
+#: circle to three places within limits (5 each), 1 - saturation, and for each colour distance times saturation, plus
+#: that, times the largest.
+TO_HSV, FROM_HSV = 4.0 + 1 + 1 + 2 + 4, 3 * 5.0 + 1 + 3 * 3
+
+
+def candidates(samples: float, classes: float, ranked: bool, unique: bool) -> Cost:
+    """Classes drawn, and how often each of `classes` is expected among `samples`.
+
+    ranked: the higher a class, the rarer: e^(u log n) - 1, with the probability log((c + 2) / (c + 1)) / log n. unique:
+    none is drawn twice, so that 1 - (1 - p)^tries is expected, as -expm1(tries log1p(-p)); else p times the samples.
+    What is drawn again counts once.
+    """
+    cost = Cost(functions={"random": float(samples)}, quality="assumed", note="each sample is drawn once")
+    if ranked:
+        cost += Cost(vector_flops=2.0 * samples, functions={"exp": float(samples)})
+        cost += Cost(vector_flops=4.0 * classes, functions={"log": float(classes)})
+    if not unique:
+        return cost + Cost(vector_flops=float(classes))
+    return cost + Cost(vector_flops=3.0 * classes, functions={"expm1": float(classes), "log1p": float(classes)})
+
+
 def local_response(numbers: float, channels: int, radius: int) -> Cost:
     """x / (bias + alpha sum x^2)^beta over the channels within `radius`: squares and sums, and 3 per number."""
     near = numbers / max(1, channels) * _neighbours(channels, radius)

@@ -363,5 +363,5 @@ def without_rule(names: Iterable[str]) -> Cost:
     """The work of a call that is made of these and of what is known."""
     names = list(dict.fromkeys(names))
     if ITERATIVE.issuperset(names):
-        return unknown(f"{', '.join(names)}: how many rounds it takes hangs on its numbers")
+        return unknown(f"{', '.join(names)}: how much it computes depends on its numbers")
     return unknown(f"no rule for {', '.join(names)}")

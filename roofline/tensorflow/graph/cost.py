@@ -32,6 +32,7 @@ _ATTRIBUTES = (
     "transpose_a transpose_b adj_x adj_y equation strides dilations padding explicit_paddings data_format fused_ops "
     "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers "
     "full_matrices fast kernel_type antialias method depth_radius adjoint_a adjoint_b interpolation "
+    "unique overlapping "
     f"{AXES} {UNREAD}"
 ).split()
 #: What ops of these classes do is part of a normalisation or a softmax that the program took apart.

@@ -181,6 +181,47 @@ def _contrast(node: Node) -> Cost:
     return Cost(vector_flops=3.0 * number) + formulas.reduction(number, means, mean=True)
 
 
+def _per_pixel(flops: float) -> Callable[[Node], Cost]:
+    return lambda node: Cost(vector_flops=flops * _count(node.in_types[0], "the image") / 3)
+
+
+def _candidates(node: Node) -> Cost:
+    """Sampled classes: input 0 are the true ones, results 1 and 2 how often both kinds are expected."""
+    samples, classes = (_count(node.outputs[0]), _count(node.outputs[1]) + _count(node.outputs[2]))
+    ranked, unique = node.op.startswith("Log"), bool(node.attrs.get("unique"))
+    return rare.candidates(samples, classes, ranked, unique)
+
+
+def _cells(node: Node, image: Tensor, results: Tensor) -> int:
+    """Pixels of all cells of random sizes that an image is cut into; where they overlap, each reaches into the next."""
+    batch, *size, channels = sizes(image, "the image")
+    _, *outputs, _ = sizes(results, "a result")
+    overlap = [many - 1 if node.attrs.get("overlapping") else 0 for many in outputs]
+    return batch * channels * prod(pixels + more for pixels, more in zip(size, overlap, strict=True))
+
+
+def _fractional_pool(node: Node) -> Cost:
+    cells = _cells(node, node.in_types[0], node.outputs[0])
+    return formulas.reduction(cells, _count(node.outputs[0]), mean="Avg" in node.op)
+
+
+def _fractional_pool_backward(node: Node) -> Cost:
+    """Each gradient is added to the largest of its cell, or divided and added to all of it."""
+    if "Max" in node.op:
+        return Cost(vector_flops=float(_count(node.in_types[2], "the gradient")))
+    gradient = node.in_types[1]
+    return Cost(vector_flops=float(_count(gradient) + _cells(node, node.outputs[0], gradient)))
+
+
+def _limits_backward(node: Node) -> Cost:
+    """The gradients beyond each of two limits are added up; those between pass."""
+    return formulas.reduction(_count(node.in_types[0]), _count(node.outputs[1])) * 2
+
+
+def _joined(node: Node) -> Cost:
+    return Cost(quality="assumed", note="all numbers are taken to have one range")
+
+
 def _scan_of_exponentials(node: Node) -> Cost:
     number = _count(node.in_types[0])
     cost = rare.log_add_exp(number)
@@ -234,6 +275,18 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     **dict.fromkeys(("LRN", "LRNGrad"), _local_response),
     **dict.fromkeys(("CTCLoss", "CTCLossV2"), _ctc),
     "AdjustContrastv2": _contrast,
+    "RGBToHSV": _per_pixel(rare.TO_HSV),
+    "HSVToRGB": _per_pixel(rare.FROM_HSV),
+    "AdjustHue": _per_pixel(rare.TO_HSV + 2 + rare.FROM_HSV),  # plus a shift, once around
+    "AdjustSaturation": _per_pixel(rare.TO_HSV + 3 + rare.FROM_HSV),  # times a factor, within two limits
+    **dict.fromkeys(("UniformCandidateSampler", "LogUniformCandidateSampler"), _candidates),
+    "AllCandidateSampler": lambda node: Cost(),  # all of them, each expected once
+    "ApproxTopK": lambda node: Cost(),
+    **dict.fromkeys(("FractionalAvgPool", "FractionalMaxPool"), _fractional_pool),
+    **dict.fromkeys(("FractionalAvgPoolGrad", "FractionalMaxPoolGrad"), _fractional_pool_backward),
+    "FakeQuantWithMinMaxArgsGradient": lambda node: Cost(),
+    **dict.fromkeys(("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"), _limits_backward),
+    "QuantizedConcat": _joined,
     "CumulativeLogsumexp": _scan_of_exponentials,
     "Dilation2D": _morphology,
     "Cross": _per_result(3.0),  # two products and their difference

@@ -124,7 +124,8 @@ _PLAIN = {
     **dict.fromkeys("BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift RightShift PopulationCount".split(), "bit"),
     **dict.fromkeys("Select SelectV2 ReluGrad Relu6Grad".split(), "select"),
     "Cast": "cast",
-    **dict.fromkeys("Real Imag Conj".split(), "copy"),
+    **dict.fromkeys("Real Imag".split(), "copy"),
+    "Conj": "neg",  # of what is imaginary
 }
 #: Primitives of costs/formulas.py applied once per output element, one after another.
 ELEMENTWISE: dict[str, tuple[str, ...]] = {
@@ -181,7 +182,8 @@ RANDOM = frozenset(
         "StatelessRandomUniformIntV2 StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2 "
         "StatelessRandomNormal StatelessRandomNormalV2 StatelessTruncatedNormal StatelessTruncatedNormalV2 "
         "StatelessMultinomial StatefulUniform StatefulUniformInt StatefulStandardNormalV2 StatefulTruncatedNormal "
-        "RandomShuffle"
+        "RandomShuffle StatelessRandomBinomial StatefulRandomBinomial StatelessRandomPoisson StatelessRandomGammaV2 "
+        "StatelessRandomGammaV3 StatelessParameterizedTruncatedNormal"
     ).split()
 )
 GATHERS = frozenset(("Gather", "GatherV2", "ResourceGather", "GatherNd", "ResourceGatherNd"))
@@ -354,6 +356,7 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "ZerosLike": (0,),
     "OnesLike": (0,),
     "AvgPoolGrad": (0,),
+    "FractionalAvgPoolGrad": (0,),
     "AvgPool3DGrad": (0,),
     "MaxPoolGrad": (1,),  # where the maximum was follows from the input alone
     "MaxPoolGradV2": (1, 3, 4),
@@ -379,6 +382,7 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
         *SCANS,
         *POOLS,
         *POOL_GRADS,
+        *(f"Fractional{kind}Pool{end}" for kind in ("Avg", "Max") for end in ("", "Grad")),
         "ResizeNearestNeighborGrad",
         "SparseReduceSum",
         "SparseReduceMax",
@@ -400,8 +404,8 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
         ).split()
     ),
     "embedding": {*GATHERS, *SEGMENTS, *SPARSE_SEGMENTS, *SPARSE_SEGMENT_GRADS, *RESOURCE_SCATTERS, *TENSOR_SCATTERS},
-    "random": RANDOM,
-    "movement": MOVEMENT | {"Cast", "Real", "Imag", "Conj"},
+    "random": RANDOM | {"UniformCandidateSampler", "LogUniformCandidateSampler"},
+    "movement": MOVEMENT | {"Cast", "Real", "Imag", "QuantizedConcat"},
     "other": COMPARING,
     "transfer": TRANSFERS,
     "communication": COLLECTIVES,
@@ -414,7 +418,8 @@ CLASS_OF: dict[str, OpClass] = {
             "SparseDenseCwiseMul SparseDenseCwiseDiv SparseDenseCwiseAdd SparseTensorDenseAdd SparseAdd "
             "SparseSparseMaximum SparseSparseMinimum SparseMatrixMul SparseMatrixAdd AdjustContrastv2 Cross "
             "QuantizeV2 Dequantize QuantizeAndDequantizeV4 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars "
-            "FakeQuantWithMinMaxVarsPerChannel"
+            "FakeQuantWithMinMaxVarsPerChannel FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient "
+            "FakeQuantWithMinMaxVarsPerChannelGradient RGBToHSV HSVToRGB AdjustHue AdjustSaturation"
         ).split(),
         "pointwise",
     ),

@@ -16,6 +16,7 @@ from typing import Any
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs import formulas
+from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.module import Instruction, Shape
 
 #: Targets by what they are; the first that matches decides. The work is that of the rule, or unknown.
@@ -112,6 +113,8 @@ def work(instruction: Instruction) -> Cost:
     for pattern, rule in _RULES:
         if re.match(pattern, target):
             return rule(instruction)
+    if linear_algebra.takes_rounds(target):
+        return unknown(f"{target}: how much it computes depends on its numbers")
     return unknown(f"no rule for the custom call {target}")
 
 

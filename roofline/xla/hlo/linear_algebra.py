@@ -24,6 +24,8 @@ _WRITTEN_OUT = re.compile(
 )
 #: Of complex matrices LAPACK calls some otherwise.
 _UNITARY = {"ungqr": "orgqr", "unmqr": "ormqr"}
+#: Eigenvalues, singular values and Schur forms, which take rounds until they are near enough.
+_ITERATIVE = frozenset("syevd heevd syevj syrdb geev gees gesvd gesvdj gesvdp gesdd".split())
 _OPCODES = {"cholesky": "potrf", "triangular-solve": "trsm"}
 
 
@@ -31,16 +33,24 @@ def routine(instruction: Instruction) -> str:
     """LAPACK's name of what it does, without its type; "" for what is none of these."""
     found = _OPCODES.get(instruction.opcode, "")
     if instruction.opcode == "custom-call":
-        target = instruction.custom_call_target
-        named = _ROUTINE.fullmatch(target)
-        name = next(filter(None, named.groups()), "") if named else ""
-        found = _OF_XLA.get(target) or _UNITARY.get(name, name)
+        found = _called(instruction.custom_call_target)
     return found if found in _RULES else ""
 
 
 def is_part(instruction: Instruction) -> bool:
     """Whether an instruction is linear algebra, or TensorFlow writes such an op out with it."""
     return bool(routine(instruction) or _WRITTEN_OUT.fullmatch(instruction.op_type))
+
+
+def _called(target: str) -> str:
+    named = _ROUTINE.fullmatch(target)
+    name = next(filter(None, named.groups()), "") if named else ""
+    return _OF_XLA.get(target) or _UNITARY.get(name, name)
+
+
+def takes_rounds(target: str) -> bool:
+    """Whether a custom call repeats something until it is near enough, so that its FLOPs hang on its numbers."""
+    return _called(target) in _ITERATIVE
 
 
 def work(instruction: Instruction) -> Cost:

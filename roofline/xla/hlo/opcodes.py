@@ -13,6 +13,7 @@ ARITHMETIC: dict[str, str] = {
     "minimum": "minimum",
     "maximum": "maximum",
     "remainder": "remainder",
+    "mulhi": "mul",  # the upper half of a product of integers
 }
 #: Functions per output element, by our name.
 FUNCTIONS: dict[str, str] = {

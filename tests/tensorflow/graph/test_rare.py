@@ -216,3 +216,63 @@ def test_ctc_fills_all_frames():
     cells = 6 * 12
     assert found.cost.vector_flops == 9 * cells + 15 * cells + 4 * 7 * 2 * 4
     assert found.cost.quality == "assumed"
+
+
+PIXELS = 2 * 8 * 8
+PHOTO = tensor(2, 8, 8, 3)
+#: op, FLOP per pixel: 12 to the circle of colours (4 for the largest and least, 1, 1, 2, 4), 25 back (3 x 5, 1, 3 x 3).
+COLOURS = [("RGBToHSV", 12), ("HSVToRGB", 25), ("AdjustHue", 12 + 2 + 25), ("AdjustSaturation", 12 + 3 + 25)]
+
+
+@pytest.mark.parametrize(("op", "flops"), COLOURS)
+def test_colours_are_counted_per_pixel(op: str, flops: int):
+    found = cost(node(op, [PHOTO] if "To" in op else [PHOTO, tensor()], [PHOTO]))
+    assert (found.cost.vector_flops, found.op_class) == (flops * PIXELS, "pointwise")
+    assert found.cost.bytes_written == 4 * 3 * PIXELS
+
+
+@pytest.mark.parametrize(("unique", "flops"), [(True, 4 + 3), (False, 4 + 1)])
+def test_sampled_classes_and_how_often_they_are_expected(unique: bool, flops: int):
+    """5 samples, and 4 x 2 true classes: the probability of 13 classes takes 4 FLOP and a logarithm each."""
+    results = [tensor(5, dtype="int64"), tensor(4, 2), tensor(5)]
+    found = cost(node("LogUniformCandidateSampler", [tensor(4, 2, dtype="int64")], results, unique=unique))
+    assert found.cost.vector_flops == 2 * 5 + flops * 13
+    rarer = {"expm1": 13, "log1p": 13} if unique else {}
+    assert found.cost.functions == {"random": 5, "exp": 5, "log": 13, **rarer}
+    assert (found.cost.quality, found.op_class, found.cost.bytes_read) == ("assumed", "random", 8 * 8)
+
+
+@pytest.mark.parametrize(("overlapping", "cells"), [(False, 8 * 8), (True, (8 + 4) * (8 + 4))])
+@pytest.mark.parametrize("kind", ["Avg", "Max"])
+def test_pools_of_random_cells(kind: str, overlapping: bool, cells: int):
+    """8 x 8 to 5 x 5 pixels: each is in one cell, or those at 4 borders a side in two."""
+    image, result, cuts = tensor(2, 8, 8, 3), tensor(2, 5, 5, 3), tensor(6, dtype="int64")
+    found = cost(node(f"Fractional{kind}Pool", [image], [result, cuts, cuts], overlapping=overlapping))
+    divided = 25 if kind == "Avg" else 0
+    assert (found.cost.vector_flops, found.op_class) == (6 * (cells - 25 + divided), "reduction")
+    given = [tensor(4, dtype="int64"), result, cuts, cuts] if kind == "Avg" else [image, result, result, cuts, cuts]
+    back = cost(node(f"Fractional{kind}PoolGrad", given, [image], overlapping=overlapping))
+    assert back.cost.vector_flops == 6 * (25 + cells if kind == "Avg" else 25)
+
+
+def test_gradients_beyond_limits_are_added_up():
+    limits = node("FakeQuantWithMinMaxVarsGradient", [PHOTO, PHOTO, tensor(), tensor()], [PHOTO, tensor(), tensor()])
+    assert cost(limits).cost.vector_flops == 2 * (3 * PIXELS - 1)
+    channels = [PHOTO, tensor(3), tensor(3)]
+    each = node("FakeQuantWithMinMaxVarsPerChannelGradient", [PHOTO, PHOTO, tensor(3), tensor(3)], channels)
+    assert cost(each).cost.vector_flops == 2 * (3 * PIXELS - 3)
+
+
+def test_a_conjugate_negates_what_is_imaginary():
+    complex_numbers = tensor(4, 6, dtype="complex64")
+    found = cost(node("Conj", [complex_numbers], [complex_numbers]))
+    assert (found.cost.vector_flops, found.op_class) == (24, "pointwise")
+
+
+@pytest.mark.parametrize(("op", "given", "made"), [("StringLower", None, None), ("DecodeJpeg", None, "uint8")])
+def test_what_depends_on_texts_and_files_is_unknown_and_says_so(op: str, given: str | None, made: str | None):
+    found = cost(node(op, [Tensor(given, ())], [Tensor(made, (8, 8, 3))]))
+    assert (found.cost.quality, found.cost.note) == (
+        "unknown",
+        f"{op}: how much it computes depends on what texts, files or objects hold",
+    )

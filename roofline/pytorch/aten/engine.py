@@ -70,6 +70,8 @@ def _cost(call: Call) -> Costed:
             return _sparse_product(call)
         if base(call.name) == SAMPLED_PRODUCT:
             return _sampled_product(call)
+    if base(call.name) in _SPARSE_SOFTMAX:
+        return _sparse_softmax(call)
     reasons: list[str] = []
     try:
         candidates = schema.overloads(call)
@@ -147,6 +149,37 @@ def _moving(call: Call, work: Cost, reads: tuple[Access, ...], written: float) -
 
 #: Bytes of an index of a sparse tensor.
 _INDEX = 8
+#: FLOP and functions per number that is held, as of a dense softmax of long rows: the largest, the difference, the sum,
+#: and over it, or less its logarithm. Gradients: y (g - the sum of y g), and g - e^y times the sum of g.
+_SPARSE_SOFTMAX: dict[str, tuple[float, dict[str, float]]] = {
+    "_sparse_softmax": (4.0, {"exp": 1.0}),
+    "_sparse_log_softmax": (4.0, {"exp": 1.0}),
+    "_sparse_softmax_backward_data": (4.0, {}),
+    "_sparse_log_softmax_backward_data": (3.0, {"exp": 1.0}),
+}
+
+
+def _sparse_softmax(call: Call) -> Costed:
+    given = list(tensors(call.inputs))[:2]  # gradients get the argument, too, of which only the places are used
+    if not given or any(tensor.stored in (None, UNKNOWN) for tensor in given):
+        return _unknown(call, "how many numbers a sparse tensor holds was not recorded")
+    flops, functions = _SPARSE_SOFTMAX[base(call.name)]
+    numbers = [float(tensor.stored or 0) for tensor in given]
+    cost = Cost(
+        vector_flops=flops * numbers[0], functions={name: each * numbers[0] for name, each in functions.items()}
+    )
+    if base(call.name) == "_sparse_log_softmax":
+        rows = given[0].numel // max(1, given[0].shape[call.inputs[1]])
+        cost += Cost(functions={"log": min(numbers[0], rows)})
+    sizes = [
+        number * (DTYPES.get(tensor.dtype, ("", 4))[1] + _INDEX * len(tensor.shape))
+        for number, tensor in zip(numbers, given, strict=True)
+    ]
+    reads: tuple[Access, ...] = tuple((True, place, size) for place, size in enumerate(sizes))
+    moved = {"bytes_read": sum(sizes), "bytes_written": sizes[0]}
+    assumed = {"quality": "assumed", "note": "each row is taken to hold numbers"}
+    costed = _costed(call, msgspec.structs.replace(cost, **moved, **assumed))
+    return replace(costed, reads=reads, writes=((False, 0, sizes[0]),))
 
 
 def _by_schema(call: Call, overload: Any) -> Costed:

@@ -68,7 +68,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "_fused_rms_norm_backward rms_norm batch_norm_elemt batch_norm_stats layer_norm batch_norm group_norm "
     "instance_norm",
     "softmax": "_softmax _softmax_backward_data _log_softmax _log_softmax_backward_data _safe_softmax "
-    "_masked_softmax _masked_softmax_backward softmax log_softmax logsumexp",
+    "_masked_softmax _masked_softmax_backward softmax log_softmax logsumexp _sparse_softmax _sparse_log_softmax "
+    "_sparse_softmax_backward_data _sparse_log_softmax_backward_data",
     "reduction": "sum mean amax amin max min prod any all argmax argmin norm linalg_vector_norm var var_mean std "
     "std_mean cumsum cumprod nansum aminmax nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
     "mse_loss mse_loss_backward smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits "

@@ -488,3 +488,24 @@ def test_least_squares_read_both_sides_and_have_unknown_flops():
     results = (tensor(6, 2), tensor(0), tensor(0, dtype="long"), tensor(0))
     cost = costed("linalg_lstsq", tensor(6, 6), tensor(6, 2), None, outputs=results).cost
     assert (cost.flops, cost.bytes_read, cost.bytes_written) == (None, 4 * (36 + 12), 4 * 12)
+
+
+@pytest.mark.parametrize(
+    ("function", "forward", "backward"),
+    [
+        ("softmax", (4, {"exp": 5}), (4, {})),
+        # 3 rows hold the 5 numbers, and all 4 are taken to.
+        ("log_softmax", (4, {"exp": 5, "log": 4}), (3, {"exp": 5})),
+    ],
+)
+def test_a_sparse_softmax_is_of_what_is_held(function, forward, backward):
+    """5 numbers with two places of 8 bytes each; gradients read the result and its gradient."""
+    x = torch.zeros(4, 6).index_put((torch.tensor([0, 0, 1, 1, 2]), torch.arange(5)), torch.ones(5)).to_sparse()
+    x.requires_grad_()
+    counted = recorded(lambda: torch.sparse.sum(getattr(torch.sparse, function)(x, 1)).backward())
+    costs = {name: op.costed for name, op in zip(counted.names_of_ops, counted.ops, strict=True)}
+    for end, (flops, functions), read in (("", forward, 1), ("_backward_data", backward, 2)):
+        found = costs[f"aten::_sparse_{function}{end}"]
+        assert (found.cost.vector_flops, dict(found.cost.functions)) == (5 * flops, functions)
+        assert (found.cost.bytes_read, found.cost.bytes_written) == (read * 5 * (4 + 16), 5 * (4 + 16))
+        assert (found.cost.quality, found.op_class) == ("assumed", "softmax")

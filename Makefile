@@ -12,6 +12,8 @@
 # make annotations  writes docs/annotations and the accounts of docs/h100.md from measured pairs (seconds)
 # make truth  counts random models, built alike in PyTorch, JAX and TensorFlow, and holds them to their closed form: N=100
 #             of them, or ONLY="17 20" of these (SMALL=1: without the layers that do not matter), on BACKENDS="jax torch"
+# make functions  counts every k-th function of the indices of PyTorch, JAX and TensorFlow with small arrays, and says which
+#             are unknown and why (20 minutes): FRAMEWORKS="jax", ONLY="jax.numpy.cumsum", OUTPUT=results.jsonl
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
@@ -25,7 +27,7 @@ N ?= 100
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench truth cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench truth functions cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -63,6 +65,10 @@ bench: .venv/installed
 truth: .venv/installed
 	$(BIN)/python benchmarks/truth/run.py --models $(N) $(if $(ONLY),--only $(ONLY)) $(if $(SMALL),--small) \
 	  $(if $(BACKENDS),--backends $(BACKENDS)) $(if $(OUTPUT),--output $(OUTPUT))
+
+functions: .venv/installed
+	$(BIN)/python benchmarks/functions/run.py $(if $(FRAMEWORKS),--frameworks $(FRAMEWORKS)) \
+	  $(if $(ONLY),--only $(ONLY)) $(if $(OUTPUT),--output $(OUTPUT))
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells/run.py

@@ -1,0 +1,131 @@
+"""Sweeps functions of PyTorch, JAX and TensorFlow, every k-th of their own index: `make functions`.
+
+Each is called with small arrays and counted as a step of its own. What of it is unknown is printed with why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from index import SWEPT, every_kth, index
+
+from roofline.recording.backend import load
+from roofline.recording.launch import SCRATCH, SHARED
+
+HERE = Path(__file__).resolve().parent
+#: Seconds that one call may take, its compilation and the search for its arguments included.
+PATIENCE = 60.0
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+Result = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frameworks", nargs="+", default=list(SWEPT), choices=list(SWEPT))
+    parser.add_argument("--only", nargs="+", help="these functions, by their full names")
+    parser.add_argument("--output", type=Path, help="write every result to this file, a line of JSON each")
+    asked = parser.parse_args()
+    results: list[Result] = []
+    for backend in asked.frameworks:
+        names = index(backend)
+        chosen = [name for name in asked.only if name in names] if asked.only else every_kth(names, SWEPT[backend])
+        own = []
+        for result in count(backend, chosen):
+            own.append({"backend": backend, "kind": kind(result), **result})
+            print(line(own[-1]), flush=True)
+        kinds = Counter(result["kind"] for result in own)
+        words = ", ".join(f"{number} {what}" for what, number in kinds.most_common())
+        print(f"{backend}: {len(own)} of {len(names)} functions: {words}", flush=True)
+        results += own
+    if asked.output is not None:
+        asked.output.write_text("".join(f"{json.dumps(result)}\n" for result in results), encoding="utf-8")
+    sys.exit(any(result["kind"] == "error" for result in results))
+
+
+def kind(result: Result) -> str:
+    """Sort a result: error, host, absent, no op (nothing of it computes or moves anything), unknown or known."""
+    for why in ("error", "host", "absent"):
+        if why in result:
+            return why
+    return "unknown" if result["unknown"] else "known" if result["ops"] else "no op"
+
+
+def line(result: Result) -> str:
+    head = f"{result['kind']:8}{result['function']}"
+    if "ops" not in result:
+        return f"{head}: {result.get(result['kind'])}"
+    head = f"{head}: {result['call']}"
+    if result["unknown"]:
+        return f"{head}: {'; '.join(f'{op} ({why})' for op, why in result['unknown'].items())}"
+    if not result["ops"]:
+        return head
+    work = f"{result['model_flops']:,.0f} asked, {result['flops']:,.0f} + {result['vector_flops']:,.0f} FLOP"
+    counts = f"{sum(result['functions'].values()):,.0f} functions, {result['int_ops']:,.0f} integer"
+    return f"{head}: {work}, {counts}, {result['bytes_read']:,.0f} B read, {result['bytes_written']:,.0f} B written"
+
+
+def count(backend: str, names: Sequence[str]) -> Iterator[Result]:
+    """The results of all functions, in one process where none fails."""
+    waiting = list(names)
+    while waiting:
+        answered = 0
+        for result in _worker(backend, waiting):
+            yield result
+            answered += 1
+        waiting = waiting[answered:]
+
+
+def _worker(backend: str, names: Sequence[str]) -> Iterator[Result]:
+    """Results of one process: of all functions, or up to one that fails."""
+    with tempfile.TemporaryDirectory(prefix="functions-") as folder, open(Path(folder) / "log", "w+") as log:
+        variables = load(backend).environment(1, "cpu", {})
+        for place in (SCRATCH, SHARED):
+            variables = {name: value.replace(place, folder) for name, value in variables.items()}
+        child = subprocess.Popen(
+            [sys.executable, str(HERE / "worker.py"), backend, *names],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env={**os.environ, **dict.fromkeys(THREADS, "1"), **variables},
+            cwd=folder,
+            process_group=0,
+        )
+        answered = 0
+        try:
+            for text in _lines(child):
+                yield json.loads(text)
+                answered += 1
+        finally:
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+            status = child.wait()
+        if answered < len(names) and status:
+            yield {"function": names[answered], "error": f"the process ended with status {status}"}
+
+
+def _lines(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Lines as they come, until the process ends or is silent for too long."""
+    assert child.stdout is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while selector.select(PATIENCE):
+            text = child.stdout.readline()
+            if not text:
+                child.wait()
+                return
+            yield text
+
+
+if __name__ == "__main__":
+    main()

@@ -263,6 +263,13 @@ def test_gradients_beyond_limits_are_added_up():
     assert cost(each).cost.vector_flops == 2 * (3 * PIXELS - 3)
 
 
+@pytest.mark.parametrize("op", ["ApproxTopK", "ComputeAccidentalHits", "UnicodeScript", "AllCandidateSampler"])
+def test_what_compares_alone_computes_nothing_and_moves_its_numbers(op: str):
+    found = cost(node(op, [tensor(4, 6)], [tensor(4, 3)]))
+    assert (found.cost.vector_flops, found.cost.int_ops, dict(found.cost.functions)) == (0, 0, {})
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (96, 48)
+
+
 def test_a_conjugate_negates_what_is_imaginary():
     complex_numbers = tensor(4, 6, dtype="complex64")
     found = cost(node("Conj", [complex_numbers], [complex_numbers]))

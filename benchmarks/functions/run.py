@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from index import SWEPT, every_kth, index
 
 from roofline.recording.backend import load
@@ -37,29 +40,52 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="these functions, by their full names")
     parser.add_argument("--output", type=Path, help="write every result to this file, a line of JSON each")
     asked = parser.parse_args()
-    results: list[Result] = []
-    for backend in asked.frameworks:
-        names = index(backend)
-        chosen = [name for name in asked.only if name in names] if asked.only else every_kth(names, SWEPT[backend])
-        own = []
-        for result in count(backend, chosen):
-            own.append({"backend": backend, "kind": kind(result), **result})
-            print(line(own[-1]), flush=True)
-        kinds = Counter(result["kind"] for result in own)
-        words = ", ".join(f"{number} {what}" for what, number in kinds.most_common())
-        print(f"{backend}: {len(own)} of {len(names)} functions: {words}", flush=True)
-        results += own
+    results = [result for framework in asked.frameworks for result in sweep(framework, asked.only)]
     if asked.output is not None:
         asked.output.write_text("".join(f"{json.dumps(result)}\n" for result in results), encoding="utf-8")
-    sys.exit(any(result["kind"] == "error" for result in results))
+    sys.exit(any(result["kind"] in ("error", "wrong") for result in results))
+
+
+def sweep(framework: str, only: Sequence[str] | None) -> list[Result]:
+    """Count functions of a framework, and print what comes out: these, or every k-th of its index."""
+    names = index(framework)
+    chosen = [name for name in only if name in names] if only else every_kth(names, SWEPT[framework])
+    hand = tomllib.loads((HERE / "by_hand.toml").read_text(encoding="utf-8"))[framework]
+    results = []
+    for counted in count(framework, chosen):
+        result = {"framework": framework, **counted}
+        result["by hand"] = list(otherwise(hand.get(result["function"], {}), result))
+        result["kind"] = kind(result)
+        print(line(result), flush=True)
+        results.append(result)
+    kinds = Counter(result["kind"] for result in results)
+    words = ", ".join(f"{number} {what}" for what, number in kinds.most_common())
+    print(f"{framework}: {len(results)} of {len(names)} functions: {words}", flush=True)
+    return results
 
 
 def kind(result: Result) -> str:
-    """Sort a result: error, host, absent, no op (nothing of it computes or moves anything), unknown or known."""
+    """Sort a result: error, host, absent, wrong, unknown, no op (nothing of it computes or moves anything) or known."""
     for why in ("error", "host", "absent"):
         if why in result:
             return why
+    if result["by hand"]:
+        return "wrong"
     return "unknown" if result["unknown"] else "known" if result["ops"] else "no op"
+
+
+def otherwise(hand: Mapping[str, str], result: Result) -> Iterator[str]:
+    """What of a call is not as counted by hand: by the names of its fields there."""
+    counted = {
+        "asked": result.get("model_flops"),
+        "executed": result.get("flops"),
+        "vector": result.get("vector_flops"),
+        "functions": sum(result.get("functions", {}).values()),
+    }
+    for field, arithmetic in hand.items():
+        number = float(eval(arithmetic, {"np": np}))
+        if counted[field] is None or not math.isclose(counted[field], number, rel_tol=1e-12):
+            yield f"{field} {number:,.2f} ({arithmetic}), and not {counted[field]}"
 
 
 def line(result: Result) -> str:
@@ -67,6 +93,8 @@ def line(result: Result) -> str:
     if "ops" not in result:
         return f"{head}: {result.get(result['kind'])}"
     head = f"{head}: {result['call']}"
+    if result["by hand"]:
+        return f"{head}: by hand {'; '.join(result['by hand'])}"
     if result["unknown"]:
         return f"{head}: {'; '.join(f'{op} ({why})' for op, why in result['unknown'].items())}"
     if not result["ops"]:

@@ -27,6 +27,7 @@ from roofline.xla.executed import Executed, Key
 from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.opcodes import FREE
 from roofline.xla.places import Placing, place_of
 from roofline.xla.scopes import BACKWARD, FORWARD
 from roofline.xla.tails import Tails, tails
@@ -198,9 +199,17 @@ def _programs(traces: Sequence[XTrace], keys: Sequence[Key]) -> dict[int, hlo.Mo
 
 
 def _without_parents(keys: Sequence[Key], programs: Programs) -> list[Key]:
-    """The keys without those of control instructions whose body has events of its own."""
+    """The keys without those of control instructions whose body has events of its own, or had nothing to run."""
     ran = set(keys)
-    return [key for key in keys if not _has_children(programs[key[0]], key, ran)]
+    return [key for key in keys if not _has_children(programs[key[0]], key, ran) and not _ran_nothing(programs, key)]
+
+
+def _ran_nothing(programs: Programs, key: Key) -> bool:
+    """Whether a conditional none of whose branches has events may have run one that hands on what it got."""
+    instruction = programs[key[0]].instructions[key[1]]
+    return instruction.opcode == "conditional" and any(
+        all(inner.opcode in FREE for inner in branch.instructions) for branch in instruction.called
+    )
 
 
 def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:

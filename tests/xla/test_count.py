@@ -95,6 +95,16 @@ def test_of_a_conditional_what_ran_counts(branch: bool, products: int) -> None:
     assert total(counted, "flops") == total(counted, "model_flops") == products * 16 * PRODUCT
 
 
+def test_a_branch_that_hands_on_what_it_got_does_no_work_in_any_turn() -> None:
+    """Below the diagonal of a triangle nothing is to be rotated away, in none of five rows."""
+    triangle = jnp.triu(jnp.ones((6, 6)))
+    counted = ran(jax.scipy.linalg.rsf2csf, triangle, triangle)
+    assert counted.unknown == {}
+    assert total(counted, "flops") == total(counted, "model_flops") == 0
+    once = ran(jax.scipy.linalg.rsf2csf, triangle.at[2, 1].set(1.0), triangle)
+    assert set(once.unknown) == {"lapack_cgeev_ffi"}
+
+
 def test_a_product_in_a_loop_of_unknown_trips_that_became_a_multiplication_is_asked_for() -> None:
     """An outer product of 300 and 400 numbers in each of 7 trips: 2 x 300 x 400 FLOP, which XLA multiplies and adds."""
 

@@ -11,7 +11,8 @@
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make annotations  writes docs/annotations and the accounts of docs/h100.md from measured pairs (seconds)
 # make truth  counts random models, built alike in PyTorch, JAX and TensorFlow, and holds them to their closed form: N=100
-#             of them, or ONLY="17 20" of these (SMALL=1: without the layers that do not matter), on BACKENDS="jax torch"
+#             of them, or ONLY="17 20" of these (SMALL=1: without the layers that do not matter), on BACKENDS="jax torch";
+#             each result is added to OUTPUT=FILE as it comes, and what that holds is not counted again
 # make functions  counts every k-th function of the indices of PyTorch, JAX and TensorFlow with small arrays, and says which
 #             are unknown and why (20 minutes): FRAMEWORKS="jax", ONLY="jax.numpy.cumsum", OUTPUT=results.jsonl
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)

@@ -3,7 +3,8 @@
 Each model is drawn by its number (draw.py), its model FLOPs and parameters follow from its description by hand-written
 arithmetic (closed_form.py), and each backend's count of one step has to equal both to the last FLOP, with nothing
 unknown. What does not is printed with the number of the model: `make truth ONLY=17` repeats it, and SMALL=1 leaves out
-the layers that do not matter.
+the layers that do not matter. OUTPUT=FILE gets each result as it comes, and what it holds is not counted again: a run
+that was broken off goes on.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="count these models, and print what they are")
     parser.add_argument("--small", action="store_true", help="with --only: leave out layers that do not matter")
     parser.add_argument("--backends", nargs="+", default=[*BACKENDS, *TENTH])
-    parser.add_argument("--output", type=Path, help="write every result to this file, a line of JSON each")
+    parser.add_argument("--output", type=Path, help="append each result to this file, and count only what it lacks")
     asked = parser.parse_args()
     names = asked.only or [str(number) for number in range(asked.models)]
     os.environ.setdefault("XLA_FLAGS", COMPILED_FAST)
@@ -73,8 +74,8 @@ def main() -> None:
     for backend in asked.backends:
         chosen = names if asked.only or backend in BACKENDS else [name for name in names if tenth(int(name))]
         begin = time.monotonic()
-        own = list(count(backend, chosen))
-        results += [{"backend": backend, **result} for result in own]
+        own = list(count_missing(backend, chosen, asked.output))
+        results += own
         missed = [miss for result in own for miss in compare(backend, result)]
         for miss in missed:
             print(f"model {miss.name} on {miss.backend}: {miss.words}")
@@ -89,11 +90,27 @@ def main() -> None:
             f"{time.monotonic() - begin:.0f} s",
             flush=True,
         )
-    if asked.output is not None:
-        asked.output.write_text("".join(f"{json.dumps(result)}\n" for result in results), encoding="utf-8")
     if not asked.only:
         print(summary(asked.models, results, misses))
     sys.exit(1 if misses else 0)
+
+
+def count_missing(backend: str, names: Sequence[str], output: Path | None) -> Iterator[Result]:
+    """The results of models on a backend: those that the file holds, then the others, appended to it as they come."""
+    known = {} if output is None else written(output, backend)
+    yield from (known[name] for name in names if name in known)
+    for result in count(backend, [name for name in names if name not in known]):
+        whole = {"backend": backend, **result}
+        if output is not None:
+            with output.open("a", encoding="utf-8") as file:
+                file.write(f"{json.dumps(whole)}\n")
+        yield whole
+
+
+def written(output: Path, backend: str) -> dict[str, Result]:
+    """The results of a backend in a file, by the names of their models."""
+    lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+    return {result["model"]: result for result in map(json.loads, lines) if result["backend"] == backend}
 
 
 def tenth(number: int) -> bool:

@@ -109,11 +109,12 @@ def read(path: Path) -> Nodes:
         raise MeasurementError(
             f"torch wrote an execution trace that cannot be read ({error}); see that TMPDIR has room, and try again."
         ) from None
-    nodes = sorted((node for node in file.nodes if not node.name.startswith("[pytorch|")), key=lambda node: node.id)
+    roots = {node.id for node in file.nodes if node.name.startswith("[pytorch|")}
+    nodes = sorted((node for node in file.nodes if node.id not in roots), key=lambda node: node.id)
     place = {node.id: index for index, node in enumerate(nodes)}
     attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
     schemas = tuple(str(attribute.get("op_schema") or "") for attribute in attributes)
-    parent = np.asarray([place.get(node.ctrl_deps, -1) for node in nodes], np.int64)
+    parent = np.asarray([place.get(number, -1) for number in _around(nodes, roots)], np.int64)
     stored = _sparse(nodes)
     computes = np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool)
     is_op = computes & ~_transformed(nodes, computes, parent, stored)
@@ -127,6 +128,62 @@ def read(path: Path) -> Nodes:
         _raw=tuple(nodes),
         _stored=stored,
     )
+
+
+@dataclass(slots=True)
+class _Thread:
+    """The calls of one thread that are open, by their numbers: as torch believes, and in truth.
+
+    Calls that raise have numbers below 0. raised: their numbers by those that torch gave them, where it names these.
+    """
+
+    believed: list[int] = field(default_factory=list)
+    open: list[int] = field(default_factory=list)
+    raised: dict[int, int] = field(default_factory=dict)
+
+    def begin(self, number: int) -> None:
+        self.believed.append(number)
+        self.open.append(number)
+
+    def end(self) -> None:
+        """End the innermost call that ends by itself; what raises inside it ends with it, unseen by torch."""
+        self.believed.pop()
+        while self.open and self.open.pop() < 0:
+            pass
+
+    def end_down_to(self, around: int, is_root: bool) -> None:
+        """End calls until that is the innermost one, as torch believes."""
+        unnamed = (one for one in reversed(self.believed) if one < 0 and one not in self.raised.values())
+        if not is_root and around not in self.believed:
+            around = self.raised.setdefault(around, next(unnamed, around))
+        while self.believed and self.believed[-1] != around:
+            self.end()
+
+
+def _around(nodes: Sequence[_Node], roots: Collection[int]) -> Iterator[int]:
+    """Give the number of the call around each, -1 for none: not always the one that torch names.
+
+    Of a call that raises torch (2.11 to 2.13) writes nothing, and believes ever after that it is open. A checkpoint ends
+    so: it raises in the middle of an op when all is there that the backward pass wants. Such a call is missed in the
+    count of calls, and how many ended between two that began follows from what torch believes.
+
+    roots: the numbers of threads.
+    """
+    attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
+    is_op = {node.id: bool(attribute.get("op_schema")) for node, attribute in zip(nodes, attributes, strict=True)}
+    calls = np.asarray([int(attribute.get("rf_id", -1)) for attribute in attributes], np.int64)
+    order = np.sort(calls)
+    missed = dict(zip(order[1:].tolist(), (np.diff(order) - 1).tolist(), strict=True))
+    threads: dict[int, _Thread] = {}
+    for node, attribute, call in zip(nodes, attributes, calls.tolist(), strict=True):
+        thread = threads.setdefault(int(attribute.get("tid", 0)), _Thread())
+        for number in range(missed.get(call, 0)):
+            while thread.open and is_op.get(thread.open[-1]):  # it ends by itself, so nothing inside it raises
+                thread.end()
+            thread.begin(-2 - call - number)
+        thread.end_down_to(node.ctrl_deps, node.ctrl_deps in roots)
+        yield next((one for one in reversed(thread.open) if one >= 0), -1)
+        thread.begin(node.id)
 
 
 def _sparse(nodes: Sequence[_Node]) -> Mapping[int, int]:

@@ -366,6 +366,33 @@ def test_a_plain_function_that_is_run_again_was_asked_for_once(checkpoint):
     assert sum(op.costed.cost.flops for op in counted.ops) == 8 * product
 
 
+def test_a_checkpoint_that_ends_in_the_middle_of_an_op_leaves_the_calls_behind_it_where_they_are():
+    """It raises where the last layer keeps its weight for the backward pass: that layer's product is not done again."""
+    torch.manual_seed(0)
+    net = nn.ModuleList([nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)) for _ in range(2)])
+    x = torch.randn(ROWS, WIDTH, requires_grad=True)
+
+    def run():
+        y = x
+        for layers in net:
+            y = torch.utils.checkpoint.checkpoint(layers, y, use_reentrant=False)
+        y.square().sum().backward()
+
+    counted = counted_of(run)
+    product = 2 * ROWS * WIDTH * WIDTH
+    sums = np.zeros((2, 2))
+    for op, phase in zip(counted.ops, counted.phase.tolist(), strict=True):
+        sums[phase] += (op.costed.cost.model_flops, op.costed.cost.flops)
+    # Four products, and two gradients of each; of each checkpoint the first product once more.
+    assert sums.tolist() == [[4 * product, 4 * product], [8 * product, 10 * product]]
+    # The engine's nodes lie in the pass that the engine runs, in nothing else.
+    depths = np.zeros(len(counted.names), int)
+    for call, parent in enumerate(counted.parent.tolist()):
+        depths[call] = depths[parent] + 1 if parent >= 0 else 0
+    engine = [number for number, name in enumerate(counted.names) if name.startswith("autograd::engine")]
+    assert {int(depths[number]) for number in engine} == {0}
+
+
 @pytest.mark.parametrize(("layers", "wants_input"), [(1, False), (1, True), (2, False)])
 def test_the_backward_pass_of_an_lstm_on_a_cpu(layers, wants_input):
     """7 steps of 3 sequences, width 8, 12 units of 4 gates: 2 x 21 x 48 x (8 + 12) FLOP forward.

@@ -21,7 +21,7 @@ from roofline.core.scopes import LOADER
 from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
-from roofline.pytorch import unfused_attention
+from roofline.pytorch import einsum, unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.aten.tables import ALLOCATIONS, base
 from roofline.pytorch.one_hot import OneHot
@@ -190,6 +190,7 @@ class _Work:
         self._same, self._padded, self._one_hot = Interner(), ZeroPadding(), OneHot()
         self._uses = Uses(nodes, is_op, engine)
         self._products = PaddedProducts(nodes, nodes.names, self._uses)
+        self._multiplied = einsum.multiplications(nodes)
         self._not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)
         around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]
         self._order = np.flatnonzero(is_op)[np.argsort(around[is_op], kind="stable")]
@@ -231,7 +232,9 @@ class _Work:
             op = self._opened(node, call, costed)
             if op is not None:
                 return op
-        if costed.cost.model_flops:
+        if node in self._multiplied:
+            costed = self._product(node, costed)
+        elif costed.cost.model_flops:
             costed = self._asked(node, call, costed)
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
         reads, writes = (_storages(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
@@ -272,6 +275,12 @@ class _Work:
         """Scope and phase of an op, once for each part of it."""
         scope, phase = self._place[op.node].tolist()
         return op.places or ((scope, phase),) * max(1, len(op.costed.parts))
+
+    def _product(self, node: int, costed: Costed) -> Costed:
+        """A multiplication that stands for a product: what it executes is no matrix work."""
+        asked = 0.0 if self._again[node] else self._multiplied[node]
+        cost = msgspec.structs.replace(costed.cost, model_flops=asked)
+        return self._same(replace(costed, cost=cost, op_class="contraction"))
 
     def _asked(self, node: int, call: Call, costed: Costed) -> Costed:
         """A product with the FLOPs that the program asks for in it."""

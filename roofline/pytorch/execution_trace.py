@@ -163,9 +163,9 @@ class _Thread:
 def _around(nodes: Sequence[_Node], roots: Collection[int]) -> Iterator[int]:
     """Give the number of the call around each, -1 for none: not always the one that torch names.
 
-    Of a call that raises torch (2.11 to 2.13) writes nothing, and believes ever after that it is open. A checkpoint ends
-    so: it raises in the middle of an op when all is there that the backward pass wants. Such a call is missed in the
-    count of calls, and how many ended between two that began follows from what torch believes.
+    Of a call that raises torch (2.11 to 2.13) writes nothing, and believes ever after that it is open. A checkpoint
+    ends so: it raises in the middle of an op when all is there that the backward pass wants. Such a call is missed in
+    the count of calls, and how many ended between two that began follows from what torch believes.
 
     roots: the numbers of threads.
     """

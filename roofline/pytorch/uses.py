@@ -55,22 +55,30 @@ class Uses:
         """List the later ops that read the first result of the op `root`, and what each reads; a view reads nothing.
 
         call: that of the op. Later ones are those beside it, also where all are inside of an op, and those beside the
-        ops around it.
+        ops around it. Where there is none, the step hands out the last views of it.
         """
         result = next(tensors(call.outputs or ()), None)
         if result is None or result.storage < 0:
             return
+        is_read, views = False, list[tuple[int, Call, Tensor]]()
         for node, reader in self.after(root, result.storage):
             around = int(self._around[node])
-            beside = self._is_op[node] and (around < 0 or self._lies_in(root, around))
-            if not beside:
+            if not self._is_op[node] or not (around < 0 or self._lies_in(root, around)):
                 continue
             costed = self._engine.cost(reader)
-            known = costed.view or costed.cost.bytes_read is not None
+            taken = [tensor for tensor in tensors(reader.inputs) if tensor.storage == result.storage]
+            if costed.view:
+                made = [tensor for tensor in tensors(reader.outputs or ()) if tensor.storage == result.storage]
+                views = [view for view in views if view[2] not in taken] + [(node, reader, tensor) for tensor in made]
+                continue
+            known = costed.cost.bytes_read is not None
             read = {number for of_arguments, number, _ in costed.reads if of_arguments}
             for number, tensor in enumerate(tensors(reader.inputs)):
                 if tensor.storage == result.storage and (number in read or not known):
+                    is_read = True
                     yield node, reader, tensor
+        if not is_read:
+            yield from views
 
     def is_read(self, root: int, result: Any) -> bool:
         """Whether any call takes a result of the op `root`; True of one whose storage was not recorded."""

@@ -3,8 +3,9 @@
 A framework that pads by a layer of its own (Keras), and a padding that PyTorch's convolutions do not have (of one side
 only), come as `constant_pad_nd` before a convolution that pads nothing. Products with these zeros run, but nobody asked
 for them, as nobody does where the convolution pads: model FLOPs are of positions inside the image. Nor did anybody ask
-for results at the edges that are cut off again (Keras's transposed convolutions, a causal convolution that pads both
-sides), nor for the gradients of these, which are zeros.
+for results that padding added at an edge and that are cut off again (Keras's transposed convolutions, a causal
+convolution that pads both sides), nor for the gradients of these, which are zeros. Where more is cut off, a part of the
+results is taken, which is asked for as a part of any other product is: whole.
 """
 
 from __future__ import annotations
@@ -73,18 +74,23 @@ class ZeroPadding:
             return None
         if any(edges != (0, 0) for margins in (before, behind) for edges in (margins or ())[:2]):
             return None
-        image, weight, _, stride, padding, dilation, transposed, _, groups = values[: _GROUPS + 1]
+        image, weight, _, stride, padding, dilation, transposed, more, groups = values[: _GROUPS + 1]
         dimensions = len(weight.shape) - 2
         none = ((0, 0),) * dimensions
-        stride, padding, dilation = (
-            each * dimensions if len(each) == 1 else each for each in (stride, padding, dilation)
+        stride, padding, dilation, more = (
+            each * dimensions if len(each) == 1 else each for each in (stride, padding, dilation, more)
         )
-        inputs, outputs = (image.shape[2:], before), (result.shape[2:], behind)
+        around, cut = (margins[2:] if margins else none for margins in (before, behind))
+        zeros = [(one + low, one + high) for one, (low, high) in zip(padding, around, strict=True)]
+        if transposed:  # by what a convolution would pad that does the same to an image with holes
+            reach = [(taps - 1) * step for taps, step in zip(weight.shape[2:], dilation, strict=True)]
+            zeros = [(far - one, far - one + last) for far, one, last in zip(reach, padding, more, strict=True)]
+        steps = (1,) * dimensions if transposed else stride
+        cut = tuple(map(_undone, cut, zeros, steps))
+        inputs, outputs = (image.shape[2:], around), (result.shape[2:], cut)
         if transposed:  # the gradient of the convolution that maps its result back to its image
             inputs, outputs = outputs, inputs
-        (size, around), (positions, cut) = (
-            (shape, margins[2:] if margins else none) for shape, margins in (inputs, outputs)
-        )
+        (size, around), (positions, cut) = inputs, outputs
         work = formulas.convolution(
             batch=image.shape[0],
             channels_in=weight.shape[1] * groups,
@@ -108,6 +114,12 @@ class ZeroPadding:
         known = self._known[value.storage]
         margins = tuple(known.get(key, (0, 0)) for key in zip(value.stride or (), value.shape, strict=True))
         return margins if any(edges != (0, 0) for edges in margins) else None
+
+
+def _undone(cut: tuple[int, int], zeros: tuple[int, int], step: int) -> tuple[int, int]:
+    """Results that are cut off at either edge of a dimension, as far as they are there for the zeros before it."""
+    low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut, zeros, strict=True))
+    return low, high
 
 
 def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
@@ -135,7 +147,7 @@ def margins_of(view: Tensor, whole: Tensor) -> Margins | None:
     pairs = list(zip(whole.shape, whole.stride, strict=True))
     for dim in sorted(range(len(pairs)), key=lambda dim: -pairs[dim][1]):
         size, stride = pairs[dim]
-        same = [one for one, step in zip(view.shape, view.stride, strict=True) if step == stride and one > 1]
+        same = [one for one, step in zip(view.shape, view.stride, strict=True) if step == stride and min(one, size) > 1]
         start = apart // stride if stride and size > 1 else 0
         length = same[0] if same else 1
         if len(same) > 1 or start < 0 or start + length > size:

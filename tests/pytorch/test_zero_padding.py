@@ -91,12 +91,13 @@ CUT = {
         (2, 3, 7, 7),
         2 * 2 * 3 * 5 * (3 * 7 - 1) ** 2,
     ),
-    # One of 3 taps with a zero on either side, cut to its middle: 14 places of 3 taps, as of the rest none is read.
-    "middle": (
-        lambda: torch.nn.Conv1d(4, 6, 3, padding=1),
-        lambda y: y[:, :, 8:22],
-        (2, 4, 30),
-        2 * 2 * 4 * 6 * 14 * 3,
+    # The same of one channel: its images have no stride of their own, nor have those of one row. Of 3 taps for one row
+    # 2 are cut off, of 3 for each of 7 places one.
+    "transposed, of one channel": (
+        lambda: torch.nn.ConvTranspose2d(3, 1, 3, stride=2),
+        lambda y: y[:, :, 1:2, 1:],
+        (2, 3, 1, 7),
+        2 * 2 * 3 * (3 * 7 - 1),
     ),
 }
 
@@ -113,8 +114,22 @@ def test_what_is_cut_off_again_is_not_asked_for(layer, cut, size, flops):
     products = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
     assert [cost.model_flops for cost in products] == [flops, 2 * flops]
     assert all(cost.flops > cost.model_flops for cost in products)
+    # Of what nobody takes, as of a result, the last view tells.
+    handed_out = count.count(counting.record(Step(run=lambda: cut(net(x)))), Engine())
+    assert [op.costed.cost.model_flops for op in handed_out.ops if op.costed.cost.flops] == [flops]
     # The whole where something takes the whole.
     both = count.count(counting.record(Step(run=lambda: (cut(net(x)).relu(), net(x).relu()))), Engine())
     first, second = (op.costed.cost for op in both.ops if op.costed.cost.flops)
     assert first.model_flops == flops
     assert second.model_flops == second.flops == first.flops
+
+
+@pytest.mark.parametrize(("begin", "end"), [(8, 22), (0, 1)])
+def test_a_part_of_the_results_is_asked_for_as_the_whole(begin, end):
+    """30 places of 3 taps, one of which is outside at either edge: more is cut off than the zeros there added."""
+    net, x = torch.nn.Conv1d(4, 6, 3, padding=1), torch.randn(2, 4, 30, requires_grad=True)
+    counted = count.count(
+        counting.record(Step(run=lambda: torch.relu(net(x)[:, :, begin:end]).sum().backward())), Engine()
+    )
+    whole = 2 * 2 * 4 * 6 * (30 * 3 - 2)
+    assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [whole, 2 * whole]

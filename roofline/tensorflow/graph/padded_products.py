@@ -72,7 +72,7 @@ def _cut_by(user: Node, result: Sequence[int], filled: Margins, graph: Graph) ->
         return around_slice(user, result, 1, graph)
     if user.op != "Slice":
         return None
-    begins, lengths = (numbers(graph, user.inputs[place][0]) for place in (1, 2))
+    begins, lengths = (numbers(graph, user, place) for place in (1, 2))
     if len(begins) == len(lengths) == len(result):
         lengths = tuple(size - at if n < 0 else n for at, n, size in zip(begins, lengths, result, strict=True))
         return tuple((at, size - at - n) for at, n, size in zip(begins, lengths, result, strict=True))

@@ -68,15 +68,13 @@ def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | Non
 def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | None:
     image, result = sizes(before.in_types[0], "the image"), sizes(behind.outputs[0], "the result")
     kernel = sizes(forward.in_types[1], "the kernel")
-    block, edges, cut = (
-        numbers(graph, one.inputs[place][0]) if place < len(one.inputs) else ()
-        for one, place in ((before, 1), (before, 2), (behind, 2))
-    )
+    block, edges, cut = (numbers(graph, one, place) for one, place in ((before, 1), (before, 2), (behind, 2)))
     spatial = len(image) - 2
     if not block or len(edges) != len(cut) or len(edges) != 2 * len(block) or len(result) != len(image):
         return None
     rest = spatial - len(block)
     dilation = [*block, *(1,) * rest]
+    around = (margins(graph, before.inputs[0][0]) or ((0, 0),) * len(image))[1:-1]
     padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * rest
     depthwise = "Depthwise" in forward.op
     groups = image[-1] if depthwise else max(1, image[-1] // max(1, kernel[-2]))
@@ -85,10 +83,10 @@ def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | N
         channels_in=image[-1],
         channels_out=kernel[-2] * kernel[-1] if depthwise else kernel[-1],
         groups=groups,
-        size=image[1:-1],
+        size=[size - sum(zeros) for size, zeros in zip(image[1:-1], around, strict=True)],
         kernel=kernel[:-2][-spatial:],
         stride=(1,) * spatial,
-        padding=padding,
+        padding=[zeros + low for zeros, (low, _) in zip(padding, around, strict=True)],
         dilation=dilation,
         outputs=result[1:-1],
     ).flops

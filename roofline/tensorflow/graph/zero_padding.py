@@ -7,11 +7,17 @@ where it can.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 
-from roofline.tensorflow.graph.contractions import Margins, UnknownWork, inside
+from roofline.tensorflow.graph.contractions import Margins, UnknownWork, inside, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
+
+#: What hands on the elements that it is given, with dimensions of one element more or less.
+_REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
+#: The name scopes of a tape's gradients, and of symbolic ones.
+_GRADIENTS = frozenset(("gradient_tape", "gradients"))
 
 
 def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
@@ -21,30 +27,155 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     """
     if base(node.op) not in CONVOLUTIONS or len(node.inputs) < 2:
         return None
-    convolution = node
-    if "BackpropInput" in node.op:
-        # Its image is what it makes, whose margins are cut off again; they are those of the forward pass.
-        sharing = [one for one in consumers.get(node.inputs[1][0], ()) if one.inputs[1:2] == node.inputs[1:2]]
-        forward = [one for one in sharing if base(one.op) in CONVOLUTIONS and "Backprop" not in one.op]
-        if len(forward) != 1 or not all(one.op == "Slice" for one in consumers.get(node.name, ())):
-            return None
-        convolution = forward[0]
-    edges = margins(graph, convolution.inputs[0][0])
     try:
+        edges = _of_image(node, graph, consumers)
         return inside(node, edges) if edges else None
     except UnknownWork:
         return None
 
 
-def margins(graph: Graph, name: str) -> Margins:
-    """List the zeros before and behind what a node gives, in each dimension; nothing where it puts none there."""
-    pad = graph.by_name.get(name)
-    if pad is not None and pad.op == "StridedSliceGrad":
-        return around_slice(pad, numbers(graph, pad.inputs[0][0]), 1, graph) or ()
-    if pad is None or pad.op != "Pad" or len(pad.inputs) < 2:
+def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
+    """What of the image of a convolution is not asked for.
+
+    That of a transposed one is what it makes, of which some may be cut off; its gradients have the margins of it. So
+    has the gradient of an image those of the forward pass, which the gradient of padding cuts off.
+    """
+    makes_image = "BackpropInput" in node.op
+    if makes_image and not _is_gradient(node):
+        return _undone(node, _cut_off(node, graph, consumers))
+    place = 2 if "BackpropFilter" in node.op else 1
+    given = node.inputs[place : place + 1]
+    sharing = [
+        one
+        for name, _ in given
+        for one in consumers.get(name, ())
+        if base(one.op) in CONVOLUTIONS and one.inputs[place : place + 1] == given
+    ]
+    if makes_image:
+        # The convolution itself, which is there twice where it is recomputed, or the gradient of its kernel.
+        beside = [one for one in consumers.get(node.inputs[2][0], ()) if "BackpropFilter" in one.op]
+        images = [one.inputs[0][0] for one in (*sharing, *beside) if "BackpropInput" not in one.op]
+        known = {margins(graph, image) for image in images}
+        return known.pop() if len(known) == 1 else ()
+    transposed = [one for one in sharing if "BackpropInput" in one.op and not _is_gradient(one)]
+    if transposed and _is_gradient(node):
+        known = {_undone(one, _cut_off(one, graph, consumers)) for one in transposed}
+        return known.pop() if len(known) == 1 else ()
+    return margins(graph, node.inputs[0][0])
+
+
+def _is_gradient(node: Node) -> bool:
+    return not _GRADIENTS.isdisjoint(node.name.split("/"))
+
+
+def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
+    """What a `Slice` cuts off of what a node gives; nothing where something else takes it."""
+    rank = len(sizes(node.outputs[0], "the result"))
+    users = [user for user in consumers.get(node.name, ()) if not _is_gradient(user)]
+    if len(users) != 1:
         return ()
-    values = numbers(graph, pad.inputs[1][0])
-    return tuple(zip(values[::2], values[1::2], strict=True)) if len(values) % 2 == 0 else ()
+    user = users[0]
+    if user.op == "Slice":
+        begin, size = (numbers(graph, user, place) for place in (1, 2))
+        whole = sizes(user.in_types[0], "the image")
+        if not len(begin) == len(size) == len(whole) == rank:
+            return ()
+        return tuple(
+            (low, 0 if part < 0 else all_of - low - part) for low, part, all_of in zip(begin, size, whole, strict=True)
+        )
+    if user.op in _REARRANGES and user.in_types and user.outputs:
+        edges = _cut_off(user, graph, consumers)
+        return _moved(edges, sizes(user.outputs[0], "the result"), sizes(user.in_types[0], "the image"))
+    if user.op == "ConcatV2":
+        edges, axis = _cut_off(user, graph, consumers), numbers(graph, user, len(user.inputs) - 1)
+        return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
+    return ()
+
+
+def _undone(node: Node, cut: Margins) -> Margins:
+    """Results of a transposed convolution that are cut off at an edge, as far as not all taps lead to them."""
+    kernel, spatial = sizes(node.in_types[1], "the kernel"), len(cut) - 2
+    if spatial < 1 or any(edges != (0, 0) for edges in (cut[0], cut[-1])):
+        return ()
+    dilations = node.attrs.get("dilations") or (1,) * len(cut)
+    reach = [0, *((taps - 1) * dilations[place] for place, taps in enumerate(kernel[:spatial], 1)), 0]
+    strides = node.attrs.get("strides") or (1,) * len(cut)
+    return tuple(
+        (low if low <= far else 0, high if high <= far + step - 1 else 0)
+        for (low, high), far, step in zip(cut, reach, strides, strict=True)
+    )
+
+
+def margins(graph: Graph, name: str) -> Margins:
+    """The zeros before and behind what a node gives, in each dimension; nothing where there are none, or not known.
+
+    They are followed through what hands an image on, whole or in parts.
+    """
+    node = graph.by_name.get(name)
+    if node is None:
+        return ()
+    if node.op == "Split":
+        edges = margins(graph, node.inputs[1][0]) if len(node.inputs) > 1 else ()
+        axis = numbers(graph, node, 0)
+        return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
+    if node.op not in _HANDS_ON or not node.inputs:
+        return ()
+    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[0][0]))
+
+
+def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
+    values = numbers(graph, node, 1)
+    own = tuple(zip(values[::2], values[1::2], strict=True)) if len(values) % 2 == 0 else ()
+    if len(edges) != len(own):
+        return own
+    return tuple((low + more, high + further) for (low, high), (more, further) in zip(own, edges, strict=True))
+
+
+def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
+    """Of every second or third element of a dimension, from the first one on."""
+    steps = numbers(graph, node, 3)
+    every = (1 << len(steps)) - 1
+    whole = all(node.attrs.get(f"{end}_mask", 0) & every == every for end in ("begin", "end"))
+    other = any(node.attrs.get(f"{one}_mask", 0) for one in ("ellipsis", "new_axis", "shrink_axis"))
+    shape = node.in_types[0].shape if node.in_types else None
+    if not edges or not whole or other or shape is None or None in shape or min(steps, default=0) < 1:
+        return ()
+    steps = (*steps, *(1,) * (len(edges) - len(steps)))
+    sizes = [size or 0 for size in shape]
+    return tuple(
+        (ceil(low / step), ceil(size / step) - ceil((size - high) / step))
+        for (low, high), size, step in zip(edges, sizes, steps, strict=True)
+    )
+
+
+def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
+    if not edges or not node.in_types or not node.outputs:
+        return ()
+    try:
+        return _moved(edges, sizes(node.in_types[0], "the image"), sizes(node.outputs[0], "the result"))
+    except UnknownWork:
+        return ()
+
+
+def _moved(edges: Margins, before: Sequence[int], behind: Sequence[int]) -> Margins:
+    """The same margins where dimensions of size one come or go; nothing where others change."""
+    pairs = [(size, edge) for size, edge in zip(before, edges, strict=False) if size != 1]
+    if len(edges) != len(before) or [size for size, _ in pairs] != [size for size in behind if size != 1]:
+        return ()
+    following = iter(pairs)
+    return tuple((0, 0) if size == 1 else next(following)[1] for size in behind)
+
+
+def _sliced(graph: Graph, node: Node, edges: Margins) -> Margins:
+    """Of a part, as the gradient of a concatenation takes it: whole in the dimensions that have margins."""
+    if not edges or not node.in_types or not node.outputs:
+        return ()
+    try:
+        whole, part = (sizes(one, "the image") for one in (node.in_types[0], node.outputs[0]))
+    except UnknownWork:
+        return ()
+    cut = [edge for edge, size, left in zip(edges, whole, part, strict=True) if size != left]
+    return edges if all(edge == (0, 0) for edge in cut) else ()
 
 
 def around_slice(node: Node, sizes: Sequence[int], first: int, graph: Graph) -> Margins | None:
@@ -52,7 +183,7 @@ def around_slice(node: Node, sizes: Sequence[int], first: int, graph: Graph) -> 
 
     first: which input tells the begin; the end and the strides are the next ones.
     """
-    begins, ends, strides = (numbers(graph, name) for name, _ in node.inputs[first : first + 3])
+    begins, ends, strides = (numbers(graph, node, place) for place in range(first, first + 3))
     if any(node.attrs.get(f"{mask}_mask") for mask in ("ellipsis", "new_axis", "shrink_axis")) or set(strides) != {1}:
         return None
     if not sizes or len(begins) != len(ends) or len(ends) > len(sizes):
@@ -67,8 +198,19 @@ def around_slice(node: Node, sizes: Sequence[int], first: int, graph: Graph) -> 
     return tuple(found)
 
 
-def numbers(graph: Graph, name: str) -> tuple[int, ...]:
-    """Return the values of a constant; nothing where the node is none."""
-    told = graph.by_name.get(name)
-    values = told.attrs.get("value", ()) if told is not None and told.op == "Const" else ()
+_HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {
+    "Pad": _padded,
+    **dict.fromkeys(_REARRANGES, _rearranged),
+    "Slice": _sliced,
+    "StridedSlice": _picked,
+    "StridedSliceGrad": lambda graph, node, edges: around_slice(node, numbers(graph, node, 0), 1, graph) or (),
+    "Identity": lambda graph, node, edges: edges,
+    "Cast": lambda graph, node, edges: edges,
+}
+
+
+def numbers(graph: Graph, node: Node, place: int) -> tuple[int, ...]:
+    """The values of an input that is a constant; nothing where it is none."""
+    source = graph.by_name.get(node.inputs[place][0]) if place < len(node.inputs) else None
+    values = source.attrs.get("value", ()) if source is not None and source.op == "Const" else ()
     return tuple(int(value) for value in values)

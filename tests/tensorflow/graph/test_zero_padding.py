@@ -34,3 +34,65 @@ def test_zeros_around_an_image_are_not_asked_for(tmp_path: Path, value: int, pai
     assert found.model_flops("forward") == CHANNELS * pairs
     assert found.model_flops("backward") == 2 * CHANNELS * pairs
     assert found.flops("forward") >= found.model_flops("forward")
+
+
+def sequence(x, kernel):
+    return tf.nn.conv1d(tf.pad(x, ((0, 0), (1, 1), (0, 0))), kernel, 1, "VALID")
+
+
+def groups(x, kernel):
+    parts = zip(tf.split(tf.pad(x, AROUND), 2, -1), tf.split(kernel, 2, -1), strict=True)
+    return tf.concat([tf.nn.conv2d(a, b, 1, "VALID") for a, b in parts], -1)
+
+
+def every_second(x, kernel):
+    return tf.nn.conv2d(tf.pad(x, AROUND)[:, ::2, ::2], kernel, 1, "VALID")
+
+
+def cut(x, kernel):
+    whole = tf.nn.conv2d_transpose(x, kernel, (2, 8, 8, 5), 1, "VALID")
+    return tf.slice(whole, (0, 1, 1, 0), (-1, 6, 6, -1))
+
+
+def cut_sequence(x, kernel):
+    whole = tf.nn.conv1d_transpose(x, kernel, (2, 8, 5), 1, "VALID")
+    return tf.slice(whole, (0, 1, 0), (-1, 6, -1))
+
+
+HANDED_ON = {
+    "sequence": (sequence, (2, 6, 3), (3, 3, 5), CHANNELS * 16),
+    # Two groups of 2 channels to 3.
+    "groups": (groups, (2, 6, 6, 4), (3, 3, 2, 6), 2 * 2 * 4 * 3 * 16**2),
+    # 8 places with the zeros, of which 0, 2, 4 and 6 are taken, the first of them a zero: 3 meet the one tap.
+    "every second": (every_second, (2, 6, 6, 3), (1, 1, 3, 5), CHANNELS * 3**2),
+    # 6 places of 3 taps each, of which one is cut off at either end.
+    "transposed": (cut, (2, 6, 6, 3), (3, 3, 5, 3), CHANNELS * 16**2),
+    "transposed sequence": (cut_sequence, (2, 6, 3), (3, 5, 3), CHANNELS * 16),
+}
+
+
+@pytest.mark.parametrize(("function", "shape", "kernel", "flops"), HANDED_ON.values(), ids=HANDED_ON)
+def test_zeros_are_followed_to_the_convolution_and_from_it(function, shape, kernel, flops, tmp_path: Path) -> None:
+    image, weight = data(*shape), variable(*kernel)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.square(function(tf.square(image), weight)))
+        return tape.gradient(loss, [image, weight])
+
+    found = record(step, tmp_path)
+    assert found.model_flops("forward") == flops
+    assert found.model_flops("backward") == 2 * flops
+
+
+def test_a_part_of_a_transposed_result_is_asked_for_as_the_whole(tmp_path: Path) -> None:
+    """Of 8 places 4 are taken, though only the outermost 2 at either end lack a tap: more than padding is cut off."""
+    image, kernel = data(2, 6, 3), variable(3, 5, 3)
+
+    @tf.function
+    def step():
+        return tf.slice(tf.nn.conv1d_transpose(tf.square(image), kernel, (2, 8, 5), 1, "VALID"), (0, 0, 0), (-1, 4, -1))
+
+    assert record(step, tmp_path).model_flops("forward") == CHANNELS * 18

@@ -163,12 +163,10 @@ class _Finder:
             others = [i for i in self._operands(scaled) if i is not root]
             forward += [i for i in others if i.opcode == "subtract"]
             for gained in self._takers.get(scaled, []):
-                if gained.opcode in ("multiply", "add") and not _is_backward(gained):
+                if gained.opcode in ("multiply", "add") and not is_backward(gained):
                     forward.append(gained)
                     if gained.opcode == "multiply":
-                        forward += [
-                            i for i in self._takers.get(gained, []) if i.opcode == "add" and not _is_backward(i)
-                        ]
+                        forward += [i for i in self._takers.get(gained, []) if i.opcode == "add" and not is_backward(i)]
         self._mark("normalisation", forward)
         self._mark("normalisation", backward)
 
@@ -178,11 +176,12 @@ class _Finder:
             taker
             for seed in seeds
             for taker in self._takers.get(seed, [])
-            if taker.opcode in _COMPUTES and _is_backward(taker)
+            if taker.opcode in _COMPUTES and is_backward(taker)
         ]
         sums = [taker for each in taking for taker in self._takers.get(each, []) if taker.opcode == "reduce"]
         return [*taking, *sums]
 
 
-def _is_backward(instruction: Instruction) -> bool:
+def is_backward(instruction: Instruction) -> bool:
+    """Whether an instruction is of the backward pass, by the name that the framework gave it."""
     return "transpose(" in instruction.op_name or "gradient_tape/" in instruction.op_name

@@ -2,17 +2,21 @@
 
 A framework that pads by a layer of its own asks for no products with these zeros, as one that leaves padding to the
 convolution does not: model FLOPs are of positions inside the image. XLA folds such a `pad` into the convolution, where
-it can. In the gradient of the image the margins are cut off again: what is cut off was not asked for either.
+it can. In the gradient of the image the margins are cut off again: what is cut off was not asked for either. Nor are
+results of a convolution that padding added at an edge and that are cut off; where more is, a part of the results is
+taken, and all of them are asked for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, MAX_CHAIN, Path, number, origin
+from roofline.xla.hlo.patterns import is_backward
 from roofline.xla.hlo.schedule import live
 
 #: Elements before and behind an image, in each of its dimensions.
@@ -38,7 +42,11 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
         if margins and any(edges != (0, 0) for place, edges in enumerate(margins) if place not in spatial):
             return None
     for window, place in zip(windows, numbers.input_spatial_dimensions, strict=True):
-        window.padding_low += before[place][0] * (window.base_dilation or 1) if before else 0
+        low, high = before[place] if before else (0, 0)
+        window.padding_low += low * (window.base_dilation or 1)
+        window.padding_high += high * (window.base_dilation or 1)
+    if behind and not is_backward(convolution):
+        behind = _undone(behind, windows, numbers.output_spatial_dimensions)
     for window, place in zip(windows, numbers.output_spatial_dimensions, strict=True):
         window.padding_low -= behind[place][0] * (window.stride or 1) if behind else 0
     work = custom_calls.convolution(
@@ -54,47 +62,85 @@ def _without(shape: Any, margins: Margins | None) -> Any:
 
 
 def filled_up(value: Instruction, path: Path) -> Margins | None:
-    """Return the zeros that a `pad` put around a value; None where none did."""
+    """Return the zeros that a `pad` put around a value, also where a part of that is taken; None where none did."""
     value, path = origin(value, path)
-    if value.opcode != "pad" or number(value.operands[1], path) != 0:
+    if value.opcode == "pad":
+        margins = _margins(value) if number(value.operands[1], path) == 0 else None
+        if margins is None or min(min(edges) for edges in margins) < 0:
+            return None
+        inner = filled_up(value.operands[0], path) or ((0, 0),) * len(margins)
+        return tuple((low + more, high + further) for (low, high), (more, further) in zip(margins, inner, strict=True))
+    if value.opcode not in ("reshape", "slice", "transpose"):
         return None
-    margins = _margins(value)
-    return margins if margins and min(min(edges) for edges in margins) >= 0 else None
+    margins, dims = filled_up(value.operands[0], path), value.operands[0].shape.dims
+    if margins is None:
+        return None
+    if value.opcode == "transpose":
+        return tuple(margins[place] for place in value.message.dimensions)
+    if value.opcode == "reshape":
+        return _moved(margins, dims, value.first.dims)
+    kept = [range(part.start, part.limit, part.stride or 1) for part in value.message.slice_dimensions]
+    return tuple(
+        (sum(place < low for place in places), sum(place >= size - high for place in places))
+        for (low, high), size, places in zip(margins, dims, kept, strict=True)
+    )
 
 
-def cut_off(module: Module, value: Instruction) -> Margins | None:
-    """Return what all that uses a value cuts off of it, the same everywhere; None where something takes the whole."""
-    found: set[Margins | None] = set()
-    waiting = [value]
-    for _ in range(MAX_CHAIN):
-        if not waiting:
-            break
-        for user, place in users(module).get(waiting.pop(), ()):
-            if user.opcode in COPIES or _changes_nothing(user):
-                waiting.append(user)
-            elif user.opcode == "call" and place in user.called[0].parameters:
-                waiting.append(user.called[0].parameters[place])
-            else:
-                found.add(_cut(user, place))
-    return found.pop() if len(found) == 1 and not waiting else None
+def _moved(margins: Margins | None, before: Sequence[int], behind: Sequence[int]) -> Margins | None:
+    """The same margins where dimensions of size one come or go; None where others change."""
+    if margins is None or [size for size in before if size != 1] != [size for size in behind if size != 1]:
+        return None
+    following = (edges for edges, size in zip(margins, before, strict=True) if size != 1)
+    return tuple((0, 0) if size == 1 else next(following) for size in behind)
+
+
+def cut_off(module: Module, value: Instruction, hops: int = MAX_CHAIN) -> Margins | None:
+    """Return what all that uses a value cuts off of it, the same everywhere; None where something takes the whole.
+
+    hops: how many instructions that hand it on are followed.
+    """
+    known: dict[Instruction, Margins | None] = module.memo.setdefault("cut off", {})
+    if value not in known:
+        margins = {_cut(module, *use, hops) for use in users(module).get(value, ())} if hops else set()
+        known[value] = margins.pop() if len(margins) == 1 else None
+    return known[value]
 
 
 def _changes_nothing(user: Instruction) -> bool:
-    """Whether dimensions are reordered into the order that they have, as TensorFlow does behind a product."""
+    """Return whether dimensions are put into the order that they have, as TensorFlow does behind a product."""
     return user.opcode == "transpose" and list(user.message.dimensions) == sorted(user.message.dimensions)
 
 
-def _cut(user: Instruction, place: int) -> Margins | None:
+def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | None:
+    dims = user.operands[place].shape.dims
+    if user.opcode in COPIES or _changes_nothing(user):
+        return cut_off(module, user, hops - 1)
+    if user.opcode == "call" and place in user.called[0].parameters:
+        return cut_off(module, user.called[0].parameters[place], hops - 1)
+    if user.opcode == "reshape":
+        return _moved(cut_off(module, user, hops - 1), user.first.dims, dims)
+    if user.opcode == "concatenate":
+        margins = cut_off(module, user, hops - 1)
+        return margins if margins and margins[user.message.dimensions[0]] == (0, 0) else None
     if user.opcode == "slice":
         parts = user.message.slice_dimensions
         if any(part.stride not in (0, 1) for part in parts):
             return None
-        sizes = user.operands[0].shape.dims
-        return tuple((part.start, size - part.limit) for part, size in zip(parts, sizes, strict=True))
+        return tuple((part.start, size - part.limit) for part, size in zip(parts, dims, strict=True))
     margins = _margins(user) if user.opcode == "pad" and place == 0 else None
     if not margins or max(max(edges) for edges in margins) > 0:
         return None
     return tuple((-low, -high) for low, high in margins)
+
+
+def _undone(cut: Margins, windows: Sequence[Any], spatial: Sequence[int]) -> Margins:
+    """Results of a convolution that are cut off, as far as they are there for the zeros at that edge."""
+    edges = list(cut)
+    for place, window in zip(spatial, windows, strict=True):
+        zeros, step = (window.padding_low, window.padding_high), window.stride or 1
+        low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut[place], zeros, strict=True))
+        edges[place] = (low, high)
+    return tuple(edges)
 
 
 def _margins(pad: Instruction) -> Margins | None:

@@ -70,6 +70,8 @@ def filled_up(value: Instruction, path: Path) -> Margins | None:
             return None
         inner = filled_up(value.operands[0], path) or ((0, 0),) * len(margins)
         return tuple((low + more, high + further) for (low, high), (more, further) in zip(margins, inner, strict=True))
+    if value.opcode == "dynamic-update-slice":
+        return _around_update(value, path)
     if value.opcode not in ("reshape", "slice", "transpose"):
         return None
     margins, dims = filled_up(value.operands[0], path), value.operands[0].shape.dims
@@ -84,6 +86,29 @@ def filled_up(value: Instruction, path: Path) -> Margins | None:
         (sum(place < low for place in places), sum(place >= size - high for place in places))
         for (low, high), size, places in zip(margins, dims, kept, strict=True)
     )
+
+
+def _around_update(value: Instruction, path: Path) -> Margins | None:
+    """The zeros around what is written into an array of zeros, as TensorFlow's gradient of a slice does it."""
+    whole, part, *begins = value.operands
+    starts = [_start(one, path) for one in begins]
+    if number(whole, path) != 0 or len(starts) != len(value.first.dims):
+        return None
+    places = zip(starts, part.shape.dims, value.first.dims, strict=True)
+    margins = [(start, size - start - length) for start, length, size in places if start is not None]
+    return tuple(margins) if len(margins) == len(starts) else None
+
+
+def _start(value: Instruction, path: Path) -> int | None:
+    """A number that a program says, by itself or as one of a row; None where it is computed."""
+    value, path = origin(value, path, COPIES | {"reshape"})
+    place = 0
+    if value.opcode == "slice" and len(value.message.slice_dimensions) == 1:
+        place = value.message.slice_dimensions[0].start
+        value, path = origin(value.operands[0], path, COPIES | {"reshape"})
+    literal = value.message.literal if value.opcode == "constant" else None
+    numbers = (literal.s32s or literal.s64s) if literal is not None else ()
+    return int(numbers[place]) if place < len(numbers) else None
 
 
 def _moved(margins: Margins | None, before: Sequence[int], behind: Sequence[int]) -> Margins | None:

@@ -13,7 +13,7 @@ from roofline.costs import formulas
 from roofline.tensorflow.graph.contractions import UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
-from roofline.tensorflow.graph.zero_padding import numbers
+from roofline.tensorflow.graph.zero_padding import margins, numbers
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = frozenset("Identity Reshape ExpandDims Squeeze".split())

@@ -15,12 +15,14 @@ from typing import Any
 
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
-from roofline.xla.hlo.origin import COPIES, MAX_CHAIN, Path, number, origin
+from roofline.xla.hlo.origin import COPIES, Path, number, origin
 from roofline.xla.hlo.patterns import is_backward
 from roofline.xla.hlo.schedule import live
 
 #: Elements before and behind an image, in each of its dimensions.
 Margins = tuple[tuple[int, int], ...]
+#: A chain of these longer than this is damage.
+_HOPS = 20
 
 
 def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
@@ -61,20 +63,25 @@ def _without(shape: Any, margins: Margins | None) -> Any:
     return replace(shape, dims=tuple(size - sum(edges) for size, edges in zip(shape.dims, margins, strict=True)))
 
 
-def filled_up(value: Instruction, path: Path) -> Margins | None:
-    """Return the zeros that a `pad` put around a value, also where a part of that is taken; None where none did."""
+def filled_up(value: Instruction, path: Path, hops: int = _HOPS) -> Margins | None:
+    """Return the zeros that a `pad` put around a value, also where a part of that is taken; None where none did.
+
+    hops: how many instructions that hand it on are followed.
+    """
     value, path = origin(value, path)
+    if not hops:
+        return None
     if value.opcode == "pad":
         margins = _margins(value) if number(value.operands[1], path) == 0 else None
         if margins is None or min(min(edges) for edges in margins) < 0:
             return None
-        inner = filled_up(value.operands[0], path) or ((0, 0),) * len(margins)
+        inner = filled_up(value.operands[0], path, hops - 1) or ((0, 0),) * len(margins)
         return tuple((low + more, high + further) for (low, high), (more, further) in zip(margins, inner, strict=True))
     if value.opcode == "dynamic-update-slice":
         return _around_update(value, path)
     if value.opcode not in ("reshape", "slice", "transpose"):
         return None
-    margins, dims = filled_up(value.operands[0], path), value.operands[0].shape.dims
+    margins, dims = filled_up(value.operands[0], path, hops - 1), value.operands[0].shape.dims
     if margins is None:
         return None
     if value.opcode == "transpose":
@@ -119,7 +126,7 @@ def _moved(margins: Margins | None, before: Sequence[int], behind: Sequence[int]
     return tuple((0, 0) if size == 1 else next(following) for size in behind)
 
 
-def cut_off(module: Module, value: Instruction, hops: int = MAX_CHAIN) -> Margins | None:
+def cut_off(module: Module, value: Instruction, hops: int = _HOPS) -> Margins | None:
     """Return what all that uses a value cuts off of it, the same everywhere; None where something takes the whole.
 
     hops: how many instructions that hand it on are followed.

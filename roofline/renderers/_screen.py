@@ -14,13 +14,13 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
-from roofline.comparison.account.one_run import advise
 from roofline.core.framework import framework, written_in
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._facts import compiling, floors, host, notes
+from roofline.renderers._facts.advice import advise
 from roofline.renderers._names.distinct import LEAST
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import Page

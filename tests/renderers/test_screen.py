@@ -14,10 +14,10 @@ from roofline import importing
 from roofline.analysis.analysis import analyze, analyze_timed
 from roofline.analysis.gap_causes import DISPATCH
 from roofline.analysis.places import places
-from roofline.comparison.account.one_run import advise
 from roofline.core.schema import Profile, load
 from roofline.core.shipped import paths
 from roofline.renderers import _screen, text
+from roofline.renderers._facts.advice import advise
 from roofline.renderers._rows.choice import Choice
 from roofline.renderers._terminal import NARROWEST, Page
 from roofline.renderers._words import FLAGS

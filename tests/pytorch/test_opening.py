@@ -121,7 +121,7 @@ def test_an_op_that_is_written_in_pytorch():
     assert (cost.quality, only(counted).costed.kind, counted.unknown) == ("assumed", "ffn", {})
 
 
-@pytest.mark.parametrize(("whole", "taps"), [(False, 14 * 3), (True, 29 + 30 + 29)])
+@pytest.mark.parametrize(("whole", "taps"), [(False, 28 * 3), (True, 29 + 30 + 29)])
 def test_what_it_cuts_off_again_is_not_asked_for(whole, taps):
     """One of 3 taps, 4 to 6 channels and 30 places, cut where padding added to it, and beside that read as a whole."""
 

@@ -1,9 +1,8 @@
 """Say what the products of a run were asked for, so that work is neither lost nor made.
 
-Which product does what was asked for is joined by names, which compilers forget and merge. Then one product seems to be
-asked for more than it executes while another one executes what nobody asked for. The rule: what a product was asked for
-and does not execute is what another one executes without being asked, in its block, or else in its phase. So in each
-phase no more was executed without being asked for (recomputation, padding) than the sums say:
+Which product does what was asked for is joined by names, which compilers forget and merge. So what a product was asked
+for and does not execute is what another one executes without being asked, in its block, or else in its phase, and no
+more of a phase was executed without being asked for (recomputation, padding) than the sums say:
 
     sum over products of max(executed - model, 0)  =  max(sum of executed - sum of model, 0)
 

@@ -1,14 +1,12 @@
 """Who has an instant that a collective or a copy from or to the host shares with computation: the computation.
 
 A profile divides an instant in which several ops run equally between them. What an op attains would then depend on what
-runs beside it: products beside a collective that is exposed in one run and hidden in the other would look faster there.
-What a computation takes is its own time, and a collective adds to a step what no computation hides. So an instant of
-both is all of the computation's, and what differs between two runs is how much of a collective is exposed.
+runs beside it, as a collective that is exposed in one run and hidden in the other. A collective adds to a step what no
+computation hides, so that what differs between two runs is how much of it is exposed.
 
-Who ran beside whom is read off the representative step, in which an op is taken to run from its start on, without a
-break: which part of what it shares there goes to computation. That part of the mean of all steps goes there, since how
-much ops share differs from step to step; of a trace that says how much of its collectives is exposed, that is. The
-total of a run stays the same: what a computation gets is taken from collectives and copies.
+Who ran beside whom is read off the representative step, in which an op runs from its start on, without a break: that
+part of what ops share in the mean of all steps goes to computation; of a trace that says how much of its collectives is
+exposed, that. The total of a run stays the same.
 """
 
 from __future__ import annotations

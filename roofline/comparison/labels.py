@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import count
 
 from roofline.core.schema import Profile
 
@@ -36,12 +37,9 @@ def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
     if len(names) == 2 and names[0] == names[1]:
         return f"{names[0]} (A)", f"{names[1]} (B)"
     for name, same in _shared(names):
-        place = 0
+        free = (label for place in count(1) if (label := f"{name} #{place}") not in names)
         for number in same:
-            place += 1
-            while f"{name} #{place}" in names:
-                place += 1
-            names[number] = f"{name} #{place}"
+            names[number] = next(free)
     return tuple(names)
 
 

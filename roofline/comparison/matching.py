@@ -11,8 +11,8 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import NamedTuple, TypeVar
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,16 +31,6 @@ _MOST_DIFFERENCES = math.isqrt(2 * MOST_SEGMENTS)
 _Keys = Sequence[Hashable]
 _Key = TypeVar("_Key", bound=Hashable)
 _Pairs = list[tuple[int, int]]
-
-
-class _Name(NamedTuple):
-    """What was dispatched, with its arguments, and where: the class of an op is another one in an optimizer."""
-
-    phase: str
-    block: str | None
-    op_class: str
-    op: Hashable
-
 
 #: Where a segment stands: its phase, and there its stretch, or its block in runs of different frameworks.
 _Label = tuple[str, int, str]
@@ -71,7 +61,7 @@ def match(a: Segments, b: Segments) -> Matching:
     common = _common_blocks(a, b)
     # Where two authors called the parts of their models differently, a name says nothing of what is the same.
     by_block = len(common) == len({place.block for place in (*a.places, *b.places)})
-    names: list[_Keys] = [_names(run, by_block) for run in runs]
+    names = [_names(run, by_block) for run in runs]
     works, anywhere = ([_works(run, blocks) for run in runs] for blocks in (common, frozenset[str]()))
     # In another type the same is dispatched all the same; and in pieces, a loop over heads, samples or slices, or with
     # other ops taken into it.
@@ -84,10 +74,9 @@ def match(a: Segments, b: Segments) -> Matching:
         np.searchsorted([pair[side] for pair in pairs], np.arange(len(run))).tolist() for side, run in enumerate(runs)
     ]
     # Compilers and schedulers move products about: those of equal FLOPs are the same work wherever they stand.
-    rounds: list[Sequence[_Keys]] = [works, anywhere]
+    rounds = [works, anywhere]
     if alike:
-        within = ([_within(*side) for side in zip(stretches, keys, strict=True)] for keys in (names, works))
-        rounds = [*within, *rounds]
+        rounds = [[_within(*side) for side in zip(stretches, keys, strict=True)] for keys in (names, works)] + rounds
         if any((run.times > 1).any() for run in runs):  # in which order a step repeats its ops is not known
             rounds.append(names)
     for keys in rounds:
@@ -102,7 +91,7 @@ def match(a: Segments, b: Segments) -> Matching:
             for side in zip(labels, names, strict=True)
         ]
         pairs = pairs + _pair_rest(elsewhere, pairs)
-        pairs = pairs + _of_lone_stretches(_rest(labels, pairs), [_names(run, by_block=False) for run in runs])
+        pairs = pairs + _of_lone_stretches(_rest(labels, pairs), list(map(_ops, runs)))
     first, second = np.asarray(pairs, np.int64).reshape(-1, 2).T
     return Matching(first, second, _unmatched(_rest(labels, pairs)), alike)
 
@@ -154,25 +143,25 @@ def _within(stretches: Sequence[int], keys: _Keys) -> list[Hashable]:
     return [None if key is None else (stretch, key) for stretch, key in zip(stretches, keys, strict=True)]
 
 
-def _names(segments: Segments, by_block: bool, typed: bool = True, shaped: bool = True) -> list[_Name]:
-    """Make keys of what was dispatched: names and arguments, of the op and of the segment.
+def _names(segments: Segments, by_block: bool, typed: bool = True, shaped: bool = True) -> list[Hashable]:
+    """Make keys of what was dispatched, and where: the class of an op is another one in the optimizer."""
+    rows = zip(segments.places, _ops(segments, typed, shaped), strict=True)
+    return [(place.phase, place.block if by_block else None, place.op_class, op) for place, op in rows]
+
+
+def _ops(segments: Segments, typed: bool = True, shaped: bool = True) -> list[Hashable]:
+    """Make keys of names and arguments, of the op and of the segment.
 
     A constituent of a fused kernel is like the same constituent of an equal kernel, and like no op that runs alone.
     """
-    rows = zip(segments.places, segments.signature, segments.whole, segments.fused.tolist(), strict=True)
     return [
-        _Name(
-            place.phase,
-            place.block if by_block else None,
-            place.op_class,
-            (
-                part.name if shaped else part.name.partition(_FUSED_WITH)[0],
-                part.shapes if shaped else None,
-                part.dtype if typed else None,
-                (op.name, op.shapes) if fused else None,
-            ),
+        (
+            part.name if shaped else part.name.partition(_FUSED_WITH)[0],
+            part.shapes if shaped else None,
+            part.dtype if typed else None,
+            (op.name, op.shapes) if fused else None,
         )
-        for place, part, op, fused in rows
+        for part, op, fused in zip(segments.signature, segments.whole, segments.fused.tolist(), strict=True)
     ]
 
 
@@ -264,30 +253,28 @@ def _labels(segments: Segments, stretches: Sequence[int] | None, common: frozens
     return labels
 
 
-def _of_lone_stretches(labels: Sequence[Sequence[_Label | None]], names: Sequence[Sequence[_Name]]) -> _Pairs:
+def _of_lone_stretches(labels: Sequence[Sequence[_Label | None]], ops: Sequence[_Keys]) -> _Pairs:
     """Pair what one run alone has left in a stretch where the other run has all of it in other phases.
 
     As an update that one run computes in its backward pass. The smallest stretch first, so that it finds its own.
     """
     stretches: list[defaultdict[_Label, list[int]]] = [defaultdict(list), defaultdict(list)]
-    left: list[defaultdict[Hashable, dict[str, dict[int, None]]]] = [defaultdict(dict), defaultdict(dict)]
+    phases: list[defaultdict[Hashable, dict[int, str]]] = [defaultdict(dict), defaultdict(dict)]  # of what is left
     for side, of_run in enumerate(labels):
         for row, label in enumerate(of_run):
             if label is not None:
                 stretches[side][label].append(row)
-                left[side][names[side][row].op].setdefault(label[0], {})[row] = None
+                phases[side][ops[side][row]][row] = label[0]
     lone = [(len(rows), label, side) for side in (0, 1) for label, rows in stretches[side].items()]
     pairs: _Pairs = []
     for _, label, side in sorted(entry for entry in lone if entry[1] not in stretches[1 - entry[2]]):
-        other = 1 - side
-        phase, rows, ops = label[0], stretches[side][label], [names[side][row].op for row in stretches[side][label]]
-        elsewhere = {
-            op: chain(*[some for name, some in sorted(left[other][op].items()) if name != phase]) for op in {*ops}
-        }
-        partners = [partner for op in ops if (partner := next(elsewhere[op], None)) is not None]
-        if len(partners) == len(rows) and all(row in left[side][op][phase] for op, row in zip(ops, rows, strict=True)):
-            for op, row, partner in zip(ops, rows, partners, strict=True):
-                del left[side][op][phase][row], left[other][op][names[other][partner].phase][partner]
+        rows = [(row, ops[side][row]) for row in stretches[side][label]]
+        own, other = phases[side], phases[1 - side]
+        elsewhere = {op: iter([row for row, phase in other[op].items() if phase != label[0]]) for _, op in rows}
+        partners = [next(elsewhere[op], -1) for _, op in rows]
+        if -1 not in partners and all(row in own[op] for row, op in rows):
+            for (row, op), partner in zip(rows, partners, strict=True):
+                del own[op][row], other[op][partner]
                 pairs.append((row, partner) if side == 0 else (partner, row))
     return pairs
 

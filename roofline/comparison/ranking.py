@@ -114,17 +114,10 @@ def rank(
         names = called(profiles[::-1])[::-1]
     pairs = []
     for a, b in order:
-        comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
-        shown = breakdown(comparison, by)
-        pairs.append(
-            RankedPair(
-                (names[a], names[b]),
-                comparison,
-                account(comparison, _short_names(comparison)),
-                breakdown=shown,
-                observations=observations(comparison, shown),
-            )
-        )
+        both = names[a], names[b]
+        comparison = compare(profiles[a], profiles[b], both)
+        rows, shown = account(comparison, _short_names(comparison)), breakdown(comparison, by)
+        pairs.append(RankedPair(both, comparison, rows, breakdown=shown, observations=observations(comparison, shown)))
     return Ranking(names, runs, fastest, tuple(pairs))
 
 

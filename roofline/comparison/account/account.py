@@ -9,7 +9,6 @@ import numpy as np
 from msgspec.structs import replace
 
 from roofline import units
-from roofline.analysis.bootstrap import Interval
 from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FAULTS
 from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
@@ -107,15 +106,8 @@ def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
 
 def not_seen_row(runs: Runs, seconds: float) -> Row:
     """Close the sum where the ops of a run were not seen, by what rows of plain steps leave of wall_A - wall_B [s]."""
-    amounts = [
-        Amount(
-            launches=float(run.side.segments.launches.sum()),
-            seconds=float(run.seconds.sum()) if run.is_seen else None,
-            dispatch=float(run.dispatch.sum()),
-        )
-        for run in (runs.a, runs.b)
-    ]
-    return Row(kind="gap", place=NOT_KNOWN, seconds=seconds, a=amounts[0], b=amounts[1])
+    a, b = (Amount(seconds=float(run.seconds.sum()) if run.is_seen else None) for run in (runs.a, runs.b))
+    return Row(kind="gap", place=NOT_KNOWN, seconds=seconds, a=a, b=b)
 
 
 def outside_changes(runs: Runs) -> tuple[OpChange, ...]:
@@ -139,31 +131,29 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
     Plain steps measure it, and not in which ops. So it is taken off the same ops, ops with other arguments and what is
     not known of the gap, as far as these take longer in that run, in proportion.
     """
-    if comparison.a.has_queue or comparison.b.has_queue:  # a device works on meanwhile
-        return list(rows)
     runs = comparison.a, comparison.b
     faults = [run.profile.conditions.get(FAULTS, 0.0) for run in runs]
     system = [fault_seconds(run.profile, run.device) for run in runs]
     more = system[0] - system[1]
-    if more * (round(faults[0]) - round(faults[1])) <= 0:
-        return list(rows)
-    longer = [_same_work(row) and (row.seconds or 0.0) * more > 0 for row in rows]
-    whole = sum(row.seconds or 0.0 for row, is_longer in zip(rows, longer, strict=True) if is_longer)
-    if not whole:
+    longer = {id(row): row for row in rows if _same_work(row) and (row.seconds or 0.0) * more > 0}
+    whole = sum(row.seconds or 0.0 for row in longer.values())
+    # Of a queue a device works on meanwhile.
+    if any(run.has_queue for run in runs) or more * (round(faults[0]) - round(faults[1])) <= 0 or not whole:
         return list(rows)
     taken = min(1.0, abs(more / whole))
-    parts = [_scaled(row, taken) for row, is_longer in zip(rows, longer, strict=True) if is_longer]
+    ends = [row.ci95 for row in longer.values() if row.ci95 is not None]
+    # As wide as it can be, however these hang together.
+    ci95 = taken * sum(low for low, _ in ends), taken * sum(high for _, high in ends)
     moved = Row(
         kind="gap",
         place=PAGE_FAULTS,
         seconds=whole * taken,
-        ci95=_sum_of_intervals([part.ci95 for part in parts]),
+        ci95=ci95 if len(ends) == len(longer) else None,
         ops=(OpChange(name=PAGE_FAULTS, a=faults[0], b=faults[1]),),
         a=Amount(seconds=system[0]),
         b=Amount(seconds=system[1]),
     )
-    rest = [_without(row, taken) if is_longer else row for row, is_longer in zip(rows, longer, strict=True)]
-    return [*rest, moved]
+    return [*(_without(row, taken) if id(row) in longer else row for row in rows), moved]
 
 
 def _same_work(row: Row) -> bool:
@@ -173,22 +163,13 @@ def _same_work(row: Row) -> bool:
     return row.kind == "rate" or row.place == NOT_KNOWN
 
 
-def _scaled(row: Row, factor: float) -> Row:
-    ci95 = None if row.ci95 is None else (row.ci95[0] * factor, row.ci95[1] * factor)
-    return replace(row, seconds=(row.seconds or 0.0) * factor, ci95=ci95)
-
-
 def _without(row: Row, taken: float) -> Row:
     """Take a share of a row off for page faults; its ops, as they were timed, have it as the last entry."""
-    seconds = (row.seconds or 0.0) * taken
-    note = Note("page faults", f"{units.seconds(abs(seconds))} is {_MOVED}")
-    ops = (*row.ops, OpChange(name=_MOVED, seconds=-seconds)) if row.ops else ()
-    return replace(_scaled(row, 1 - taken), ops=ops, notes=(*row.notes, note))
-
-
-def _sum_of_intervals(intervals: Sequence[Interval | None]) -> Interval | None:
-    """Return an interval of a sum that is not too short however its parts hang together; None where one has none."""
-    known = [interval for interval in intervals if interval is not None]
-    if len(known) < len(intervals):
-        return None
-    return sum(low for low, _ in known), sum(high for _, high in known)
+    seconds, left = (row.seconds or 0.0) * taken, 1 - taken
+    return replace(
+        row,
+        seconds=(row.seconds or 0.0) * left,
+        ci95=None if row.ci95 is None else (row.ci95[0] * left, row.ci95[1] * left),
+        ops=(*row.ops, OpChange(name=_MOVED, seconds=-seconds)) if row.ops else (),
+        notes=(*row.notes, Note("page faults", f"{units.seconds(abs(seconds))} is {_MOVED}")),
+    )

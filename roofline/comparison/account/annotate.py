@@ -51,7 +51,7 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
     None on what may be noise, which is noted: a row whose interval holds 0, and a part of the gap that is less than
     what the same ops and the rest of the host differ by.
     """
-    noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or _is_host(row))
+    noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or (row.place or "").startswith(_NOISE))
     changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
     executed = [frozenset(chain(*(bare_names(change) for change in changes if change.counts[side]))) for side in (0, 1)]
     annotated = []
@@ -74,10 +74,6 @@ def _advice(row: Row, names: Sequence[str], frameworks: tuple[str, str]) -> str:
         return ""
     framework, _ = frameworks[:: row.sign]
     return "; ".join(filter(None, (known_annotations()[name].advice_in(framework) for name in names)))
-
-
-def _is_host(row: Row) -> bool:
-    return row.kind == "gap" and (row.place or "").startswith(_NOISE)
 
 
 def _noise(row: Row, noise: float) -> str:

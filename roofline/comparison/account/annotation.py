@@ -85,9 +85,9 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.share == "any" or not names or any(names & bare_names(change) for change in seen.named)
 
     def _fits_classes(self, seen: Seen) -> bool:
-        more, less = (seen.uses_of_classes[side] for side in (0, 1))
-        is_more = all(more[name] > less[name] for name in self.more_classes)
-        return is_more and (self.less_class is None or less[self.less_class] > more[self.less_class])
+        more = seen.more_of_classes
+        is_more = all(more.get(name, 0) > 0 for name in self.more_classes)
+        return is_more and (self.less_class is None or more.get(self.less_class, 0) < 0)
 
     def _other_run_executes(self, seen: Seen) -> bool:
         """Return whether the other run executes an op that it must not."""

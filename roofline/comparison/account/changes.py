@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.comparison.account.row import Note
-from roofline.comparison.account.runs import Run, Runs
-from roofline.comparison.arrays import Bools, Rows
+from roofline.comparison.account.runs import Runs
+from roofline.comparison.arrays import Rows
 from roofline.comparison.matching import UnmatchedStretch
 
 #: What autograd appends to the name of an op for its backward.
@@ -45,17 +45,12 @@ def group_changes(runs: Runs) -> list[Change]:
     changes = []
     for stretches, notes in _merged(runs):
         a, b = (np.concatenate([getattr(stretch, side) for stretch in stretches]) for side in ("a", "b"))
-        after = free & (_right_after(runs.a, a, pairs_a) | _right_after(runs.b, b, pairs_b))
+        ops_a, ops_b = runs.a.side.segments.op, runs.b.side.segments.op
+        after = free & (np.isin(ops_a[pairs_a], ops_a[a] + 1) | np.isin(ops_b[pairs_b], ops_b[b] + 1))
         free &= ~after
         phases = {stretch.phase for stretch in stretches}
         changes.append(Change(phases.pop() if len(phases) == 1 else None, a, b, pairs_a[after], pairs_b[after], notes))
     return changes
-
-
-def _right_after(run: Run, rows: Rows, pairs: Rows) -> Bools:
-    """Return which of some paired segments are of ops right after those of some segments."""
-    ops = run.side.segments.op
-    return np.isin(ops[pairs], ops[rows] + 1)
 
 
 def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ...]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -196,12 +197,11 @@ class Runs:
 
     def ranked_scopes(self, a: Rows, b: Rows) -> tuple[str, ...]:
         """List the scopes of some segments, the one with most time first."""
-        seconds: dict[str, float] = {}
+        seconds: defaultdict[str, float] = defaultdict(float)
         for run, rows in ((self.a, a), (self.b, b)):
             for row in rows.tolist():
-                if scope := run.side.segments.scope[row]:
-                    seconds[scope] = seconds.get(scope, 0.0) + float(run.seconds[row])
-        return tuple(sorted(seconds, key=lambda scope: -seconds[scope]))
+                seconds[run.side.segments.scope[row]] += float(run.seconds[row])
+        return tuple(scope for scope in sorted(seconds, key=seconds.__getitem__, reverse=True) if scope)
 
 
 def _type(part: Signature) -> str | None:

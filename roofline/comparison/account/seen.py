@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,13 +45,13 @@ class Seen:
         return uses
 
     @cached_property
-    def uses_of_classes(self) -> tuple[Counter[str], Counter[str]]:
-        """How often both runs execute ops of the row that do something, by its class, whatever they are called."""
-        uses = Counter[str](), Counter[str]()
+    def more_of_classes(self) -> Mapping[str, float]:
+        """How much more often the run that spends more executes ops of each class, whatever they are called."""
+        more: defaultdict[str, float] = defaultdict(float)
         for change in self.row.ops:
-            for count, executed in zip(uses, change.counts, strict=True):
-                count.update(dict.fromkeys(change.classes, executed))
-        return uses
+            for name in change.classes:
+                more[name] += change.counts[0] - change.counts[1]
+        return more
 
     @cached_property
     def named(self) -> Sequence[OpChange]:

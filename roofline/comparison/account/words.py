@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from roofline import units
@@ -94,25 +93,16 @@ def _where(row: Row) -> str:
 
 
 def places(scopes: Sequence[str]) -> str:
-    """Name some scopes, most time first: that one, and how many more are in what says most of where they are."""
-    groups = list(islice(_prefixes(scopes), NAMES))
-    names = [
-        f"{count} more in {plain(last_parts(name))}" if count > 1 else plain(last_parts(name)) for name, count in groups
-    ]
-    left = len(scopes) - sum(count for _, count in groups)
-    return ", ".join(dict.fromkeys(names)) + (f" and {left} more {'place' if left == 1 else 'places'}" if left else "")
-
-
-def _prefixes(scopes: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield the first scope, and prefixes of the others with how many have them: first that of most places x parts."""
-    yield from ((scope, 1) for scope in scopes[:1])
-    rest = scopes[1:]
-    while rest:
+    """Name some scopes: the one with most time, and how many others are in the prefixes with most places x parts."""
+    names, rest = [plain(last_parts(scope)) for scope in scopes[:1]], scopes[1:]
+    while rest and len(names) < NAMES:
         parts = [scope.split("/") for scope in rest]
         counts = Counter("/".join(scope[:end]) for scope in parts for end in range(1, len(scope) + 1))
-        prefix = max(counts, key=lambda prefix: counts[prefix] * (1 + prefix.count("/")))
-        yield prefix, counts[prefix]
+        prefix, count = max(counts.items(), key=lambda item: item[1] * (1 + item[0].count("/")))
+        names.append(f"{f'{count} more in ' if count > 1 else ''}{plain(last_parts(prefix))}")
         rest = [scope for scope in rest if not f"{scope}/".startswith(f"{prefix}/")]
+    left = f" and {len(rest)} more {'place' if len(rest) == 1 else 'places'}" if rest else ""
+    return ", ".join(dict.fromkeys(names)) + left
 
 
 def last_parts(scope: str) -> str:

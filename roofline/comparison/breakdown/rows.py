@@ -1,24 +1,7 @@
 """Sum up the ops of two runs in rows by one key: what each run spends there, and what of the difference is whose.
 
-    busy_A - busy_B = sum over rows (A - B)          and with the difference of the gaps it is wall_A - wall_B
-    A - B of a row  = ceilings + kernels + other
-
-Ops of a row are the same work where they were asked for the same FLOPs and move the same bytes, whatever they are
-called. A has n_A of them, each with a floor f_A, an own time t_A, and x_A = t_A / f_A; s is the share of its own time
-that such an op adds to the step, the mean of both runs. As the difference of two products splits symmetrically,
-
-    ceilings  c s (n_A + n_B) / 2                      what other ceilings make of it: c = (f_A - f_B) (x_A + x_B) / 2
-    kernels   (t_A - t_B - c) s (n_A + n_B) / 2        what another share of the roof makes of it
-    other     what is left of A - B                    work of one run alone, or whose floor is not known;
-                                                       and what ops share of an instant
-
-An op that attains less than half of its roof in either run does not wait for it: there c is f_A - f_B. If the run that
-takes the longer rest beyond its floor attains more all the same, these two readings disagree about whose kernels are
-worse, and c is the range between them.
-
-A floor is a range where nobody knows what the caches held (`OpTable.floor_reach`). Its two ends are two assumptions,
-each of both runs alike: that what fits a cache came from it, and that nothing did. Where the two readings disagree the
-first end has f_A - f_B and the second one the product.
+busy_A - busy_B = sum over rows (A - B)          and with the difference of the gaps it is wall_A - wall_B
+A - B of a row  = ceilings + kernels + other     docs/comparing.md derives them and their ranges
 """
 
 from __future__ import annotations
@@ -152,13 +135,7 @@ def _splits(sides: Sequence[Side], codes: Sequence[Rows], seconds: Array) -> lis
         return [None] * len(seconds)
     number: dict[tuple[int, Hashable], int] = {}
     works = [
-        np.asarray(
-            [
-                number.setdefault((row, work), len(number))
-                for row, work in zip(code.tolist(), _works(side), strict=True)
-            ],
-            np.int64,
-        )
+        np.asarray([number.setdefault(key, len(number)) for key in zip(code.tolist(), _works(side), strict=True)], int)
         for side, code in zip(sides, codes, strict=True)
     ]
     # How often each run does each work, and what it takes: own time, share and both ends of the floor together [s].

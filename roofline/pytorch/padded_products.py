@@ -15,9 +15,10 @@ from typing import TypeVar
 import numpy as np
 
 from roofline.costs.calls import Call, Tensor, tensors
+from roofline.costs.margins import Margins, common
 from roofline.pytorch.aten.tables import base
 from roofline.pytorch.uses import Calls, Uses
-from roofline.pytorch.zero_padding import Margins, around_slice, cut_by_padding, margins_of, padding_of
+from roofline.pytorch.zero_padding import around_slice, cut_by_padding, margins_of, padding_of
 from roofline.traces import nesting
 
 #: Which arguments of a product are its factors.
@@ -156,9 +157,9 @@ def _asked(pieces: Sequence[_Pieces | None], arrays: tuple[Tensor, Tensor, Tenso
     (left, right, out) = (_edges(known, array, batch) for known, array in zip(pieces, arrays, strict=True))
     a, b, _ = arrays
     return (
-        a.shape[-2] - _common(left[0], out[0]),
-        a.shape[-1] - _common(left[1], right[0]),
-        b.shape[-1] - _common(right[1], out[1]),
+        a.shape[-2] - common(left[0], out[0]),
+        a.shape[-1] - common(left[1], right[0]),
+        b.shape[-1] - common(right[1], out[1]),
     )
 
 
@@ -167,10 +168,6 @@ def _edges(known: _Pieces | None, array: Tensor, batch: int) -> list[tuple[int, 
     offset = array.offset + (batch * strides[0] if len(strides) > 2 else 0)
     none = [(0, 0), (0, 0)]
     return none if known is None else known.at(offset, array.shape[-2:], strides[-2:]) or none
-
-
-def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
-    return min(one[0], other[0]) + min(one[1], other[1])
 
 
 def _laid_out(value: object) -> bool:

@@ -15,10 +15,8 @@ from typing import TypeGuard
 
 from roofline.costs import formulas
 from roofline.costs.calls import Call, Tensor
+from roofline.costs.margins import Margins, added
 from roofline.pytorch.aten.tables import base
-
-#: Elements before and behind an image, in each of its dimensions.
-Margins = tuple[tuple[int, int], ...]
 
 #: Ops whose result is their first argument in another place, type or layout.
 _COPIES = frozenset(("clone", "_to_copy", "contiguous"))
@@ -44,7 +42,8 @@ class ZeroPadding:
         elif result is not None and name == "constant_pad_nd":
             margins = padding_of(call)
         elif result is not None and name == "slice_backward":
-            margins = _added(self._of(call.inputs[0]), around_slice(call))
+            inner, margins = self._of(call.inputs[0]), around_slice(call)
+            margins = margins and added(margins, inner) if inner else margins
         for storage in writes:
             self._known.pop(storage, None)
         if margins is None or not _whole(result) or len(result.shape) != len(margins):
@@ -184,12 +183,6 @@ def around_slice(call: Call) -> Margins | None:
     dim, size = dim % len(sizes), sizes[dim]
     start, end = (min(max(one + size if one < 0 else one, 0), size) for one in (start, end))
     return tuple((start, size - end) if place == dim else (0, 0) for place in range(len(sizes)))
-
-
-def _added(one: Margins | None, other: Margins | None) -> Margins | None:
-    if one is None or other is None:
-        return other
-    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
 
 
 def _whole(value: object) -> TypeGuard[Tensor]:

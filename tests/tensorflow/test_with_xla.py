@@ -326,6 +326,21 @@ def test_a_dilated_convolution_asks_for_what_is_inside_the_image(padding: str, c
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_zeros_in_front_of_a_dilated_convolution_are_not_asked_for(compiled: bool) -> None:
+    """As padding that the convolution does: forward, and in both gradients, one of which is cut off again."""
+    image, kernel = tf.Variable(tf.ones((2, 7, 9, 3))), tf.Variable(tf.ones((3, 3, 3, 4)))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            around = tf.pad(tf.square(image), ((0, 0), (2, 2), (2, 2), (0, 0)))
+            made = tf.nn.depthwise_conv2d(around, kernel, (1, 1, 1, 1), "VALID", dilations=(2, 2))
+            loss = tf.reduce_sum(tf.square(made))
+        return tape.gradient(loss, [image, kernel])
+
+    assert model_flops_of(step, compiled) == 3 * 2 * 2 * 3 * 4 * DILATED["SAME"]
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_a_dilated_convolution_of_sequences_and_one_direction(compiled: bool) -> None:
     """20 results of 3 taps, 4 of them outside; and taps of 7 rows next to each other, of 9 columns two apart."""
     words, filters = tf.ones((2, 20, 3)), tf.Variable(tf.ones((3, 3, 5)))

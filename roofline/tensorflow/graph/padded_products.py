@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from roofline.costs.margins import common
 from roofline.tensorflow.graph.contractions import Margins, UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.zero_padding import around_slice, margins, numbers
@@ -44,17 +45,13 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     )
     edges = (*(_NONE,) * (len(result) - 2), left[0], right[1])
     cut = _cut(consumers.get(node.name, ()), result, edges, graph)[-2:]
-    inner = shapes[0][-2 if turned[0] else -1] - _common(left[1], right[0])
-    rows, columns = result[-2] - _common(left[0], cut[0]), result[-1] - _common(right[1], cut[1])
+    inner = shapes[0][-2 if turned[0] else -1] - common(left[1], right[0])
+    rows, columns = result[-2] - common(left[0], cut[0]), result[-1] - common(right[1], cut[1])
     return 2.0 * prod(result[:-2]) * rows * columns * inner
 
 
 def _last_two(edges: Margins, swap: bool) -> Margins:
     return (edges[-1], edges[-2]) if swap else (edges[-2], edges[-1])
-
-
-def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
-    return min(one[0], other[0]) + min(one[1], other[1])
 
 
 def _cut(users: Sequence[Node], result: Sequence[int], filled: Margins, graph: Graph) -> Margins:

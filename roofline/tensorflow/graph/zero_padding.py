@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
+from roofline.costs.margins import added, reshaped
 from roofline.tensorflow.graph.contractions import Margins, UnknownWork, inside, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
@@ -85,7 +86,8 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) 
         )
     if user.op in _REARRANGES and user.in_types and user.outputs:
         edges = _cut_off(user, graph, consumers)
-        return _moved(edges, sizes(user.outputs[0], "the result"), sizes(user.in_types[0], "the image"))
+        before, behind = sizes(user.outputs[0], "the result"), sizes(user.in_types[0], "the image")
+        return (reshaped(tuple(edges), before, behind) or ()) if len(edges) == len(before) else ()
     if user.op == "ConcatV2":
         edges, axis = _cut_off(user, graph, consumers), numbers(graph, user, len(user.inputs) - 1)
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
@@ -128,7 +130,7 @@ def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
     own = tuple(zip(values[::2], values[1::2], strict=True)) if len(values) % 2 == 0 else ()
     if len(edges) != len(own):
         return own
-    return tuple((low + more, high + further) for (low, high), (more, further) in zip(own, edges, strict=True))
+    return added(tuple(own), tuple(edges))
 
 
 def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
@@ -152,18 +154,10 @@ def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
     if not edges or not node.in_types or not node.outputs:
         return ()
     try:
-        return _moved(edges, sizes(node.in_types[0], "the image"), sizes(node.outputs[0], "the result"))
+        before, behind = sizes(node.in_types[0], "the image"), sizes(node.outputs[0], "the result")
     except UnknownWork:
         return ()
-
-
-def _moved(edges: Margins, before: Sequence[int], behind: Sequence[int]) -> Margins:
-    """The same margins where dimensions of size one come or go; nothing where others change."""
-    pairs = [(size, edge) for size, edge in zip(before, edges, strict=False) if size != 1]
-    if len(edges) != len(before) or [size for size, _ in pairs] != [size for size in behind if size != 1]:
-        return ()
-    following = iter(pairs)
-    return tuple((0, 0) if size == 1 else next(following)[1] for size in behind)
+    return (reshaped(tuple(edges), before, behind) or ()) if len(edges) == len(before) else ()
 
 
 def _sliced(graph: Graph, node: Node, edges: Margins) -> Margins:

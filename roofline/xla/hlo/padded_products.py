@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from roofline.costs.margins import common
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import Path
 from roofline.xla.hlo.zero_padding import cut_off, filled_up
@@ -29,16 +30,12 @@ def flops(module: Module, product: Instruction, path: Path) -> float | None:
     numbers = product.message.dot_dimension_numbers
     summed = zip(numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions, strict=True)
     batch = list(zip(numbers.lhs_batch_dimensions, numbers.rhs_batch_dimensions, strict=True))
-    inner = [shapes[0][a] - _common(left[a], right[b]) for a, b in summed]
+    inner = [shapes[0][a] - common(left[a], right[b]) for a, b in summed]
     outer = [(shapes[0][a], left[a] if left[a] != _NONE else right[b]) for a, b in batch]
     for dims, edges, taken in (
         (shapes[0], left, {*numbers.lhs_contracting_dimensions, *numbers.lhs_batch_dimensions}),
         (shapes[1], right, {*numbers.rhs_contracting_dimensions, *numbers.rhs_batch_dimensions}),
     ):
         outer += [(size, edges[place]) for place, size in enumerate(dims) if place not in taken]
-    asked = [size - _common(edges, lost) for (size, edges), lost in zip(outer, cut, strict=True)]
+    asked = [size - common(edges, lost) for (size, edges), lost in zip(outer, cut, strict=True)]
     return 2.0 * float(prod(asked) * prod(inner))
-
-
-def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
-    return min(one[0], other[0]) + min(one[1], other[1])

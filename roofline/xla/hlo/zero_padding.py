@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from roofline.costs.margins import Margins, reshaped
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, Path, number, origin
 from roofline.xla.hlo.patterns import is_backward
 from roofline.xla.hlo.schedule import live
 
-#: Elements before and behind an image, in each of its dimensions.
-Margins = tuple[tuple[int, int], ...]
 #: A chain of these longer than this is damage.
 _HOPS = 20
 
@@ -87,7 +86,7 @@ def filled_up(value: Instruction, path: Path, hops: int = _HOPS) -> Margins | No
     if value.opcode == "transpose":
         return tuple(margins[place] for place in value.message.dimensions)
     if value.opcode == "reshape":
-        return _moved(margins, dims, value.first.dims)
+        return reshaped(margins, dims, value.first.dims)
     kept = [range(part.start, part.limit, part.stride or 1) for part in value.message.slice_dimensions]
     return tuple(
         (sum(place < low for place in places), sum(place >= size - high for place in places))
@@ -118,14 +117,6 @@ def _start(value: Instruction, path: Path) -> int | None:
     return int(numbers[place]) if place < len(numbers) else None
 
 
-def _moved(margins: Margins | None, before: Sequence[int], behind: Sequence[int]) -> Margins | None:
-    """The same margins where dimensions of size one come or go; None where others change."""
-    if margins is None or [size for size in before if size != 1] != [size for size in behind if size != 1]:
-        return None
-    following = (edges for edges, size in zip(margins, before, strict=True) if size != 1)
-    return tuple((0, 0) if size == 1 else next(following) for size in behind)
-
-
 def cut_off(module: Module, value: Instruction, hops: int = _HOPS) -> Margins | None:
     """Return what all that uses a value cuts off of it, the same everywhere; None where something takes the whole.
 
@@ -150,7 +141,8 @@ def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | 
     if user.opcode == "call" and place in user.called[0].parameters:
         return cut_off(module, user.called[0].parameters[place], hops - 1)
     if user.opcode == "reshape":
-        return _moved(cut_off(module, user, hops - 1), user.first.dims, dims)
+        margins = cut_off(module, user, hops - 1)
+        return None if margins is None else reshaped(margins, user.first.dims, dims)
     if user.opcode == "concatenate":
         margins = cut_off(module, user, hops - 1)
         return margins if margins and margins[user.message.dimensions[0]] == (0, 0) else None

@@ -1,0 +1,38 @@
+"""Edges of arrays that are filled up with zeros, or cut off: (elements before, elements behind) of each dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Edges = tuple[int, int]
+Margins = tuple[Edges, ...]
+
+
+def common(one: Edges, other: Edges) -> int:
+    """Return how many elements lie in both edges of one dimension."""
+    return min(one[0], other[0]) + min(one[1], other[1])
+
+
+def added(one: Margins, other: Margins) -> Margins:
+    """Return the edges of an array that was filled up twice."""
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
+
+
+def reshaped(margins: Margins, sizes: Sequence[int | None], result: Sequence[int | None]) -> Margins | None:
+    """Return the edges of an array whose dimensions of one element are put in or left out; None of any other reshape.
+
+    sizes, result: its dimensions before and after; None: not known.
+    """
+    found: list[Edges] = []
+    place = 0
+    for size in result:
+        while place < len(sizes) and sizes[place] != size and sizes[place] == 1:
+            place += 1
+        if place < len(sizes) and sizes[place] == size:
+            found.append(margins[place])
+            place += 1
+        elif size == 1:
+            found.append((0, 0))
+        else:
+            return None
+    return tuple(found) if all(size == 1 for size in sizes[place:]) else None

@@ -44,6 +44,8 @@ _EVALUATE = "autograd::engine::evaluate_function"
 HOST_READ = "aten::_local_scalar_dense"
 #: PyTorch's annotation around reading the next batch, which its loaders do in the step where they have no workers.
 _LOADS = "enumerate(DataLoader)#"
+#: What a dispatch mode of Python does in a call.
+_MODE = "PythonDispatchMode"
 #: The node of a reentrant checkpoint.
 _CHECKPOINT = "CheckpointFunctionBackward"
 
@@ -105,6 +107,7 @@ def count(
     ours = np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
+    is_op[_kept(nodes)] = False
     unit = nesting.outermost(nodes.parent, is_op)
     scope_names, scope = _scopes(nodes)
     phase = _phases(nodes)
@@ -353,6 +356,20 @@ def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     nested = np.append(np.isin(np.arange(len(nodes)), starts), False)[engine]
     inside = (engine >= 0) & ((depth[scope] > depth[engine]) | nested)
     found: NDArray[np.bool_] = marked | in_checkpoint | (later & inside)
+    return found
+
+
+def _kept(nodes: Nodes) -> NDArray[np.int64]:
+    """List the calls of a repeated part whose results the checkpoint kept: nothing runs there.
+
+    A selective checkpoint answers them in a dispatch mode, which calls the op itself for all others.
+    """
+    modes = np.asarray([name == _MODE for name in nodes.names], bool)
+    again = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
+    calling = nesting.nearest(nodes.parent, modes)[nodes.is_op]
+    answered = np.setdiff1d(np.flatnonzero(modes & again), calling)
+    called = nodes.parent[answered]
+    found: NDArray[np.int64] = called[(called >= 0) & nodes.is_op[called]]
     return found
 
 

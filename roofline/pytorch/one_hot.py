@@ -65,6 +65,8 @@ class OneHot:
             return "one-hot" if first == "identity" else None
         if name == "scatter" and first == "zeros":
             return "one-hot" if _writes_one_per_row(values) else None
+        if name == "where" and self._holding(values[1]) == "one-hot":
+            return "one-hot" if _replaces_rows(values[0], values[1], values[2]) else None
         if name == "eq":
             return "one-hot" if any(self._names_each(*pair) for pair in _both_ways(values)) else None
         return None
@@ -86,6 +88,15 @@ def _writes_one_per_row(values: tuple[Any, ...]) -> bool:
     if not isinstance(dim, int) or not isinstance(index, Tensor) or isinstance(value, Tensor):
         return False
     return value == 1 and -len(index.shape) <= dim < len(index.shape) and index.shape[dim] == 1
+
+
+def _replaces_rows(chosen: Any, rows: Any, other: Any) -> bool:
+    """Whether whole rows are replaced by one number, as Keras does where an index is none."""
+    if not all(isinstance(one, Tensor) for one in (chosen, rows, other)) or other.shape:
+        return False
+    return len(chosen.shape) == len(rows.shape) and any(
+        one == 1 != size for one, size in zip(chosen.shape, rows.shape, strict=True)
+    )
 
 
 def _both_ways(values: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -744,3 +745,28 @@ def test_what_a_closure_computes_is_no_optimizer(clears):
         if clears or calls == 1:  # else nobody can tell
             updates = {name for name, phase in phases if phase == "optimizer"}
             assert updates & {"add_", "_foreach_add_", "mul", "dot"}
+
+
+def test_what_a_selective_checkpoint_keeps_is_not_run_again():
+    """Three products that are kept; their tanh are run again. Then two gradients of each, but that of the input."""
+    checkpointing = torch.utils.checkpoint
+    keep, again = checkpointing.CheckpointPolicy.MUST_SAVE, checkpointing.CheckpointPolicy.PREFER_RECOMPUTE
+    contexts = partial(
+        checkpointing.create_selective_checkpoint_contexts,
+        lambda _, op, *args, **kwargs: keep if op is torch.ops.aten.mm.default else again,
+    )
+    x, weights = torch.ones(4, 16), [torch.eye(16, requires_grad=True) for _ in range(3)]
+
+    def layers(x):
+        for weight in weights:
+            x = torch.tanh(x @ weight)
+        return x
+
+    def run():
+        checkpointing.checkpoint(layers, x, use_reentrant=False, context_fn=contexts).sum().backward()
+
+    counted = counted_of(run)
+    product = 2 * 4 * 16 * 16
+    assert sum(op.costed.cost.model_flops for op in counted.ops) == (3 + 2 * 3 - 1) * product
+    assert sum(op.costed.cost.flops for op in counted.ops) == (3 + 2 * 3 - 1) * product
+    assert sum(op.costed.cost.functions.get("tanh", 0) for op in counted.ops) == 2 * 3 * 4 * 16

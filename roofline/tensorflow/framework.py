@@ -155,7 +155,9 @@ class TensorFlow:
         if functions and shown and not self._graphs.warnings and all(cost(node).view for node in nodes):
             return NO_WORK
         if functions:
-            why = next(iter(self._graphs.warnings), "TensorFlow showed no graph of them.")
+            shared = "Their nodes share names and differ in shapes: measure a step that calls one of them."
+            none = shared if len(self._graphs.functions) > 1 else "TensorFlow showed no graph of them."
+            why = next(iter(self._graphs.warnings), none)
             return f"The ops of {', '.join(functions[:3])} are not known. {why}"
         if ops:
             keras = keras_eager.asked()

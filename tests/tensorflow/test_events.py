@@ -102,6 +102,26 @@ def test_an_event_of_another_type_is_not_the_node():
     assert step.unmatched == pytest.approx({"a/Relu:Tanh": 10e-9})
 
 
+def test_an_asynchronous_node_runs_from_its_start_until_it_is_done():
+    """Its kernel was only started at 20; another thread ends it at 70, while a node beside it runs."""
+    node = "a/CropAndResize:CropAndResize"
+    one = trace(
+        (f"{PREFIX}#0", 0, 0, 100),
+        (begin := "ExecutorState::ProcessAsync::Start", 1, 10, 20),
+        ("a/Relu:Relu", 1, 30, 40),
+        (done := "ExecutorState::ProcessAsync::Done", 2, 65, 70),
+        (node, 3, 200, 201),  # nothing has this name but the annotation of the first event
+    )
+    code = {name: number for number, name in enumerate(one.names)}
+    first, last = (int(np.flatnonzero(one.name == code[name])[0]) for name in (begin, done))
+    one.scope[first], one.produces[first], one.consumes[last] = code[node], 7, 7
+    image = Node("a/CropAndResize", "CropAndResize", (("x", 0),), (A,), (C,))
+    counted, (step,) = timed(one, graphs(image, relu()))
+    assert counted.names_of_ops == ("CropAndResize", "Relu")
+    assert (step.own[:, 0] * 1e9).round().tolist() == [60, 10]
+    assert round(step.idle[0] * 1e9) == 40
+
+
 def test_ops_that_run_at_once_share_the_instants():
     one = trace((f"{PREFIX}#0", 0, 0, 100), ("a/MatMul:MatMul", 1, 10, 50), ("a/Relu:Relu", 2, 30, 70))
     _, (step,) = timed(one, SIMPLE)

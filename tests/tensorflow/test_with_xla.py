@@ -371,8 +371,14 @@ def recurrent(x: Any, w: Any) -> Any:
 
 
 def test_a_function_that_grappler_makes_anew_for_a_call_is_known_by_what_it_was() -> None:
-    layer, x, w = for_device(recurrent), tf.ones((1, 16)), tf.Variable(tf.eye(16))
-    found = ran(function(lambda: tf.nn.relu(layer(x, w))))
+    x, w = tf.ones((1, 16)), tf.Variable(tf.eye(16))
+
+    def counting(x: Any, w: Any, start: Any) -> Any:
+        return recurrent(x + start, w), tf.reduce_sum(start)
+
+    # A constant argument, which goes into the function, and a result that nobody takes, which goes out of it.
+    layer = for_device(counting)
+    found = ran(function(lambda: layer(x, w, tf.zeros((1, 16)))[0]))
     assert found.total("flops") == found.total("model_flops") == 7 * 2 * 16 * 16
     assert (found.timed.joined, found.counted.unknown) == (1.0, {})
 

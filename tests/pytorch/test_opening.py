@@ -13,10 +13,10 @@ torch = pytest.importorskip("torch")
 
 from torch import nn
 
-from roofline.core.step import Step
+from roofline.core.step import Step, scope
 from roofline.core.vocabulary import CALLBACK
 from roofline.costs import counted as counted_ops
-from roofline.costs.calls import Tensor
+from roofline.costs.calls import UNKNOWN, Call, Tensor
 from roofline.importing import cpu
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import count, opening
@@ -119,6 +119,9 @@ def test_an_op_that_is_written_in_pytorch():
     cost = only(counted).costed.cost
     assert (cost.model_flops, cost.vector_flops) == (2 * 2 * 8 * 16 * 32, 8 * 32)
     assert (cost.quality, only(counted).costed.kind, counted.unknown) == ("assumed", "ffn", {})
+    # What passes between its calls is written, and not read from before it.
+    assert [size for _, _, size in only(counted).costed.reads] == [4 * 8 * 16, 4 * 16 * 32, 4 * 32 * 16]
+    assert [size for _, _, size in only(counted).costed.writes] == [4 * 8 * 32, 4 * 8 * 32, 4 * 8 * 16]
 
 
 @pytest.mark.parametrize(("whole", "taps"), [(False, 28 * 3), (True, 29 + 30 + 29)])
@@ -251,6 +254,40 @@ def test_memory_that_its_calls_fill_first_is_theirs():
     assert (cost.quality, cost.flops, cost.vector_flops) == ("assumed", 2 * 8**3, 8 * 8)
 
 
+def test_one_that_changes_its_argument_by_itself_is_known_in_part():
+    """The product of 8^3 that it makes beside that is nobody's result."""
+
+    def change_by_numpy(x: torch.Tensor) -> None:
+        np.add(x.numpy(), (x @ x).numpy(), out=x.numpy())
+
+    op = custom_op(change_by_numpy, ("x",))
+    x = torch.ones(8, 8)
+    cost = only(counted_of(lambda: op(x))).costed.cost
+    assert (cost.model_flops, cost.is_partly_known) == (2 * 8**3, True)
+
+
+def test_no_product_is_made_of_calls_that_do_not_multiply():
+    """As of a sparse one of unknown numbers, whose kernel calls PyTorch for all but the product."""
+    sparse = Tensor((8, 8), None, "float", stored=UNKNOWN)
+    dense = Tensor((8, 8), (8, 1), "float", 1)
+    product, engine = Call("aten::mm", "", (sparse, dense)), Engine()
+    inside = [counted_ops.CountedOp(1, engine.cost(Call("aten::relu", "", (dense,))), (1,), (2,))]
+    assert opening.opened(product, engine.cost(product), inside) is None
+
+
+def test_the_calls_inside_keep_their_scopes():
+    def scoped(x: torch.Tensor) -> torch.Tensor:
+        with scope("up"):
+            y = x @ x
+        with scope("down"):
+            return y @ x
+
+    op = custom_op(scoped)
+    x = torch.ones(8, 8)
+    counted = counted_of(lambda: op(x))
+    assert [counted.scopes[place] for place, _ in only(counted).places] == ["up", "down"]
+
+
 def test_one_with_an_unknown_call_inside_is_known_in_part():
     """Singular values take rounds; the product of 8^3 before them does not."""
 
@@ -326,6 +363,20 @@ def test_beside_a_gpu_a_call_of_unknown_work_is_one_of_them():
     counted = counted_on_gpu(lambda: op(x))
     assert counted.names_of_ops[:2] == ("aten::mm", "aten::_linalg_svd")
     assert list(counted.unknown) == ["aten::_linalg_svd"]
+
+
+def test_beside_a_gpu_a_call_of_unknown_work_may_make_the_result():
+    def own_sine(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(np.sin(x.numpy()))
+
+    inner = custom_op(own_sine)
+
+    def product_and_sine_of_it(x: torch.Tensor) -> torch.Tensor:
+        return inner(x @ x)
+
+    op = custom_op(product_and_sine_of_it)
+    x = torch.ones(8, 8)
+    assert counted_on_gpu(lambda: op(x)).names_of_ops == ("aten::mm", f"{NAMESPACE}::own_sine")
 
 
 def test_beside_a_gpu_an_op_that_makes_its_results_by_itself_stays_whole():

@@ -152,7 +152,11 @@ PRIMITIVE: dict[str, str] = {
     **dict.fromkeys(("softshrink_backward", "hardshrink_backward"), "select"),
     **dict.fromkeys(("logical_not", "logical_and", "logical_or", "logical_xor"), "logical"),
     **dict.fromkeys(
-        ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__", "__lshift__"), "bit"
+        (
+            "bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift "
+            "__and__ __or__ __xor__ __lshift__ __rshift__ __ilshift__ __irshift__"
+        ).split(),
+        "bit",
     ),
     **dict.fromkeys(
         (

@@ -45,7 +45,7 @@ def record(
     stored = sparse.alive() if with_data else {}
     unobserved = any(one.layout in sparse.COMPRESSED for one in stored.values()) or (with_data and _has_nested())
     kept: list[torch.Tensor] = []  # so that no other one comes to lie at its address
-    layers_with_objects = packed.weights() if with_data and not compiled else {}
+    layers_with_objects = packed.weights() if with_data else {}
     watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
@@ -61,7 +61,14 @@ def record(
                 observer.stop()  # it ends the process when it meets one in a backward pass
 
         try:
-            with layers, again, marked_backward(), packed.marked(layers_with_objects), marks(), sparse.watched(made):
+            with (
+                layers,
+                again,
+                marked_backward(),
+                packed.marked({} if compiled else layers_with_objects),
+                marks(),
+                sparse.watched(made),
+            ):
                 with quiet():
                     watched.__enter__()
                     if not unobserved:

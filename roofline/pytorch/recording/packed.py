@@ -5,8 +5,8 @@
         ...                           # the recorded step
     nodes = replace(nodes, packed=of_calls(nodes, layers))
 
-A traced model calls no Python layers. Its calls are told by those of the eager step beside it: the same op with
-arguments and results of the same sizes, in the same order.
+A traced or compiled model calls no Python layers. Its calls are told by those of the eager step beside it, the same op
+with arguments and results of the same sizes in the same order, or by the only layer whose results have such sizes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def marked(layers: Mapping[int, Packed]) -> Iterator[None]:
 def of_calls(nodes: Nodes, layers: Mapping[int, Packed]) -> dict[int, Packed]:
     """Find what each recorded convolution was packed with, by node.
 
-    The layer around it tells, or the call that packs it in the step, or else its twin in an eager step.
+    The layer around it tells, or the call that packs it in the step, its twin in an eager step, or its sizes.
     """
     held = list(layers.values())
     is_mark = np.asarray([name.startswith(PACKED) for name in nodes.names], bool)
@@ -115,7 +115,27 @@ def of_calls(nodes: Nodes, layers: Mapping[int, Packed]) -> dict[int, Packed]:
         elif key in alike:
             times[key] = times.get(key, 0) + 1
             found[node] = alike[key][(times[key] - 1) % len(alike[key])]
+        elif len(fitting := {one for one in held if _fits(call, one)}) == 1:
+            (found[node],) = fitting
     return found
+
+
+def _fits(call: Call, packed: Packed) -> bool:
+    """Whether a convolution of what is packed turns the argument of a call into its result."""
+    given, made = next(tensors(call.inputs), None), next(tensors(call.outputs or ()), None)
+    weight, *windows, groups = packed
+    if given is None or made is None:
+        return False
+    small, large = (given, made) if "_transpose" in call.name else (made, given)
+    channels = weight.shape[0], weight.shape[1] * groups
+    number = len(given.shape) - 2
+    dimensions = zip(
+        large.shape[2:], small.shape[2:], weight.shape[-number:], *(each[-number:] for each in windows), strict=True
+    )
+    return (small.shape[1], large.shape[1]) == channels and all(
+        (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1 == outputs
+        for size, outputs, kernel, stride, padding, dilation in dimensions
+    )
 
 
 def _sizes(call: Call) -> object:

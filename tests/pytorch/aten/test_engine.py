@@ -437,6 +437,8 @@ def test_batch_norm_takes_as_much_as_layer_norm():
         ("add", (x("long"), x("long"), 1), "Tensor", N),
         ("sum", (x("long"), None), "", N - 1),
         ("bitwise_and", (x("long"), x("long")), "Tensor", N),
+        ("bitwise_right_shift", (x("long"), 4), "Tensor_Scalar", N),
+        ("__lshift__", (x("long"), 4), "Scalar", N),
         ("logical_and", (x("bool"), x("bool")), "", N),
         ("eq", (x("long"), 0), "Scalar", 0),
         ("index_add_", (x("long"), 0, tensor(5, dtype="long"), tensor(5, 64, dtype="long"), 1), "", 5 * 64),

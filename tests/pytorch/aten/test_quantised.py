@@ -110,6 +110,21 @@ def test_convolutions_in_a_traced_model():
     assert [each for each in flops if each] == [2 * 16 * 256, 2 * 16 * INSIDE**2]
 
 
+def test_where_no_layer_tells_the_sizes_do_as_far_as_one_alone_fits():
+    """As in a compiled step, of which no module is seen: 4 to 6 channels are one layer's, 4 to 4 may be two's."""
+    layers = [quantized.Conv2d(4, 6, 3, padding=1), quantized.Conv2d(4, 4, 3, padding=1), quantized.Conv2d(4, 4, 1)]
+    back = quantized.ConvTranspose2d(6, 2, 3, stride=2)
+    x = bytes_of(1, 4, 16, 16)
+
+    def run():
+        back(layers[0](x))
+        layers[1](layers[2](x))
+
+    ops = count(counting.record(Step(run=run), compiled=True), Engine()).ops
+    flops = [op.costed.cost.flops for op in ops if op.costed.kind == "convolution"]
+    assert flops == [2 * 4 * 6 * INSIDE**2, 2 * 6 * 2 * 256 * 9, None, None]
+
+
 def test_a_product_by_onednn_with_its_activation():
     """16 x 64 x 48: each result back from 8 bits (2) and a ReLU."""
     ops = torch.ops.onednn

@@ -509,3 +509,13 @@ def test_a_sparse_softmax_is_of_what_is_held(function, forward, backward):
         assert (found.cost.vector_flops, dict(found.cost.functions)) == (5 * flops, functions)
         assert (found.cost.bytes_read, found.cost.bytes_written) == (read * 5 * (4 + 16), 5 * (4 + 16))
         assert (found.cost.quality, found.op_class) == ("assumed", "softmax")
+
+
+def test_least_squares_by_rounds_move_their_matrices_once():
+    """Torch has no kernel for their sizes: results tell. 8 x 4 with 2 right sides."""
+    a, b = torch.ones(8, 4) + torch.eye(8, 4), torch.ones(8, 2)
+    counted = count(counting.record(Step(run=lambda: torch.linalg.lstsq(a, b, driver="gelsd"))), Engine())
+    (cost,) = [op.costed.cost for op in counted.ops if op.costed.kind == "linalg_lstsq"]
+    assert (cost.flops, cost.quality, cost.bytes_read) == (None, "unknown", 4 * (8 * 4 + 8 * 2))
+    # the solution, what is left of both sides, a rank and the singular values
+    assert cost.bytes_written == 4 * (4 * 2 + 2 + 4) + 8

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -15,9 +16,12 @@ from torch._functorch.aot_autograd import aot_module_simplified, make_boxed_func
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from roofline.backends.torch_compile import BACKEND
+from roofline.core.cost import unknown
 from roofline.core.step import Step
+from roofline.costs.counted import Costed
 from roofline.pytorch import compiled
-from roofline.pytorch.inductor import flex
+from roofline.pytorch.inductor import flex, parts
+from roofline.pytorch.inductor.sites import Site
 from roofline.recording.recording import Plan
 
 LENGTH, WIDTH, HEADS = 256, 32, 2
@@ -114,6 +118,14 @@ def test_where_the_blocks_are_not_known_the_model_flops_are() -> None:
     assert flex.pairs(node, {}, LENGTH, LENGTH) is None
     cost = flex.cost(node, None, *tensors())
     assert (cost.model_flops, cost.flops, cost.quality) == (4 * LENGTH**2 * WIDTH * HEADS, None, "unknown")
+
+
+def test_a_kernel_of_unknown_blocks_is_asked_for_what_the_call_is() -> None:
+    cost = msgspec.structs.replace(unknown("its blocks"), model_flops=64.0)
+    part = compiled.Part(Costed(cost, "attention", "attention", "", None, None), "", 0.0)
+    site = Site("kernel", "kernel", False, (), (), False, (), (object(),))
+    work = parts._work(site, {}, [parts._Made(part, 0.0, whole=True)])
+    assert (work.model_flops, work.flops, work.note) == (64.0, None, "its blocks")
 
 
 def test_its_gradient_is_four_products_asked_for_and_seven_that_run() -> None:

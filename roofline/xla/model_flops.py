@@ -228,22 +228,18 @@ def assign(
 def _solving(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork) -> list[int]:
     """Return the ops (rows) whose products all are what XLA makes of linear algebra: that bear its name, or none.
 
-    What bears none lies in a loop that bears it.
+    Those that bear none lie in a loop or a call that bears it.
     """
-    names = (
-        {unit.instruction: {one.op_name for one in unit.path} for unit in schedule(module)} if source.solving else {}
-    )
-    return [
-        row
-        for row, op in ops.items()
-        if names
-        and (parts := xla_names.products(module, op.instruction))
-        and all(
-            one.op_name in source.solving
-            or (not one.op_name and not source.solving.isdisjoint(names.get(one.instruction, ())))
-            for one in parts
-        )
-    ]
+    if not source.solving:
+        return []
+    around = {unit.instruction: {one.op_name for one in unit.path} for unit in schedule(module)}
+    rows = []
+    for row, op in ops.items():
+        nameless = {""} if source.solving & around.get(op.instruction, set()) else set()
+        names = {one.op_name for one in xla_names.products(module, op.instruction)}
+        if names and names <= source.solving | nameless:
+            rows.append(row)
+    return rows
 
 
 def _as_linear_algebra(op: Executed, same: Interner) -> Executed:

@@ -22,6 +22,7 @@ from roofline.recording.xspace.recorder import profiled_step
 from roofline.traces.annotations import STEP
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
+from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.proto import HloModuleProto
@@ -35,11 +36,13 @@ def verify(step: Step, framework: Framework) -> list[Check]:
     """One check per executed program, and what the step asked for and executed by phase."""
     with scopes_through(framework.scope):
         framework.first(lambda: _run(step, framework))
+        framework.watch_memory(lambda: framework.wait(step.run()))  # which tells shapes that only a run knows
         trace = profiled_step(step, framework, 1)
     counted = framework.read([trace], STEP).counted
     checks = _programs(trace)
     if not checks:
-        checks = [_lowered(step, sum(op.costed.cost.model_flops or 0.0 for op in counted.ops))]
+        products = (op.costed.cost for op in counted.ops if op.costed.kind != KIND)
+        checks = [_lowered(step, sum(cost.model_flops or 0.0 for cost in products))]
     for number, phase in enumerate(PHASES):
         here = (op.costed for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if at == number)
         costs = [costed.cost for costed in here if costed.kind != KIND]
@@ -110,7 +113,11 @@ def _lowered(step: Step, ours: float) -> Check:
     times = _times(module, live)
     for computation in module.computations:
         for instruction in computation.instructions:
-            if instruction in live and instruction.opcode in ("dot", "convolution"):
+            if instruction not in live or linear_algebra.is_part(instruction):
+                continue
+            if instruction.opcode == "set-dimension-size":
+                return unchecked("a shape depends on numbers, and XLA computes with the largest that it can be")
+            if instruction.opcode in ("dot", "convolution"):
                 often = times[computation]
                 if often is None:
                     return unchecked("a product lies in a loop or a branch, of which only the run says how often")

@@ -139,6 +139,22 @@ def test_a_wrong_count_of_a_graph_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert (check.ours, check.reference, check.verdict) == (2 * 32**3 + 2, 2 * 32**3, "differs")
 
 
+def test_solving_is_no_product_of_a_graph() -> None:
+    """XLA is handed the solution of 8 equations with a product of 8 x 8 x 3 in it; 3 x 8 x 5 is one of the step."""
+    tf = pytest.importorskip("tensorflow")
+    a, b, w = 3 * tf.eye(8), tf.ones((8, 3)), tf.ones((8, 5))
+    (check,) = graph(lambda: tf.matmul(tf.linalg.solve(a, b), w, transpose_a=True))
+    assert (check.ours, check.reference, check.verdict) == (2 * 3 * 8 * 5, 2 * 3 * 8 * 5, "agrees")
+
+
+def test_rows_that_only_a_run_knows_are_counted() -> None:
+    """3 of 4 rows are positive: 3 x 8 x 5."""
+    tf = pytest.importorskip("tensorflow")
+    x, w = tf.constant([[1.0] * 8, [-1.0] * 8, [2.0] * 8, [3.0] * 8]), tf.ones((8, 5))
+    (check,) = graph(lambda: tf.boolean_mask(x, x[:, 0] > 0) @ w)
+    assert (check.ours, check.verdict) == (2 * 3 * 8 * 5, "not checked")
+
+
 def test_what_cannot_be_checked_in_a_graph_is_said() -> None:
     tf = pytest.importorskip("tensorflow")
     from roofline.backends.tensorflow import BACKEND

@@ -12,12 +12,12 @@ holds. Recomputation (`jax.checkpoint`) is executed, not asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from roofline.core.cost import BY_INDEX, INTERPOLATES, by_index
+from roofline.core.cost import BY_INDEX, INTERPOLATES, Cost, by_index
 from roofline.costs.counted import Interner
 from roofline.costs.linear_algebra import KIND
 from roofline.errors import InputError
@@ -35,6 +35,8 @@ from roofline.xla.scopes import FORWARD, is_recomputed, place
 OPTIMISED_ONLY = "optimised-only"
 
 
+#: The note of a product of which nobody knows how much is asked for.
+_BOUNDED = "asked for as it runs, with as many rows as there can be: how many there are is a number of the run"
 #: What Shardy calls the body of what each partition does by itself (openxla/shardy).
 _EACH_PARTITION = "manual_computation_body"
 #: The loops and conditionals around a product, outermost first, each with which of its computations is meant.
@@ -50,7 +52,8 @@ class ModelWork:
     zeros around images included: by that a product is known again. outside: names of those that are in no branch.
     products, by_index: (op_name, FLOPs of one execution) of those that are asked for, and of those for which none is,
     with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has. solving: the
-    names of linear algebra (`roofline.costs.linear_algebra`), of which nobody asks for products.
+    names of linear algebra (`roofline.costs.linear_algebra`), of which nobody asks for products. bounded: the names of
+    products of as many rows as there can be, where only a run knows how many there are.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class ModelWork:
     by_index: dict[tuple[str, float], str] = field(default_factory=dict)
     named: dict[str, Region] = field(default_factory=dict)
     solving: set[str] = field(default_factory=set)
+    bounded: set[str] = field(default_factory=set)
 
 
 def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
@@ -99,6 +103,8 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
                 found.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
                 continue
             found.products.add((name, flops))
+            if _is_bounded(unit.instruction):
+                found.bounded.add(name)
             asked_once = _asked_once(module, unit, flops) * (partitions if _is_of_each(unit) else 1)
             if times is None:
                 by_region = (again_as_executed if repeats else found.as_executed).setdefault(name, {})
@@ -155,6 +161,11 @@ def _is_of_each(unit: Unit) -> bool:
 def _interpolates(unit: Unit) -> bool:
     """Whether a product is one by which JAX or TensorFlow resizes images."""
     return "jit(_resize)" in unit.op_name or unit.instruction.op_type.startswith("Resize")
+
+
+def _is_bounded(instruction: hlo.Instruction) -> bool:
+    """Whether an operand or the result of a product has a size that only a run knows."""
+    return any(any(each.message.shape.is_dynamic_dimension) for each in (instruction, *instruction.operands))
 
 
 def _region(unit: Unit) -> Region:
@@ -221,7 +232,10 @@ def assign(
             result |= {row: _noted(mine.pop(row), why, same) for row, why in indexing.items()}
             expected = _expected(wanted, runs.get(program, 1.0), ran, module.partitions)
             shares = _shares(module, mine, executed, wanted, expected, placing)
-            result |= {row: _with(op, shares[row], same) for row, op in mine.items()}
+            result |= {
+                row: _as_bounded(_with(op, shares[row], same), wanted.bounded & executed[row].keys(), same)
+                for row, op in mine.items()
+            }
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
 
 
@@ -246,6 +260,14 @@ def _as_linear_algebra(op: Executed, same: Interner) -> Executed:
     """Return an op as one that is asked for as it runs, and is no contraction."""
     cost = msgspec.structs.replace(op.costed.cost, model_flops=op.costed.cost.flops)
     return replace(op, costed=same(replace(op.costed, cost=cost, kind=KIND, op_class="other", parts=())))
+
+
+def _as_bounded(op: Executed, names: Set[str], same: Interner) -> Executed:
+    """Return an op, where it has such products with the note that these ask for no more than they run."""
+    if not names:
+        return op
+    cost = op.costed.cost + Cost(quality="assumed", note=_BOUNDED)
+    return replace(op, costed=same(replace(op.costed, cost=cost)))
 
 
 def _runs_of_regions(module: hlo.Module, ops: Iterable[Executed], source: ModelWork) -> dict[Region, float]:

@@ -285,6 +285,20 @@ def test_products_that_solving_is_written_out_with_are_linear_algebra() -> None:
     assert all(one.cost.model_flops == one.cost.flops for one in solving)
 
 
+def test_a_product_of_rows_that_only_a_run_knows_is_asked_for_as_it_runs_and_says_so() -> None:
+    """3 of 4 rows of 8 are positive; XLA multiplies all 4 with 8 x 5."""
+    x, w = tf.constant([[1.0] * 8, [-1.0] * 8, [2.0] * 8, [3.0] * 8]), tf.ones((8, 5))
+    compiled = function(lambda: tf.boolean_mask(x, x[:, 0] > 0) @ w, True)
+    trace, graphs = traced(compiled)
+    (name,) = {trace.modules[number][0] for number in trace.program[trace.hlo_op >= 0].tolist()}
+    data = compiled.experimental_get_compiler_ir()(stage="hlo_serialized")
+    counted, _ = with_xla.count([trace], STEP, graphs, [(-1, name, data)])
+    assert counted.unknown == {}
+    (product,) = [op.costed.cost for op in counted.ops if op.costed.op_class == "contraction"]
+    assert product.model_flops == product.flops == 2 * 4 * 8 * 5
+    assert (product.quality, "number of the run" in product.note) == ("assumed", True)
+
+
 def test_a_node_whose_kernel_is_asynchronous_is_an_op_until_it_is_done() -> None:
     """TensorFlow names no event after it, but one when it starts, and one when it is done."""
     image, boxes = tf.random.uniform((2, 64, 64, 8)), tf.constant([[0.0, 0.0, 1.0, 1.0]] * 16)

@@ -27,6 +27,7 @@ _CLASSES: tuple[tuple[str, OpClass], ...] = (
     (r"softmax", "softmax"),
     (r"threefry|rng|philox|random", "random"),
     (r"nccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|collective", "communication"),
+    (r"slicetodynamic|padtostatic", "movement"),
     (r"movetohost|movetodevice|host_?transfer|annotate_device_placement|pintodevice", "transfer"),
 )
 #: In the configuration of a Triton call, be it JSON or MLIR attributes.
@@ -37,10 +38,10 @@ _MARKS = frozenset(
     "MoveToDevice AllocateBuffer PinToDevice PinToDeviceSram CreateBuffer Pin Unpin AssumeGatherIndicesInBound "
     "__xla_internal_assume".split()
 )
-#: They compare and move; a comparison is no FLOP.
+#: They compare and move; a comparison is no FLOP. The last two move what has fewer rows than it has room for.
 _SORTS = (
     *("__cub$DeviceRadixSort", "TopK", "__gpu$TopK", "xla.gpu.ext.cub_sort"),
-    *("cu_lu_pivots_to_permutation", "hip_lu_pivots_to_permutation"),
+    *("cu_lu_pivots_to_permutation", "hip_lu_pivots_to_permutation", "SliceToDynamic", "PadToStatic"),
 )
 
 #: (FLOP, functions) per output element of the activations that a product may end with, on their definitions:

@@ -173,3 +173,23 @@ def test_the_gradient_of_one_sample_is_asked_for_in_the_backward_pass() -> None:
         executed[PHASES[phase]] += op.costed.cost.flops or 0.0
     assert sum(executed.values()) < 8 * one, "some became multiplications"
     assert {phase: flops for phase, flops in asked.items() if flops} == {"forward": 3 * one, "backward": 5 * one}
+
+
+def test_a_product_that_is_gone_stands_with_a_product() -> None:
+    """One of 8 x 1 x 8 has no instruction, and its scope none but a sum: the product of 8 x 8 x 8 stands for it."""
+    optimised = """
+HloModule m
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  a = f32[8,1] parameter(1)
+  b = f32[1,8] parameter(2)
+  y = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/kept/dot"}
+  ROOT s = f32[8,8] add(y, x), metadata={op_name="f/gone/add"}
+}
+"""
+    gone = "z = f32[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    before = optimised.replace("ROOT s = f32[8,8] add(y, x)", "ROOT s = f32[8,8] add(y, z)")
+    before = before.replace("  ROOT", f'  {gone}, metadata={{op_name="f/gone/dot"}}\n  ROOT')
+    found = assigned(text(optimised), text(before))
+    assert found == {"y": (2 * 8**3, 2 * 8**3 + 2 * 8 * 8)}

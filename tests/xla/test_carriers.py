@@ -184,12 +184,12 @@ ENTRY main {
   x = f32[8,8] parameter(0)
   a = f32[8,1] parameter(1)
   b = f32[1,8] parameter(2)
-  y = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="f/kept/dot"}
-  ROOT s = f32[8,8] add(y, x), metadata={op_name="f/gone/add"}
+  y = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/k/dot_general"}
+  ROOT s = f32[8,8] add(y, x), metadata={op_name="jit(f)/g/add"}
 }
 """
     gone = "z = f32[8,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
     before = optimised.replace("ROOT s = f32[8,8] add(y, x)", "ROOT s = f32[8,8] add(y, z)")
-    before = before.replace("  ROOT", f'  {gone}, metadata={{op_name="f/gone/dot"}}\n  ROOT')
+    before = before.replace("  ROOT", f'  {gone}, metadata={{op_name="jit(f)/g/dot_general"}}\n  ROOT')
     found = assigned(text(optimised), text(before))
     assert found == {"y": (2 * 8**3, 2 * 8**3 + 2 * 8 * 8)}

@@ -78,3 +78,46 @@ def test_what_is_not_known_to_be_zero_is_asked_for(prepare: Callable[[Any], Any]
     assert asked(lambda image, kernel: convolved(prepare(image), kernel, 1, (0, 0)), IMAGE, KERNEL) == [
         CHANNELS * 18**2
     ]
+
+
+def sequence(image: Any, kernel: Any) -> Any:
+    return convolved(jnp.pad(image, ((0, 0), (1, 1), (0, 0)))[:, None], kernel, 1, (0, 0))
+
+
+def every_second(image: Any, kernel: Any) -> Any:
+    return convolved(jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0)))[:, ::2, ::2], kernel, 1, (0, 0))
+
+
+def updated(image: Any, kernel: Any) -> Any:
+    whole = jax.lax.dynamic_update_slice(jnp.zeros((2, 8, 8, 3)), image, (0, 1, 1, 0))
+    return convolved(whole, kernel, 1, (0, 0))
+
+
+def cut(image: Any, kernel: Any) -> Any:
+    return jnp.tanh(convolved(image, kernel, 1, (2, 2))[:, 1:-1, 1:-1])
+
+
+HANDED_ON = {
+    # One row of 6 places and 3 taps.
+    "sequence": (sequence, (2, 6, 3), (1, 3, 3, 5), CHANNELS * 16),
+    # 8 places with the zeros, of which 0, 2, 4 and 6 are taken, the first of them a zero: 3 meet the one tap.
+    "every second": (every_second, (2, 6, 6, 3), (1, 1, 3, 5), CHANNELS * 3**2),
+    "written into zeros": (updated, (2, 6, 6, 3), (3, 3, 3, 5), CHANNELS * 16**2),
+    # Of 8 results the outermost are cut off, which are there for the second zero: as one zero on either side.
+    "cut off": (cut, (2, 6, 6, 3), (3, 3, 3, 5), CHANNELS * 16**2),
+}
+
+
+@pytest.mark.parametrize(("function", "image", "kernel", "flops"), HANDED_ON.values(), ids=HANDED_ON)
+def test_zeros_are_followed_to_the_convolution_and_from_it(function, image, kernel, flops) -> None:
+    found = asked(function, np.ones(image, np.float32), np.ones(kernel, np.float32))
+    assert found == [flops]
+
+
+def test_a_part_of_the_results_is_asked_for_as_the_whole() -> None:
+    """Of 6 results of 3 taps, the outermost of which lack one, 2 are taken: more is cut off than a zero added."""
+
+    def part(image: Any, kernel: Any) -> Any:
+        return jnp.tanh(convolved(image, kernel, 1, (1, 1))[:, 2:-2, 2:-2])
+
+    assert asked(part, IMAGE, KERNEL) == [CHANNELS * 16**2]

@@ -82,7 +82,12 @@ def find(
         # A gradient that is taken of forward values alone depends on nothing that says so.
         likely = likely or [one for one in as_large if placing(one).phase > phase]
         if likely:
-            best = max(likely, key=lambda one: at_home((placing(one).scope or "").split("/"), scopes))
+            # Of one scope that of its branch, as the name of what it took in tells it.
+            path = [name.split("/")]
+            best = max(
+                likely,
+                key=lambda one: (at_home((placing(one).scope or "").split("/"), scopes), at_home(one.split("/"), path)),
+            )
             names[product] = best
             _strike(lost, best, flops)
     module.memo["found names"] = names

@@ -398,3 +398,16 @@ def test_a_product_with_a_one_hot_matrix_is_asked_for_nothing() -> None:
     noted = [op.costed.cost for op in counted.ops if op.costed.cost.note == BY_INDEX]
     assert [(cost.model_flops, cost.flops) for cost in noted] == [(0, picks)] * 2
     assert total(counted, "model_flops") == 2 * product  # of the second product itself, its gradients need nothing
+
+
+def test_the_gradients_of_a_branch_are_of_that_branch() -> None:
+    """One product and the gradient of its weight, where the other branch has products as large: 2 x 72 x 4 x 4 each."""
+
+    def loss(weights: Any, x: Any, yes: Any) -> Any:
+        a, b, c = weights
+        y = jax.lax.cond(yes, lambda x: jnp.tanh(x @ a), lambda x: jax.nn.relu(x @ b) @ c, x)
+        return jnp.mean(y**2)
+
+    weights, x = [np.ones((4, 4), np.float32)] * 3, np.ones((72, 4), np.float32)
+    counted = ran(jax.jit(jax.grad(loss)), weights, x, True)
+    assert total(counted, "flops") == total(counted, "model_flops") == 2 * (2 * 72 * 4 * 4)

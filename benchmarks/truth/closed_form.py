@@ -4,17 +4,18 @@ A product of M x K with K x N is 2 M K N. It has two gradients of as many FLOPs,
 that is trained lies behind that factor. Norms, pooling, softmax, pointwise functions, gathers and scatters, one-hot
 products and the resizing of images ask for no product. A recomputed layer is asked for once, a loop in each trip, of a
 branch what ran. A convolution asks for the pairs of a tap and a place that lie on the image, whoever made the zeros
-around it, and a transposed one for those whose result is not cut off.
+around it, and a transposed one for those whose result is not cut off. A slice right behind either undoes its padding
+where it takes away no more than that added.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
-from net import GATES, Layer, Model, Shape, after, axes, einsum_sizes, windows
+from net import GATES, Layer, Model, Padding, Shape, after, axes, einsum_sizes, windows
 
 
 class Work(NamedTuple):
@@ -42,10 +43,22 @@ def closed_form(model: Model) -> ClosedForm:
     forward: Counter[str] = Counter()
     backward: Counter[str] = Counter()
     shape, learned = model.shape, False
-    for layer in model.layers:
-        work = flops(layer, shape, learned, forward, backward)
-        shape, learned = after(layer, shape), work
+    for layer, behind in zip(model.layers, (*model.layers[1:], None), strict=True):
+        learned = flops(_undone(layer, behind, shape), shape, learned, forward, backward)
+        shape = after(layer, shape)
     return ClosedForm(forward, backward if model.trains else Counter(), _parameters(model.layers, model.shape))
+
+
+def _undone(layer: Layer, behind: Layer | None, shape: Shape) -> Layer:
+    """A layer, where the one behind it takes away what its padding added with the places that are cut off."""
+    if layer.kind not in ("conv", "conv_transpose") or behind is None or behind.options.get("form") != "slice":
+        return layer
+    axis, window = axes(layer, shape)[0], windows(layer, shape)[0]
+    cut = window.size - behind["size"]
+    zeros, step = window.high, axis.stride
+    if layer.kind == "conv_transpose":  # as a convolution of its image with holes has them
+        zeros, step = (axis.kernel - 1) * axis.dilation - window.high, 1
+    return replace(layer, options={**layer.options, "cut": cut}) if cut * step <= zeros else layer
 
 
 def flops(layer: Layer, shape: Shape, learned: bool, forward: Counter[str], backward: Counter[str]) -> bool:
@@ -76,7 +89,7 @@ def _linear(layer: Layer, shape: Shape, learned: bool) -> Work:
 def _conv(layer: Layer, shape: Shape, learned: bool) -> Work:
     """Each tap on each place of the image, for each pair of channels of a group."""
     pairs = 1
-    for axis, window in zip(axes(layer, shape), windows(layer, shape), strict=True):
+    for axis, window in zip(axes(layer, shape), _kept(layer, shape), strict=True):
         pairs *= _meetings(window.size, axis.size, axis.kernel, axis.stride, axis.dilation, window.low)
     product = 2 * shape[0] * pairs * (shape[-1] // layer["groups"]) * layer["out"]
     trained = not layer["frozen"]
@@ -86,10 +99,16 @@ def _conv(layer: Layer, shape: Shape, learned: bool) -> Work:
 def _conv_transpose(layer: Layer, shape: Shape, learned: bool) -> Work:
     """Each place of the image on each tap that leads to a result, for each pair of channels of a group."""
     pairs = 1
-    for axis, window in zip(axes(layer, shape), windows(layer, shape), strict=True):
+    for axis, window in zip(axes(layer, shape), _kept(layer, shape), strict=True):
         pairs *= _meetings(axis.size, window.size, axis.kernel, axis.stride, axis.dilation, window.low)
     product = 2 * shape[0] * pairs * shape[-1] * (layer["out"] // layer["groups"])
     return Work(product, product * (learned + 1), True)
+
+
+def _kept(layer: Layer, shape: Shape) -> list[Padding]:
+    """The windows of a convolution without the results at the end of a sequence that a slice takes away again."""
+    first, *others = windows(layer, shape)
+    return [first._replace(size=first.size - layer.options.get("cut", 0)), *others]
 
 
 def _meetings(few: int, many: int, kernel: int, stride: int, dilation: int, low: int) -> int:

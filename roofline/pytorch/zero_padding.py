@@ -138,23 +138,42 @@ def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
 
 
 def margins_of(view: Tensor, whole: Tensor) -> Margins | None:
-    """What a view leaves out at the edges of a tensor: dimensions may be in another order, and are known by stride."""
+    """What a view leaves out at the edges of a tensor.
+
+    Dimensions are known by stride: they may be in another order, joined or split.
+    """
     if view.stride is None or whole.stride is None or view.numel == 0:
         return None
-    strides = [stride for size, stride in zip(view.shape, view.stride, strict=True) if size > 1]
+    sizes: dict[int, int] = {}
+    behind: dict[int, int] = {}  # a row of elements that are as far apart: by where it ends where it begins
+    for stride, size in sorted(
+        (stride, size) for size, stride in zip(view.shape, view.stride, strict=True) if size > 1
+    ):
+        first = behind.pop(stride, stride)
+        if first in sizes and first == stride:
+            return None  # elements that are taken twice
+        sizes[first] = sizes.get(first, 1) * size
+        behind[first * sizes[first]] = first
+    pairs = [(stride, size) for size, stride in zip(whole.shape, whole.stride, strict=True)]
+    inner_first = sorted(range(len(pairs)), key=lambda dim: pairs[dim])
+    lengths = {}
+    for dim in inner_first:
+        stride, size = pairs[dim]
+        length = sizes.pop(stride, 1) if size > 1 else 1
+        if length > size:  # joined with the next one, so all of this one is taken
+            if length % size or stride * size in sizes:
+                return None
+            sizes[stride * size], length = length // size, size
+        lengths[dim] = length
     apart, margins = view.offset - whole.offset, {}
-    pairs = list(zip(whole.shape, whole.stride, strict=True))
-    for dim in sorted(range(len(pairs)), key=lambda dim: -pairs[dim][1]):
-        size, stride = pairs[dim]
-        same = [one for one, step in zip(view.shape, view.stride, strict=True) if step == stride and min(one, size) > 1]
+    for dim in reversed(inner_first):
+        stride, size = pairs[dim]
         start = apart // stride if stride and size > 1 else 0
-        length = same[0] if same else 1
-        if len(same) > 1 or start < 0 or start + length > size:
+        if start < 0 or start + lengths[dim] > size:
             return None
         apart -= start * stride
-        margins[dim] = (start, size - start - length)
-    known = {stride for size, stride in pairs if size > 1}
-    return tuple(margins[dim] for dim in range(len(whole.shape))) if apart == 0 and known.issuperset(strides) else None
+        margins[dim] = (start, size - start - lengths[dim])
+    return None if apart or sizes else tuple(margins[dim] for dim in range(len(pairs)))
 
 
 def padding_of(call: Call) -> Margins | None:

@@ -91,6 +91,20 @@ CUT = {
         (2, 3, 7, 7),
         2 * 2 * 3 * 5 * (3 * 7 - 1) ** 2,
     ),
+    # Rows of 4, of which the last is cut off, and what is left is one dimension: 3 taps for each of 3 rows but one.
+    "transposed, flattened": (
+        lambda: torch.nn.ConvTranspose2d(3, 1, (3, 1), stride=(2, 1)),
+        lambda y: y[:, :, :-1].flatten(2),
+        (2, 3, 3, 4),
+        2 * 2 * 3 * (3 * 3 - 1) * 4,
+    ),
+    # The same of a sequence that is cut to 6 and told as 2 rows of 3.
+    "transposed, in rows": (
+        lambda: torch.nn.ConvTranspose1d(3, 2, 3, stride=2),
+        lambda y: y[:, :, :-1].unflatten(2, (2, 3)),
+        (2, 3, 3),
+        2 * 2 * 3 * 2 * (3 * 3 - 1),
+    ),
     # The same of one channel: its images have no stride of their own, nor have those of one row. Of 3 taps for one row
     # 2 are cut off, of 3 for each of 7 places one.
     "transposed, of one channel": (

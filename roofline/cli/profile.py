@@ -75,7 +75,7 @@ def command(
     from roofline.core.schema import save
     from roofline.measuring import session
 
-    backend = backend or default_backend(python)
+    backend = default_backend(python) if backend is None else backend
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:

@@ -49,7 +49,7 @@ def command(
 
     request = make_request(
         model,
-        backend or default_backend(python),
+        default_backend(python) if backend is None else backend,
         mode=mode,
         batch=batch,
         seq=seq,

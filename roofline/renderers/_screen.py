@@ -156,6 +156,7 @@ def bars(analysis: Analysis) -> list[Bar]:
     for name, times in _tables.split(analysis).items():
         ends = None if name == "unknown" else _tables.attained(times, upper[name])
         of_roof = f"at {_words.between(*ends)} of its roof" if ends else "no minimum known"
+        of_roof += " (bytes counted)" if name == "memory" and _words.bytes_are_counted(analysis) else ""
         found.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
     what = "GPU idle" if analysis.has_queue else "host"
     found.append(Bar(what, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))

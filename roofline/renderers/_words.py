@@ -331,7 +331,7 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
         words = bound(analysis, name, times, upper[name])
         if name == "unknown" and (what := unknown_work(analysis, blank)):
             words += f" ({what})"
-        elif name == "memory" and _counted(analysis):
+        elif name == "memory" and bytes_are_counted(analysis):
             words += " (bytes counted)"
         parts.append((times.seconds, f"{between(low, high)} {words}"))
     if analysis.gap >= 0.005 * wall:
@@ -343,7 +343,7 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
     return f"{head}; {'; '.join(words for _, words in sorted(parts, key=lambda part: -part[0]))}."
 
 
-def _counted(analysis: Analysis) -> bool:
+def bytes_are_counted(analysis: Analysis) -> bool:
     """Whether hardware counters saw the traffic of most of the time under the roof of memory."""
     table = analysis.table
     under = table.share * (table.bound == BOUNDS.index("memory"))

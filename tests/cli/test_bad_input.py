@@ -153,13 +153,11 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
         (("frobnicate",), "No such command 'frobnicate'; see `roofline --help`."),
         (("--frobnicate",), "No such option: --frobnicate; see `roofline --help`."),
         (("profile",), "see `roofline profile --help`."),
-        (("profile", "mlp"), "Missing option '--backend'; see `roofline profile --help`."),
         (("profile", "mlp", "bert", *SMALL), "unexpected extra argument"),
         ((*MLP, "--batch", "many"), "Invalid value for '--batch'"),
         ((*MLP, "--frobnicate"), "No such option: --frobnicate"),
         ((*MLP, "-o"), "Option '-o' requires an argument"),
         (("show", "--frobnicate"), "see `roofline show --help`."),
-        (("plot", "p.json"), "Missing option '--output' / '-o'"),
     ],
 )
 def test_what_cannot_be_used_is_said(roofline: Run, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:

@@ -303,7 +303,7 @@ def test_what_cannot_be_measured(roofline: Run, tmp_path: Path) -> None:
     both = ("--backends", "torch,torch", *SMALL)
     for words, parts in [
         (("mlp", "--backends", "torch"), ("give two or more, as in --backends torch,jax",)),
-        (("mlp", "--backends", "torch,pytorch"), ("There is no backend called 'pytorch'; there are: jax",)),
+        (("mlp", "--backends", "torch,pytorc"), ("There is no backend called 'pytorc'; there are: jax",)),
         (("mlp", "--backends", "torch,torch:jit=on"), ("torch backend has no option 'jit'",)),
         (("mlp", "bert", *both), ("--backends measures one MODEL, and 2 are given",)),
         (("nothing", *both), ("There is no model called 'nothing'",)),

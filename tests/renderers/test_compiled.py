@@ -166,7 +166,7 @@ def test_many_parts_take_two_lines_at_most() -> None:
     assert max(map(len, text.splitlines())) <= 100
     lines = [line.strip() for line in text.splitlines() if "quite_a_long" in line]
     assert len(lines) == 2
-    assert lines[0].startswith("[quite_a_long_name_0, ")
+    assert lines[0].startswith("[quite_a_long_name_0,")
     assert lines[1].endswith(" …")
 
 

@@ -44,7 +44,7 @@ def test_ops_far_beyond_their_step() -> None:
     assert _words.verdict(beyond) == (
         f"toy train, b4 s25 on Round Device, 2 threads: {step}: where the time went is not known."
     )
-    told = what_if.render(carry(beyond, devices.load("h100"))).replace("\n", " ")
+    told = what_if.render(carry(beyond, devices.load("h100-sxm"))).replace("\n", " ")
     assert f"{'which cannot be'}: nothing of it can be carried to NVIDIA H100 SXM." in told
     found = parity(analyze(handmade.profile()), beyond)
     assert found.verdict == "not comparable"

@@ -1,4 +1,4 @@
-"""What `roofline compare --preset` prints of saved profiles, a paragraph per row: one file per format.
+"""Print `roofline compare --preset` of saved profiles, a paragraph per row: one file per format.
 
-A format is a module with `render(found) -> str`: the document, newline at the end. `found` is a `PresetRows`.
+A format is a module with `render(preset_rows) -> str`: the document of a `PresetRows`, newline at the end.
 """

@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/published.md): seconds; absent is null. ASCII, so that no name acts."""
+"""Write JSON with stable fields (docs/published.md): seconds; absent is null. ASCII, so that no name acts."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from roofline.published.presets.compared import ComparedRow, PresetPair, PresetR
 from roofline.renderers._facts import preset
 from roofline.renderers.comparison import _comparing
 from roofline.renderers.comparison import json as comparison
-from roofline.renderers.preset import _told
+from roofline.renderers.preset import _sentences
 
 
-def render(found: PresetRows) -> str:
-    """The rows with the documents of their pairs, what was left out, and the means."""
+def render(preset_rows: PresetRows) -> str:
+    """Write the rows with the documents of their pairs, the profiles left out, and the means."""
     document = {
         "schema": 1,
-        "preset": found.preset.name,
-        "publication": found.publication.name,
-        "statistic": found.preset.statistic,
-        "rows": [_row(row) for row in found.compared],
-        "alone": [{"task": each.row.task or None, **_what(each.profile)} for each in found.alone],
-        "of_no_row": [{**_what(each.profile), "why": each.reason} for each in found.strangers],
-        "means": [_mean(each) for each in averages(found)],
+        "preset": preset_rows.preset.name,
+        "publication": preset_rows.publication.name,
+        "statistic": preset_rows.preset.statistic,
+        "rows": [_row(row) for row in preset_rows.compared],
+        "alone": [
+            {"task": lone_profile.row.task or None, **_what(lone_profile.profile)} for lone_profile in preset_rows.alone
+        ],
+        "of_no_row": [{**_what(stranger.profile), "why": stranger.reason} for stranger in preset_rows.strangers],
+        "means": [_mean(average) for average in averages(preset_rows)],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
@@ -36,7 +38,7 @@ def _row(row: ComparedRow) -> dict[str, Any]:
     ranking = row.ranking
     return {
         "task": row.row.task or None,
-        "text": " ".join(_told.paragraph(row)),
+        "text": " ".join(_sentences.paragraph(row)),
         "as_timed": row.as_timed,
         "runs": [_run(row, number, run) for number, run in enumerate(ranking.runs)],
         "fastest": ranking.fastest,
@@ -71,39 +73,43 @@ def _what(profile: Profile) -> dict[str, Any]:
 
 
 def _pair(pair: PresetPair) -> dict[str, Any]:
-    """A and B by their numbers; of runs that are not comparable no factor and no causes, but why."""
-    found = pair.ranked.comparison
-    ci95 = found.speedup_ci95
+    """Write A and B by their numbers; of runs that are not comparable, the reasons instead of factor and causes."""
+    compared = pair.ranked.comparison
+    ci95 = compared.speedup_ci95
     return {
         "a": pair.a,
         "b": pair.b,
         "factor": pair.factor if pair.comparable else None,
         "median_factor_ci95": list(ci95) if pair.comparable and ci95 is not None else None,
-        "parity": msgspec.to_builtins(found.parity),
+        "parity": msgspec.to_builtins(compared.parity),
         "warning": _comparing.warning(pair.ranked) or None,
         "published": [
             {
-                "hardware": each.hardware,
-                "a": each.a,
-                "b": each.b,
-                "ratio": each.ratio,
-                "same_device": each.same_device,
-                "same_step": each.same_step,
-                "citable": each.citable,
+                "hardware": figures.hardware,
+                "a": figures.a,
+                "b": figures.b,
+                "ratio": figures.ratio,
+                "same_device": figures.same_device,
+                "same_step": figures.same_step,
+                "citable": figures.citable,
             }
-            for each in pair.published
+            for figures in pair.published
         ],
         "comparison": comparison.pair(pair.ranked) if pair.comparable else None,
     }
 
 
-def _mean(each: BackendMean) -> dict[str, Any]:
-    mean = each.mean
+def _mean(average: BackendMean) -> dict[str, Any]:
+    mean = average.mean
     return {
-        "baseline": each.baseline,
-        "backend": each.backend,
+        "baseline": average.baseline,
+        "backend": average.backend,
         "rows": mean.rows if mean else None,
         "arithmetic": mean.arithmetic if mean else None,
         "geometric": mean.geometric if mean else None,
-        "left_out": {"not_comparable": each.not_comparable, "several_runs": each.several, "absent": each.absent},
+        "left_out": {
+            "not_comparable": average.not_comparable,
+            "several_runs": average.several,
+            "absent": average.absent,
+        },
     }

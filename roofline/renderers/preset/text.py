@@ -1,17 +1,17 @@
-"""Plain text for a terminal: a paragraph per row, what was left out, and the means."""
+"""Write plain text for a terminal: a paragraph per row, the profiles left out, and the means."""
 
 from __future__ import annotations
 
 from roofline.published.presets.compared import PresetRows
 from roofline.renderers._terminal import SHEET, Page, wrapped
-from roofline.renderers.preset import _told
+from roofline.renderers.preset import _sentences
 
 
-def render(found: PresetRows, page: Page = SHEET) -> str:
-    """The rows in the order of the preset."""
-    lines = wrapped(_told.opening(found), page)
-    for row in found.compared:
-        lines += ["", *wrapped(_told.head(row), page, "bold"), *wrapped(" ".join(_told.paragraph(row)), page)]
-    for more in (_told.left_out(found), _told.means(found)):
-        lines += ["", *(line for words in more for line in wrapped(words, page))] if more else []
+def render(preset_rows: PresetRows, page: Page = SHEET) -> str:
+    """Write the rows in the order of the preset."""
+    lines = wrapped(_sentences.opening(preset_rows), page)
+    for row in preset_rows.compared:
+        lines += ["", *wrapped(_sentences.head(row), page, "bold"), *wrapped(" ".join(_sentences.paragraph(row)), page)]
+    for sentences in (_sentences.left_out(preset_rows), _sentences.means(preset_rows)):
+        lines += ["", *(line for sentence in sentences for line in wrapped(sentence, page))] if sentences else []
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What `roofline published` prints: one file per format, found by its name.
+"""Print `roofline published`: one file per format, found by its name.
 
 A format is a module with `render(table) -> str`: the document, newline at the end.
 """

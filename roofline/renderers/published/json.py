@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/published.md): seconds, FLOP, bytes, and their rates."""
+"""Write JSON with stable fields (docs/published.md): seconds, FLOP, bytes, and their rates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from roofline.published.table import Table
 
 
 def render(table: Table) -> str:
-    """The publication, its cells in order, and the means of its columns."""
+    """Write the publication, its cells in order, and the means of its columns."""
     publication = table.publication
     document = {
         "schema": 1,
@@ -19,19 +19,19 @@ def render(table: Table) -> str:
         "address": publication.address,
         "setup": publication.setup,
         "statistic": publication.statistic,
-        "cells": [_cell(one) for one in table.cells],
+        "cells": [_cell(figure) for figure in table.cells],
         "baseline": publication.baseline or None,
         "means": [
-            {"column": one.column, "rows": one.rows, "arithmetic": one.arithmetic, "geometric": one.geometric}
-            for one in table.means
+            {"column": mean.column, "rows": mean.rows, "arithmetic": mean.arithmetic, "geometric": mean.geometric}
+            for mean in table.means
         ],
         "means_note": publication.means,
     }
     return json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _cell(one: Implied) -> dict[str, Any]:
-    cell, work = one.cell, one.work
+def _cell(figure: Implied) -> dict[str, Any]:
+    cell, work = figure.cell, figure.work
     return {
         "version": cell.version or None,
         "task": cell.task,
@@ -46,22 +46,22 @@ def _cell(one: Implied) -> dict[str, Any]:
         "status": cell.status,
         "citable": cell.citable,
         "source": cell.source,
-        "device": one.device.name if one.device else None,
-        "stated": one.row.stated or None,
+        "device": figure.device.name if figure.device else None,
+        "stated": figure.row.stated or None,
         "flops": work.flops if work else None,
         "bytes": work.bytes if work else None,
         "form": work.form if work else None,
         "bytes_form": (work.bytes_form or None) if work else None,
         "assumed": (work.assumed or None) if work else None,
-        "why": one.row.why or None,
-        "flop_rate": one.rate,
-        "flop_rate_corrected": one.corrected,
-        "byte_rate": one.speed,
-        "floors": one.floors,
-        "floor_memory": one.floor_memory,
-        "roof": one.roof or None,
-        "share": one.share,
-        "shares": one.shares,
-        "faster_than_stated": one.faster,
-        "notes": [{"kind": note.kind, "says": note.says, "evidence": note.evidence} for note in one.notes],
+        "why": figure.row.why or None,
+        "flop_rate": figure.rate,
+        "flop_rate_corrected": figure.corrected,
+        "byte_rate": figure.speed,
+        "floors": figure.floors,
+        "floor_memory": figure.floor_memory,
+        "roof": figure.roof or None,
+        "share": figure.share,
+        "shares": figure.shares,
+        "faster_than_stated": figure.faster,
+        "notes": [{"kind": note.kind, "says": note.says, "evidence": note.evidence} for note in figure.notes],
     }

@@ -1,4 +1,4 @@
-"""Plain text for a terminal: a table per task, with its work and its floors above it and its notes below."""
+"""Write plain text for a terminal: a table per task, its work and floors above it, its notes below."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HEAD = ("", "published", "rate", "of roof", "what that implies")
 
 
 def render(table: Table) -> str:
-    """The publication, its tables, the means, the notes and the sources."""
+    """Write the publication, its tables, the means, the notes and the sources."""
     publication = table.publication
     notes = dict(zip(_noted(table.cells), ascii_lowercase, strict=False))
     lines = [publication.title, ""]
     lines += _terminal.facts(
         [("from", publication.address), ("set-up", publication.setup), ("a figure", publication.statistic)]
     )
-    for _, group in groupby(table.cells, key=lambda one: (one.cell.version, one.cell.task, one.cell.batch)):
+    for _, group in groupby(table.cells, key=lambda figure: (figure.cell.version, figure.cell.task, figure.cell.batch)):
         lines += ["", *_task(list(group), notes, several=len(publication.versions) > 1)]
     lines += ["", *_means(table)]
     lines += [""] if notes else []
@@ -45,134 +45,138 @@ _READING = (
 
 
 def _noted(cells: Iterable[Implied]) -> list[Note]:
-    return list(dict.fromkeys(note for one in cells for note in one.notes))
+    return list(dict.fromkeys(note for figure in cells for note in figure.notes))
 
 
 def _task(cells: Sequence[Implied], notes: dict[Note, str], several: bool) -> list[str]:
     first = cells[0]
     title = first.cell.task + (f", batch {first.cell.batch}" if first.cell.batch else "")
     title += f", {first.cell.version}" if several else ""
-    lines = [title, *(line for said in _work(cells) for line in _hanging("  ", said))]
-    machines = len({one.cell.hardware for one in cells}) > 1
+    lines = [title, *(line for sentence in _work(cells) for line in _hanging("  ", sentence))]
+    machines = len({figure.cell.hardware for figure in cells}) > 1
     rows = [_HEAD] if _shows_rates(cells) else [("", "published", "", "", "")]
-    for one in cells:
-        marks = "".join(f"[{notes[note]}]" for note in one.notes if note in notes)
-        told = " ".join(filter(None, (_implies(one), marks)))
-        rows.append((_place(one, machines), _published(one), _rate(one), _share(one), told))
+    for figure in cells:
+        marks = "".join(f"[{notes[note]}]" for note in figure.notes if note in notes)
+        implications = " ".join(filter(None, (_implies(figure), marks)))
+        rows.append((_place(figure, machines), _published(figure), _rate(figure), _share(figure), implications))
     return [*lines, *_terminal.ruled(_terminal.columns(rows, left=(0, 4)), 1)]
 
 
 def _shows_rates(cells: Iterable[Implied]) -> bool:
-    return any(one.rate is not None or one.speed is not None for one in cells)
+    return any(figure.rate is not None or figure.speed is not None for figure in cells)
 
 
-def _place(one: Implied, machines: bool) -> str:
-    where = f" on {one.cell.hardware}" if machines else ""
-    run = f", run {one.cell.run}" if one.cell.run else ""
-    return f"  {one.cell.column}{where}{run}"
+def _place(figure: Implied, machines: bool) -> str:
+    where = f" on {figure.cell.hardware}" if machines else ""
+    run = f", run {figure.cell.run}" if figure.cell.run else ""
+    return f"  {figure.cell.column}{where}{run}"
 
 
-def _published(one: Implied) -> str:
-    cell = one.cell
+def _published(figure: Implied) -> str:
+    cell = figure.cell
     if cell.value is None:
         return units.UNKNOWN
     number = f"{cell.value:,.6g} {cell.unit}"
     return f"{number}{'' if cell.citable else ' ?'}"
 
 
-def _rate(one: Implied) -> str:
-    """Towards the nearest roof."""
-    if one.speed is not None and one.roof in ("", "memory"):
-        return units.byte_rate(one.speed)
-    return units.flop_rate(one.rate) if one.rate is not None else ""
+def _rate(figure: Implied) -> str:
+    """Write the rate towards the nearest roof."""
+    if figure.speed is not None and figure.roof in ("", "memory"):
+        return units.byte_rate(figure.speed)
+    return units.flop_rate(figure.rate) if figure.rate is not None else ""
 
 
-def _share(one: Implied) -> str:
-    return units.percent(one.share) if one.share is not None else ""
+def _share(figure: Implied) -> str:
+    return units.percent(figure.share) if figure.share is not None else ""
 
 
-def _implies(one: Implied) -> str:
-    """The words beside a figure: what its rate excludes, and what the table says of it."""
-    said = []
-    if one.roof == "memory":
-        said.append("! above the memory roof" if one.shares["memory"] > 1 else "of the memory roof")
-        said += [
-            f"{units.flop_rate(one.rate)}, {units.percent(share)} of {_NAMES[name]}"
-            for name, share in one.shares.items()
+def _implies(figure: Implied) -> str:
+    """Word what the rate of a figure excludes, and the note that the table has of it."""
+    clauses = []
+    if figure.roof == "memory":
+        clauses.append("! above the memory roof" if figure.shares["memory"] > 1 else "of the memory roof")
+        clauses += [
+            f"{units.flop_rate(figure.rate)}, {units.percent(share)} of {_NAMES[name]}"
+            for name, share in figure.shares.items()
             if name != "memory"
         ]
-    elif one.rate is not None and one.floors:
-        stated = _NAMES[one.row.stated]
-        if not one.roof:
-            said.append("! above every ceiling: count or time is wrong")
-        elif one.faster:
-            said.append(f"! above {stated}: {_NAMES[one.roof]} or less")
+    elif figure.rate is not None and figure.floors:
+        stated = _NAMES[figure.row.stated]
+        if not figure.roof:
+            clauses.append("! above every ceiling: count or time is wrong")
+        elif figure.faster:
+            clauses.append(f"! above {stated}: {_NAMES[figure.roof]} or less")
         else:
-            said.append(f"within {stated}")
-    if one.corrected is not None:
-        said.append(f"corrected {units.flop_rate(one.corrected)}")
-    said += [one.cell.note] if one.cell.note else []
-    return "; ".join(said)
+            clauses.append(f"within {stated}")
+    if figure.corrected is not None:
+        clauses.append(f"corrected {units.flop_rate(figure.corrected)}")
+    clauses += [figure.cell.note] if figure.cell.note else []
+    return "; ".join(clauses)
 
 
 def _work(cells: Sequence[Implied]) -> list[str]:
-    """The work of a task and its least times: a sentence per form of the work, and one per device."""
-    counted = {one.row: one for one in cells if one.work is not None}
+    """Write the work of a task and its least times: a sentence per form of the work, and one per device."""
+    counted = {figure.row: figure for figure in cells if figure.work is not None}
     if not counted:
         return [cells[0].row.why] if cells[0].row.why else []
-    said = []
+    sentences = []
     for row, first in counted.items():
-        alike = [one for one in cells if one.row == row and one.work is not None]
-        who = ", ".join(dict.fromkeys(one.cell.column for one in alike if one.cell.value is not None))
-        said.append((f"{who}: " if len(counted) > 1 else "") + _asked(first))
-        said += [row.why] if row.why else []
-        devices = {one.device.name: (one, one.device) for one in alike if one.device is not None}
-        said += [f"least time on {name}: {', '.join(_least(*found))}" for name, found in devices.items()]
-    unknown = dict.fromkeys(one.cell.hardware for one in cells if one.device is None)
+        same_row = [figure for figure in cells if figure.row == row and figure.work is not None]
+        column_names = ", ".join(
+            dict.fromkeys(figure.cell.column for figure in same_row if figure.cell.value is not None)
+        )
+        sentences.append((f"{column_names}: " if len(counted) > 1 else "") + _asked(first))
+        sentences += [row.why] if row.why else []
+        devices = {figure.device.name: (figure, figure.device) for figure in same_row if figure.device is not None}
+        sentences += [
+            f"least time on {name}: {', '.join(_least(*device_figure))}" for name, device_figure in devices.items()
+        ]
+    unknown = dict.fromkeys(figure.cell.hardware for figure in cells if figure.device is None)
     if unknown:
-        said.append(f"no ceilings are known of {', '.join(unknown)}")
-    return said
+        sentences.append(f"no ceilings are known of {', '.join(unknown)}")
+    return sentences
 
 
-def _asked(one: Implied) -> str:
-    """The work of a cell and how it was counted."""
-    work = one.work
+def _asked(figure: Implied) -> str:
+    """Write the work of a cell and how it was counted."""
+    work = figure.work
     if work is None:
         return ""
     parts = []
     if work.flops is not None:
-        parts.append(f"{units.flop(work.flops)} ({work.form}), stated {one.row.stated}")
+        parts.append(f"{units.flop(work.flops)} ({work.form}), stated {figure.row.stated}")
     if work.bytes is not None:
         parts.append(f"{units.byte(work.bytes)} to read ({work.bytes_form})")
     return "; ".join([*parts, *([f"assumed: {work.assumed}"] if work.assumed else [])])
 
 
-def _least(one: Implied, device: Device) -> list[str]:
-    """The floors of a task on a device, each with its ceiling."""
-    least = [
+def _least(figure: Implied, device: Device) -> list[str]:
+    """Write the floors of a task on a device [s], each with its ceiling."""
+    floors = [
         f"{units.seconds(floor)} in {_NAMES[name]} ({units.flop_rate(device.rate(f'matrix.{name}'))})"
-        for name, floor in one.floors.items()
+        for name, floor in figure.floors.items()
     ]
-    if one.floor_memory is not None:
-        least.append(f"{units.seconds(one.floor_memory)} by its memory ({units.byte_rate(device.bandwidth)})")
-    return least
+    if figure.floor_memory is not None:
+        floors.append(f"{units.seconds(figure.floor_memory)} by its memory ({units.byte_rate(device.bandwidth)})")
+    return floors
 
 
 def _means(table: Table) -> list[str]:
-    said = _hanging("Means: ", table.publication.means)
+    lines = _hanging("Means: ", table.publication.means)
     if not table.means:
-        return said
+        return lines
     rows = [(f"  times as fast as {table.publication.baseline}", "rows", "arithmetic", "geometric")]
     for mean in table.means:
-        both = (units.significant(mean.arithmetic), units.significant(mean.geometric))
-        rows.append((f"  {mean.column}", str(mean.rows), *both))
-    return [*said, *_terminal.ruled(_terminal.columns(rows, left=(0,)), 1)]
+        factors = (units.significant(mean.arithmetic), units.significant(mean.geometric))
+        rows.append((f"  {mean.column}", str(mean.rows), *factors))
+    return [*lines, *_terminal.ruled(_terminal.columns(rows, left=(0,)), 1)]
 
 
 def _sources(cells: Iterable[Implied]) -> list[str]:
-    """Where the figures come from and whether they were read there."""
-    told = dict.fromkeys(f"{one.cell.source} ({one.cell.status})" for one in cells)
-    return [line for source in told for line in _hanging("Source: ", source)]
+    """Name the sources of the figures, and say whether the figures were read there."""
+    sources = dict.fromkeys(f"{figure.cell.source} ({figure.cell.status})" for figure in cells)
+    return [line for source in sources for line in _hanging("Source: ", source)]
 
 
 def _hanging(first: str, words: str) -> list[str]:

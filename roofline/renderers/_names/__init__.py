@@ -1,1 +1,1 @@
-"""How the names of kernels, ops and scopes are written where there is little room: short, and never two alike."""
+"""Shorten the names of kernels, ops and scopes, so that no two of a table are alike."""

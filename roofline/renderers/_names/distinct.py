@@ -1,4 +1,4 @@
-"""Names for one table: short, in the room that there is, and no two of them alike.
+"""Shorten the names of one table to the room that there is, so that no two of them are alike.
 
 A name is cut in its middle where only then what differs stays: of `vectorized_elementwise<Gelu(bf16)>` and
 `vectorized_elementwise<Mul(bf16)>` the beginnings are one. What cannot be told apart otherwise gets the first digits of
@@ -26,15 +26,15 @@ _TOKEN = re.compile(r"#?\w+|[^\w\s]")
 def distinct(
     names: Sequence[str], room: int | None = None, by: str = "", made: Callable[[str], str] = plain
 ) -> list[str]:
-    """What is written for each of `names`: where these differ, it differs.
+    """Write each of `names` so that different names stay different.
 
-    room: letters for each, at least LEAST; None: as many as it takes. by: what they are names of: kernels are made
-    short, of a scope the end says most. made: how text is made fit for the format; it may make two names one.
+    room: letters for each, at least LEAST; None: as many as it takes. by: what the names name: kernels are shortened,
+    of a scope the end says most. made: make a text fit for the format; two names may become one by that.
     """
-    every = list(dict.fromkeys(names))
-    shown = {name: made(name) for name in every}
+    unique = list(dict.fromkeys(names))
+    shown = {name: made(name) for name in unique}
     if by in ("kernel", "op"):
-        shown = _short({name: shown[name] for name in every}, by)
+        shown = _short({name: shown[name] for name in unique}, by)
     if room is not None:
         shown = _fitted(shown, max(room, LEAST), by == "scope")
     shown = _apart(shown, room if room is None else max(room, LEAST))
@@ -42,47 +42,51 @@ def distinct(
 
 
 def _short(shown: Mapping[str, str], by: str) -> dict[str, str]:
-    """Kernels by their short names; where two have one, with more of what they were made with, or what differs."""
+    """Shorten kernel names; where two become one, add more of their template's arguments, or their differences."""
     # An op is called by its own name; where the trace has none, by that of its kernel.
     kernels = [name for name in shown if by == "kernel" or shown[name].startswith(("void ", "_Z"))]
-    found = dict(shown)
+    texts = dict(shown)
     for numbers in (False, True):
-        again = kernels if not numbers else [name for name in kernels if len(_alike(found)[found[name]]) > 1]
-        found |= {name: brief(shown[name], numbers) for name in again}
-    for some in _alike(found).values():
-        if len(some) > 1:
-            for name, told in zip(some, _differences([shown[name] for name in some]), strict=True):
-                found[name] += f" [{told}]" if told else ""
-    return found
+        candidates = kernels if not numbers else [name for name in kernels if len(_alike(texts)[texts[name]]) > 1]
+        texts |= {name: brief(shown[name], numbers) for name in candidates}
+    for namesakes in _alike(texts).values():
+        if len(namesakes) > 1:
+            for name, difference in zip(namesakes, _differences([shown[name] for name in namesakes]), strict=True):
+                texts[name] += f" [{difference}]" if difference else ""
+    return texts
 
 
 def _alike(shown: Mapping[str, str]) -> dict[str, list[str]]:
-    """The names by what is shown for them."""
-    found: dict[str, list[str]] = {}
+    """Group the names by their shown text."""
+    names_by_text: dict[str, list[str]] = {}
     for name, text in shown.items():
-        found.setdefault(text, []).append(name)
-    return found
+        names_by_text.setdefault(text, []).append(name)
+    return names_by_text
 
 
 def _differences(names: Sequence[str]) -> list[str]:
-    """The words of each name that not all of them have at that place; empty where these are many."""
+    """Find the words of each name in which the names differ; "" for each where these words are many."""
     words = [_TOKEN.findall(name) for name in names]
-    if len({len(each) for each in words}) > 1:
+    if len({len(name_words) for name_words in words}) > 1:
         return [""] * len(names)
     places = [place for place, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
-    told = [" ".join(dict.fromkeys(each[place] for place in places)) for each in words]
-    return told if len(set(told)) == len(told) and max(map(len, told)) <= _DIFFERENCE else [""] * len(names)
+    differences = [" ".join(dict.fromkeys(name_words[place] for place in places)) for name_words in words]
+    return (
+        differences
+        if len(set(differences)) == len(differences) and max(map(len, differences)) <= _DIFFERENCE
+        else [""] * len(names)
+    )
 
 
 def _fitted(shown: Mapping[str, str], room: int, keep_end: bool) -> dict[str, str]:
-    """Each in `room` letters, by what differs where a plain cut would make two alike."""
-    found = {name: _cut(text, room, keep_end) for name, text in shown.items()}
-    for some in _alike(found).values():
-        if len(some) > 1:
-            texts = [shown[name][::-1] if keep_end else shown[name] for name in some]
-            for name, text in zip(some, _windows(texts, room), strict=True):
-                found[name] = text[::-1] if keep_end else text
-    return found
+    """Fit each text into `room` letters, by its differing part where a plain cut would make two alike."""
+    fitted = {name: _cut(text, room, keep_end) for name, text in shown.items()}
+    for namesakes in _alike(fitted).values():
+        if len(namesakes) > 1:
+            texts = [shown[name][::-1] if keep_end else shown[name] for name in namesakes]
+            for name, text in zip(namesakes, _windows(texts, room), strict=True):
+                fitted[name] = text[::-1] if keep_end else text
+    return fitted
 
 
 def _cut(text: str, room: int, keep_end: bool) -> str:
@@ -92,24 +96,24 @@ def _cut(text: str, room: int, keep_end: bool) -> str:
 
 
 def _windows(texts: Sequence[str], room: int) -> list[str]:
-    """The beginning of each and what follows where they part, around an ellipsis."""
-    found = list(texts)
-    left = [list(range(len(texts)))]
-    while left:
-        some = left.pop()
-        common = _common([texts[number] for number in some])
-        start = _word(texts[some[0]], common)
-        for number in some:
-            found[number] = _joined(texts[number], start, room)
-        same = _alike({str(number): found[number] for number in some}).values()
-        again = [[int(number) for number in each] for each in same if len(each) > 1]
+    """Show the beginning of each text and the part where they diverge, around an ellipsis."""
+    windows = list(texts)
+    groups = [list(range(len(texts)))]
+    while groups:
+        group = groups.pop()
+        common = _common([texts[number] for number in group])
+        start = _word(texts[group[0]], common)
+        for number in group:
+            windows[number] = _joined(texts[number], start, room)
+        same_text = _alike({str(number): windows[number] for number in group}).values()
+        unresolved = [[int(number) for number in numbers] for numbers in same_text if len(numbers) > 1]
         # What is one text all the same cannot be parted: a hash does that.
-        left += [each for each in again if len(each) < len(some)]
-    return found
+        groups += [numbers for numbers in unresolved if len(numbers) < len(group)]
+    return windows
 
 
 def _joined(text: str, start: int, room: int) -> str:
-    """`text` from `start` on, behind as much of its beginning as there is room for: a third of it at least."""
+    """Show `text` from `start` on, after as much of its beginning as fits: a third of `room` at least."""
     head = max(room // 3, room - (len(text) - start))
     if len(text) <= room or start <= head:
         return _cut(text, room, False)
@@ -117,13 +121,13 @@ def _joined(text: str, start: int, room: int) -> str:
 
 
 def _common(texts: Sequence[str]) -> int:
-    """How many letters all begin with."""
+    """Count the letters that all texts begin with."""
     first, last = min(texts), max(texts)  # what lies between begins as both do
     return next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
 
 
 def _word(text: str, place: int) -> int:
-    """Where the word begins that `place` is in, if that is near."""
+    """Find the start of the word around `place`, if it is near."""
     begin = place
     while begin > 0 and place - begin < _BACK and text[begin - 1].isalnum():
         begin -= 1
@@ -131,13 +135,13 @@ def _word(text: str, place: int) -> int:
 
 
 def _apart(shown: Mapping[str, str], room: int | None) -> dict[str, str]:
-    """The same, with a hash where two are alike still."""
-    found, digits = dict(shown), 4
-    while any(len(some) > 1 for some in _alike(found).values()):
-        for some in _alike(found).values():
-            for name in some if len(some) > 1 else ():
+    """Add a hash to the texts that are still alike."""
+    marked, digits = dict(shown), 4
+    while any(len(namesakes) > 1 for namesakes in _alike(marked).values()):
+        for namesakes in _alike(marked).values():
+            for name in namesakes if len(namesakes) > 1 else ():
                 mark = f"~{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:digits]}"
                 text = shown[name] if room is None else _cut(shown[name], max(room - len(mark) - 1, 1), False)
-                found[name] = f"{text} {mark}".strip()
+                marked[name] = f"{text} {mark}".strip()
         digits += 2
-    return found
+    return marked

@@ -1,4 +1,4 @@
-"""The name of a kernel in few words: what it is and on which types, without namespaces, parameters and plumbing.
+"""Shorten a kernel's name to its operation and types, without namespaces, parameters and plumbing.
 
 `void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, ...)::...
 {lambda(c10::BFloat16)#1}, std::array<char*, 2ul> >(int, ...)` is `vectorized_elementwise<Gelu(bf16)>`. Much is lost, so
@@ -36,7 +36,7 @@ _LAMBDA = re.compile(r"\{lambda\((?P<types>.*)\)(?:#\d+)?\}", re.DOTALL)
 
 
 def brief(name: str, numbers: bool = False) -> str:
-    """The short name of a kernel. numbers: also the numbers and truth values that a template was made with."""
+    """Shorten the name of a kernel. numbers: keep the numbers and truth values of its template's arguments."""
     if name.startswith("_Z"):
         name = mangled.readable(name[:_LONGEST])
     elif ("(" not in name and "<" not in name) or not re.match(r"[\w:~]+[ <:(]", name) or len(name) > _LONGEST:
@@ -52,30 +52,30 @@ _ANONYMOUS = "(anonymous namespace)"
 
 
 def _term(text: str, numbers: bool, depth: int) -> str:
-    """A type, a function or a value; empty for what is left out."""
+    """Shorten a type, a function or a value; "" for plumbing."""
     text = text.strip().removesuffix(" const").rstrip("*& ")
     if _NUMBER.fullmatch(text):
         return (re.sub(r"[uUlL]+$", "", text) if text[-1] in "uUlL" else text.rpartition(")")[2]) if numbers else ""
     if depth > _DEEPEST:
         return "…"
-    told = types = ""
+    term = types = ""
     for part in _split(text, "::"):
-        found = _LAMBDA.fullmatch(part)
-        if found:
-            types = ", ".join(_arguments(found["types"], numbers, depth)) or types
+        match = _LAMBDA.fullmatch(part)
+        if match:
+            types = ", ".join(_arguments(match["types"], numbers, depth)) or types
         elif part != _ANONYMOUS and not part.startswith(("operator", "{")):
             head, arguments, call = _taken_apart(part)
             # Namespaces, and functions inside of functions, make way for what is in them.
             if head:
-                outer, told, types = told, _made(head, arguments, numbers, depth), ""
-                told = f"{outer}::{told}" if outer and head in _GENERAL else told
+                outer, term, types = term, _made(head, arguments, numbers, depth), ""
+                term = f"{outer}::{term}" if outer and head in _GENERAL else term
             if call and depth == 0:
                 break
-    return f"{told}({types})" if told and types else told
+    return f"{term}({types})" if term and types else term
 
 
 def _made(head: str, arguments: str, numbers: bool, depth: int) -> str:
-    """A template with its arguments."""
+    """Write a template with its arguments."""
     if head in _PLUMBING:
         return ""
     inside = _arguments(arguments, numbers, depth)
@@ -88,24 +88,24 @@ def _made(head: str, arguments: str, numbers: bool, depth: int) -> str:
 
 
 def _arguments(text: str, numbers: bool, depth: int) -> list[str]:
-    """Of several, each once: a kernel on one type is often made of it three times."""
-    found = (_term(part, numbers, depth + 1) for part in _split(text, ","))
-    return list(dict.fromkeys(filter(None, found)))
+    """Shorten the arguments, each once: a kernel on one type often repeats it three times."""
+    terms = (_term(part, numbers, depth + 1) for part in _split(text, ","))
+    return list(dict.fromkeys(filter(None, terms)))
 
 
 def _taken_apart(part: str) -> tuple[str, str, bool]:
-    """`name<arguments>(parameters)`: the name, the arguments, and whether there are parameters."""
+    """Split `name<arguments>(parameters)` into the name, the arguments, and whether there are parameters."""
     head = re.match(r"[^<(]*", part)
     name = head[0].strip() if head else ""
-    rest = part[len(head[0]) if head else 0 :]
-    if not rest.startswith("<"):
-        return name, "", rest.startswith("(")
-    end = _end(rest)
-    return name, rest[1:end], rest[end + 1 :].lstrip().startswith("(")
+    tail = part[len(head[0]) if head else 0 :]
+    if not tail.startswith("<"):
+        return name, "", tail.startswith("(")
+    end = _end(tail)
+    return name, tail[1:end], tail[end + 1 :].lstrip().startswith("(")
 
 
 def _end(text: str) -> int:
-    """Where the bracket that `text` begins with is closed."""
+    """Find the place of the bracket that closes the first letter of `text`."""
     for at, depth in _depths(text):
         if depth == 0 and at > 0:
             return at
@@ -113,7 +113,7 @@ def _end(text: str) -> int:
 
 
 def _depths(text: str) -> Iterator[tuple[int, int]]:
-    """The number of brackets that are open after each letter. A ">" that closes none is an operator."""
+    """Count the brackets that are open after each letter. A ">" that closes none is an operator."""
     stack: list[str] = []
     for at, letter in enumerate(text):
         if letter in _OPEN:
@@ -124,7 +124,7 @@ def _depths(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """The parts of a text between separators that stand in no bracket."""
+    """Split a text at the separators outside all brackets."""
     parts, begin = [], 0
     for at, depth in _depths(text):
         if depth == 0 and at >= begin and text.startswith(separator, at):

@@ -1,4 +1,4 @@
-"""What a mangled C++ name (`_Z...`, Itanium ABI) is made of: its words in order, read and not expanded.
+"""Read the words of a mangled C++ name (`_Z...`, Itanium ABI) in order, without expanding it.
 
 No demangler is asked. A name may refer to what came before in it, so that 220 letters of a trace make 71 MB of
 C++: cpp_demangle 0.1.3 and pydemumble 0.1.1 write them in 4 and 7 s, and 646 letters need more memory than there is
@@ -21,7 +21,7 @@ _GLOBAL = "_GLOBAL__N_1"
 
 
 def readable(name: str) -> str:
-    """`name<word, ...>`: its own name, and the names, types of half precision and literals behind it."""
+    """Write `name<word, ...>`: the name, then the names, types of half precision and literals behind it."""
     words = list(_words(name))
     place = next((number for number, (_, nested) in enumerate(words) if not nested), None)
     if place is None:
@@ -29,20 +29,20 @@ def readable(name: str) -> str:
     # Namespaces come first and the function last, before its arguments, where "I" opens them.
     while place + 1 < len(words) and not words[place + 1][1]:
         place += 1
-    rest = [word for word, _ in words[place + 1 :]]
-    return f"{words[place][0]}<{', '.join(rest)}>" if rest else words[place][0]
+    arguments = [word for word, _ in words[place + 1 :]]
+    return f"{words[place][0]}<{', '.join(arguments)}>" if arguments else words[place][0]
 
 
 def _words(name: str) -> list[tuple[str, bool]]:
-    """Each word with whether it stands in arguments: what follows the first "I"."""
-    found: list[tuple[str, bool]] = []
+    """List each word with whether it stands in arguments, which begin after the first "I"."""
+    words: list[tuple[str, bool]] = []
     at, nested = len("_Z"), False
     while at < len(name):
         if length := _LENGTH.match(name, at):
             end = length.end() + int(length[0][:4])  # no name of a trace is longer than that
             word = name[length.end() : end]
             if word and word != _GLOBAL:
-                found.append((word, nested))
+                words.append((word, nested))
             at = end
         elif skipped := _SKIPPED.match(name, at):
             at = skipped.end()
@@ -50,14 +50,14 @@ def _words(name: str) -> list[tuple[str, bool]]:
             value = literal["value"].replace("n", "-")
             if literal["kind"]:
                 value = {"0": "false", "1": "true"}.get(value, value) if literal["kind"] == "b" else value
-                found.append((value, nested))
-            elif found:  # of the enumeration that was named before it
-                found[-1] = (f"{found[-1][0]}={value}", nested)
+                words.append((value, nested))
+            elif words:  # of the enumeration that was named before it
+                words[-1] = (f"{words[-1][0]}={value}", nested)
             at = literal.end()
         elif half := _TYPE.match(name, at):
-            found.append((_TYPES[half[0]], nested))
+            words.append((_TYPES[half[0]], nested))
             at = half.end()
         else:
             nested = nested or name[at] == "I"
             at += 1
-    return found
+    return words

@@ -62,7 +62,7 @@ def command(
     with if_long(f"joining {len(kernels)} kernels to {reading(profile)}"):
         joined = joining.join(loaded, kernels)
         counted = joining.count(loaded, joined, table.name)
-    sentence = _sentence(counters.told(analyze_timed(counted)))
+    sentence = _sentence(counters.compare_counters(analyze_timed(counted)))
     save(counted, output)
     typer.echo(sentence)
     if joined.without:

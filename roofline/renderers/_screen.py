@@ -312,7 +312,7 @@ def _cut(text: str, room: int) -> str:
 
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
     """How much of each step is compiling, and what makes it once for all steps."""
-    text = compiling.told(analysis)
+    text = compiling.describe_compiling(analysis)
     return _terminal.facts([("compiling", text)], page) if text else []
 
 

@@ -30,10 +30,10 @@ def render(
         return "\n".join(_screen.lines(analysis, page, most)) + "\n"
     lines = [*_terminal.wrapped(_words.verdict(analysis, host.most(analysis)), page, "bold"), ""]
     if by is None:
-        lines += [*facts(measured.told(analysis), page), ""]
+        lines += [*facts(measured.facts(analysis), page), ""]
     lines += _table(analysis, by or "group", rows, page)
     if by is None:
-        lines += ["", *facts(evidence.told(analysis), page)]
+        lines += ["", *facts(evidence.facts(analysis), page)]
     elif told := facts(_explained(analysis, by), page):
         lines += ["", *told]
     return "\n".join(lines) + "\n"

@@ -78,7 +78,7 @@ def test_the_floor_of_a_product_of_unknown_arithmetic_is_a_range(peak: float, hi
     assert table.floor_high[1] == near(high)
     assert table.floor_reach[1] == near(reach)
     assert BOUNDS[table.bound[1]] == "unknown"
-    told = dict(evidence.told(analysis))
+    told = dict(evidence.facts(analysis))
     assert told["ranges"].startswith(
         "allocators of a CPU place buffers anew in each step and the profile does not say in which arithmetic some "
         "products ran, so floors are ranges: from results that exceed the last-level cache to all that it may "
@@ -173,16 +173,16 @@ def test_roofs(analysis: Analysis) -> None:
 
 def test_roofs_of_unknown_work() -> None:
     # mystery takes 367 of the step's 10 800 µs of own times: 3.4 %, which none of the roofs holds. Alone it has none.
-    words = dict(evidence.told(analyze(handmade.profile())))["least step"]
+    words = dict(evidence.facts(analyze(handmade.profile())))["least step"]
     assert words.startswith("serial at least 7.72 ms (")
     assert "overlap at least " in words
     known = handmade.profile(ops=tuple(op for op in handmade.OPS if op.signature != 4))
     # Nobody knows which of the results were written over before they were evicted; without a cache all are.
-    assert "at least" in dict(evidence.told(analyze(known)))["least step"]
-    assert "at least" not in dict(evidence.told(analyze(known, known.device.without_caches)))["least step"]
+    assert "at least" in dict(evidence.facts(analyze(known)))["least step"]
+    assert "at least" not in dict(evidence.facts(analyze(known, known.device.without_caches)))["least step"]
     nothing = analyze(handmade.profile(ops=(handmade.OPS[5],)))
     assert nothing.roofs == {"serial": None, "overlap": None, "ideal": None}
-    assert "least step" not in dict(evidence.told(nothing))
+    assert "least step" not in dict(evidence.facts(nothing))
 
 
 def test_classes_and_groups(analysis: Analysis) -> None:

@@ -103,7 +103,7 @@ def test_what_was_counted_here_is_shown_under_no_other_device() -> None:
     assert rows == [4 * MB, None]
     assert [document(analysis)["counters"] is None for analysis in (here, there)] == [False, True]
     assert [np.isnan(columns(analysis)["counted_bytes_read"][0]) for analysis in (here, there)] == [False, True]
-    assert ["counters" in dict(evidence.told(analysis)) for analysis in (here, there)] == [True, False]
+    assert ["counters" in dict(evidence.facts(analysis)) for analysis in (here, there)] == [True, False]
     arguments = [json.loads(perfetto.render(analysis, None))["traceEvents"][-1]["args"] for analysis in (here, there)]
     assert ["counted bytes read" in one for one in arguments] == [True, False]
 

@@ -113,7 +113,7 @@ def test_more_results_than_calls_before_ops_are_read_after_the_last_op() -> None
 def test_nothing_is_said_of_what_was_not_recorded() -> None:
     for profile in (step(ROWS), step()):
         assert host_cost(analyze(profile)) is None
-        assert host.told(analyze(profile)) == ""
+        assert host.describe_host(analyze(profile)) == ""
 
 
 def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
@@ -127,7 +127,7 @@ def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
 
 
 def test_the_words_say_all_that_is_not_little() -> None:
-    assert host.told(analyze(calibrated(longer(100), asleep=None))) == (
+    assert host.describe_host(analyze(calibrated(longer(100), asleep=None))) == (
         "284 µs for 28 ops at 10.1 µs each (dispatch and Python around them) and 88.0 µs in Python besides, asleep or "
         "waiting; an op that does nothing takes this host 1.00 µs, inside layers 12.0 µs"
     )
@@ -137,7 +137,7 @@ def test_compiled_programs_take_the_host_no_more_than_all_of_the_gap() -> None:
     def told(programs: float, own: float) -> str:
         rows = tuple(change(row, own=own) for row in LAYER * 4)
         run = step(rows, backend="jax", conditions={"programs_per_step": programs})
-        return host.told(analyze(replace(run, profiled=replace(run.profiled, mechanism="xla-thunk"))))
+        return host.describe_host(analyze(replace(run, profiled=replace(run.profiled, mechanism="xla-thunk"))))
 
     # 28 launches of 10 us
     assert told(7.0, 3.0) == "7 compiled programs per step, at most 40.0 µs of host time each"

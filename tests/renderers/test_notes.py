@@ -62,8 +62,8 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
         kernels = {"kernels": ((0, 1),)} if kind else {}
         ops = tuple(replace(op, **kernels) if op.signature == 1 else op for op in handmade.OPS)
         analysis = analyze(handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",)))
-        facts = dict(evidence.told(analysis))
-        return dict(measured_facts.told(analysis)).get("MFU", ""), _words.verdict(analysis), facts
+        facts = dict(evidence.facts(analysis))
+        return dict(measured_facts.facts(analysis)).get("MFU", ""), _words.verdict(analysis), facts
 
     assert worded(800e6)[0] == (
         "at least 128.0 % of 100 GFLOP/s (fp32): more than can be, so the device or the count is another"

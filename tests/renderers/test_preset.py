@@ -36,7 +36,7 @@ def bert_fit(device: str = "a100-40gb", steps: tuple[float, ...] = (0.7, 0.9) * 
 
 
 def told(profile: Profile) -> str:
-    return "\n".join(f"{name}: {words}" for name, words in preset.told(analyze(profile)))
+    return "\n".join(f"{name}: {words}" for name, words in preset.facts(analyze(profile)))
 
 
 def test_the_same_step_and_device_have_a_ratio() -> None:

@@ -1,1 +1,1 @@
-"""What is told below a table, in words: one file for each thing."""
+"""Describe the facts below a table in words: one file for each subject."""

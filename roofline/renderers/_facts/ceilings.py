@@ -1,4 +1,4 @@
-"""When the ceilings of a device were measured, and whether the machine was busy then."""
+"""Say when the ceilings of a device were measured, and whether the machine was busy then."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def _shared(watched: list[float], ceilings: int, busy: int) -> str:
     """Say whether another process was on the GPU. watched: of these ceilings [share of the looks]."""
     if busy:
         return f"{busy} of them only while another process was on the GPU"
-    seen = "no other process was seen on the GPU"
-    return seen if len(watched) == ceilings else f"{seen} (asked for {len(watched)} of them)"
+    words = "no other process was seen on the GPU"
+    return words if len(watched) == ceilings else f"{words} (asked for {len(watched)} of them)"
 
 
 def _waiting(watched: list[float], ceilings: int, busy: int) -> str:
     """Say how long threads waited for a processor that others had. watched: of these ceilings [share of the time]."""
-    most = max(watched)
-    share = f"up to {units.percent(most)} of the time"
+    longest = max(watched)
+    share = f"up to {units.percent(longest)} of the time"
     if busy:
         return f"{busy} of them only while others used the processor (threads waited {share})"
-    seen = f"threads waited for a processor {share}" if most else "no thread waited for a processor"
-    return seen if len(watched) == ceilings else f"{seen} (seen for {len(watched)} of them)"
+    words = f"threads waited for a processor {share}" if longest else "no thread waited for a processor"
+    return words if len(watched) == ceilings else f"{words} (seen for {len(watched)} of them)"

@@ -1,4 +1,4 @@
-"""How much of the plain steps is compiling or tracing, in words, and what makes it once for all steps."""
+"""Say how much of the plain steps is compiling or tracing, and how to do it once for all steps."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CURES = {
 _KNOWN = {"tensorflow": "tracing, and compiling by XLA, without what Grappler takes between"}
 
 
-def told(analysis: Analysis) -> str:
-    """Say how much of a step it is and how to avoid it: "412 of 440 ms of a step, on average: ..."; "" where little."""
+def describe_compiling(analysis: Analysis) -> str:
+    """Say how much of a step compiles, and the cure: "412 of 440 ms of a step, on average: ..."; "" where little."""
     if compile_share(analysis.profile) is None:
         return ""
     ran, seconds = framework(analysis.profile), analysis.profile.conditions[COMPILING]
     mean = units.seconds(float(np.mean(analysis.profile.wall.steps)))
     number, _, unit = units.seconds(seconds).partition(" ")
     part = number if mean.endswith(f" {unit}") else f"{number} {unit}"
-    what = _KNOWN.get(ran, "compilation, tracing included")
+    kind = _KNOWN.get(ran, "compilation, tracing included")
     cure = _CURES.get(ran)
-    return f"{part} of {mean} of a step, on average, is {what}{f': {cure}' if cure else ''}"
+    return f"{part} of {mean} of a step, on average, is {kind}{f': {cure}' if cure else ''}"

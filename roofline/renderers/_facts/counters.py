@@ -1,4 +1,4 @@
-"""Bytes by hardware counters in words: what was counted, what had to move, and how much of it was joined to ops."""
+"""Compare bytes by hardware counters with the formulas, and say how many of them were joined to ops."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from roofline.core.schema import Counters
 from roofline.renderers._words import counted, plain
 
 
-def told(analysis: Analysis) -> str:
-    """Compare what counters saw of the ops that they counted with the formulas of the same ops; "" without counters."""
+def compare_counters(analysis: Analysis) -> str:
+    """Compare the bytes that counters saw with the formulas of the same ops; "" without counters."""
     profile, total = analysis.profile, analysis.total
     counters = counters_on(profile, analysis.device)
     if counters is None:
@@ -32,7 +32,7 @@ def told(analysis: Analysis) -> str:
 
 
 def joined(counters: Counters) -> str:
-    """How much of the counters' table belongs to ops of the profile, and how much of the profile it covers."""
+    """Say how much of the counters' table belongs to ops of the profile, and how much of the profile it covers."""
     return (
         f"{plain(counters.tool, 60)} ({plain(counters.file, 120)}) counted {counted(counters.kernels, 'kernel')}, of "
         f"which {counters.kernels - counters.unjoined} ({units.percent(counters.joined)} of their time) belong to ops "

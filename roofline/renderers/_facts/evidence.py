@@ -1,4 +1,4 @@
-"""What the numbers of a step rest on, in words: how its time adds up, the gap and its causes, coverage and roofs."""
+"""Describe the evidence of a step: how its time adds up, the gap and its causes, coverage and roofs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _ROOFS = {
 }
 
 
-def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Names of facts and their words."""
+def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Yield the names of facts and their words."""
     total, wall, gap = analysis.total, analysis.wall, _words.gap_name(analysis)
     if total.overlap > 0 or total.uncosted > 0:
         parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
@@ -28,20 +28,22 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.scaled:
         yield "scale", scale(analysis)
     yield gap, idle(analysis)
-    if words := host.told(analysis):
+    if words := host.describe_host(analysis):
         yield "host", words
     if analysis.products:
         products = "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
         yield "products", f"{notes.least(analysis)}{products}"
     if (devices := analysis.profile.devices) > 1:
         yield "devices", f"{devices} share the step: {units.flop((total.flops or 0.0) / devices)} of products each"
-    known = analysis.coverage
+    coverage = analysis.coverage
     # Of a replayed graph the launch lies in an op, which is not the op of its kernels.
     to = "joined to ops" if analysis.profile.imported is None else "in the steps used has an op of its own"
-    joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time {to}"
-    shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
+    joined = "" if coverage["time"] is None else f"; {units.percent(coverage['time'])} of the profiler's time {to}"
+    shares = (
+        f"FLOPs known for {units.percent(coverage['flops'])} of busy time, bytes for {units.percent(coverage['bytes'])}"
+    )
     yield "coverage", shares + joined
-    if words := counters.told(analysis):
+    if words := counters.compare_counters(analysis):
         yield "counters", words
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
     ranged = _words.is_range(analysis)
@@ -68,17 +70,17 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "" if number else "flags", words
 
 
-def _product(phase: str, model: float, executed: float, most: str) -> str:
-    """What a phase's contractions asked for, and how that compares with what ran."""
+def _product(phase: str, model: float, executed: float, largest_difference: str) -> str:
+    """Compare the FLOPs of a phase's contractions with those that ran."""
     words = f"{_words.plain(phase)} {units.flop(model)}"
-    if not most:
+    if not largest_difference:
         return f"{words} (executed / model 1)"
     ratio = f"executed / model {executed / model:.4g}" if model else f"{units.flop(executed)} executed"
-    return f"{words} ({ratio}, most of the difference in {_words.plain(most)})"
+    return f"{words} ({ratio}, most of the difference in {_words.plain(largest_difference)})"
 
 
 def scale(analysis: Analysis) -> str:
-    """Say by how much op times were scaled down, and what was seen for that."""
+    """Say by how much op times were scaled down, and for which observation."""
     longer = f"{units.percent(1 / analysis.scale - 1, 1)} longer than"
     if analysis.fills_by_scale:
         why = f"in the profiled steps ops alone took {longer} a plain step"
@@ -88,10 +90,10 @@ def scale(analysis: Analysis) -> str:
 
 
 def idle(analysis: Analysis) -> str:
-    """The gap with its interval, the idle time that was observed, and the causes where the two agree."""
+    """Write the gap with its interval, the observed idle time, and the causes where the two agree."""
     if analysis.fills_by_scale:
-        seen = f"{units.seconds(analysis.idle)} idle observed in the profiled steps"
-        return f"not known, as op times were scaled to those of plain steps, which they fill; {seen}"
+        observed = f"{units.seconds(analysis.idle)} idle observed in the profiled steps"
+        return f"not known, as op times were scaled to those of plain steps, which they fill; {observed}"
     words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
     if interval and interval[1] > 0:
         low, high = interval
@@ -113,13 +115,13 @@ def idle(analysis: Analysis) -> str:
     causes = [f"{_words.plain(cause, 100)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
     if causes:
         # Causes were observed in the idle time, and are carried over to the gap: they add up to that.
-        same = units.seconds(analysis.idle) == units.seconds(analysis.gap_told)
-        words += f"{': ' if same else f'; {_words.gap_name(analysis)} by cause: '}{', '.join(causes)}"
+        is_whole = units.seconds(analysis.idle) == units.seconds(analysis.gap_told)
+        words += f"{': ' if is_whole else f'; {_words.gap_name(analysis)} by cause: '}{', '.join(causes)}"
     if analysis.most_per_launch is not None:
         number = units.count(analysis.total.kernels)
         words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"
-    elif analysis.waits_for_host and (found := hole(analysis.profile, analysis.idle)):
-        row, share = found
+    elif analysis.waits_for_host and (idle_stretch := hole(analysis.profile, analysis.idle)):
+        row, share = idle_stretch
         name = analysis.profile.signatures[analysis.profile.ops[row].signature].name
         words += f"; {units.seconds(share * analysis.gap)} of it at once, before {_words.plain(name, 100)}"
     return words

@@ -1,4 +1,4 @@
-"""How far a step is above the floors of its ops, in a sentence, and which group of ops has most of that."""
+"""Say how far a step is above the floors of its ops, and which group of ops has most of that."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LACKS = 0.005
 
 
 def complete(total: Total) -> bool:
-    """Whether the sum of floors holds all ops, but for what cannot be seen: of the others it says nothing."""
+    """Return whether the sum of floors holds all ops, but for those too small to be seen."""
     return total.uncosted <= _LACKS * total.own_seconds
 
 
-def told(analysis: Analysis) -> str:
-    """The sum of the floors, what the ops take beyond it, and where most of that is; why, where nothing has a floor."""
+def describe_floors(analysis: Analysis) -> str:
+    """Sum the floors, the time beyond them, and its largest group; say why where nothing has a floor."""
     total, wall = analysis.total, analysis.wall
     if not total.ops:
         return "No op was recorded."
@@ -28,14 +28,14 @@ def told(analysis: Analysis) -> str:
             return f"Nothing has a floor, since no ceilings are known of {plain(analysis.device.name)}."
         return "Nothing has a floor, since no op has both known work and known ceilings."
     floor = units.seconds_between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
-    which = "its ops" if complete(total) else "its ops of known work"
-    sentence = f"The least times of {which} add up to {floor} on this device"
+    ops = "its ops" if complete(total) else "its ops of known work"
+    sentence = f"The least times of {ops} add up to {floor} on this device"
     if total.loss < _SOME * wall:
         return f"{sentence}, which is what they take."
-    groups = {name: each.loss for name, each in analysis.by("group").items()}
-    most = max(groups, key=lambda name: groups[name])
-    most_of = "at most " if is_range(analysis) else ""
+    groups = {name: group_total.loss for name, group_total in analysis.by("group").items()}
+    largest = max(groups, key=lambda name: groups[name])
+    at_most = "at most " if is_range(analysis) else ""
     return (
-        f"{sentence}; they take {most_of}{units.seconds(total.loss)} longer, "
-        f"{units.percent(min(1.0, groups[most] / total.loss), 0)} of it in {most}."
+        f"{sentence}; they take {at_most}{units.seconds(total.loss)} longer, "
+        f"{units.percent(min(1.0, groups[largest] / total.loss), 0)} of it in {largest}."
     )

@@ -11,24 +11,24 @@ from roofline.renderers._words import gap_name
 _SOME = 0.01
 
 
-def told(analysis: Analysis) -> str:
-    """What is known of the phases of a step that generates; "" for any other."""
-    found = generation(analysis)
-    if found is None:
+def describe_generation(analysis: Analysis) -> str:
+    """Describe the phases of a step that generates; "" for any other."""
+    phases = generation(analysis)
+    if phases is None:
         return ""
-    each = found.passes or 1
-    decode = f"decode {units.seconds(found.decode)}"
-    if found.passes:
-        decode += f", {units.seconds(found.decode / each)} for each of {found.passes} passes"
-    parts = [f"prefill {units.seconds(found.prefill)}", decode]
-    if found.gap >= _SOME * analysis.wall:
-        parts.append(f"{units.seconds(found.gap)} of {gap_name(analysis)} in neither")
-    least = [f"floor {units.seconds(found.floor / each)}"] if found.floor else []
-    if found.passes and found.weights is not None:
+    passes = phases.passes or 1
+    decode = f"decode {units.seconds(phases.decode)}"
+    if phases.passes:
+        decode += f", {units.seconds(phases.decode / passes)} for each of {phases.passes} passes"
+    parts = [f"prefill {units.seconds(phases.prefill)}", decode]
+    if phases.gap >= _SOME * analysis.wall:
+        parts.append(f"{units.seconds(phases.gap)} of {gap_name(analysis)} in neither")
+    bounds = [f"floor {units.seconds(phases.floor / passes)}"] if phases.floor else []
+    if phases.passes and phases.weights is not None:
         size = units.byte(analysis.profile.memory.parameters)
-        least.append(f"reading all parameters once ({size}) takes {units.seconds(found.weights)} or more")
-    if found.passes and found.attention is not None:
-        least.append(f"its attention core reads {units.byte(found.attention / each)}")
-    if least:
-        parts.append(f"{'a pass' if found.passes else 'decode'}: {', '.join(least)}")
+        bounds.append(f"reading all parameters once ({size}) takes {units.seconds(phases.weights)} or more")
+    if phases.passes and phases.attention is not None:
+        bounds.append(f"its attention core reads {units.byte(phases.attention / passes)}")
+    if bounds:
+        parts.append(f"{'a pass' if phases.passes else 'decode'}: {', '.join(bounds)}")
     return "; ".join(parts)

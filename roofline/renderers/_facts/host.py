@@ -1,4 +1,4 @@
-"""What the host does while no op runs, in words: so many ops at so much each, input, sleep, other Python."""
+"""Describe what the host does while no op runs: so many ops at so much each, input, sleep, other Python."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _SOME = 0.1
 _MOST = 0.5
 
 
-def told(analysis: Analysis) -> str:
-    """All parts that are not little, the dispatch of ops always; "" where it is not known.
+def describe_host(analysis: Analysis) -> str:
+    """Describe the parts of the gap that are not little, the dispatch of ops always; "" where the gap is not known.
 
     Where the parts are not known, ops can take no more than all of the gap.
     """
@@ -27,38 +27,38 @@ def told(analysis: Analysis) -> str:
     if cost is None:
         return _bound(analysis)
     parts = [f"{units.seconds(cost.dispatch)} for {cost.words} (dispatch and Python around them)"]
-    for seconds, what in _others(cost):
+    for seconds, activity in _others(cost):
         if seconds >= _SOME * cost.gap:
-            parts.append(f"{units.seconds(seconds)} {what}")
-    alone, in_layers = units.seconds(cost.alone), units.seconds(cost.in_layers)
-    return f"{conjunction(parts)}; an op that does nothing takes this host {alone}, inside layers {in_layers}"
+            parts.append(f"{units.seconds(seconds)} {activity}")
+    empty_op, in_layers = units.seconds(cost.alone), units.seconds(cost.in_layers)
+    return f"{conjunction(parts)}; an op that does nothing takes this host {empty_op}, inside layers {in_layers}"
 
 
 def _bound(analysis: Analysis) -> str:
-    """What ops, or the programs that a compiler made of the step, take the host at most.
+    """Bound the host time of ops, or of the programs that a compiler made of the step.
 
-    All of the gap, but what of it the thread certainly was on no core for: then it dispatched nothing.
+    It is the gap without the time in which the thread certainly was on no core: then it dispatched nothing.
     """
     if analysis.gap <= 0 or analysis.has_queue:
         return ""
-    ran, programs = dispatched(analysis.profile), round(analysis.profile.conditions.get(PROGRAMS, 0.0))
-    if ran is not None:
-        what, number = ran.words, ran.all
+    dispatches, programs = dispatched(analysis.profile), round(analysis.profile.conditions.get(PROGRAMS, 0.0))
+    if dispatches is not None:
+        units_dispatched, number = dispatches.words, dispatches.all
     elif programs > 1 and compiles(analysis.profile) and analysis.gap >= _SOME * analysis.wall:
-        what, number = counted(programs, "compiled program"), programs
+        units_dispatched, number = counted(programs, "compiled program"), programs
     else:
         return ""
     away = min(analysis.profile.conditions.get(ASLEEP, 0.0), analysis.gap)
     if away < _SOME * analysis.gap:
         away = 0.0
-    each = f"{what} per step, at most {units.seconds((analysis.gap - away) / number)} of host time each"
+    sentence = f"{units_dispatched} per step, at most {units.seconds((analysis.gap - away) / number)} of host time each"
     if not away:
-        return each
-    return f"{each}; its thread was on no core for {units.seconds(away)} of a plain step: asleep or waiting"
+        return sentence
+    return f"{sentence}; its thread was on no core for {units.seconds(away)} of a plain step: asleep or waiting"
 
 
 def most(analysis: Analysis) -> str:
-    """The part that is most of a gap which is much of the step; "" where none is, or it is not known."""
+    """Name the part that is most of a gap which is much of the step; "" where none is, or it is not known."""
     if (
         COMPILED_CODE in analysis.profile.flags
         and seconds_of(COMPILED, analysis.gap_causes) >= _MOST * analysis.gap > 0
@@ -71,9 +71,9 @@ def most(analysis: Analysis) -> str:
         return ""
     if cost.dispatch >= _MOST * cost.gap:
         return f"most of it for {cost.words}"
-    return next((f"most of it {what}" for seconds, what in _others(cost) if seconds >= _MOST * cost.gap), "")
+    return next((f"most of it {activity}" for seconds, activity in _others(cost) if seconds >= _MOST * cost.gap), "")
 
 
 def _others(cost: HostCost) -> list[tuple[float, str]]:
-    rest = "in Python besides" if cost.asleep is not None else "in Python besides, asleep or waiting"
-    return [(cost.input, "waiting for input"), (cost.asleep or 0.0, "asleep or waiting"), (cost.other, rest)]
+    python = "in Python besides" if cost.asleep is not None else "in Python besides, asleep or waiting"
+    return [(cost.input, "waiting for input"), (cost.asleep or 0.0, "asleep or waiting"), (cost.other, python)]

@@ -1,4 +1,4 @@
-"""What was measured of a step, in words: throughput, MFU, memory, what a compiler did, and how it was timed."""
+"""Describe the measurements of a step: throughput, MFU, memory, compilation, and how it was timed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from roofline.renderers import _words
 from roofline.renderers._facts import compiling, generation, notes, preset
 
 
-def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """Names of facts and their words."""
+def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Yield the names of facts and their words."""
     profile, wall = analysis.profile, analysis.wall
     rates = [
-        f"{units.significant(number / wall)} {what}/s"
-        for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
+        f"{units.significant(number / wall)} {unit}/s"
+        for number, unit in ((profile.samples, "samples"), (profile.tokens, "tokens"))
         if number is not None
     ]
     if rates:
         yield "throughput", ", ".join(rates)
-    if words := generation.told(analysis):
+    if words := generation.describe_generation(analysis):
         yield "generating", words
     if analysis.mfu is not None:
         peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
@@ -31,14 +31,14 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "peak memory", units.byte(profile.memory.peak) + source
     if profile.wall.first is not None:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
-    if words := compiling.told(analysis):
+    if words := compiling.describe_compiling(analysis):
         yield "compiling", words
     yield from compiled(analysis)
     yield "steps", _words.spread(analysis)
-    yield from preset.told(analysis)
+    yield from preset.facts(analysis)
 
 
 def compiled(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
-    """What a compiler did; nothing where none is told."""
+    """Describe the compilation; yield nothing where none is recorded."""
     for number, words in enumerate(_words.compilation(analysis)):
         yield "" if number else "compiled", words

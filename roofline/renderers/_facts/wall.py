@@ -69,7 +69,7 @@ class Run:
 
     @property
     def timed(self) -> bool:
-        """Whether its ops were timed here."""
+        """Return whether its ops were timed here."""
         return isinstance(self.analysis, Analysis)
 
     @property
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def apart(self) -> str:
-        """What stands apart in words, with its share of all busy time: "optimizer 19 %"."""
+        """Name the groups apart, each with its share of all busy time: "optimizer 19 %"."""
         rows = [row for row in self.shown if row.apart and row.busy is not None]
         return ", ".join(f"{row.group} {units.percent(row.busy, 0)}" for row in rows)
 
@@ -111,7 +111,7 @@ class Chart:
 
     @property
     def about(self) -> str:
-        """What was run, and what the shares are of."""
+        """Say what was run, and what the shares are of."""
         return " ".join(filter(None, (self.subject and f"{self.subject}.", self.explanation)))
 
     @property
@@ -164,7 +164,7 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
     for shares in group_shares(analysis):
         total = shares.total if isinstance(shares.total, Total) else None
         costed = total is not None and total.own_seconds > total.uncosted
-        known = total is not None and costed and total.mostly_costed
+        mostly_costed = total is not None and costed and total.mostly_costed
         rows.append(
             Row(
                 shares.group,
@@ -176,7 +176,9 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
                 slower=shares.slower,
                 seconds=None if total is None else total.seconds,
                 floor=(total.floor, total.floor_reach) if total is not None and costed else None,
-                attained=(total.attained or 0.0, total.attained_high or 0.0) if total is not None and known else None,
+                attained=(total.attained or 0.0, total.attained_high or 0.0)
+                if total is not None and mostly_costed
+                else None,
                 bound=None if total is None else total.bound,
                 words=_bound_words(analysis, total, groups == shares.group)
                 if total is not None and isinstance(analysis, Analysis)
@@ -251,10 +253,13 @@ def _complete(analysis: WorkAnalysis, work: str) -> bool:
 
 def _between(shares: Sequence[float | None], digits: int) -> str:
     """Write the range of the known shares; "" where none is known."""
-    known = [share for share in shares if share is not None]
-    if not known:
+    known_shares = [share for share in shares if share is not None]
+    if not known_shares:
         return ""
-    ends = [units.percent(end, digits).replace(">", "over ").replace("<", "under ") for end in (min(known), max(known))]
+    ends = [
+        units.percent(end, digits).replace(">", "over ").replace("<", "under ")
+        for end in (min(known_shares), max(known_shares))
+    ]
     return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(' %')} to {ends[1]}"
 
 
@@ -263,11 +268,11 @@ def _explanation(runs: Sequence[Run]) -> str:
     present = [phase for phase in PHASES if phase in phases and phase != "optimizer"]
     of = f" ({_words.conjunction(present)})" if present else ""
     groups = {row.group for run in runs for row in run.shown if row.apart}
-    apart = [group for group in GROUPS if group in groups]
+    separate_groups = [group for group in GROUPS if group in groups]
     sentence = f"Shares are of matmul, normalisation and pointwise ops together{of} and add up to 100 %"
-    if not apart:
+    if not separate_groups:
         return f"{sentence}."
-    return f"{sentence}; {_words.conjunction(apart)} ops stand apart."
+    return f"{sentence}; {_words.conjunction(separate_groups)} ops stand apart."
 
 
 def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -279,11 +284,11 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
         if not isinstance(analysis, Analysis):
             notes.append(f"{run.name} was counted and not timed: it has work and no times.")
             continue
-        known, moved = analysis.coverage["flops"], analysis.coverage["bytes"]
-        if any(share is not None and share < 1 - _UNKNOWN for share in (known, moved)):
+        flops_known, bytes_known = analysis.coverage["flops"], analysis.coverage["bytes"]
+        if any(share is not None and share < 1 - _UNKNOWN for share in (flops_known, bytes_known)):
             notes.append(
-                f"{run.name}: FLOPs are known for {units.percent(known)} of busy time and bytes for "
-                f"{units.percent(moved)}; shares of work are of what is known."
+                f"{run.name}: FLOPs are known for {units.percent(flops_known)} of busy time and bytes for "
+                f"{units.percent(bytes_known)}; shares of work are of what is known."
             )
     why: dict[str, list[str]] = {}
     for run in runs:

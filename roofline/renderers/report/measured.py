@@ -30,7 +30,7 @@ def _run(run: Run) -> Html:
     analysis = run.analysis
     told = [*_command(analysis)]
     if isinstance(analysis, Analysis):
-        told += [*measured.told(analysis), *_runs(analysis), *evidence.told(analysis)]
+        told += [*measured.facts(analysis), *_runs(analysis), *evidence.facts(analysis)]
     else:
         told += [*measured.compiled(analysis)]
     told += _conditions(analysis)

@@ -52,7 +52,7 @@ def sentences(run: Run) -> tuple[str, str]:
     if not isinstance(analysis, Analysis):
         known, every = analysis.total.costed, analysis.total.ops
         return _words.verdict(analysis), f"Work known of {known} of {_words.counted(every, 'op')}."
-    return _words.verdict(analysis, host.most(analysis)), floors.told(analysis)
+    return _words.verdict(analysis, host.most(analysis)), floors.describe_floors(analysis)
 
 
 def _refusal(refused: Sequence[RankedPair]) -> str:

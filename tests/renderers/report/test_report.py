@@ -163,7 +163,7 @@ def test_no_profile_is_refused() -> None:
 def test_the_sentences_are_those_of_the_text(one: Page) -> None:
     analysis = analyze(handmade.profile())
     assert said(_words.verdict(analysis, host.most(analysis)), one)
-    for _, words in (*measured.told(analysis), *evidence.told(analysis)):
+    for _, words in (*measured.facts(analysis), *evidence.facts(analysis)):
         assert said(words, one), words
     # floors 7725 µs; 2708 µs more: matmul 1000, softmax 1300 + layer norm 3, embedding 100 + gelu 5, adamw 300. If all
     # that is written reaches memory, embedding has 100 µs more, gelu 5, softmax 100 and adamw 100: 8030 µs

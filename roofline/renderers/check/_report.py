@@ -1,4 +1,4 @@
-"""What `roofline check` prints for people: the sentence, the table of gates, what grew where, what else differs."""
+"""Report `roofline check` for people: the sentence, the table of gates, the causes of growth, other differences."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ _RANKS = (0, 4, 3, 1, 2, 0)
 
 
 def report(judged: Sequence[Judged], page: Page = SHEET) -> str:
-    """The whole report, newline at the end. No line of it is a workflow command, whatever names a profile brings.
+    """Write the whole report, newline at the end. No line is a workflow command, whatever names a profile brings.
 
     A lone profile that could not be judged has no report: the error that the command ends with says all there is.
     """
     if len(judged) == 1:
         return _one(judged[0].result, "", page) if judged[0].result else ""
     parts = []
-    for each in judged:
-        file = f"{_words.plain(each.file)}: "
-        told = textwrap.wrap(f"{file}not judged: {_words.plain(str(each.error))}", page.prose)
-        parts.append(_one(each.result, file, page) if each.result else "\n".join(map(_inert, told)) + "\n")
+    for profile in judged:
+        file = f"{_words.plain(profile.file)}: "
+        lines = textwrap.wrap(f"{file}not judged: {_words.plain(str(profile.error))}", page.prose)
+        parts.append(_one(profile.result, file, page) if profile.result else "\n".join(map(_inert, lines)) + "\n")
     return "\n".join(parts)
 
 
 def _one(result: Result, file: str, page: Page) -> str:
     lines = [*_terminal.wrapped(file + _headline(result), page, "bold"), "", *_table(result, page)]
-    told = [f"{_VERDICTS[gate.status]}: {_sentences.sentence(gate)}" for gate in worst_first(result)]
+    sentences = [f"{_VERDICTS[gate.status]}: {_sentences.sentence(gate)}" for gate in worst_first(result)]
     if result.differences:
-        told.append(f"Different, too: {_differences(result)}.")
-    for words in told:
+        sentences.append(f"Different, too: {_differences(result)}.")
+    for words in sentences:
         lines += ["", *textwrap.wrap(words, page.prose, subsequent_indent="  ", break_on_hyphens=False)]
     return "\n".join(_inert(line) for line in lines) + "\n"
 
 
 def worst_first(result: Result) -> list[Gate]:
-    """The gates that did not simply pass."""
+    """List the gates that did not simply pass, the failed ones first."""
     noted = [gate for gate in result.gates if gate.status in _LOOSE or gate.note]
     return sorted(noted, key=lambda gate: (*_LOOSE, "passed").index(gate.status))
 
 
 def without_commands(line: str) -> str:
-    """A line without the older form of a workflow command, "##[", which counts anywhere in it."""
+    """Break the older form of a workflow command, "##[", which counts anywhere in a line."""
     return line.replace("##[", "# #[")
 
 
 def _inert(line: str) -> str:
-    """A line that a runner does not take for a workflow command: "::" counts at the beginning of a line."""
+    """Indent a line that a runner would take for a workflow command: "::" counts at the beginning of a line."""
     return re.sub(r"^(\s*)::", r"\1: :", without_commands(line))
 
 
@@ -68,9 +68,11 @@ def _headline(result: Result) -> str:
     words = f"{failed} of {gates} gates failed" if failed else f"passed, {gates} gates"
     unjudged = sum(gate.status == "skipped" for gate in result.gates)
     unresolved = sum(gate.status == "unresolved" for gate in result.gates)
-    more = [f"{number} {what}" for number, what in ((unresolved, "not resolved"), (unjudged, "not judged")) if number]
+    counts = [
+        f"{number} {outcome}" for number, outcome in ((unresolved, "not resolved"), (unjudged, "not judged")) if number
+    ]
     only = " (counts only: times, gap and memory are not looked at)" if result.counts_only else ""
-    return f"{_words.subject(result.current)}: {', '.join([words, *more])}{only}."
+    return f"{_words.subject(result.current)}: {', '.join([words, *counts])}{only}."
 
 
 def _table(result: Result, page: Page) -> list[str]:
@@ -83,9 +85,9 @@ def _table(result: Result, page: Page) -> list[str]:
 
 
 def _differences(result: Result) -> str:
-    told = [
+    differences = [
         f"{_words.plain(name, 40)} {_words.plain(before, 40)} → {_words.plain(after, 40)}"
         for name, before, after in result.differences[:_FEW]
     ]
-    more = len(result.differences) - len(told)
-    return ", ".join([*told, f"{more} more"] if more else told)
+    further = len(result.differences) - len(differences)
+    return ", ".join([*differences, f"{further} more"] if further else differences)

@@ -24,7 +24,7 @@ _NAMES: dict[Measure, str] = {"unknown work": "ops of unknown work", "opaque": "
 
 
 def sentence(gate: Gate) -> str:
-    """One gate in words: "bytes +12.1 % (limit 1.0 %): pointwise in encoder, forward +410 MB, 12 ops more"."""
+    """Write one gate in words: "bytes +12.1 % (limit 1.0 %): pointwise in encoder, forward +410 MB, 12 ops more"."""
     if gate.status == "skipped":
         return f"{name(gate)}: {gate.note}"
     grown = growth(gate)
@@ -37,25 +37,25 @@ def sentence(gate: Gate) -> str:
 
 
 def name(gate: Gate) -> str:
-    """What is judged, and in which phase."""
-    told = _NAMES.get(gate.measure, gate.measure)
-    return told if gate.phase is None else f"{told}, {_words.plain(gate.phase, 24)}"
+    """Name the measure of a gate, and its phase."""
+    measure_name = _NAMES.get(gate.measure, gate.measure)
+    return measure_name if gate.phase is None else f"{measure_name}, {_words.plain(gate.phase, 24)}"
 
 
 def value(measure: Measure, value: float | None) -> str:
-    """What was measured, in the unit of its measure."""
+    """Write a measured value in the unit of its measure."""
     return _UNITS.get(measure, units.count)(max(0.0, value) if measure == "gap" and value is not None else value)
 
 
 def growth(gate: Gate) -> str:
-    """How much more it is than the baseline, or that there was nothing of it."""
+    """Write the growth over the baseline, or that the baseline had nothing."""
     if gate.growth is None:
         return units.UNKNOWN
     return "from nothing" if math.isinf(gate.growth) else _amount(gate.growth, gate.limit, gate.measure == "gap")
 
 
 def _amount(value: float, limit: Limit, points: bool = True) -> str:
-    """A growth with its sign; absolute ones are points of the wall or numbers of things."""
+    """Write a growth with its sign; absolute ones are points of the wall or numbers of things."""
     if limit.absolute and not points:
         return "0" if value == 0 else f"{value:+,.0f}"
     words = f"{100 * value:+.1f}"
@@ -65,7 +65,7 @@ def _amount(value: float, limit: Limit, points: bool = True) -> str:
 
 
 def limit(limit: Limit) -> str:
-    """The growth that passes."""
+    """Write the growth that passes."""
     if limit.absolute and isinstance(limit.value, int):
         return units.count(limit.value)
     percent = f"{100 * limit.value:.10g}"

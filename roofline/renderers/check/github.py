@@ -10,14 +10,14 @@ from roofline.renderers.check import _report, _sentences
 
 
 def render(judged: Sequence[Judged]) -> str:
-    """The text below one annotation per gate that failed (error) or is not resolved (warning), and per lost profile."""
+    """Annotate each gate that failed (error) or is not resolved (warning), and each lost profile; then the text."""
     commands = []
-    for each in judged:
-        file = f"{_words.plain(each.file)}: " if len(judged) > 1 else ""
-        if each.result is None:
-            commands.append(_command("error", "roofline", f"{file}{_words.plain(str(each.error))}"))
+    for profile in judged:
+        file = f"{_words.plain(profile.file)}: " if len(judged) > 1 else ""
+        if profile.result is None:
+            commands.append(_command("error", "roofline", f"{file}{_words.plain(str(profile.error))}"))
             continue
-        for gate in _report.worst_first(each.result):
+        for gate in _report.worst_first(profile.result):
             level = {"failed": "error", "unresolved": "warning"}.get(gate.status)
             if level:
                 commands.append(_command(level, f"roofline: {_sentences.name(gate)}", file + _sentences.sentence(gate)))
@@ -29,10 +29,10 @@ def _command(level: str, title: str, words: str) -> str:
 
 
 def _data(words: str) -> str:
-    """A message, escaped as GitHub's workflow commands want it."""
+    """Escape a message for GitHub's workflow commands."""
     return words.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(words: str) -> str:
-    """A property of a workflow command: what ends it is escaped, too."""
+    """Escape a property of a workflow command, in which more letters end it."""
     return _data(words).replace(":", "%3A").replace(",", "%2C")

@@ -14,12 +14,12 @@ from roofline.renderers.check import _sentences
 
 
 def render(judged: Sequence[Judged]) -> str:
-    """Of one profile the verdict, every gate with what grew where, and what else is different; of several a list."""
-    found = [_profile(each) for each in judged]
+    """Write the verdict of one profile, every gate with its causes, and other differences; of several a list."""
+    documents = [_profile(profile) for profile in judged]
     if len(judged) == 1:
-        document = {"schema": 1, **found[0]}
+        document = {"schema": 1, **documents[0]}
     else:
-        document = {"schema": 1, "passed": all(one["passed"] for one in found), "profiles": found}
+        document = {"schema": 1, "passed": all(verdict["passed"] for verdict in documents), "profiles": documents}
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 

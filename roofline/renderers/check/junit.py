@@ -12,16 +12,16 @@ from roofline.renderers.check import _report, _sentences
 
 
 def render(judged: Sequence[Judged]) -> str:
-    """Failed gates are failures, those that were not judged are skipped, a profile that could not be is an error."""
+    """Write failed gates as failures, gates that were not judged as skipped, and lost profiles as errors."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {_counts(judged)}>"]
-    for each in judged:
-        lines += [f"  <testsuite name={_value(each.file)} {_counts([each])}>", *_cases(each), "  </testsuite>"]
+    for profile in judged:
+        lines += [f"  <testsuite name={_value(profile.file)} {_counts([profile])}>", *_cases(profile), "  </testsuite>"]
     return "\n".join(map(_report.without_commands, [*lines, "</testsuites>"])) + "\n"
 
 
 def _counts(judged: Sequence[Judged]) -> str:
-    status = [gate.status for each in judged if each.result for gate in each.result.gates]
-    errors = sum(each.result is None for each in judged)
+    status = [gate.status for profile in judged if profile.result for gate in profile.result.gates]
+    errors = sum(profile.result is None for profile in judged)
     failures, skipped = status.count("failed"), status.count("skipped")
     return f'tests="{len(status) + errors}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
 
@@ -48,5 +48,5 @@ def _outcome(gate: Gate) -> str:
 
 
 def _value(words: str) -> str:
-    """An attribute's value in its quotes; control characters, which no XML may hold, are gone."""
+    """Quote the value of an attribute, without control characters, which no XML may hold."""
     return quoteattr(_words.plain(words))

@@ -10,5 +10,5 @@ from roofline.renderers.check import _report
 
 
 def render(judged: Sequence[Judged], page: Page = SHEET) -> str:
-    """Of each profile the sentence, the table of gates, what grew where, and what else is different."""
+    """Write of each profile the sentence, the table of gates, the causes of growth, and other differences."""
     return _report.report(judged, page)

@@ -14,8 +14,8 @@ _LETTERS = 46
 def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
     """Write the float. Needs the packages booktabs, graphicx and (before 2020) textcomp.
 
-    columns: of a two-column page, that the table is as wide as. caption: "short" is the sentence and what the shares
-    are of; "long" has the notes too, which otherwise stand in comments.
+    columns: of a two-column page, the width of the table. caption: "short" is the sentence and the kind of the shares;
+    "long" has the notes too, which otherwise stand in comments.
     """
     runs = chart.every
     rows: list[list[str]] = []
@@ -31,8 +31,8 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
             rows += lines
             groups[-1] += [row.group, *[""] * (len(lines) - 1)]
 
-    def named(most: int) -> list[str]:
-        names = distinct([run.name for run in runs], most, made=letters)
+    def named(room: int) -> list[str]:
+        names = distinct([run.name for run in runs], room, made=letters)
         return [name for run, below in zip(names, groups, strict=True) for name in (run, *below)]
 
     heads = [column.heading.partition("\n") for column in COLUMNS]
@@ -47,15 +47,15 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
         least=LEAST_NAME,
     )
     sentences = f"{chart.title}. {chart.about}"
-    more = [*(f"{run.heading}." for run in runs if run.about), *chart.notes]
+    notes = [*(f"{run.heading}." for run in runs if run.about), *chart.notes]
     long = caption == "long"
     first = next((run.analysis.profile for run in runs if run.analysis is not None), None)
     words = (first.model, first.mode) if first is not None else ()
     written = floated(
         table,
         columns,
-        " ".join([sentences, *more]) if long else sentences,
+        " ".join([sentences, *notes]) if long else sentences,
         label(*words, "wall"),
-        [] if long else more,
+        [] if long else notes,
     )
     return "\n".join([PACKAGES, *written, ""])

@@ -10,7 +10,7 @@ from roofline.renderers._names.distinct import distinct
 
 
 def render(chart: Chart) -> str:
-    """Write the sentence, what the shares are of, the table and the notes."""
+    """Write the sentence, the kind of the shares, the table and the notes."""
     runs = chart.every
     names = distinct([run.heading for run in runs])
     body = [
@@ -21,8 +21,8 @@ def render(chart: Chart) -> str:
     head = _line(["run", "group", *(column.name for column in COLUMNS)])
     rule = _line(["---", "---", *("---:" if column.number else "---" for column in COLUMNS)])
     notes = [line for note in chart.notes for line in ("", f"*{escape(note)}*")]
-    told = escape(f"{chart.title}. {chart.about}")
-    return "\n".join([told, "", head, rule, *body, *notes, ""])
+    lead = escape(f"{chart.title}. {chart.about}")
+    return "\n".join([lead, "", head, rule, *body, *notes, ""])
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -16,14 +16,14 @@ _LETTERS = (200, 54, 40)
 
 
 def render(chart: Chart, page: Page = SHEET) -> str:
-    """Write the sentence, what the shares are of, the table with the groups below each run, and the notes."""
+    """Write the sentence, the kind of the shares, the table with the groups below each run, and the notes."""
     runs = chart.every
     names = [[f"{_INDENT}{row.group}" for row in run.shown] for run in runs]
     cells = [[[column.cell(row) for column in COLUMNS] for row in run.shown] for run in runs]
     heads = [column.heading.partition("\n") for column in COLUMNS]
     top = [[head for head, _, _ in heads], [head for _, _, head in heads]]
     longest = max((len(name) for group in names for name in group), default=0)
-    kept, letters = _fit([*top, *(row for rows in cells for row in rows)], page.width - longest)
+    columns_kept, letters = _fit([*top, *(row for rows in cells for row in rows)], page.width - longest)
     # Of each run the lines of its groups: a name stands on the first line of its row.
     grids = [
         [
@@ -35,10 +35,10 @@ def render(chart: Chart, page: Page = SHEET) -> str:
     ]
     lines = _terminal.columns(
         [
-            [line[0], *(line[1 + number] for number in kept)]
+            [line[0], *(line[1 + number] for number in columns_kept)]
             for line in [*(["", *line] for line in top), *(line for grid in grids for line in grid)]
         ],
-        left={0, *(place for place, number in enumerate(kept, 1) if not COLUMNS[number].number)},
+        left={0, *(place for place, number in enumerate(columns_kept, 1) if not COLUMNS[number].number)},
     )
     body = iter(lines[2:])
     table = [page.painted(line, "dim") for line in lines[:2]]
@@ -47,8 +47,8 @@ def render(chart: Chart, page: Page = SHEET) -> str:
         table += [page.painted(name, "bold"), *(next(body) for _ in grid)]
     published = -sum(1 + len(run.shown) for run in chart.published)
     rules = (first, published) if published else (first,)
-    out = [column.name for number, column in enumerate(COLUMNS) if number not in kept]
-    told = [
+    out = [column.name for number, column in enumerate(COLUMNS) if number not in columns_kept]
+    lines_of_text = [
         *_terminal.wrapped(f"{chart.title}.", page, "bold"),
         *_terminal.wrapped(chart.about, page),
         "",
@@ -56,16 +56,16 @@ def render(chart: Chart, page: Page = SHEET) -> str:
         *_terminal.left_out(out, page),
     ]
     if chart.notes:
-        told += ["", *(line for note in chart.notes for line in _terminal.wrapped(note, page))]
-    return "\n".join(told) + "\n"
+        lines_of_text += ["", *(line for note in chart.notes for line in _terminal.wrapped(note, page))]
+    return "\n".join(lines_of_text) + "\n"
 
 
 def _fit(rows: Sequence[Sequence[str]], room: int) -> tuple[list[int], int]:
-    """Choose the columns that fit, and how many letters a line of the words has. room: for them all [letters]."""
+    """Choose the columns that fit, and the letters in a line of the words. room: for all columns [letters]."""
     ranks = [column.rank for column in COLUMNS]
     for letters in _LETTERS:
-        kept = _terminal.kept([line for row in rows for line in in_lines(row, letters)], ranks, room)
-        if WORDS in kept:
+        columns_kept = _terminal.kept([line for row in rows for line in in_lines(row, letters)], ranks, room)
+        if WORDS in columns_kept:
             wide = _terminal.widths(rows)
-            return kept, room - 2 - sum(wide[number] + 2 for number in kept if number != WORDS)
-    return kept, _LETTERS[0]
+            return columns_kept, room - 2 - sum(wide[number] + 2 for number in columns_kept if number != WORDS)
+    return columns_kept, _LETTERS[0]

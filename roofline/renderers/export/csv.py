@@ -16,16 +16,16 @@ WORDS = "the table of ops, a row per op"
 
 
 def written(analysis: WorkAnalysis) -> bytes:
-    """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty."""
-    found = columns(analysis)
-    return cells.table(list(found), zip(*map(_cells, found.values()), strict=True)).encode()
+    """Write numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty."""
+    columns_by_name = columns(analysis)
+    return cells.table(list(columns_by_name), zip(*map(_cells, columns_by_name.values()), strict=True)).encode()
 
 
 def _cells(column: NDArray[Any]) -> Iterator[str]:
-    """The cells of a column; what is often in it is written once."""
+    """Write the cells of a column; a repeated value is formatted once."""
     values = [None if value != value else value for value in column.tolist()]  # of NaN each is another one
-    known = {value: _cell(value) for value in dict.fromkeys(values)}
-    return map(known.__getitem__, values)
+    cell_of = {value: _cell(value) for value in dict.fromkeys(values)}
+    return map(cell_of.__getitem__, values)
 
 
 def _cell(value: Any) -> str:

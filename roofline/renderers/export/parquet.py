@@ -16,7 +16,7 @@ WORDS = "the same, typed and compressed"
 
 
 def written(analysis: WorkAnalysis) -> bytes:
-    """Numbers in seconds, FLOP and bytes; unknown is null. What was measured, and of what, is in the file's metadata.
+    """Write numbers in seconds, FLOP and bytes; unknown is null. The file's metadata describe the measurement.
 
     Raises MissingError without pyarrow.
     """
@@ -27,14 +27,14 @@ def written(analysis: WorkAnalysis) -> bytes:
     import pyarrow
     from pyarrow import parquet
 
-    made = {name: pyarrow.array(column, from_pandas=True) for name, column in columns(analysis).items()}
+    arrays = {name: pyarrow.array(column, from_pandas=True) for name, column in columns(analysis).items()}
     about = {
         "verdict": _words.verdict(analysis),
         "provenance": _words.provenance(analysis),
         "wall": analysis.wall,
         "gap": analysis.gap,
     }
-    table = pyarrow.table(made).replace_schema_metadata({"roofline": json.dumps(about)})
+    table = pyarrow.table(arrays).replace_schema_metadata({"roofline": json.dumps(about)})
     stream = io.BytesIO()
     parquet.write_table(table, stream)
     return stream.getvalue()

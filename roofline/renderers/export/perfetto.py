@@ -10,5 +10,5 @@ WORDS = "the representative step as a trace (ui.perfetto.dev)"
 
 
 def written(analysis: WorkAnalysis) -> bytes:
-    """What `show --format perfetto` prints."""
+    """Write the document of `show --format perfetto`."""
     return perfetto.render(analysis, None).encode()

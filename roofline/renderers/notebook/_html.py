@@ -1,4 +1,4 @@
-"""Pieces of HTML for a notebook. Names come from models and traces: whatever is put in is escaped here."""
+"""Write pieces of HTML for a notebook. Names come from models and traces: all text is escaped here."""
 
 from __future__ import annotations
 
@@ -19,59 +19,59 @@ _NAME = "text-align: left"
 
 
 def page(*parts: str) -> str:
-    """The parts under one another."""
+    """Put the parts under one another."""
     return f'<div class="roofline">{"".join(parts)}</div>'
 
 
 def paragraph(text: str) -> str:
-    """A sentence or two."""
+    """Write a sentence or two."""
     return f"<p>{escape(text)}</p>"
 
 
 def caption(text: str) -> str:
-    """What stands under a table or a figure, small."""
+    """Write the caption of a table or a figure, small."""
     return f'<p style="font-size: smaller; opacity: 0.75">{escape(text)}</p>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[bool]) -> str:
-    """Rows of cells under their headings. numbers: whether each column holds numbers."""
+    """Write rows of cells under their headings. numbers: whether each column holds numbers."""
     styles = [_NUMBER if number else _NAME for number in numbers]
 
     def line(tag: str, cells: Sequence[str]) -> str:
-        made = (f'<{tag} style="{style}">{escape(cell)}</{tag}>' for style, cell in zip(styles, cells, strict=True))
-        return f"<tr>{''.join(made)}</tr>"
+        elements = (f'<{tag} style="{style}">{escape(cell)}</{tag}>' for style, cell in zip(styles, cells, strict=True))
+        return f"<tr>{''.join(elements)}</tr>"
 
     body = "".join(line("td", cells) for cells in rows)
     return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
 
 
 def preformatted(text: str) -> str:
-    """Text as a terminal shows it; of very long one the beginning."""
+    """Write text as a terminal shows it; of a very long one the beginning."""
     if len(text) > MOST:
-        kept = text[:MOST].rpartition("\n")[0]
-        text = f"{kept}\n… {text.count(chr(10)) - kept.count(chr(10))} more lines: print(...) shows all"
+        beginning = text[:MOST].rpartition("\n")[0]
+        text = f"{beginning}\n… {text.count(chr(10)) - beginning.count(chr(10))} more lines: print(...) shows all"
     return f'<pre style="line-height: 1.2; overflow-x: auto">{escape(text)}</pre>'
 
 
 def figure(kind: str, runs: Sequence[WorkAnalysis], width: float = 7.0) -> str:
-    """A figure of `roofline plot`, `width` [in]; "" where it cannot be drawn of these runs, or would be large."""
+    """Draw a figure of `roofline plot`, `width` [in]; "" where it cannot be drawn of these runs, or would be large."""
     from roofline.errors import RooflineError
     from roofline.renderers import figures
 
     try:
-        drawing, told = figures.render(kind, runs, ".svg", width)
+        drawing, description = figures.render(kind, runs, ".svg", width)
     except RooflineError:
         return ""
     if len(drawing) > _LARGEST_FIGURE:
         return ""
-    return image(drawing, told)
+    return image(drawing, description)
 
 
-def image(svg: bytes, told: str) -> str:
-    """A drawing as an image, in which nothing runs and whose style reaches nothing else. told: what it shows."""
+def image(svg: bytes, description: str) -> str:
+    """Embed a drawing as an image, in which nothing runs and whose style reaches nothing else."""
     data = base64.b64encode(svg).decode()
     # On white, as figures are drawn for paper: a dark notebook would swallow their text.
     return (
-        f'<img alt="{escape(told, quote=True)}" style="max-width: 100%; background: white" '
+        f'<img alt="{escape(description, quote=True)}" style="max-width: 100%; background: white" '
         f'src="data:image/svg+xml;base64,{data}">'
     )

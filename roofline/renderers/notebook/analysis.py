@@ -1,4 +1,4 @@
-"""What an `Analysis` shows of itself."""
+"""Show an `Analysis`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from roofline.renderers.notebook import _html
 
 
 def text(analysis: WorkAnalysis) -> str:
-    """The verdict, the facts, the table of groups and the evidence, as `roofline show`."""
+    """Write the first screen, as `roofline show`."""
     return text_format.render(analysis, None)
 
 
 def html(analysis: WorkAnalysis) -> str:
-    """The verdict, the table of groups, and where the time went as a figure."""
+    """Write the verdict and the table of groups, and draw where the time went."""
     if not isinstance(analysis, Analysis):
         return _html.page(_html.preformatted(text(analysis)))
     groups = _tables.table(analysis, "group", _words.gap_name(analysis))
@@ -34,10 +34,10 @@ def html(analysis: WorkAnalysis) -> str:
 
 
 def document(analysis: WorkAnalysis) -> dict[str, Any]:
-    """The document of `roofline show --format json`."""
+    """Return the document of `roofline show --format json`."""
     return _document.document(analysis)
 
 
 def columns(analysis: WorkAnalysis) -> dict[str, Any]:
-    """The table of ops."""
+    """Return the table of ops."""
     return _ops.columns(analysis)

@@ -1,4 +1,4 @@
-"""What a `Judgement`, profiles judged by a baseline, shows of itself."""
+"""Show a `Judgement`, profiles judged by a baseline."""
 
 from __future__ import annotations
 
@@ -11,25 +11,30 @@ from roofline.renderers.check import text as text_format
 from roofline.renderers.notebook import _html
 
 
-def text(found: Judgement) -> str:
-    """As `roofline check`."""
-    return text_format.render(found.profiles)
+def text(judgement: Judgement) -> str:
+    """Write the text of `roofline check`."""
+    return text_format.render(judgement.profiles)
 
 
-def html(found: Judgement) -> str:
-    """The same."""
-    return _html.page(_html.preformatted(text(found)))
+def html(judgement: Judgement) -> str:
+    """Write the same text as HTML."""
+    return _html.page(_html.preformatted(text(judgement)))
 
 
-def document(found: Judgement) -> dict[str, Any]:
-    """The document of `roofline check --format json`."""
-    document: dict[str, Any] = json.loads(json_format.render(found.profiles))
+def document(judgement: Judgement) -> dict[str, Any]:
+    """Return the document of `roofline check --format json`."""
+    document: dict[str, Any] = json.loads(json_format.render(judgement.profiles))
     return document
 
 
-def columns(found: Judgement) -> dict[str, Any]:
-    """The gates of every profile: its measure before and after, the growth (NaN: from nothing) and how it ended."""
-    rows = [(one.file, gate) for one in found.profiles if one.result is not None for gate in one.result.gates]
+def columns(judgement: Judgement) -> dict[str, Any]:
+    """Return the gates of every profile: measure before and after, the growth (NaN: from nothing), the outcome."""
+    rows = [
+        (profile.file, gate)
+        for profile in judgement.profiles
+        if profile.result is not None
+        for gate in profile.result.gates
+    ]
     return {
         "profile": [file for file, _ in rows],
         "measure": [gate.measure for _, gate in rows],

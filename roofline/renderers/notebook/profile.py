@@ -1,4 +1,4 @@
-"""What a `Profile` shows of itself: what its analysis does."""
+"""Show a `Profile` by its analysis."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from roofline.renderers.notebook import analysis
 
 
 def text(profile: Profile) -> str:
-    """The verdict, the facts, the table of groups and the evidence, as `roofline show`."""
+    """Write the first screen, as `roofline show`."""
     return analysis.text(analyze(profile))
 
 
 def html(profile: Profile) -> str:
-    """The verdict, the table of groups, and where the time went as a figure."""
+    """Write the verdict and the table of groups, and draw where the time went."""
     return analysis.html(analyze(profile))
 
 
 def document(profile: Profile) -> dict[str, Any]:
-    """The document of `roofline show --format json`."""
+    """Return the document of `roofline show --format json`."""
     return analysis.document(analyze(profile))
 
 
 def columns(profile: Profile) -> dict[str, Any]:
-    """The table of ops."""
+    """Return the table of ops."""
     return analysis.columns(analyze(profile))

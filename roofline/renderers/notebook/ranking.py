@@ -1,4 +1,4 @@
-"""What a `Ranking`, the result of a comparison, shows of itself."""
+"""Show a `Ranking`, the result of a comparison."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from roofline.renderers.notebook import _html
 
 
 def text(ranking: Ranking) -> str:
-    """As `roofline compare`."""
+    """Write the text of `roofline compare`."""
     return text_format.render(ranking)
 
 
 def html(ranking: Ranking) -> str:
-    """The figure of the difference, and the text."""
+    """Draw the figure of the difference, and write the text."""
     kind = "waterfall" if len(ranking.runs) == 2 else "speedup"
     return _html.page(_html.preformatted(text(ranking)), _html.figure(kind, ranking.runs))
 
 
 def document(ranking: Ranking) -> dict[str, Any]:
-    """The document of `roofline compare --format json`."""
-    found: dict[str, Any] = json.loads(json_format.render(ranking))
-    return found
+    """Return the document of `roofline compare --format json`."""
+    document: dict[str, Any] = json.loads(json_format.render(ranking))
+    return document
 
 
 def columns(ranking: Ranking) -> dict[str, Any]:
-    """The rows of each account: of wall_a - wall_b, `seconds` with their 95 % interval (low, high); largest first.
+    """Return the rows of each account: of wall_a - wall_b, `seconds` with 95 % interval (low, high); largest first.
 
     Settings come before them, and have no seconds.
     """

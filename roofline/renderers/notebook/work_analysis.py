@@ -1,4 +1,4 @@
-"""What a `WorkAnalysis`, that of a step which was counted and not timed, shows of itself: its work."""
+"""Show a `WorkAnalysis`, that of a step which was counted and not timed: its work."""
 
 from __future__ import annotations
 

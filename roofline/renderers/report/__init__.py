@@ -1,9 +1,9 @@
-"""One HTML file that says what profiles say: self-contained, offline, for a screen, a telephone and paper.
+"""Write one HTML file of one or more profiles: self-contained, offline, for a screen, a telephone and paper.
 
-`report(profiles)` is all of it. Each section is a file here, made of what is in `parts/`; sentences and numbers are
-those of the text output, taken from where that takes them. Pictures are made here as SVG. `assets/` has the style and
-the script, which turns what is there and computes no number. Names in profiles come from anywhere: `parts/html.py`
-escapes all that it did not make, and the page forbids itself everything but its own style and script, by their hashes.
+`report(profiles)` is all of it. Each section is a file here, made of the pieces in `parts/`; sentences and numbers are
+those of the text output, from the same sources. Pictures are made here as SVG. `assets/` has the style and the script,
+which shows and hides and computes no number. Names in profiles come from anywhere: `parts/html.py` escapes all text
+that it did not make, and the page forbids itself everything but its own style and script, by their hashes.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _SCRIPTS = ("page.js", "ops.js", "roofline.js", "timeline.js")
 
 
 def report(profiles: Sequence[Profile], allow: bool = False) -> str:
-    """The page of one or more profiles; of several also why they differ: two as A - B, more against the fastest.
+    """Write the page of one or more profiles; of several also why they differ: two as A - B, more against the fastest.
 
-    allow: explain the difference of runs that are not comparable, with a warning, instead of saying only why they are
-    not. Raises InputError for no profile at all.
+    allow: explain the difference of runs that are not comparable, with a warning, instead of only refusing it. Raises
+    InputError for no profile at all.
     """
     if not profiles:
         raise InputError("There is nothing to report: give at least one profile.")
@@ -68,12 +68,14 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
         comparison(ranking, allow) if ranking is not None else _not_compared(why_not),
         how(runs),
     ]
-    given = [{"ops": rows[run.number], "points": points[run.number], "timeline": steps[run.number]} for run in runs]
-    return _page(runs, [part for part in parts if part is not None], data({"runs": given}))
+    script_data = [
+        {"ops": rows[run.number], "points": points[run.number], "timeline": steps[run.number]} for run in runs
+    ]
+    return _page(runs, [part for part in parts if part is not None], data({"runs": script_data}))
 
 
 def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
-    """The comparison, or why there is none."""
+    """Compare the runs, or say why they cannot be compared."""
     if len(profiles) < 2:
         return None, ""
     try:
@@ -89,7 +91,7 @@ def _not_compared(why: str) -> Html | None:
 # ------------------------------------------------------------------------------------------------------- the page
 
 
-def _page(runs: Sequence[Run], parts: Sequence[Html], given: str) -> str:
+def _page(runs: Sequence[Run], parts: Sequence[Html], script_data: str) -> str:
     style = _asset("report.css")
     script = "\n".join(_asset(file) for file in _SCRIPTS)
     title = _title(runs)
@@ -121,15 +123,15 @@ def _page(runs: Sequence[Run], parts: Sequence[Html], given: str) -> str:
         tag("main", parts, id="main"),
         tag("footer", tag("p", f"Made by roofline {__version__}. One file, no network: it can be kept and sent.")),
         # JSON runs nothing; what stands in it cannot end it.
-        tag("script", Html(given), type="application/json", id="data"),
+        tag("script", Html(script_data), type="application/json", id="data"),
         tag("script", Html(script)),
     ]
-    whole = tag("html", tag("head", head), tag("body", body), lang="en")
-    return f"<!doctype html>\n{whole}\n"
+    page = tag("html", tag("head", head), tag("body", body), lang="en")
+    return f"<!doctype html>\n{page}\n"
 
 
 def _hatch() -> Html:
-    """How time is filled in which nothing runs."""
+    """Define the fill of time in which nothing runs."""
     paper = tag("rect", width=6, height=6, class_="hatch-paper")
     line = tag("path", d="M0 6L6 0M-1 1L1 -1M5 7L7 5", class_="hatch-line")
     pattern = tag("pattern", paper, line, id="hatch", width=6, height=6, patternUnits="userSpaceOnUse")
@@ -168,7 +170,7 @@ _NAMES = {
 
 
 def _bar(runs: Sequence[Run], parts: Sequence[Html]) -> Html:
-    """What stays on the screen: where one is, which run is shown, and in which light."""
+    """Write the bar that stays on the screen: the sections, the choice of the run, and the theme."""
     present = [key for key in _NAMES if any(part.startswith(f'<section id="{key}"') for part in parts)]
     links = tag("nav", [tag("a", _NAMES[key], href=f"#{key}") for key in present], aria_label="Sections")
     switch = None
@@ -185,7 +187,7 @@ def _bar(runs: Sequence[Run], parts: Sequence[Html]) -> Html:
     light = tag(
         "label",
         tag("span", "theme"),
-        tag("select", [tag("option", each, value=each) for each in ("auto", "light", "dark")], id="theme"),
+        tag("select", [tag("option", theme, value=theme) for theme in ("auto", "light", "dark")], id="theme"),
     )
     paper = tag("button", "Print", type="button", id="print")
     return tag("div", links, tag("div", switch, light, paper, class_="controls"), class_="topbar screen")
@@ -196,5 +198,5 @@ def _asset(file: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """What a content-security policy knows an inline element by."""
+    """Hash an inline element for the content-security policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,4 +1,4 @@
-"""How the runs compare: whether both may be compared, the waterfall, and the account: what was seen, what to try."""
+"""Compare the runs: whether they may be compared, the waterfall, and the account with its observations and advice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TITLE = "How the runs compare"
 
 
 def comparison(ranking: Ranking, allow: bool) -> Html:
-    """The section. allow: whether differences may be told that parity refuses."""
+    """Write the section. allow: explain differences that parity refuses."""
     parts: list[Html] = []
     if len(ranking.runs) > 2:
         parts += [_runs(ranking), _matrix(ranking)]
@@ -44,20 +44,20 @@ def _runs(ranking: Ranking) -> Html:
 
 
 def _matrix(ranking: Ranking) -> Html:
-    first, *rest = _ranked.matrix(ranking, most=len(ranking.runs))
+    first, *body = _ranked.matrix(ranking, most=len(ranking.runs))
     heads = [head(words, number != 1) for number, words in enumerate(first)]
     rows = [
         tag("tr", [cell(name(words, 40) if number == 1 else words, number != 1) for number, words in enumerate(row)])
-        for row in rest
+        for row in body
     ]
     marks = f" {_comparing.MARKS}." if _ranked.marked(ranking) else ""
     return table(f"{_ranked.MATRIX}{marks}", heads, rows, "Speedups")
 
 
-def _pair(pair: RankedPair, told: bool) -> Html:
+def _pair(pair: RankedPair, explained: bool) -> Html:
     lead = tag("p", _comparing.verdict(pair, advise=True), class_="lead")
     parts = [_parity(pair)]
-    if not told:
+    if not explained:
         note = "The difference is not explained: measure the same work in both, or add --allow."
         return join([*parts, facts(_evidence.runs(pair)), tag("p", note, class_="note")])
     if warning := _comparing.warning(pair):
@@ -71,27 +71,27 @@ def _pair(pair: RankedPair, told: bool) -> Html:
 
 
 def _parity(pair: RankedPair) -> Html:
-    """The box that says whether the runs may be compared, and all that differs."""
-    found = pair.comparison.parity
+    """Write the box that says whether the runs may be compared, and all differences."""
+    parity = pair.comparison.parity
     differences = [tag("li", words) for words in _comparing.differences(pair)]
-    look = found.verdict.replace(" ", "-")
+    look = parity.verdict.replace(" ", "-")
     listed = tag("ul", differences) if differences else tag("p", "Nothing differs that is known to matter.")
-    head_line = tag("p", tag("b", "Parity "), _comparing.judged(found), class_="judged")
+    head_line = tag("p", tag("b", "Parity "), _comparing.judged(parity), class_="judged")
     return tag("div", head_line, listed, class_=f"parity {look}")
 
 
 def _account_rows(pair: RankedPair) -> Html:
     """List the rows of the account, the largest first."""
-    every, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
+    account_rows, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
     notes = [tag("p", unresolved, class_="note")] if unresolved else []
-    if not every:
+    if not account_rows:
         return join([*notes, tag("p", "Nothing differs: each row of the account is 0.", class_="note")])
-    made = []
-    for row, label in zip(every, _account.labels(every), strict=True):
+    entries = []
+    for row, label in zip(account_rows, _account.labels(account_rows), strict=True):
         times = [_account.written(pair, _account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
         figures = [tag("span", words, class_="figure") for words in times]
         meaning = _account.meaning(row)
-        made.append(
+        entries.append(
             tag(
                 "li",
                 tag("p", tag("b", name(label, 120)), *figures, class_="what"),
@@ -100,19 +100,21 @@ def _account_rows(pair: RankedPair) -> Html:
             )
         )
     about = tag("p", f"{_account.heading(pair)}.", class_="note")
-    return join([tag("h3", "The account"), *notes, about, tag("ol", made, class_="findings")])
+    return join([tag("h3", "The account"), *notes, about, tag("ol", entries, class_="findings")])
 
 
 def _differences(pair: RankedPair) -> Html:
-    """The table that adds up to the difference."""
+    """Write the table that adds up to the difference."""
     if pair.breakdown is not None:
-        found = _broken_down.lines(pair, pair.breakdown)
-        return _lines(found.rows, (found.ops, *found.gap, found.total), pair.breakdown.by, "The sum of the difference")
-    made = _term_table.table(pair.comparison)
-    scale = made.scale
-    columns = made.columns(scale)
+        content = _broken_down.lines(pair, pair.breakdown)
+        return _lines(
+            content.rows, (content.ops, *content.gap, content.total), pair.breakdown.by, "The sum of the difference"
+        )
+    terms = _term_table.table(pair.comparison)
+    scale = terms.scale
+    columns = terms.columns(scale)
     heads = [_term_table.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
-    rows = [_terms(row, columns, scale) for row in (*made.rows, made.total)]
+    rows = [_terms(row, columns, scale) for row in (*terms.rows, terms.total)]
     named = [head(f"where [{scale.unit}]", False), *map(head, (*heads, "total", "95 % interval"))]
     return table("The sum of the difference, A − B", named, rows[:-1], "Terms of the difference", rows[-1:])
 
@@ -123,13 +125,13 @@ def _terms(row: Row, columns: Sequence[int], scale: Scale) -> Html:
     return tag("tr", tag("th", name(row.label, 60), scope="row"), [cell(words) for words in cells])
 
 
-def _lines(some: Sequence[Line], sums: Sequence[Line], by: str, caption: str) -> Html:
-    rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
+def _lines(lines: Sequence[Line], sums: Sequence[Line], by: str, caption: str) -> Html:
+    rows, scale = (*lines, *sums), _broken_down.scale_of(lines, sums)
     heads, *cells = _broken_down.cells(rows, scale)
     width = 90 if by in _tables.LONG else 60
-    made = [
+    table_rows = [
         tag("tr", tag("th", name(row.label, width, by == "scope"), scope="row"), [cell(words) for words in line])
         for row, line in zip(rows, cells, strict=True)
     ]
     named = [head(f"{by} [{scale.unit}]", False), *map(head, heads)]
-    return table(caption, named, made[: len(some)], f"Difference by {by}", made[len(some) :])
+    return table(caption, named, table_rows[: len(lines)], f"Difference by {by}", table_rows[len(lines) :])

@@ -10,7 +10,7 @@ from roofline.renderers._facts import notes
 from roofline.renderers._tables import Column, Row, WorkRow
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
-from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.run import Run, for_each_run, section
 
 #: Where a reader looks first stands first; the rest in the order of `analysis.KEYS`.
 _FIRST = ("group", "class", "phase", "block")
@@ -18,8 +18,8 @@ _LONGEST = {"scope": 70, "op": 90, "kernel": 90}
 
 
 def groups(runs: Sequence[Run]) -> Html:
-    """The section: the tables of `roofline show --by KEY`, one at a time on a screen."""
-    return section("tables", "By group, class, layer and kernel", each(runs, _run))
+    """Write the section: the tables of `roofline show --by KEY`, one at a time on a screen."""
+    return section("tables", "By group, class, layer and kernel", for_each_run(runs, _run))
 
 
 def _run(run: Run) -> Html:
@@ -43,13 +43,13 @@ def _run(run: Run) -> Html:
 
 def _table(run: Run, key: str) -> Html:
     analysis = run.analysis
-    found = _tables.table(analysis, key, _words.gap_name(analysis))
-    columns = list(found.columns)
+    content = _tables.table(analysis, key, _words.gap_name(analysis))
+    columns = list(content.columns)
     if key in _tables.LONG and isinstance(analysis, Analysis):
         columns.insert(0, _tables.NUMBER)
-    heads = [head(key, number=False), *(head(each.heading.replace("\n", " "), each.number) for each in columns)]
-    rows = [_row(row, key, columns) for row in found.rows]
-    body, sums = rows[: len(rows) - found.sums], rows[len(rows) - found.sums :]
+    heads = [head(key, number=False), *(head(column.heading.replace("\n", " "), column.number) for column in columns)]
+    rows = [_row(row, key, columns) for row in content.rows]
+    body, sums = rows[: len(rows) - content.sums], rows[len(rows) - content.sums :]
     return table(f"By {key}", heads, body, f"Table by {key}", sums)
 
 

@@ -1,4 +1,4 @@
-"""How it was measured: all that somebody needs to believe the numbers, or to measure them again."""
+"""Describe the measurement: all that somebody needs to believe the numbers, or to measure them again."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from roofline.renderers._facts.ceilings import waited
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts.grids import cell, facts, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
-from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.run import Run, for_each_run, section
 
 #: What the values of a family of ceilings are.
 _UNITS = {"matrix": "FLOP/s", "vector": "FLOP/s", "function": "/s", "dram": "B/s", "cache": "B/s", "link": "B/s"}
 
 
 def how(runs: Sequence[Run]) -> Html:
-    """The section."""
-    return section("measured", "How it was measured", each(runs, _run))
+    """Write the section."""
+    return section("measured", "How it was measured", for_each_run(runs, _run))
 
 
 def _run(run: Run) -> Html:
     analysis = run.analysis
-    told = [*_command(analysis)]
+    pairs = [*_command(analysis)]
     if isinstance(analysis, Analysis):
-        told += [*measured.facts(analysis), *_runs(analysis), *evidence.facts(analysis)]
+        pairs += [*measured.facts(analysis), *_runs(analysis), *evidence.facts(analysis)]
     else:
-        told += [*measured.compiled(analysis)]
-    told += _conditions(analysis)
-    return tag("div", facts(told), _ceilings(analysis), _settings(analysis))
+        pairs += [*measured.compiled(analysis)]
+    pairs += _conditions(analysis)
+    return tag("div", facts(pairs), _ceilings(analysis), _settings(analysis))
 
 
 def _command(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
@@ -43,9 +43,9 @@ def _command(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
     yield "step", _words.subject(analysis) + (f" on {on}" if on else ", counted and not timed")
     yield "command", plain(profile.command, 1000) or units.UNKNOWN
     yield "date", plain(profile.date, 60) or units.UNKNOWN
-    versions = ", ".join(f"{plain(what, 60)} {plain(number, 60)}" for what, number in profile.versions.items())
+    versions = ", ".join(f"{plain(package, 60)} {plain(version, 60)}" for package, version in profile.versions.items())
     yield "versions", versions or units.UNKNOWN
-    parts = [f"{what} {units.count(number)}" for what, number in _sizes(analysis) if number is not None]
+    parts = [f"{size} {units.count(number)}" for size, number in _sizes(analysis) if number is not None]
     if parts:
         yield "sizes", ", ".join(parts)
 
@@ -58,7 +58,7 @@ def _sizes(analysis: WorkAnalysis) -> Iterator[tuple[str, int | None]]:
 
 
 def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
-    """The three runs: T times plain steps, P profiles a few, C counts one."""
+    """Describe the three runs: T times plain steps, P profiles a few, C counts one."""
     profile = analysis.profile
     wall, profiled = profile.wall, profile.profiled
     if wall.source == "profiled":
@@ -76,14 +76,14 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
             f"{_words.counted(len(wall.steps), 'plain step')} in {processes}, {_words.protocol(wall)}{single}",
         )
     if profiled is not None and profiled.walls:
-        kept = _words.counted(len(profiled.walls), "profiled step")
+        profiled_steps = _words.counted(len(profiled.walls), "profiled step")
         dropped = f", {profiled.dropped} dropped as outliers" if profiled.dropped else ""
         cost = f"{_words.counted(profiled.events, 'event')} per step"
         if profiled.event_cost > 0:
             cost += f" at {units.seconds(profiled.event_cost)} each, taken off"
         yield (
             "profiled (P)",
-            f"{kept}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}",
+            f"{profiled_steps}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}",
         )
         yield "inflation", f"{_grown(analysis)}; op times scaled by {units.significant(analysis.scale)}"
     counted = _words.counted(len(profile.ops), "op")
@@ -97,22 +97,25 @@ def _grown(analysis: Analysis) -> str:
 
 
 def _conditions(analysis: WorkAnalysis) -> list[tuple[str, str]]:
-    """What the machine was doing: processor share, switches, load, clocks, as recorded."""
+    """Describe the machine: processor share, switches, load, clocks, as recorded."""
     conditions = analysis.profile.conditions
-    parts = [f"{plain(what, 60).replace('_', ' ')} {units.significant(value)}" for what, value in conditions.items()]
+    parts = [
+        f"{plain(condition, 60).replace('_', ' ')} {units.significant(value)}"
+        for condition, value in conditions.items()
+    ]
     return [("machine", ", ".join(parts))] if parts else [("machine", "contention and clocks were not recorded")]
 
 
 def _ceilings(analysis: WorkAnalysis) -> Html:
-    """The ceilings with their sources."""
+    """Write the ceilings with their sources."""
     device = analysis.device
     if not device.ceilings:
         return tag("p", f"No ceilings are known of {_words.device(analysis) or 'the device'}.", class_="note")
     rows = [
         tag(
             "tr",
-            tag("th", name(what, 60), scope="row"),
-            cell(value_of(what, ceiling)),
+            tag("th", name(ceiling_name, 60), scope="row"),
+            cell(value_of(ceiling_name, ceiling)),
             cell(units.percent(ceiling.spread)),
             tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
             cell(
@@ -123,42 +126,42 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
                 False,
             ),
         )
-        for what, ceiling in device.ceilings.items()
+        for ceiling_name, ceiling in device.ceilings.items()
     ]
     heads = [head("ceiling", False), head("value"), head("spread"), head("date", False), head("source", False)]
-    made = table(f"Ceilings of {plain(device.ceilings_of or device.name, 80)}", heads, rows, "Ceilings")
-    conditions = [(plain(what, 40), plain(words, 300)) for what, words in device.conditions.items()]
-    return tag("div", made, facts(conditions)) if conditions else made
+    table_of_ceilings = table(f"Ceilings of {plain(device.ceilings_of or device.name, 80)}", heads, rows, "Ceilings")
+    conditions = [(plain(condition, 40), plain(words, 300)) for condition, words in device.conditions.items()]
+    return tag("div", table_of_ceilings, facts(conditions)) if conditions else table_of_ceilings
 
 
 def _doubts(ceiling: Ceiling, kind: str) -> list[str]:
-    """What speaks against a ceiling: the known figure that it is far from, others' load while it was measured."""
+    """List the doubts about a ceiling: the known figure that it is far from, others' load while it was measured."""
     return [words for words in (ceiling.flag, waited(ceiling, kind)) if words]
 
 
-def value_of(what: str, ceiling: Ceiling) -> str:
-    """A ceiling in its unit: a rate, or the time of a launch."""
-    family = what.partition(".")[0]
+def value_of(ceiling_name: str, ceiling: Ceiling) -> str:
+    """Write a ceiling in its unit: a rate, or the time of a launch."""
+    family = ceiling_name.partition(".")[0]
     if family in ("launch", "latency"):
         return units.seconds(ceiling.value)
     return units.scaled(ceiling.value, _UNITS.get(family, ""))
 
 
 def _settings(analysis: WorkAnalysis) -> Html | None:
-    """Options, switches and environment, as recorded."""
+    """Write options, switches and environment, as recorded."""
     profile = analysis.profile
-    given: list[tuple[str, Mapping[str, str]]] = [
+    settings: list[tuple[str, Mapping[str, str]]] = [
         ("option", profile.options),
         ("switch", profile.switches),
         ("environment", profile.environment),
     ]
     rows = [
-        tag("tr", cell(kind, False), tag("th", name(what, 60), scope="row"), cell(name(value, 100), False))
-        for kind, some in given
-        for what, value in some.items()
+        tag("tr", cell(kind, False), tag("th", name(setting, 60), scope="row"), cell(name(value, 100), False))
+        for kind, settings_of_kind in settings
+        for setting, value in settings_of_kind.items()
     ]
     if not rows:
         return None
     heads = [head("kind", False), head("name", False), head("value", False)]
-    made = table(None, heads, rows, "Options, switches and environment")
-    return tag("details", tag("summary", "Options, switches and environment"), made)
+    element = table(None, heads, rows, "Options, switches and environment")
+    return tag("details", tag("summary", "Options, switches and environment"), element)

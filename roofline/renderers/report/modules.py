@@ -12,7 +12,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _tables
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.html import Html, name, tag
-from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.run import Run, for_each_run, section
 from roofline.renderers.report.parts.sums import Sums, per_op, summed
 
 #: Modules that are shown: a tree of more is cut where the least time is.
@@ -38,10 +38,10 @@ class Module:
 
 
 def modules(runs: Sequence[Run]) -> Html | None:
-    """The section; None where no run has a module."""
+    """Write the section; None where no run has a module."""
     if not any(any(run.analysis.profile.scopes) for run in runs):
         return None
-    return section("modules", "By module", each(runs, _run))
+    return section("modules", "By module", for_each_run(runs, _run))
 
 
 def _run(run: Run) -> Html:
@@ -67,7 +67,7 @@ def _run(run: Run) -> Html:
 
 
 def tree(analysis: WorkAnalysis) -> tuple[Module, Sums]:
-    """The modules below an unnamed one, and the sums of each with all that is below it."""
+    """Build the modules below an unnamed one, and the sums of each with all modules below it."""
     profile = analysis.profile
     scope = analysis.table.columns.scope
     top = Module("", 0)
@@ -91,11 +91,11 @@ def tree(analysis: WorkAnalysis) -> tuple[Module, Sums]:
 
 
 def _columns(sums: Sums) -> list[np.ndarray]:
-    return [getattr(sums, each) for each in sums.__slots__]
+    return [getattr(sums, field) for field in sums.__slots__]
 
 
 def _shown(sums: Sums, analysis: WorkAnalysis) -> frozenset[int]:
-    """The modules of most time, or of a step that was only counted of most work."""
+    """Choose the modules of most time, or of a step that was only counted of most work."""
     weight = sums.seconds if isinstance(analysis, Analysis) else sums.work
     return frozenset(np.argsort(-weight, kind="stable")[: MOST + 1].tolist())
 
@@ -110,9 +110,9 @@ def _module(module: Module, analysis: WorkAnalysis, sums: Sums, shown: frozenset
     if not below:
         return tag("div", line, class_=_look("row leaf", analysis))
     parts = [_module(part, analysis, sums, shown, depth + 1) for part in below]
-    left = len(module.below) - len(below)
-    if left:
-        parts.append(tag("div", tag("span", f"{left} more, shorter"), class_="row leaf"))
+    hidden = len(module.below) - len(below)
+    if hidden:
+        parts.append(tag("div", tag("span", f"{hidden} more, shorter"), class_="row leaf"))
     summary = tag("summary", line, class_=_look("row", analysis))
     return tag("details", summary, tag("div", parts, class_="below"), open=depth < _OPEN)
 
@@ -120,17 +120,17 @@ def _module(module: Module, analysis: WorkAnalysis, sums: Sums, shown: frozenset
 def _line(module: Module, analysis: WorkAnalysis, sums: Sums) -> list[Html]:
     row = module.row
     work = sums.flops(row)
-    told = units.flop(work)
+    work_text = units.flop(work)
     if work is not None and sums.unknown[row] > 0:
-        told = f"≥ {told}"
+        work_text = f"≥ {work_text}"
     if not isinstance(analysis, Analysis):
-        return [name(module.name, 60), tag("span", told)]
+        return [name(module.name, 60), tag("span", work_text)]
     share = float(sums.seconds[row]) / analysis.wall
     length = tag("svg", svg.bar(0.0, min(1.0, share), 3, 6, "part share"), height=12, aria_hidden="true")
     cells = [
         units.seconds(float(sums.seconds[row])),
         _tables.percent(share),
-        told,
+        work_text,
         _tables.between(*sums.attained(row)),
     ]
     return [name(module.name, 60), length, *(tag("span", words) for words in cells)]

@@ -16,7 +16,7 @@ from roofline.renderers import _tables, _words
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns
 from roofline.renderers.report.parts.html import TITLE, Html, tag
-from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.run import Run, for_each_run, section
 from roofline.renderers.report.parts.sums import per_op
 
 #: Rows of the table: of more ops those of most time are listed, and the tables above have the sums of all.
@@ -38,8 +38,8 @@ AFTER = (("roof", "limited by"), ("source", "work known"))
 
 
 def ops(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any]]]:
-    """The section and, for the script, the rows of each run."""
-    return section("ops", "Every op", each(runs, _run)), [rows(run.analysis) for run in runs]
+    """Write the section and, for the script, the rows of each run."""
+    return section("ops", "Every op", for_each_run(runs, _run)), [rows(run.analysis) for run in runs]
 
 
 def _run(run: Run) -> Html:
@@ -81,46 +81,50 @@ def _run(run: Run) -> Html:
         class_="pages screen",
     )
     missing = tag("noscript", tag("p", "This table needs the page's script; the one by op above has the largest ops."))
-    told = [missing, _filters(run), pages, scroll]
+    parts = [missing, _filters(run), pages, scroll]
     if number > MOST:
-        most = "time" if timed else "FLOP"
-        told.append(tag("p", f"The {MOST:,} ops of most {most}; the tables above have the sums of all.", class_="note"))
-    return tag("div", told, data_ops=run.number)
+        quantity = "time" if timed else "FLOP"
+        parts.append(
+            tag("p", f"The {MOST:,} ops of most {quantity}; the tables above have the sums of all.", class_="note")
+        )
+    return tag("div", parts, data_ops=run.number)
 
 
 def _words_of(analysis: WorkAnalysis) -> list[tuple[str, str]]:
-    """The columns of words that tell ops apart: no phase where there is one, no kernels where none are recorded."""
+    """Choose the columns of words that tell ops apart: no phase where all share it, no kernels where none are known."""
     profile = analysis.profile
     phases = {op.phase for op in profile.ops}
-    said = {"phase": len(phases) > 1, "scope": any(profile.scopes), "kernel": bool(profile.kernels)}
-    return [(key, words) for key, words in WORDS if said.get(key, True)]
+    is_useful = {"phase": len(phases) > 1, "scope": any(profile.scopes), "kernel": bool(profile.kernels)}
+    return [(key, words) for key, words in WORDS if is_useful.get(key, True)]
 
 
 def _after(analysis: WorkAnalysis) -> list[tuple[str, str]]:
-    """The columns behind the numbers: how well the work is known only where that differs."""
+    """Choose the columns behind the numbers: the quality of the work only where it differs."""
     sources = {analysis.profile.signatures[op.signature].cost.quality for op in analysis.profile.ops}
     return [(key, words) for key, words in AFTER if key != "source" or len(sources) > 1]
 
 
 def _filters(run: Run) -> Html:
-    """A field for each name and a choice of each word that differs among the ops."""
+    """Write a field for each name and a choice of each word that differs among the ops."""
     profile = run.analysis.profile
     classes = {run.analysis.op_class(op) for op in profile.ops}
     phases = dict.fromkeys(profile.phases[op.phase] for op in profile.ops)
     sources = dict.fromkeys(profile.signatures[op.signature].cost.quality for op in profile.ops)
     chosen: list[tuple[str, str, list[str]]] = [
-        ("class", "class", [each for each in CLASSES if each in classes]),
-        ("phase", "phase", [plain(each, 60) for each in phases]),
+        ("class", "class", [op_class for op_class in CLASSES if op_class in classes]),
+        ("phase", "phase", [plain(phase, 60) for phase in phases]),
         ("source", "work known", list(sources)),
     ]
     selects = [
         tag(
             "label",
             tag("span", words),
-            tag("select", tag("option", "all", value=""), [tag("option", each) for each in some], data_filter=key),
+            tag(
+                "select", tag("option", "all", value=""), [tag("option", choice) for choice in choices], data_filter=key
+            ),
         )
-        for key, words, some in chosen
-        if len(some) > 1
+        for key, words, choices in chosen
+        if len(choices) > 1
     ]
     typed = [
         tag("label", tag("span", words), tag("input", type="search", data_search=key, autocomplete="off"))
@@ -131,15 +135,15 @@ def _filters(run: Run) -> Html:
 
 
 def rows(analysis: WorkAnalysis) -> dict[str, Any]:
-    """The rows for the script, those of most time first; of a step that was not timed those of most FLOP."""
-    profile, table, of = analysis.profile, analysis.table, per_op(analysis)
-    largest = of.seconds if isinstance(analysis, Analysis) else of.work
+    """Write the rows for the script, those of most time first; of a step that was not timed those of most FLOP."""
+    profile, table, per_row = analysis.profile, analysis.table, per_op(analysis)
+    largest = per_row.seconds if isinstance(analysis, Analysis) else per_row.work
     order = np.argsort(-largest, kind="stable")[:MOST].tolist()
     signatures = profile.signatures
     numbers = [profile.ops[row].signature for row in order]
-    work = [units.flop(_known(of.work[row], of.work_known[row])) for row in order]
-    traffic = [units.byte(_known(of.traffic[row], of.traffic_known[row])) for row in order]
-    found: dict[str, Any] = {
+    work = [units.flop(_known(per_row.work[row], per_row.work_known[row])) for row in order]
+    traffic = [units.byte(_known(per_row.traffic[row], per_row.traffic_known[row])) for row in order]
+    script_rows: dict[str, Any] = {
         "rows": len(order),
         "signature": numbers,
         "phase_number": [profile.ops[row].phase for row in order],
@@ -154,8 +158,8 @@ def rows(analysis: WorkAnalysis) -> dict[str, Any]:
         "work": columns.texts(work),
         "traffic": columns.texts(traffic),
         "by": {
-            "work": columns.numbers(_known(of.work[row], of.work_known[row]) for row in order),
-            "traffic": columns.numbers(_known(of.traffic[row], of.traffic_known[row]) for row in order),
+            "work": columns.numbers(_known(per_row.work[row], per_row.work_known[row]) for row in order),
+            "traffic": columns.numbers(_known(per_row.traffic[row], per_row.traffic_known[row]) for row in order),
         },
     }
     if counters_on(profile, analysis.device):
@@ -163,22 +167,26 @@ def rows(analysis: WorkAnalysis) -> dict[str, Any]:
         moved = [
             None if math.isnan(moved) else moved for moved in (by_counters.read + by_counters.written)[order].tolist()
         ]
-        found["counted"] = columns.texts(map(units.byte, moved))
-        found["by"]["counted"] = columns.numbers(moved)
+        script_rows["counted"] = columns.texts(map(units.byte, moved))
+        script_rows["by"]["counted"] = columns.numbers(moved)
     if not isinstance(analysis, Analysis):
-        return found
+        return script_rows
     wall = analysis.wall
-    costed = [of.own[row] > of.uncosted[row] for row in order]
-    seconds = [float(of.seconds[row]) for row in order]
-    rates = [_rate(of.work[row], of.own[row], of.work_known[row]) for row in order]
+    costed = [per_row.own[row] > per_row.uncosted[row] for row in order]
+    seconds = [float(per_row.seconds[row]) for row in order]
+    rates = [_rate(per_row.work[row], per_row.own[row], per_row.work_known[row]) for row in order]
 
     def of_wall(values: Any) -> list[float | None]:
-        return [float(values[row]) / wall if has else None for row, has in zip(order, costed, strict=True)]
+        return [float(values[row]) / wall if is_costed else None for row, is_costed in zip(order, costed, strict=True)]
 
-    floors, reaches, losses = of_wall(of.floor), of_wall(of.reach), of_wall(of.loss)
-    attained = [_attained(of.floor[row], of.own[row], has) for row, has in zip(order, costed, strict=True)]
-    highest = [_attained(of.reach[row], of.own[row], has) for row, has in zip(order, costed, strict=True)]
-    found |= {
+    floors, reaches, losses = of_wall(per_row.floor), of_wall(per_row.reach), of_wall(per_row.loss)
+    attained = [
+        _attained(per_row.floor[row], per_row.own[row], is_costed) for row, is_costed in zip(order, costed, strict=True)
+    ]
+    highest = [
+        _attained(per_row.reach[row], per_row.own[row], is_costed) for row, is_costed in zip(order, costed, strict=True)
+    ]
+    script_rows |= {
         "time": columns.texts(map(units.seconds, seconds)),
         "share": columns.texts(_tables.percent(time / wall) for time in seconds),
         "floor": columns.texts(map(_tables.between, floors, reaches)),
@@ -188,7 +196,7 @@ def rows(analysis: WorkAnalysis) -> dict[str, Any]:
         "roof": columns.texts(_roof(analysis, row) for row in order),
         "ceiling": columns.names((table.ceiling[row] for row in order), 80),
     }
-    found["by"] |= {
+    script_rows["by"] |= {
         "time": columns.numbers(seconds),
         "share": columns.numbers(seconds),
         "floor": columns.numbers(floors),
@@ -196,19 +204,19 @@ def rows(analysis: WorkAnalysis) -> dict[str, Any]:
         "rate": columns.numbers(rates),
         "attained": columns.numbers(attained),
     }
-    return found
+    return script_rows
 
 
-def _known(value: float, known: bool) -> float | None:
-    return float(value) if known else None
+def _known(quantity: float, is_known: bool) -> float | None:
+    return float(quantity) if is_known else None
 
 
-def _rate(work: float, own: float, known: bool) -> float | None:
-    return float(work / own) if known and own > 0 else None
+def _rate(work: float, own_seconds: float, is_known: bool) -> float | None:
+    return float(work / own_seconds) if is_known and own_seconds > 0 else None
 
 
-def _attained(floor: float, own: float, costed: bool) -> float | None:
-    return float(floor / own) if costed and own > 0 else None
+def _attained(floor: float, own_seconds: float, costed: bool) -> float | None:
+    return float(floor / own_seconds) if costed and own_seconds > 0 else None
 
 
 def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
@@ -222,10 +230,10 @@ def _roof(analysis: WorkAnalysis, row: int) -> str:
 
 
 def _kernel(analysis: WorkAnalysis, row: int) -> str:
-    """The kernel of most time, and how many more there are."""
+    """Name the kernel of most time, and count the others."""
     kernels = analysis.profile.ops[row].kernels
     if not kernels:
         return ""
     longest = max(kernels, key=lambda pair: pair[1])[0]
-    more = f" (and {len(kernels) - 1} more)" if len(kernels) > 1 else ""
-    return analysis.profile.kernels[longest][: 2 * TITLE] + more
+    others_counted = f" (and {len(kernels) - 1} more)" if len(kernels) > 1 else ""
+    return analysis.profile.kernels[longest][: 2 * TITLE] + others_counted

@@ -52,7 +52,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Those with FLOP, which stand in the plane, and those without, both by time; and the time that has no place [s].
+    """Points with FLOP, which stand in the plane, those without, both by time; and the time without a place [s].
 
     unknown: of ops whose work is not known; crowded: of what is beyond `MOST`. Of a step whose ops have no times only
     ticks, by work, and `arithmetic`: the precisions of its ops, those of most FLOP first.
@@ -67,44 +67,44 @@ class Points:
 
     @property
     def all(self) -> tuple[Point, ...]:
-        """Every point, those with FLOP first."""
+        """Return every point, those with FLOP first."""
         return (*self.placed, *self.flopless)
 
 
 def points(analysis: WorkAnalysis) -> Points:
-    """The points of a step, or its ticks where its ops have no times."""
+    """Collect the points of a step, or its ticks where its ops have no times."""
     if not isinstance(analysis, Analysis):
         return _untimed(analysis)
-    of, table = per_op(analysis), analysis.table
-    if not len(of.seconds):
+    ops, table = per_op(analysis), analysis.table
+    if not len(ops.seconds):
         return Points((), (), 0.0, 0.0)
     columns = table.columns
     code, first = numbered(columns.signature, columns.phase)
-    sums = summed(of, code, len(first))
+    sums = summed(ops, code, len(first))
     traffic = {
         level: np.bincount(code, weights=amount, minlength=len(first)) for level, amount in _traffic(analysis).items()
     }
-    bound = np.bincount(code * len(BOUNDS) + table.bound, weights=of.seconds, minlength=len(first) * len(BOUNDS))
-    near = np.bincount(code, weights=of.seconds * table.near_ridge, minlength=len(first))
+    bound = np.bincount(code * len(BOUNDS) + table.bound, weights=ops.seconds, minlength=len(first) * len(BOUNDS))
+    near = np.bincount(code, weights=ops.seconds * table.near_ridge, minlength=len(first))
     roofs = bound.reshape(len(first), len(BOUNDS)).argmax(axis=1)
-    told: list[Point] = []
-    unknown = 0.0
+    merged: list[Point] = []
+    unknown_seconds = 0.0
     for row, op in enumerate(first.tolist()):
         cost = analysis.profile.signatures[int(columns.signature[op])].cost
         if cost.intensity is None or sums.own[row] <= 0:
-            unknown += float(sums.seconds[row])
+            unknown_seconds += float(sums.seconds[row])
             continue
         ridge = near[row] > sums.seconds[row] / 2
         roof = "near ridge" if ridge else BOUNDS[int(roofs[row])]
         moved = {level: float(amount[row]) for level, amount in traffic.items()}
-        told.append(_point(analysis, sums, row, op, moved, roof))
-    told.sort(key=lambda point: -point.seconds)
-    kept = told[:MOST]
+        merged.append(_point(analysis, sums, row, op, moved, roof))
+    merged.sort(key=lambda point: -point.seconds)
+    largest = merged[:MOST]
     return Points(
-        placed=tuple(point for point in kept if point.rate > 0),
-        flopless=tuple(point for point in kept if point.rate <= 0),
-        unknown=unknown,
-        crowded=sum(point.seconds for point in told[MOST:]),
+        placed=tuple(point for point in largest if point.rate > 0),
+        flopless=tuple(point for point in largest if point.rate <= 0),
+        unknown=unknown_seconds,
+        crowded=sum(point.seconds for point in merged[MOST:]),
     )
 
 
@@ -119,38 +119,38 @@ def _untimed(analysis: WorkAnalysis) -> Points:
 
 
 def _point(analysis: Analysis, sums: Sums, row: int, op: int, moved: Mapping[str, float], roof: str) -> Point:
-    """The point of a row of sums; moved: bytes of its ops by what counts as a byte, NaN where not all were counted."""
+    """Build the point of a row of sums; moved: bytes of its ops by kind of byte, NaN where not all were counted."""
     profile = analysis.profile
-    this = profile.ops[op]
-    signature = profile.signatures[this.signature]
-    work, traffic, own = float(sums.work[row]), moved[ALL], float(sums.own[row])
+    first_op = profile.ops[op]
+    signature = profile.signatures[first_op.signature]
+    work, traffic, own_seconds = float(sums.work[row]), moved[ALL], float(sums.own[row])
     number, wall = int(sums.ops[row]), analysis.wall
     low, high = sums.attained(row)
     counted = [None if math.isnan(moved[COUNTED]) else moved[COUNTED]] if COUNTED in moved else []
     facts = [
         ("ops", units.count(number)),
-        ("class", analysis.op_class(this)),
-        ("phase", plain(profile.phases[this.phase], 60)),
+        ("class", analysis.op_class(first_op)),
+        ("phase", plain(profile.phases[first_op.phase], 60)),
         ("time", f"{units.seconds(float(sums.seconds[row]))} ({units.percent(float(sums.seconds[row]) / wall)})"),
         ("work", units.flop(work)),
         ("traffic", units.byte(traffic)),
         *(("counted", units.byte(amount)) for amount in counted),
-        ("rate", units.flop_rate(work / own)),
-        ("bandwidth", units.byte_rate(traffic / own)),
+        ("rate", units.flop_rate(work / own_seconds)),
+        ("bandwidth", units.byte_rate(traffic / own_seconds)),
         ("intensity", units.intensity(work / traffic if traffic else None)),
         ("of roof", f"{_tables.between(low, high)} %" if low is not None else units.UNKNOWN),
         ("limited by", roof),
-        ("precision", plain(precision_of(analysis, this.signature)) or units.UNKNOWN),
+        ("precision", plain(precision_of(analysis, first_op.signature)) or units.UNKNOWN),
         ("shapes", plain(signature.shapes, 300) or units.UNKNOWN),
     ]
     return Point(
-        signature=this.signature,
-        phase=this.phase,
-        group=GROUP_OF[analysis.op_class(this)],
-        precision=precision_of(analysis, this.signature),
+        signature=first_op.signature,
+        phase=first_op.phase,
+        group=GROUP_OF[analysis.op_class(first_op)],
+        precision=precision_of(analysis, first_op.signature),
         seconds=float(sums.seconds[row]),
-        rate=work / own,
-        traffic=traffic / own,
+        rate=work / own_seconds,
+        traffic=traffic / own_seconds,
         intensity={level: work / amount if amount > 0 else None for level, amount in moved.items()},
         facts=tuple(facts),
         name=signature.name,
@@ -172,9 +172,9 @@ def _traffic(analysis: Analysis) -> dict[str, Array]:
 
 
 def precision_of(analysis: WorkAnalysis, signature: int) -> str:
-    """What the work is done in: the arithmetic of a product, else the type of vector work; "": not known."""
-    one = analysis.profile.signatures[signature]
-    if one.cost.flops:
-        return (one.precision.arithmetic or "") if one.precision else ""
-    dtype = one.computes_in or ""
+    """Return the precision of the work: of a product its arithmetic, else the type of vector work; "": not known."""
+    signature_of_op = analysis.profile.signatures[signature]
+    if signature_of_op.cost.flops:
+        return (signature_of_op.precision.arithmetic or "") if signature_of_op.precision else ""
+    dtype = signature_of_op.computes_in or ""
     return VECTOR_PRECISION.get(dtype, dtype)

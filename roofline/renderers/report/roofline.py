@@ -15,7 +15,7 @@ from roofline.renderers import _words
 from roofline.renderers._facts import notes
 from roofline.renderers.report.parts import columns, labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
-from roofline.renderers.report.parts.run import Run, TimedRun, each, section
+from roofline.renderers.report.parts.run import Run, TimedRun, for_each_run, section
 from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
 from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
 
@@ -36,50 +36,54 @@ _LEVELS = {
 
 
 def roofline(runs: Sequence[Run]) -> tuple[Html | None, list[dict[str, Any]]]:
-    """The section and, for the script, the points of each run; none where no run has any op of known work."""
-    found = [points(run.analysis) for run in runs]
-    given = [columns_of(some) for some in found]
-    if not any(some.all or some.ticks for some in found):
-        return None, given
-    axes = plane([run.analysis.device for run in runs], found)
+    """Write the section and, for the script, the points of each run; none where no run has any op of known work."""
+    points_of_runs = [points(run.analysis) for run in runs]
+    script_data = [columns_of(plotted) for plotted in points_of_runs]
+    if not any(plotted.all or plotted.ticks for plotted in points_of_runs):
+        return None, script_data
+    axes = plane([run.analysis.device for run in runs], points_of_runs)
 
     def build(run: Run) -> Html:
-        return _run(run, found[run.number], axes)
+        return _run(run, points_of_runs[run.number], axes)
 
-    return section("roofline", "Roofline", each(runs, build)), given
+    return section("roofline", "Roofline", for_each_run(runs, build)), script_data
 
 
-def columns_of(some: Points) -> dict[str, Any]:
-    """The points for the script, in the order in which they are drawn."""
-    every = some.all
-    levels = dict.fromkeys(level for point in every for level in point.intensity)
-    facts = [what for what, _ in every[0].facts] if every else []
+def columns_of(plotted: Points) -> dict[str, Any]:
+    """Write the points for the script, in the order in which they are drawn."""
+    all_points = plotted.all
+    levels = dict.fromkeys(level for point in all_points for level in point.intensity)
+    facts = [fact for fact, _ in all_points[0].facts] if all_points else []
     return {
-        "signature": [point.signature for point in every],
-        "phase": [point.phase for point in every],
-        "group": columns.texts(point.group for point in every),
-        "precision": columns.texts(point.precision for point in every),
-        "seconds": columns.numbers(point.seconds for point in every),
-        "intensity": {level: columns.numbers(point.intensity.get(level) for point in every) for level in levels},
-        "placed": len(some.placed),
-        "name": columns.names(point.name for point in every),
-        "facts": {what: columns.texts(point.facts[place][1] for point in every) for place, what in enumerate(facts)},
+        "signature": [point.signature for point in all_points],
+        "phase": [point.phase for point in all_points],
+        "group": columns.texts(point.group for point in all_points),
+        "precision": columns.texts(point.precision for point in all_points),
+        "seconds": columns.numbers(point.seconds for point in all_points),
+        "intensity": {level: columns.numbers(point.intensity.get(level) for point in all_points) for level in levels},
+        "placed": len(plotted.placed),
+        "name": columns.names(point.name for point in all_points),
+        "facts": {
+            fact: columns.texts(point.facts[place][1] for point in all_points) for place, fact in enumerate(facts)
+        },
     }
 
 
-def _run(run: Run, some: Points, axes: Plane) -> Html:
+def _run(run: Run, plotted: Points, axes: Plane) -> Html:
     if not isinstance(run, TimedRun):
-        return _untimed(run, some, axes)
-    if not some.all:
+        return _untimed(run, plotted, axes)
+    if not plotted.all:
         return tag("p", "There is no roofline: the work of no op is known.", class_="note")
-    drawn = tag("div", _plane(run, some, axes), _strip(run, some, axes) if some.flopless else None, class_="plot")
-    detail = tag("div", _first(some), class_="readout", aria_live="polite", id=f"{run.key}-point")
-    parts = [_controls(run, some), tag("div", drawn, detail, class_="plot-and-readout"), _told(run, some)]
+    drawn = tag(
+        "div", _plane(run, plotted, axes), _strip(run, plotted, axes) if plotted.flopless else None, class_="plot"
+    )
+    detail = tag("div", _first(plotted), class_="readout", aria_live="polite", id=f"{run.key}-point")
+    parts = [_controls(run, plotted), tag("div", drawn, detail, class_="plot-and-readout"), _explanation(run, plotted)]
     return tag("div", parts, class_="roofline", data_roofline=run.number, **_scale(axes.x))
 
 
 def _scale(axis: Axis) -> dict[str, str]:
-    """What the script needs to move points along the axis."""
+    """Give the script the numbers to move points along the axis."""
     return {
         "data_low": repr(axis.low),
         "data_high": repr(axis.high),
@@ -91,22 +95,21 @@ def _scale(axis: Axis) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------- pictures
 
 
-def _plane(run: Run, some: Points, axes: Plane) -> Html:
+def _plane(run: Run, plotted: Points, axes: Plane) -> Html:
     device = run.analysis.device
     lines = slopes(device)
-    tops = peaks(device, used(some))
-    longest = max(point.seconds for point in some.all)
+    tops = peaks(device, used(plotted))
+    longest = max(point.seconds for point in plotted.all)
     marks = [
         mark(point, axes.x.share(point.intensity[ALL] or axes.x.low), 1 - axes.y.share(point.rate), longest)
-        for point in some.placed
+        for point in plotted.placed
     ]
-    what = f"Roofline of {_words.subject(run.analysis)} on {_words.device(run.analysis)}"
-    about = (
-        f"{_words.counted(len(some.placed), 'point')}; arrow keys go from op to op, the longest first; Enter finds it."
-    )
+    title = f"Roofline of {_words.subject(run.analysis)} on {_words.device(run.analysis)}"
+    number = _words.counted(len(plotted.placed), "point")
+    about = f"{number}; arrow keys go from op to op, the longest first; Enter finds it."
     return tag(
         "svg",
-        tag("title", what),
+        tag("title", title),
         _grid(axes),
         _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
         _peaks(tops, lines, axes),
@@ -115,56 +118,61 @@ def _plane(run: Run, some: Points, axes: Plane) -> Html:
         class_="plane",
         tabindex=0,
         role="application",
-        aria_label=f"{what}. {about}",
+        aria_label=f"{title}. {about}",
     )
 
 
-def _untimed(run: Run, some: Points, axes: Plane) -> Html:
+def _untimed(run: Run, plotted: Points, axes: Plane) -> Html:
     """Draw a tick at the intensity of each op, the thicker the more work, under the ceilings where they are known."""
-    if not some.ticks:
+    if not plotted.ticks:
         return tag("p", "There is no roofline: no op is known to do any FLOP.", class_="note")
     device = run.analysis.device
-    lines, tops = slopes(device), peaks(device, used(some))
+    lines, tops = slopes(device), peaks(device, used(plotted))
     rated = bool(lines or tops)
-    what = f"Intensity of the ops of {_words.subject(run.analysis)}, which have no times"
+    title = f"Intensity of the ops of {_words.subject(run.analysis)}, which have no times"
     picture = tag(
         "svg",
-        tag("title", what),
+        tag("title", title),
         _grid(axes, rated),
         _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
         _peaks(tops, lines, axes),
-        _ticks(some, axes, _TICKS if rated else _TICKS_ALONE),
+        _ticks(plotted, axes, _TICKS if rated else _TICKS_ALONE),
         class_="plane" if rated else "plane flat",
         role="img",
-        aria_label=what,
+        aria_label=title,
     )
-    present = {tick.group for tick in some.ticks}
+    present = {tick.group for tick in plotted.ticks}
     legend = [tag("li", _sample(group), group) for group in GROUPS if group in present]
-    told = [
+    sentences = [
         "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
         "signature; the thicker it is, the more FLOP they do. They have no times, so how fast they run is not known. "
         "Ops without FLOP or of unknown work have no tick."
     ]
     if rated:
-        told.append("Lines are the ceilings of the device.")
-    elif known := _words.device(run.analysis):
-        told.append(f"No ceilings are known of {known}, so there are no lines.")
-    if len(some.ticks) == MOST:
-        told.append(f"Shown are the {units.count(MOST)} with the most FLOP.")
-    note = tag("p", " ".join(told), class_="note")
+        sentences.append("Lines are the ceilings of the device.")
+    elif device_name := _words.device(run.analysis):
+        sentences.append(f"No ceilings are known of {device_name}, so there are no lines.")
+    if len(plotted.ticks) == MOST:
+        sentences.append(f"Shown are the {units.count(MOST)} with the most FLOP.")
+    note = tag("p", " ".join(sentences), class_="note")
     return tag("div", tag("ul", legend, class_="legend"), picture, note, class_="roofline")
 
 
-def _ticks(some: Points, axes: Plane, ends: tuple[float, float]) -> Html:
+def _ticks(plotted: Points, axes: Plane, ends: tuple[float, float]) -> Html:
     """Draw the ticks, the one of most work on top. ends: of each, as shares of the height from above."""
     top, foot = map(svg.percent, ends)
-    most = max(tick.work for tick in some.ticks)
+    most_work = max(tick.work for tick in plotted.ticks)
     drawn = []
-    for tick in reversed(some.ticks):
+    for tick in reversed(plotted.ticks):
         x = svg.percent(axes.x.share(tick.intensity))
         about = f"{_words.plain(tick.name, 200)}: {units.intensity(tick.intensity)}, {units.flop(tick.work)}"
         line = tag(
-            "line", x1=x, x2=x, y1=top, y2=foot, stroke_width=round(max(_THINNEST, _THICKEST * tick.work / most), 2)
+            "line",
+            x1=x,
+            x2=x,
+            y1=top,
+            y2=foot,
+            stroke_width=round(max(_THINNEST, _THICKEST * tick.work / most_work), 2),
         )
         shape = tag("svg", tag("path", d=outline(tick.group, _FOOT)), x=x, y=foot, overflow="visible")
         drawn.append(tag("g", tag("title", about), line, shape, class_=f"point group-{tick.group}"))
@@ -172,7 +180,7 @@ def _ticks(some: Points, axes: Plane, ends: tuple[float, float]) -> Html:
 
 
 def _grid(axes: Plane, rated: bool = True) -> Html:
-    """Decades, each named inside the plane, so that no margin is lost. rated: whether its height is a rate."""
+    """Draw decades, each named inside the plane, so that no margin is lost. rated: whether its height is a rate."""
     marks = []
     for value in svg.decades(axes.x.value(0.0), axes.x.value(1.0)):
         at = axes.x.share(value)
@@ -192,8 +200,8 @@ def _grid(axes: Plane, rated: bool = True) -> Html:
 
 
 def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
-    """Bandwidths, from the edge of the plane up to the highest peak; each name where it touches no other."""
-    drawn, taken = [], labels.Taken()
+    """Draw bandwidths, from the edge of the plane to the highest peak; each name where it touches no other."""
+    drawn, names_placed = [], labels.Taken()
     for slope in lines:
         start = max(axes.x.value(0.0), axes.y.value(0.0) / slope.rate)
         (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(x * slope.rate)) for x in (start, top / slope.rate))
@@ -201,7 +209,7 @@ def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
         rate = f" {units.byte_rate(slope.rate)}"
         words = f"{slope.name}{rate}"
         places = ((x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in (0.85, 0.7, 0.55, 0.4, 0.25))
-        at = taken.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
+        at = names_placed.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
         label = None
         if at is not None:
             x, y = at[0] / _WIDTH, at[1] / _HEIGHT
@@ -214,12 +222,12 @@ def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
 
 
 def _look(slope: Slope) -> str:
-    """Main memory is chosen first."""
+    """Style a bandwidth: main memory is chosen first."""
     return "roof slope" if ALL in slope.levels else "roof slope faint"
 
 
 def _peaks(tops: Sequence[Peak], lines: Sequence[Slope], axes: Plane) -> Html:
-    """Rates from the steepest slope on; a name that would touch the one above goes below its line."""
+    """Draw rates from the steepest slope on; a name that would touch the one above goes below its line."""
     steepest = max((slope.rate for slope in lines), default=None)
     drawn, last = [], -math.inf
     for peak in tops:
@@ -238,7 +246,7 @@ def _peaks(tops: Sequence[Peak], lines: Sequence[Slope], axes: Plane) -> Html:
 
 
 def mark(point: Point, x: float, y: float, longest: float) -> Html:
-    """A point: its shape and colour are its group's, its area is its time."""
+    """Draw a point: its shape and colour are its group's, its area is its time."""
     radius = max(_SMALLEST, _LARGEST * math.sqrt(point.seconds / longest)) if longest > 0 else _SMALLEST
     shape = tag("path", d=outline(point.group, radius))
     return tag(
@@ -247,7 +255,7 @@ def mark(point: Point, x: float, y: float, longest: float) -> Html:
 
 
 def outline(group: Group, r: float) -> str:
-    """A shape around 0, 0 with about the area of a circle: groups are told apart without their colours."""
+    """Trace a shape around 0, 0 with about the area of a circle: groups differ without their colours."""
     a = round(r, 1)
     if group == "matmul":
         return f"M{-a} 0a{a} {a} 0 1 0 {2 * a:.1f} 0a{a} {a} 0 1 0 {-2 * a:.1f} 0z"
@@ -267,20 +275,20 @@ def outline(group: Group, r: float) -> str:
     return f"M{-c} {-e}H{c}V{-c}H{e}V{c}H{c}V{e}H{-c}V{c}H{-e}V{-c}H{-c}z"
 
 
-def _strip(run: Run, some: Points, axes: Plane) -> Html:
-    """Ops without FLOP, which have no place in the plane, by their bandwidth."""
-    longest = max(point.seconds for point in some.all)
-    roofs, taken = [], labels.Taken()
+def _strip(run: Run, plotted: Points, axes: Plane) -> Html:
+    """Draw ops without FLOP, which have no place in the plane, by their bandwidth."""
+    longest = max(point.seconds for point in plotted.all)
+    roofs, names_placed = [], labels.Taken()
     for slope in slopes(run.analysis.device):
         share = axes.bandwidth.share(slope.rate)
-        at = taken.first(slope.name, ((_WIDTH * share - 4, top) for top in (12, 26)))
+        at = names_placed.first(slope.name, ((_WIDTH * share - 4, top) for top in (12, 26)))
         words = tag("text", slope.name, x=svg.percent(share), y=at[1], dx=-4, text_anchor="end") if at else None
         line = tag("line", x1=svg.percent(share), x2=svg.percent(share), y1="0", y2="100%")
         about = tag("title", f"{slope.name} {units.byte_rate(slope.rate)}")
         roofs.append(tag("g", about, line, words, class_=_look(slope), data_levels=" ".join(slope.levels)))
     marks = [
         mark(point, axes.bandwidth.share(max(point.traffic, axes.bandwidth.low)), 0.5, longest)
-        for point in some.flopless
+        for point in plotted.flopless
     ]
     grid = []
     for number, value in enumerate(svg.decades(axes.bandwidth.value(0.0), axes.bandwidth.value(1.0))):
@@ -290,38 +298,38 @@ def _strip(run: Run, some: Points, axes: Plane) -> Html:
         if share < 0.9:
             look = "small wide" if number % 3 else "small"
             grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_=look))
-    what = "Ops that do no FLOP, by bandwidth"
+    title = "Ops that do no FLOP, by bandwidth"
     picture = tag(
-        "svg", tag("title", what), grid, roofs, tag("g", marks, class_="points"),
+        "svg", tag("title", title), grid, roofs, tag("g", marks, class_="points"),
         tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
-        class_="strip", height=74, role="img", aria_label=what,
+        class_="strip", height=74, role="img", aria_label=title,
     )  # fmt: skip
-    return tag("div", tag("p", what, class_="note"), picture)
+    return tag("div", tag("p", title, class_="note"), picture)
 
 
 # ------------------------------------------------------------------------------------------------------- controls
 
 
-def _controls(run: Run, some: Points) -> Html:
-    """What chooses and leaves out; only a script can answer, so it is shown by one."""
-    analysis, every = run.analysis, some.all
-    known = dict.fromkeys(level for point in every for level in point.intensity)
-    named = _LEVELS | ({COLD: "main memory: least bytes that no cache held"} if COLD_HIGH in known else {})
-    levels = [(level, named[level]) for level in known]
+def _controls(run: Run, plotted: Points) -> Html:
+    """Write the controls that choose points and leave them out; a script shows them, since only it can answer."""
+    analysis, all_points = run.analysis, plotted.all
+    levels_known = dict.fromkeys(level for point in all_points for level in point.intensity)
+    named = _LEVELS | ({COLD: "main memory: least bytes that no cache held"} if COLD_HIGH in levels_known else {})
+    levels = [(level, named[level]) for level in levels_known]
     levels += [
         (level, slope.name) for slope in slopes(analysis.device) for level in slope.levels if level not in _LEVELS
     ]
     phases = [
-        (str(number), analysis.profile.phases[number]) for number in dict.fromkeys(point.phase for point in every)
+        (str(number), analysis.profile.phases[number]) for number in dict.fromkeys(point.phase for point in all_points)
     ]
-    present = [group for group in GROUPS if any(point.group == group for point in every)]
+    present = [group for group in GROUPS if any(point.group == group for point in all_points)]
     boxes = [
         tag("label", tag("input", type="checkbox", value=group, checked=True), _sample(group), tag("span", group))
         for group in present
     ]
     controls = [
         _select("bytes from", "level", levels),
-        _select("precision", "precision", [("", "all"), *((each, each) for each in used(some))]),
+        _select("precision", "precision", [("", "all"), *((precision, precision) for precision in used(plotted))]),
         _select("phase", "phase", [("", "all"), *phases]),
         tag(
             "label",
@@ -339,13 +347,13 @@ def _controls(run: Run, some: Points) -> Html:
     return tag("div", legend, tag("div", controls, class_="controls screen"))
 
 
-def _select(words: str, what: str, options: Iterable[tuple[str, str]]) -> Html:
-    made = [tag("option", name_of(label), value=value) for value, label in options]
-    return tag("label", tag("span", words), tag("select", made, data_choose=what))
+def _select(words: str, control: str, options: Iterable[tuple[str, str]]) -> Html:
+    choices = [tag("option", name_of(label), value=value) for value, label in options]
+    return tag("label", tag("span", words), tag("select", choices, data_choose=control))
 
 
 def name_of(text: str) -> str:
-    """What an option says: it holds no markup."""
+    """Write a name as text for an option, which holds no markup."""
     return _words.plain(text, 60)
 
 
@@ -354,25 +362,27 @@ def _sample(group: Group) -> Html:
     return tag("svg", shape, class_=f"swatch point group-{group}", width=16, height=16, aria_hidden="true")
 
 
-def _first(some: Points) -> Html:
-    """What is known of the longest op, until another one is chosen."""
-    point = max(some.all, key=lambda point: point.seconds)
-    facts = [[tag("dt", what), tag("dd", words)] for what, words in point.facts]
+def _first(plotted: Points) -> Html:
+    """Describe the longest op, until another one is chosen."""
+    point = max(plotted.all, key=lambda point: point.seconds)
+    facts = [[tag("dt", fact), tag("dd", words)] for fact, words in point.facts]
     return join([tag("h4", name(point.name, 80)), tag("dl", facts)])
 
 
-def _told(run: TimedRun, some: Points) -> Html:
+def _explanation(run: TimedRun, plotted: Points) -> Html:
     analysis = run.analysis
-    told = [
+    sentences = [
         "Each mark is all ops with one signature in one phase: FLOP (matrix and vector) per byte, and FLOP/s in their "
         "own time; its area is their time. Lines are the ceilings of the device."
     ]
     if not analysis.device.ceilings:
-        told.append(f"No ceilings are known of {_words.plain(analysis.device.name, 80)}, so there are none.")
-    if analysis.busy > 0 and some.unknown > 0:
-        told.append(f"{units.percent(some.unknown / analysis.busy)} of busy time is in ops of unknown work: not shown.")
-    if some.crowded > 0:
-        told.append(f"{units.seconds(some.crowded)} is in ops too short to be shown.")
+        sentences.append(f"No ceilings are known of {_words.plain(analysis.device.name, 80)}, so there are none.")
+    if analysis.busy > 0 and plotted.unknown > 0:
+        sentences.append(
+            f"{units.percent(plotted.unknown / analysis.busy)} of busy time is in ops of unknown work: not shown."
+        )
+    if plotted.crowded > 0:
+        sentences.append(f"{units.seconds(plotted.crowded)} is in ops too short to be shown.")
     if words := notes.above(analysis):
-        told.append(f"{words[0].upper()}{words[1:]}.")
-    return tag("p", " ".join(told), class_="note")
+        sentences.append(f"{words[0].upper()}{words[1:]}.")
+    return tag("p", " ".join(sentences), class_="note")

@@ -31,24 +31,24 @@ class Slope:
 
 
 def peaks(device: Device, precisions: Iterable[str]) -> list[Peak]:
-    """The compute ceilings of some precisions, the highest first."""
-    found = []
+    """List the compute ceilings of some precisions, the highest first."""
+    compute_peaks = []
     for precision in dict.fromkeys(precisions):
         for family in ("matrix", "vector"):
             rate = device.rate(f"{family}.{precision}") if precision else None
             if rate is not None:
-                found.append(Peak(f"{family} {plain(precision)}", rate, precision, family == "matrix"))
-    return sorted(found, key=lambda peak: -peak.rate)
+                compute_peaks.append(Peak(f"{family} {plain(precision)}", rate, precision, family == "matrix"))
+    return sorted(compute_peaks, key=lambda peak: -peak.rate)
 
 
 def slopes(device: Device) -> list[Slope]:
-    """Main memory's bandwidth, and that of each cache where it is known."""
-    found = []
+    """List main memory's bandwidth, and that of each cache where it is known."""
+    bandwidths = []
     if device.bandwidth is not None:
-        found.append(Slope("main memory", device.bandwidth, (ALL, COLD, COLD_HIGH, COUNTED)))
+        bandwidths.append(Slope("main memory", device.bandwidth, (ALL, COLD, COLD_HIGH, COUNTED)))
     for level, rate in device.family("cache").items():
-        found.append(Slope(f"{plain(level)} cache", rate, (f"cache.{level}",)))
-    return found
+        bandwidths.append(Slope(f"{plain(level)} cache", rate, (f"cache.{level}",)))
+    return bandwidths
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Axis:
     far: float = 0.97
 
     def share(self, value: float) -> float:
-        """Where a value stands, from 0 to 1."""
+        """Place a value on the axis, from 0 to 1."""
         length = math.log(self.high / self.low)
         return self.near + (self.far - self.near) * math.log(value / self.low) / length
 
     def value(self, share: float) -> float:
-        """What stands there."""
+        """Return the value at a place of the axis."""
         return float(self.low * (self.high / self.low) ** ((share - self.near) / (self.far - self.near)))
 
 
@@ -79,16 +79,20 @@ class Plane:
     bandwidth: Axis
 
 
-def plane(devices: Sequence[Device], shown: Sequence[Points]) -> Plane:
-    """Axes that hold every point and tick, every peak and the ridge points, whichever bytes are chosen."""
-    placed = [point for some in shown for point in some.placed]
-    tops = [peak.rate for device, some in zip(devices, shown, strict=True) for peak in peaks(device, used(some))]
+def plane(devices: Sequence[Device], points_of_runs: Sequence[Points]) -> Plane:
+    """Fit the axes to every point and tick, every peak and the ridge points, whichever bytes are chosen."""
+    placed = [point for plotted in points_of_runs for point in plotted.placed]
+    tops = [
+        peak.rate
+        for device, plotted in zip(devices, points_of_runs, strict=True)
+        for peak in peaks(device, used(plotted))
+    ]
     rates = [slope.rate for device in devices for slope in slopes(device)]
     xs = [x for point in placed for x in point.intensity.values() if x]
-    xs += [tick.intensity for some in shown for tick in some.ticks]
+    xs += [tick.intensity for plotted in points_of_runs for tick in plotted.ticks]
     ridges = [top / rate for top in tops for rate in rates]
     ys = [point.rate for point in placed]
-    bytes_per_second = [point.traffic for some in shown for point in some.flopless if point.traffic > 0]
+    bytes_per_second = [point.traffic for plotted in points_of_runs for point in plotted.flopless if point.traffic > 0]
     return Plane(
         x=_axis([*xs, *ridges], 3.0),
         y=_axis([*ys, *tops], 2.0, near=0.07, far=0.95),
@@ -96,12 +100,12 @@ def plane(devices: Sequence[Device], shown: Sequence[Points]) -> Plane:
     )
 
 
-def used(some: Points) -> list[str]:
-    """The precisions of the points, those of most time first; of ops without times those of most work."""
-    if some.arithmetic:
-        return list(some.arithmetic)
+def used(plotted: Points) -> list[str]:
+    """List the precisions of the points, those of most time first; of ops without times those of most work."""
+    if plotted.arithmetic:
+        return list(plotted.arithmetic)
     seconds: dict[str, float] = {}
-    for point in some.placed:
+    for point in plotted.placed:
         if point.precision:
             seconds[point.precision] = seconds.get(point.precision, 0.0) + point.seconds
     return sorted(seconds, key=lambda precision: -seconds[precision])

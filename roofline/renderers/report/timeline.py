@@ -17,7 +17,7 @@ from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns, svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
-from roofline.renderers.report.parts.run import Run, TimedRun, each, section
+from roofline.renderers.report.parts.run import Run, TimedRun, for_each_run, section
 
 #: Ops that are drawn: of a longer step its beginning.
 MOST = 10_000
@@ -57,7 +57,7 @@ class Step:
 
 
 def absent(analysis: WorkAnalysis) -> str:
-    """Why there is no timeline; "" where there is one."""
+    """Say why there is no timeline; "" where there is one."""
     profile = analysis.profile
     if profile.profiled is None:
         return "the step was counted and not timed"
@@ -71,14 +71,14 @@ def absent(analysis: WorkAnalysis) -> str:
 
 
 def step(analysis: Analysis) -> Step:
-    """The first kept step of the profiled ones, whose starts the profile holds."""
+    """Build the first kept step of the profiled ones, whose starts the profile holds."""
     profile = analysis.profile
     assert profile.profiled is not None
     start = np.asarray([op.start_ns for op in profile.ops], np.float64) * 1e-9
     # Of that step alone: the mean of all would reach past the beginning of the next op, or leave a gap that was none.
-    own = analysis.table.columns.steps[:, 0]
+    own_seconds = analysis.table.columns.steps[:, 0]
     rows = np.argsort(start, kind="stable")[:MOST]
-    start, end = start[rows], (start + own)[rows]
+    start, end = start[rows], (start + own_seconds)[rows]
     begin = min(0.0, float(start[0]))
     wall = max(profile.profiled.walls[0], float(end.max()) - begin)
     start, end = start - begin, end - begin
@@ -96,30 +96,33 @@ def step(analysis: Analysis) -> Step:
         reached = max(reached, float(end[number]))
     if len(rows) < len(profile.ops):
         return Step(rows, start, end, reached, tuple(idle), recorded)
-    left = wall - reached
+    idle_at_end = wall - reached
     if recorded:
-        left = min(left, (analysis.idle or 0.0) - sum(stretch.seconds for stretch in idle))
-    if left > 0:
-        idle.append(Stretch(wall - left, wall, left, -1))
+        idle_at_end = min(idle_at_end, (analysis.idle or 0.0) - sum(stretch.seconds for stretch in idle))
+    if idle_at_end > 0:
+        idle.append(Stretch(wall - idle_at_end, wall, idle_at_end, -1))
     return Step(rows, start, end, wall, tuple(idle), recorded)
 
 
 def timeline(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any] | None]]:
-    """The section and, for the script, what ran when; None for a run whose profile does not hold it."""
+    """Write the section and, for the script, the ops in time; None for a run whose profile does not hold them."""
     steps = [step(run.analysis) if isinstance(run, TimedRun) and not absent(run.analysis) else None for run in runs]
 
     def build(run: Run) -> Html:
-        found = steps[run.number]
-        if found is None:
+        drawn_step = steps[run.number]
+        if drawn_step is None:
             return tag("p", f"There is no timeline: {absent(run.analysis)}.", class_="note")
-        return _run(run, found)
+        return _run(run, drawn_step)
 
-    given = [None if one is None else _data(run.analysis, one) for run, one in zip(runs, steps, strict=True)]
-    return section("timeline", "Timeline of one step", each(runs, build)), given
+    script_data = [
+        None if drawn_step is None else _data(run.analysis, drawn_step)
+        for run, drawn_step in zip(runs, steps, strict=True)
+    ]
+    return section("timeline", "Timeline of one step", for_each_run(runs, build)), script_data
 
 
-def _run(run: Run, found: Step) -> Html:
-    what = f"{units.seconds(found.wall)} of one profiled step"
+def _run(run: Run, drawn_step: Step) -> Html:
+    title = f"{units.seconds(drawn_step.wall)} of one profiled step"
     buttons = [("in", "+", "magnify"), ("out", "−", "make smaller"), ("left", "‹", "earlier"), ("right", "›", "later"),
                ("all", "whole step", "whole step")]  # fmt: skip
     controls = tag(
@@ -129,17 +132,17 @@ def _run(run: Run, found: Step) -> Html:
     )
     picture = tag(
         "svg",
-        tag("title", f"Timeline: {what}"),
-        _lanes(run.analysis, found),
-        tag("g", _ticks(found), class_="ticks"),
+        tag("title", f"Timeline: {title}"),
+        _lanes(run.analysis, drawn_step),
+        tag("g", _ticks(drawn_step), class_="ticks"),
         class_="timeline",
         height=110,
         tabindex=0,
         role="application",
-        aria_label=f"Timeline: {what}. Plus and minus magnify, arrow keys go from op to op.",
+        aria_label=f"Timeline: {title}. Plus and minus magnify, arrow keys go from op to op.",
     )
     readout = tag("p", "Point at an op or at a gap.", class_="readout screen", aria_live="polite")
-    return tag("div", _legend(), controls, picture, readout, _idle(run, found), data_timeline=run.number)
+    return tag("div", _legend(), controls, picture, readout, _idle(run, drawn_step), data_timeline=run.number)
 
 
 def _legend() -> Html:
@@ -151,14 +154,16 @@ def _legend() -> Html:
     return tag("ul", items, class_="legend")
 
 
-def _lanes(analysis: WorkAnalysis, found: Step) -> Html:
-    """Ops by bound, and below them where none runs: as wide as the page, whatever part of the step is shown."""
-    scale = _WIDE / found.wall
+def _lanes(analysis: WorkAnalysis, drawn_step: Step) -> Html:
+    """Draw ops by bound, and below them idle stretches: as wide as the page, whatever part of the step is shown."""
+    scale = _WIDE / drawn_step.wall
     paths: dict[int, list[str]] = {}
-    for start, end, row in zip(found.start.tolist(), found.end.tolist(), found.rows.tolist(), strict=True):
+    for start, end, row in zip(
+        drawn_step.start.tolist(), drawn_step.end.tolist(), drawn_step.rows.tolist(), strict=True
+    ):
         paths.setdefault(int(analysis.table.bound[row]), []).append(_box(start, end, scale, 0, 44))
     ops = [tag("path", d="".join(parts), class_=f"part {BOUNDS[bound]}") for bound, parts in sorted(paths.items())]
-    drawn = [stretch for stretch in found.idle if stretch.end > stretch.start]
+    drawn = [stretch for stretch in drawn_step.idle if stretch.end > stretch.start]
     idle = "".join(_box(stretch.start, stretch.end, scale, 50, 18) for stretch in drawn)
     gaps = tag("path", d=idle, class_="part idle")
     chosen = tag("rect", class_="chosen", x=-9, y=0, width=0, height=70)
@@ -167,16 +172,16 @@ def _lanes(analysis: WorkAnalysis, found: Step) -> Html:
 
 
 def _box(start: float, end: float, scale: float, top: int, height: int) -> str:
-    """A part of a path: what is too short to be drawn is as wide as can be."""
-    left = round(start * scale)
-    width = max(1, round(end * scale) - left)
-    return f"M{left} {top}h{width}v{height}h-{width}z"
+    """Draw a part of a path; one too short to be seen is one unit wide."""
+    start_pixel = round(start * scale)
+    width = max(1, round(end * scale) - start_pixel)
+    return f"M{start_pixel} {top}h{width}v{height}h-{width}z"
 
 
-def _ticks(found: Step) -> list[Html]:
+def _ticks(drawn_step: Step) -> list[Html]:
     marks = []
-    for value in svg.ticks(found.wall, 8):
-        share = value / found.wall
+    for value in svg.ticks(drawn_step.wall, 8):
+        share = value / drawn_step.wall
         where = svg.percent(share)
         marks.append(tag("line", x1=where, x2=where, y1=84, y2=90, class_="tick"))
         anchor = "start" if share < 0.04 else "end" if share > 0.94 else "middle"
@@ -185,79 +190,80 @@ def _ticks(found: Step) -> list[Html]:
 
 
 def cause(analysis: WorkAnalysis, row: int) -> str:
-    """What the host did before an op, where that is recorded: the mean of the kept steps."""
+    """Say what the host did before an op, where that is recorded: the mean of the kept steps."""
     op = analysis.profile.ops[row] if row >= 0 else None
     if op is None or op.host_ns is None:
         return ""
     framework, python = op.host_ns
     if not framework and not python:
         return ""
-    told = f"{units.seconds(framework * 1e-9)} in the framework, {units.seconds(python * 1e-9)} in Python"
-    return f"{told}; {_words.counted(op.host_reads, 'result')} read" if op.host_reads else told
+    times = f"{units.seconds(framework * 1e-9)} in the framework, {units.seconds(python * 1e-9)} in Python"
+    return f"{times}; {_words.counted(op.host_reads, 'result')} read" if op.host_reads else times
 
 
-def _idle(run: Run, found: Step) -> Html:
-    """The longest stretches, and the causes of all of them as observed in the profiled steps."""
+def _idle(run: Run, drawn_step: Step) -> Html:
+    """List the longest stretches, and the causes of all of them as observed in the profiled steps."""
     analysis = run.analysis
     profile = analysis.profile
-    longest = sorted(found.idle, key=lambda stretch: -stretch.seconds)[:_LISTED]
-    known = any(cause(analysis, stretch.before) for stretch in longest)
+    longest = sorted(drawn_step.idle, key=lambda stretch: -stretch.seconds)[:_LISTED]
+    has_causes = any(cause(analysis, stretch.before) for stretch in longest)
     rows = []
     for stretch in longest:
         op = profile.ops[stretch.before] if stretch.before >= 0 else None
-        what: Any = "the end of the step" if op is None else name(profile.signatures[op.signature].name, 60)
+        label: Any = "the end of the step" if op is None else name(profile.signatures[op.signature].name, 60)
         place = "" if op is None else name(profile.scopes[op.scope], 50, end=True)
-        cells = [cell(units.seconds(stretch.start)), cell(units.seconds(stretch.seconds)), cell(what, False)]
+        cells = [cell(units.seconds(stretch.start)), cell(units.seconds(stretch.seconds)), cell(label, False)]
         cells.append(cell(place, False))
-        if known:
+        if has_causes:
             cells.append(cell(cause(analysis, stretch.before) or units.UNKNOWN, False))
         rows.append(tag("tr", cells))
     heads = [head("at"), head("idle"), head("before", False), head("scope", False)]
-    if known:
+    if has_causes:
         heads.append(head("the host meanwhile", False))
-    whole = sum(stretch.seconds for stretch in found.idle)
-    number = f"{units.count(len(found.idle))} {'stretch' if len(found.idle) == 1 else 'stretches'}"
-    of = "a profiled step, on average" if found.recorded else "this step"
-    told = [f"No op runs for {units.seconds(whole)} of {of}, in {number}."]
+    idle_seconds = sum(stretch.seconds for stretch in drawn_step.idle)
+    number = f"{units.count(len(drawn_step.idle))} {'stretch' if len(drawn_step.idle) == 1 else 'stretches'}"
+    whose_time = "a profiled step, on average" if drawn_step.recorded else "this step"
+    sentences = [f"No op runs for {units.seconds(idle_seconds)} of {whose_time}, in {number}."]
     assert profile.profiled is not None
-    causes = {plain(what, 60): seconds for what, seconds in profile.profiled.idle_causes.items() if seconds > 0}
+    causes = {plain(label, 60): seconds for label, seconds in profile.profiled.idle_causes.items() if seconds > 0}
     if causes:
         parts = [
-            f"{what} {units.seconds(seconds)}" for what, seconds in sorted(causes.items(), key=lambda each: -each[1])
+            f"{label} {units.seconds(seconds)}"
+            for label, seconds in sorted(causes.items(), key=lambda cause_and_time: -cause_and_time[1])
         ]
-        told.append(f"Causes of the idle time in the profiled steps, per step: {', '.join(parts)}.")
-        if not known:
-            told.append("Which stretch has which of them the profile does not hold.")
+        sentences.append(f"Causes of the idle time in the profiled steps, per step: {', '.join(parts)}.")
+        if not has_causes:
+            sentences.append("Which stretch has which of them the profile does not hold.")
     else:
-        told.append("Why is not recorded.")
-    told.append(
+        sentences.append("Why is not recorded.")
+    sentences.append(
         "Drawn is one profiled step as it was recorded, so that the profiler's own cost lies between the ops; an op "
         "stands from its first kernel on for the time of all of its kernels."
     )
-    if len(found.rows) < len(profile.ops):
-        told.append(f"The first {len(found.rows):,} of {len(profile.ops):,} ops.")
-    note = tag("p", " ".join(told), class_="note")
+    if len(drawn_step.rows) < len(profile.ops):
+        sentences.append(f"The first {len(drawn_step.rows):,} of {len(profile.ops):,} ops.")
+    note = tag("p", " ".join(sentences), class_="note")
     return (
         tag("div", table("The longest idle stretches", heads, rows, "Longest idle stretches"), note) if rows else note
     )
 
 
-def _data(analysis: WorkAnalysis, found: Step) -> dict[str, Any]:
-    """What ran when, for the script: whole nanoseconds, names and times as they are written."""
+def _data(analysis: WorkAnalysis, drawn_step: Step) -> dict[str, Any]:
+    """Write the ops and idle stretches for the script: whole nanoseconds, names and times as they are shown."""
     profile = analysis.profile
-    ops = [profile.ops[row] for row in found.rows.tolist()]
+    ops = [profile.ops[row] for row in drawn_step.rows.tolist()]
     return {
-        "wall": round(found.wall * 1e9),
-        "start": [round(value * 1e9) for value in found.start.tolist()],
-        "end": [round(value * 1e9) for value in found.end.tolist()],
+        "wall": round(drawn_step.wall * 1e9),
+        "start": [round(seconds * 1e9) for seconds in drawn_step.start.tolist()],
+        "end": [round(seconds * 1e9) for seconds in drawn_step.end.tolist()],
         "name": columns.names(profile.signatures[op.signature].name for op in ops),
         "scope": columns.names(profile.scopes[op.scope] for op in ops),
-        "bound": columns.texts(BOUNDS[int(analysis.table.bound[row])] for row in found.rows.tolist()),
-        "time": columns.texts(units.seconds(value) for value in (found.end - found.start).tolist()),
+        "bound": columns.texts(BOUNDS[int(analysis.table.bound[row])] for row in drawn_step.rows.tolist()),
+        "time": columns.texts(units.seconds(seconds) for seconds in (drawn_step.end - drawn_step.start).tolist()),
         "idle": {
-            "start": [round(stretch.start * 1e9) for stretch in found.idle],
-            "end": [round(stretch.end * 1e9) for stretch in found.idle],
-            "time": columns.texts(units.seconds(stretch.seconds) for stretch in found.idle),
-            "cause": columns.texts(cause(analysis, stretch.before) for stretch in found.idle),
+            "start": [round(stretch.start * 1e9) for stretch in drawn_step.idle],
+            "end": [round(stretch.end * 1e9) for stretch in drawn_step.idle],
+            "time": columns.texts(units.seconds(stretch.seconds) for stretch in drawn_step.idle),
+            "cause": columns.texts(cause(analysis, stretch.before) for stretch in drawn_step.idle),
         },
     }

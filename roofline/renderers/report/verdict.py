@@ -14,9 +14,9 @@ from roofline.renderers.report.parts.run import Run
 
 
 def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
-    """Of one run its verdict; of several that of their comparison, and each run's own.
+    """Write the verdict: of one run its own; of several that of their comparison, and each run's own.
 
-    allow: whether the difference of runs that are not comparable may be told.
+    allow: explain the difference of runs that are not comparable.
     """
     if ranking is None:
         return tag("div", [_alone(run) for run in runs], class_="verdict")
@@ -32,12 +32,12 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     elif not warning:
         pair = ranking.pairs[0]
         warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _account.largest(pair)]
-    own = [tag("li", run.title, ": ", sentences(run)[0]) for run in runs]
+    verdicts = [tag("li", run.title, ": ", sentences(run)[0]) for run in runs]
     return tag(
         "div",
         tag("p", warning, class_="warning", role="note") if warning else None,
         tag("p", " ".join(filter(None, lead)), class_="lead") if any(lead) else None,
-        tag("ul", own),
+        tag("ul", verdicts),
         class_="verdict",
     )
 
@@ -47,18 +47,20 @@ def _alone(run: Run) -> Html:
 
 
 def sentences(run: Run) -> tuple[str, str]:
-    """The verdict of one run, and how far it is above its floors; of one that was only counted, its work."""
+    """Write the verdict of one run, and its distance from its floors; of one that was only counted, its work."""
     analysis = run.analysis
     if not isinstance(analysis, Analysis):
-        known, every = analysis.total.costed, analysis.total.ops
-        return _words.verdict(analysis), f"Work known of {known} of {_words.counted(every, 'op')}."
+        costed, ops = analysis.total.costed, analysis.total.ops
+        return _words.verdict(analysis), f"Work known of {costed} of {_words.counted(ops, 'op')}."
     return _words.verdict(analysis, host.most(analysis)), floors.describe_floors(analysis)
 
 
 def _refusal(refused: Sequence[RankedPair]) -> str:
-    """Which runs are not comparable with which, and why."""
+    """Say which runs are not comparable with which, and why."""
     names = _words.conjunction([_comparing.name(pair, 0) for pair in refused])
     verb = "is" if len(refused) == 1 else "are"
-    reasons = [_words.plain(one.text, 300) for pair in refused for one in pair.comparison.parity.of("refused")]
+    reasons = [
+        _words.plain(difference.text, 300) for pair in refused for difference in pair.comparison.parity.of("refused")
+    ]
     head = f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so that no cause is named."
     return " ".join([head, *dict.fromkeys(reasons)])

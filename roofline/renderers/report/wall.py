@@ -27,28 +27,28 @@ def wall(runs: Sequence[Run]) -> Html:
 
 
 def _picture(chart: facts.Chart) -> Html:
-    drawn: list[Html] = [svg.text(left, 12, heading, "small") for _, heading, left, _ in _BARS]
+    drawn: list[Html] = [svg.text(start, 12, heading, "small") for _, heading, start, _ in _BARS]
     for number, run in enumerate(chart.every):
         top = _HEADS + number * _ROW
         drawn.append(svg.clipped(0.0, 1.0, top, _NAME, svg.text(0, 12, run.heading, "label")))
-        for field, heading, left, right in _BARS:
-            drawn += _bar(run, field, heading, left, right - left, top + _NAME)
+        for field, heading, start, stop in _BARS:
+            drawn += _bar(run, field, heading, start, stop - start, top + _NAME)
     about = f"{chart.title}; the table below has the numbers"
     return tag("svg", drawn, class_="bars", height=_HEADS + _ROW * len(chart.every), role="img", aria_label=about)
 
 
-def _bar(run: facts.Run, field: str, heading: str, left: float, width: float, top: float) -> list[Html]:
+def _bar(run: facts.Run, field: str, heading: str, start: float, width: float, top: float) -> list[Html]:
     """Draw the shares of one kind; where none is known, why."""
     shares = [(row.group, getattr(row, field)) for row in run.classes]
     if all(share is None for _, share in shares):
         reason = "not published" if run.table is not None else "not timed" if field == "time" else "unknown"
-        return [svg.text(left, top + 14, reason, "small")]
+        return [svg.text(start, top + 14, reason, "small")]
     parts = []
     for group, share in shares:
         if share:
             title = f"{group}: {units.percent(share)} of the {heading}"
-            parts.append(svg.bar(left, share * width, top, _BAR, f"part group-{group}", title))
-            left += share * width
+            parts.append(svg.bar(start, share * width, top, _BAR, f"part group-{group}", title))
+            start += share * width
     return parts
 
 

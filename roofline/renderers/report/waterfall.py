@@ -37,24 +37,24 @@ class Extent:
 
     @property
     def broken(self) -> bool:
-        """Whether it begins above 0."""
+        """Return whether the axis begins above 0."""
         return self.low > 0
 
     def share(self, seconds: float) -> float:
-        """Where a time stands."""
+        """Place a time on the axis."""
         return (seconds - self.low) / (self.high - self.low) if self.high > self.low else 0.0
 
 
 def waterfall(pair: RankedPair) -> Html:
-    """The drawn table of two runs."""
-    found, parts = pair.comparison, parts_of(pair)
-    walls = [found.a.wall]
+    """Draw the table of two runs."""
+    compared, parts = pair.comparison, parts_of(pair)
+    walls = [compared.a.wall]
     for part in parts:
         walls.append(walls[-1] - part.seconds)
-    axis = extent(found.a.wall, found.b.wall, walls, parts)
-    rows = [_wall(_comparing.name(pair, 0), found.a.wall, axis)]
+    axis = extent(compared.a.wall, compared.b.wall, walls, parts)
+    rows = [_wall(_comparing.name(pair, 0), compared.a.wall, axis)]
     rows += [_step(part, wall, axis) for part, wall in zip(parts, walls, strict=False)]
-    rows.append(_wall(_comparing.name(pair, 1), found.b.wall, axis))
+    rows.append(_wall(_comparing.name(pair, 1), compared.b.wall, axis))
     heads = [head("from A to B", False), head("time of the step", False), head("change"), head("95 % interval")]
     cut = f" The axis begins at {units.seconds(axis.low)}; the bars of the walls are broken." if axis.broken else ""
     caption = f"What B does without (blue) and adds (orange), against A.{cut}"
@@ -63,17 +63,17 @@ def waterfall(pair: RankedPair) -> Html:
 
 def parts_of(pair: RankedPair) -> list[Part]:
     """Return the largest rows of the account and the sum of the others."""
-    some = _account.rows(pair)[: _account.MANY]
+    largest_rows = _account.rows(pair)[: _account.MANY]
     parts = [
         Part(label, _account.seconds(row), row.ci95, row.kind == "gap")
-        for label, row in zip(_account.labels(some), some, strict=True)
+        for label, row in zip(_account.labels(largest_rows), largest_rows, strict=True)
     ]
-    smaller = _account.smaller(pair, some)
-    return [*parts, Part(smaller, _account.rest(pair, some))] if smaller else parts
+    smaller = _account.smaller(pair, largest_rows)
+    return [*parts, Part(smaller, _account.rest(pair, largest_rows))] if smaller else parts
 
 
 def extent(a: float, b: float, walls: Sequence[float], parts: Sequence[Part]) -> Extent:
-    """From 0, or nearer where the parts would be too small to be seen."""
+    """Choose the axis from 0, or from nearer where the parts would be too small to be seen."""
     ends = [a, b, *walls]
     for part, wall in zip(parts, walls, strict=False):
         if part.ci95 is not None:
@@ -97,11 +97,11 @@ def _wall(label: str, seconds: float, axis: Extent) -> Html:
 
 def _step(part: Part, wall: float, axis: Extent) -> Html:
     end = wall - part.seconds
-    left, right = sorted((axis.share(wall), axis.share(end)))
+    start, stop = sorted((axis.share(wall), axis.share(end)))
     look = "saves" if part.seconds > 0 else "adds" if part.seconds < 0 else "same"
-    drawn = [svg.bar(left, right - left, 3, 14, f"part {look}{' gap-step' if part.gap else ''}")]
+    drawn = [svg.bar(start, stop - start, 3, 14, f"part {look}{' gap-step' if part.gap else ''}")]
     if part.ci95 is not None:
-        ends = sorted(axis.share(wall - each) for each in part.ci95)
+        ends = sorted(axis.share(wall - bound) for bound in part.ci95)
         drawn.append(tag("line", x1=svg.percent(ends[0]), x2=svg.percent(ends[1]), y1=10, y2=10, class_="whisker"))
     at = svg.percent(axis.share(end))
     drawn.append(tag("line", x1=at, x2=at, y1=3, y2=20, class_="joint"))

@@ -1,4 +1,4 @@
-"""Where each run's time went: one bar by bound, one by group, the gap with its causes; all runs on one axis."""
+"""Show where each run's time went: one bar by bound, one by group, the gap with its causes; all runs on one axis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROOM = 0.07
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar: what it is called, how it looks, and how long it is [s]."""
+    """A part of a bar: its name, its look, and its length [s]."""
 
     label: str
     look: str
@@ -46,7 +46,7 @@ class Line:
 
 
 def where(runs: Sequence[Run]) -> Html | None:
-    """The section; None where no run has times of ops."""
+    """Write the section; None where no run has times of ops."""
     timed = [run for run in runs if isinstance(run, TimedRun)]
     if not timed:
         return None
@@ -67,9 +67,9 @@ def _run(run: TimedRun, longest: float, several: bool) -> Html:
         aria_label=f"One step of {_words.subject(run.analysis)} by bound and by group; the table below has the numbers",
     )
     heading = tag("h3", run.title, tag("span", units.seconds(run.analysis.wall), class_="figure")) if several else None
-    told = tag("p", tag("b", _capital(_words.gap_name(run.analysis))), " ", evidence.idle(run.analysis), ".")
+    gap_note = tag("p", tag("b", _capital(_words.gap_name(run.analysis))), " ", evidence.idle(run.analysis), ".")
     tables = tag("div", _table(bounds, run), _legend(groups, run), class_="beside")
-    return tag("div", heading, pictures, tables, told, class_="where")
+    return tag("div", heading, pictures, tables, gap_note, class_="where")
 
 
 def _capital(words: str) -> str:
@@ -77,7 +77,7 @@ def _capital(words: str) -> str:
 
 
 def by_bound(run: TimedRun) -> list[Line]:
-    """The bounds that hold any time, the largest first, then the gap and its causes."""
+    """List the bounds that hold any time, the largest first, then the gap and its causes."""
     analysis = run.analysis
     wall = analysis.wall
     lines = []
@@ -91,17 +91,17 @@ def by_bound(run: TimedRun) -> list[Line]:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        of, ends = times.closing, _tables.ends(times, upper[bound])
+        closing, ends = times.closing, _tables.ends(times, upper[bound])
         # What is drawn is as long as the time, also where ops are faster than their floors.
-        solid = min(of.floor, of.seconds)
-        half = min(of.reach - of.floor, of.seconds - solid)
+        solid = min(closing.floor, closing.seconds)
+        half = min(closing.reach - closing.floor, closing.seconds - solid)
         parts = (
             Part(f"{bound} floor", bound, solid),
             Part(f"{bound} floor or loss: what its range leaves open", f"{bound} half", half),
-            Part(f"{bound} loss", f"{bound} pale", of.seconds - solid - half),
+            Part(f"{bound} loss", f"{bound} pale", closing.seconds - solid - half),
         )
         shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
-        share, floor, loss = (_tables.between(min(each), max(each)) for each in shares)
+        share, floor, loss = (_tables.between(min(range_ends), max(range_ends)) for range_ends in shares)
         lines.append(Line(bound, bound, times.seconds, parts, floor, loss, words, share=share))
     lines.sort(key=lambda line: (line.label == "unknown", -line.seconds))
     return [*lines, *_gap(run)]
@@ -113,18 +113,18 @@ def _gap(run: TimedRun) -> list[Line]:
     if analysis.gap_told <= 0 or not _resolved(run):
         causes = {}
     parts = tuple(Part(f"{name}: {cause}", "gap", seconds) for cause, seconds in causes.items())
-    whole = Line(name, "gap", analysis.gap_told, parts or (Part(name, "gap", analysis.gap_told),))
-    return [whole, *(Line(cause, "", seconds, (), below=True) for cause, seconds in causes.items())]
+    gap_line = Line(name, "gap", analysis.gap_told, parts or (Part(name, "gap", analysis.gap_told),))
+    return [gap_line, *(Line(cause, "", seconds, (), below=True) for cause, seconds in causes.items())]
 
 
 def _resolved(run: TimedRun) -> bool:
-    """Whether the gap is more than nothing: what may be nothing has no causes."""
+    """Return whether the gap is more than nothing: a gap that may be nothing has no causes."""
     interval = run.analysis.gap_interval
     return not (interval and interval[0] <= 0)
 
 
 def by_group(run: TimedRun) -> list[Line]:
-    """The groups in their order, then the gap."""
+    """List the groups in their order, then the gap."""
     sums = run.analysis.by("group")
     lines = [
         Line(name, f"group-{name}", sums[name].seconds, (Part(name, f"group-{name}", sums[name].seconds),))
@@ -134,8 +134,8 @@ def by_group(run: TimedRun) -> list[Line]:
     return [*lines, _gap(run)[0]]
 
 
-def _bar(lines: Sequence[Line], longest: float, top: float, what: str) -> Html:
-    """Names above, parts below; names that have no room are in the table."""
+def _bar(lines: Sequence[Line], longest: float, top: float, caption: str) -> Html:
+    """Draw names above, parts below; names that have no room are in the table."""
     drawn, at = [], 0.0
     for line in lines:
         if line.below:
@@ -150,7 +150,7 @@ def _bar(lines: Sequence[Line], longest: float, top: float, what: str) -> Html:
             title = f"{part.label}: {units.seconds(part.seconds)}"
             drawn.append(svg.bar(at / longest, part.seconds / longest, top + 16, 22, f"part {part.look}", title))
             at += part.seconds
-    return tag("g", tag("title", what), drawn)
+    return tag("g", tag("title", caption), drawn)
 
 
 def _axis(longest: float, top: float) -> Html:

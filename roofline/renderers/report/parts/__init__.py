@@ -1,1 +1,1 @@
-"""What the sections of the page are made of: elements, tables, pictures, columns and sums."""
+"""Provide the pieces of all sections: elements, tables, pictures, columns and sums."""

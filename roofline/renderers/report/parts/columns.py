@@ -14,19 +14,19 @@ from roofline.renderers.report.parts.html import TITLE
 
 
 def texts(values: Iterable[str]) -> dict[str, Any]:
-    """A column of texts: what there is, and of each row its number."""
-    known: dict[str, int] = {}
-    rows = [known.setdefault(value, len(known)) for value in values]
-    return {"texts": list(known), "rows": rows}
+    """Write a column of texts: the different ones, and of each row its number among them."""
+    numbers: dict[str, int] = {}
+    rows = [numbers.setdefault(value, len(numbers)) for value in values]
+    return {"texts": list(numbers), "rows": rows}
 
 
 def names(values: Iterable[str], width: int = TITLE) -> dict[str, Any]:
-    """A column of names from a profile, each made printable once and cut to `width`."""
+    """Write a column of names from a profile, each made printable once and cut to `width`."""
     column = texts(values)
     column["texts"] = [plain(name, width) for name in column["texts"]]
     return column
 
 
 def numbers(values: Iterable[float | None]) -> list[float | None]:
-    """A column to sort by: six digits; unknown is null, which comes last."""
+    """Write a column to sort by: six digits; unknown is null, which comes last."""
     return [None if value is None or not math.isfinite(value) else float(f"{value:.6g}") for value in values]

@@ -29,23 +29,23 @@ class Html(str):
 
 
 def escaped(text: str) -> Html:
-    """`text` as HTML, in an element and in a quoted attribute alike."""
+    """Escape `text` for an element and for a quoted attribute alike."""
     return Html(html.escape(_UNSAFE.sub("", text), quote=True))
 
 
 def join(content: Any, between: str = "") -> Html:
-    """One piece of HTML of `content` (text, HTML, nothing, or several of them): what is no HTML is escaped."""
+    """Join text, HTML, nothing, or several of them into one piece of HTML; text is escaped."""
     if content is None:
         return Html("")
     if isinstance(content, Html):
         return content
     if isinstance(content, str):
         return escaped(content)
-    return Html(between.join(join(each) for each in content))
+    return Html(between.join(join(piece) for piece in content))
 
 
 def tag(element: str, *content: Any, **attributes: str | int | float | bool | None) -> Html:
-    """An element. Attributes have "-" for "_" (`data_run`, `class_`); True is bare, None and False are left out."""
+    """Write an element. Attributes have "-" for "_" (`data_run`, `class_`); True is bare, None and False are absent."""
     words = [element]
     for key, value in attributes.items():
         if value is None or value is False:
@@ -57,21 +57,21 @@ def tag(element: str, *content: Any, **attributes: str | int | float | bool | No
 
 
 def name(text: str, width: int = 60, end: bool = False) -> Html:
-    """A name from a profile, cut to `width` letters; end: its end says most, as of a scope."""
-    known = plain(text, TITLE)
-    if len(known) <= width:
-        return tag("bdi", known)
-    return tag("bdi", shortened(known, width, end), title=known)
+    """Write a name from a profile, cut to `width` letters; end: its end says most, as of a scope."""
+    printable = plain(text, TITLE)
+    if len(printable) <= width:
+        return tag("bdi", printable)
+    return tag("bdi", shortened(printable, width, end), title=printable)
 
 
 def shortened(text: str, width: int, end: bool = False) -> str:
-    """A printable name that fits."""
+    """Cut a printable name to `width` letters."""
     if len(text) <= width:
         return text
     return f"…{text[-width + 1 :]}" if end else f"{text[: width - 1]}…"
 
 
 def data(value: Any) -> str:
-    """JSON for a script element: no "<" in it can end the element or begin a comment."""
+    """Write JSON for a script element: no "<" in it can end the element or begin a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -16,17 +16,17 @@ class Taken:
     boxes: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def first(self, words: str, ends: Iterable[tuple[float, float]]) -> tuple[float, float] | None:
-        """Of the places where the words may end (right end of the base line [px]), the first that is free.
+        """Find the first free one of the places where the words may end (right end of the base line [px]), and take it.
 
-        None where none is: a name that would lie on another one is better left out.
+        None where none is free: no name may lie on another one.
         """
         for right, base in ends:
             box = (right - _LETTER * len(words), base - _LINE + 3, right, base + 3)
-            if box[0] >= 2 and not any(_touch(box, other) for other in self.boxes):
+            if box[0] >= 2 and not any(_touch(box, box_taken) for box_taken in self.boxes):
                 self.boxes.append(box)
                 return right, base
         return None
 
 
-def _touch(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _touch(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

@@ -1,4 +1,4 @@
-"""One profile of a report, and what a section does with several: one at a time on a screen, all of them on paper."""
+"""Show one profile at a time on a screen where a report has several, and all of them on paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from roofline.renderers.report.parts.html import Html, name, tag
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A profile under its own ceilings. number: its place among those given; called: a name that no other one has."""
+    """A profile under its own ceilings. number: its place among those given; called: a name that no other run has."""
 
     number: int
     called: str
@@ -19,23 +19,23 @@ class Run:
 
     @property
     def key(self) -> str:
-        """What ids of its elements begin with."""
+        """Return the beginning of its elements' ids."""
         return f"run{self.number}"
 
     @property
     def letter(self) -> str:
-        """A, B, ...: what the sentences about two runs call them."""
+        """Return its letter in the sentences about two runs: A, B, ..."""
         return chr(ord("A") + self.number) if self.number < 26 else str(self.number + 1)
 
     @property
     def title(self) -> Html:
-        """Letter and name."""
+        """Write letter and name."""
         return tag("span", tag("b", self.letter), " ", name(self.called, 60), class_="called")
 
 
 @dataclass(frozen=True, slots=True)
 class TimedRun(Run):
-    """One whose ops have times."""
+    """A run whose ops have times."""
 
     analysis: Analysis
 
@@ -47,8 +47,8 @@ def run_of(number: int, called: str, analysis: WorkAnalysis) -> Run:
     return Run(number, called, analysis)
 
 
-def each(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:
-    """The part of a section that each run has; of several, each below its name."""
+def for_each_run(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:
+    """Write the part of a section that each run has; of several, each below its name."""
     if len(runs) == 1:
         return [build(runs[0])]
     looks = ["run", *["run later"] * (len(runs) - 1)]
@@ -59,10 +59,10 @@ def each(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:
 
 
 def section(key: str, title: str, *content: object) -> Html:
-    """A part of the page with a heading that can be linked to."""
+    """Write a part of the page with a heading that can be linked to."""
     return tag("section", tag("h2", title, id=f"{key}-title"), *content, id=key, aria_labelledby=f"{key}-title")
 
 
 def scrolled(content: Html, label: str) -> Html:
-    """What may be wider than the page, in a region of its own that the keyboard can scroll."""
+    """Put content that may be wider than the page into a region of its own that the keyboard can scroll."""
     return tag("div", content, class_="scroll", tabindex=0, role="region", aria_label=label)

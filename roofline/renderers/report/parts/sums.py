@@ -36,7 +36,7 @@ class PerOp:
 
 
 def per_op(analysis: WorkAnalysis) -> PerOp:
-    """The columns of a profile."""
+    """Collect the columns of a profile."""
     table, of = analysis.table, analysis.table.columns.signature
     costs = [signature.cost for signature in analysis.profile.signatures]
     work = np.asarray([(cost.flops or 0.0) + (cost.vector_flops or 0.0) for cost in costs], np.float64)
@@ -76,38 +76,38 @@ class Sums:
     blind: Array
 
     def flops(self, row: int) -> float | None:
-        """Known FLOP of a row; None where nothing is known (and its ops take time)."""
+        """Return the known FLOP of a row; None where nothing is known (and its ops take time)."""
         return None if self.own[row] > 0 and self.unknown[row] >= self.own[row] else float(self.work[row])
 
     def bytes(self, row: int) -> float | None:
-        """Known bytes of a row; None where nothing is known."""
+        """Return the known bytes of a row; None where nothing is known."""
         return None if self.own[row] > 0 and self.blind[row] >= self.own[row] else float(self.traffic[row])
 
     def attained(self, row: int) -> tuple[float | None, float | None]:
-        """floor / time of the ops that have a floor: the range that it lies in; None where over half has none."""
+        """Return the range of floor / time of the ops that have a floor; None where over half has none."""
         costed = float(self.costed[row])
         if costed <= 0 or 2 * costed < float(self.own[row]):
             return None, None
         return float(self.floor[row]) / costed, float(self.reach[row]) / costed
 
 
-def summed(of: PerOp, code: Ints, rows: int) -> Sums:
-    """Sums by `code`, the row of each op."""
+def summed(ops: PerOp, code: Ints, rows: int) -> Sums:
+    """Sum the ops by `code`, the row of each op."""
 
     def by(weights: Array) -> Array:
-        found: Array = np.bincount(code, weights=weights, minlength=rows).astype(np.float64)
-        return found
+        totals: Array = np.bincount(code, weights=weights, minlength=rows).astype(np.float64)
+        return totals
 
     return Sums(
         ops=np.bincount(code, minlength=rows).astype(np.float64),
-        seconds=by(of.seconds),
-        own=by(of.own),
-        costed=by(of.own - of.uncosted),
-        floor=by(of.floor),
-        reach=by(of.reach),
-        loss=by(of.loss),
-        work=by(of.work),
-        unknown=by(of.own * ~of.work_known),
-        traffic=by(of.traffic),
-        blind=by(of.own * ~of.traffic_known),
+        seconds=by(ops.seconds),
+        own=by(ops.own),
+        costed=by(ops.own - ops.uncosted),
+        floor=by(ops.floor),
+        reach=by(ops.reach),
+        loss=by(ops.loss),
+        work=by(ops.work),
+        unknown=by(ops.own * ~ops.work_known),
+        traffic=by(ops.traffic),
+        blind=by(ops.own * ~ops.traffic_known),
     )

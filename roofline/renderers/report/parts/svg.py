@@ -12,44 +12,44 @@ from roofline.renderers.report.parts.html import Html, tag
 
 
 def percent(share: float) -> str:
-    """A position or width; three digits are a hundredth of a pixel."""
+    """Write a position or width; three digits are a hundredth of a pixel."""
     return f"{100 * share:.3f}".rstrip("0").rstrip(".") + "%"
 
 
 def bar(start: float, width: float, top: float, height: float, look: str, title: str = "") -> Html:
-    """A rectangle from `start` on, both shares of the width; top and height in pixels."""
+    """Draw a rectangle from `start` on, both shares of the width; top and height in pixels."""
     about = tag("title", title) if title else None
     return tag("rect", about, x=percent(start), width=percent(max(0.0, width)), y=top, height=height, class_=look)
 
 
 def text(at: float, y: float, words: str, look: str = "", anchor: str = "start") -> Html:
-    """Words at a share of the width; y in pixels is their base line."""
+    """Write words at a share of the width; y in pixels is their base line."""
     return tag("text", words, x=percent(at), y=y, class_=look or None, text_anchor=anchor)
 
 
 def clipped(start: float, width: float, top: float, height: float, *content: Html) -> Html:
-    """What is cut off where its place ends: words above a short part of a bar."""
+    """Cut `content` off where its place ends: words above a short part of a bar."""
     return tag("svg", *content, x=percent(start), width=percent(max(0.0, width)), y=top, height=height)
 
 
-def ticks(most: float, about: int = 5) -> list[float]:
-    """Round numbers from 0 to `most`: 1, 2 or 5 times a power of ten apart, about so many."""
-    if most <= 0:
+def ticks(highest: float, about: int = 5) -> list[float]:
+    """List about so many round numbers from 0 to `highest`: 1, 2 or 5 times a power of ten apart."""
+    if highest <= 0:
         return [0.0]
-    rough = most / about
+    rough = highest / about
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
-    return [number * step for number in range(int(most / step * 1.0001) + 1)]
+    return [number * step for number in range(int(highest / step * 1.0001) + 1)]
 
 
 def decades(low: float, high: float) -> Sequence[float]:
-    """Powers of ten between two numbers, ends included."""
+    """List the powers of ten between two numbers, ends included."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
 
 
 def si(value: float, unit: str = "") -> str:
-    """A tick of a logarithmic axis: "100 G", "0.01"."""
+    """Write a tick of a logarithmic axis: "100 G", "0.01"."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor * 0.999:
             return f"{value / factor:g} {prefix}{unit}"

@@ -1,9 +1,9 @@
-"""What people and programs read of an analysis: one file per format of `roofline show`, figures in `figures/`.
+"""Write an analysis for people and programs: one file per format of `roofline show`, figures in `figures/`.
 
 A new format is one new file here with `render(analysis, by) -> str`; the command line finds it by its name. `by` is one
-of `analysis.KEYS`, None leaves the choice to the format; the document ends in a newline. What else `render` may take
-says what `show` offers for the format: `rows` (which rows), `page` (how wide, with colours), `columns` and `caption`
-(of a table in a paper). Names in a profile come from anywhere: each format escapes them. The formats of the other
-verbs lie in `comparison/`, `check/` and `whatif/`. Modules with an underscore are shared by the formats and are none
-themselves.
+of `analysis.KEYS`, None leaves the choice to the format; the document ends in a newline. The other parameters of
+`render` say what `show` offers for the format: `rows` (which rows), `page` (how wide, with colours), `columns` and
+`caption` (of a table in a paper). Names in a profile come from anywhere: each format escapes them. The formats of the
+other verbs lie in `comparison/`, `check/` and `whatif/`. Modules with an underscore are shared by the formats and are
+none themselves.
 """

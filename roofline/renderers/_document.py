@@ -22,7 +22,7 @@ MAX_ROWS = 5000
 
 
 def total(value: WorkTotal, analysis: WorkAnalysis) -> dict[str, Any]:
-    """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured."""
+    """Write a row of classes, groups, phases or blocks: the same fields everywhere; times only where measured."""
     busy = analysis.busy
     costed = value.costed > 0  # work is known without a ceiling, too
     row: dict[str, Any] = {
@@ -73,7 +73,7 @@ _TIMES = (
 
 
 def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
-    """The whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
+    """Write the whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
     profile, device = analysis.profile, analysis.device
     document: dict[str, Any] = {
         "schema": 1,
@@ -138,7 +138,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
 
 
 def _wall(analysis: WorkAnalysis) -> dict[str, Any]:
-    """The time of plain steps; of a step that was only counted no number: it was run once, to be counted."""
+    """Write the time of plain steps; no number for a step that was only counted: it was run once, to be counted."""
     wall = analysis.profile.wall
     numbers: dict[str, Any] = dict.fromkeys(("median", "mean", "p10", "p90"))
     steps, first, single, interval = 0, None, None, None
@@ -191,7 +191,7 @@ def _step_times(analysis: Analysis) -> dict[str, Any]:
 
 
 def _host(analysis: Analysis) -> dict[str, Any] | None:
-    """What the host does in the gap; null where that is not known."""
+    """Write the host's activities in the gap; null where they are not known."""
     cost = host_cost(analysis)
     if cost is None:
         return None
@@ -209,13 +209,13 @@ def _host(analysis: Analysis) -> dict[str, Any] | None:
 
 
 def _attained(name: Bound, times: Times, upper: Times) -> list[float] | None:
-    """The range of the attained roof, as the verdict and the figure tell it; null where nothing is costed."""
+    """Write the range of the attained roof, as the verdict and the figure give it; null where nothing is costed."""
     ends = None if name == "unknown" else attained(times, upper)
     return None if ends is None else list(ends)
 
 
 def _compilation(analysis: WorkAnalysis) -> dict[str, Any] | None:
-    """What a compiler did; every field is there, and null where it is not known. Times of ops as in the tables."""
+    """Write the compilation; every field is there, and null where it is not known. Times of ops as in the tables."""
     facts = analysis.profile.compilation
     if facts is None:
         return None
@@ -237,19 +237,19 @@ def _compilation(analysis: WorkAnalysis) -> dict[str, Any] | None:
 
 
 def _counters(counters: Counters | None) -> dict[str, Any] | None:
-    """Where counted bytes come from; the bytes themselves are in the rows."""
+    """Write the source of counted bytes; the bytes themselves are in the rows."""
     if counters is None:
         return None
     return {name: getattr(counters, name) for name in ("tool", "file", "kernels", "unjoined", "joined", "busy")}
 
 
 def _whole(facts: Imported | None) -> dict[str, Any] | None:
-    """What a trace says about itself; every field is there, and null where it is not known."""
+    """Write the facts of a trace; every field is there, and null where it is not known."""
     return None if facts is None else {name: getattr(facts, name) for name in facts.__struct_fields__}
 
 
 def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
-    """One row per op of the step, in the order of dispatch."""
+    """Write one row per op of the step, in the order of dispatch."""
     profile, table, timed = analysis.profile, analysis.table, isinstance(analysis, Analysis)
     # NaN is no number of JSON, and what was not counted is null.
     read, written, through_cache = (

@@ -1,4 +1,4 @@
-"""What may come from anywhere, written so that GitHub Markdown shows it as it is."""
+"""Escape any text so that GitHub Markdown shows it as it is."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>#+|~$@&]|(?<=:)//|(?<=www)\.)")
 
 
 def escape(text: str) -> str:
-    """`text` without markup, HTML, links and new cells."""
+    """Remove markup, HTML, links and cell borders from `text`."""
     return _SPECIAL.sub(r"\\\1", plain(text)).replace("\\<", "&lt;").replace("\\>", "&gt;")

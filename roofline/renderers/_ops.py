@@ -16,44 +16,44 @@ from roofline.renderers._words import plain
 
 
 def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
-    """Columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
+    """Collect columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
 
     seconds: the op's share of the step's wall, so that they and the gap add up to it; own_seconds: how long it ran,
     also beside others. counted_bytes_*: by hardware counters. floor to floor_high: the least time by the ceilings, a
     range where it is not known what caches held. bound: the roof above. An op of fused ones names them in `fused`.
     """
     profile, table = analysis.profile, analysis.table
-    of, signatures, ops = table.columns, profile.signatures, profile.ops
+    indices, signatures, ops = table.columns, profile.signatures, profile.ops
     classes = np.asarray([analysis.op_class(op) for op in ops], object)
     costed = ~table.uncosted.astype(bool)
     timed, by_counters = isinstance(analysis, Analysis), counted_on(profile, analysis.device)
 
-    def each(attribute: Callable[[Signature], object], kind: Any = object) -> NDArray[Any]:
-        return _array((attribute(one) for one in signatures), kind)[of.signature]
+    def per_signature(attribute: Callable[[Signature], object], kind: Any = object) -> NDArray[Any]:
+        return _array((attribute(signature) for signature in signatures), kind)[indices.signature]
 
     def work(attribute: str) -> NDArray[Any]:
-        return each(lambda one: _number(getattr(one.cost, attribute)), float)
+        return per_signature(lambda signature: _number(getattr(signature.cost, attribute)), float)
 
     def measured(values: NDArray[Any]) -> NDArray[Any]:
         return values if timed else np.full(len(ops), np.nan)
 
     return {
-        "name": each(lambda one: plain(one.name)),
-        "kind": each(lambda one: one.kind),
+        "name": per_signature(lambda one: plain(one.name)),
+        "kind": per_signature(lambda one: one.kind),
         "class": classes,
         "group": _array((GROUP_OF[one] for one in classes), object),
-        "phase": _named(profile.phases)[of.phase],
-        "block": _named(profile.blocks)[of.block],
-        "scope": _named(profile.scopes)[of.scope],
-        "shapes": each(lambda one: plain(one.shapes)),
-        "dtype": each(lambda one: one.dtype),
-        "arithmetic": each(lambda one: one.precision.arithmetic if one.precision else None),
+        "phase": _named(profile.phases)[indices.phase],
+        "block": _named(profile.blocks)[indices.block],
+        "scope": _named(profile.scopes)[indices.scope],
+        "shapes": per_signature(lambda one: plain(one.shapes)),
+        "dtype": per_signature(lambda one: one.dtype),
+        "arithmetic": per_signature(lambda one: one.precision.arithmetic if one.precision else None),
         "model_flops": work("model_flops"),
         "flops": work("flops"),
         "vector_flops": work("vector_flops"),
         "bytes_read": work("bytes_read"),
         "bytes_written": work("bytes_written"),
-        "quality": each(lambda one: one.cost.quality),
+        "quality": per_signature(lambda one: one.cost.quality),
         "seconds": measured(table.share),
         "own_seconds": measured(table.own),
         "floor": measured(np.where(costed, table.floor, np.nan)),
@@ -61,7 +61,7 @@ def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
         "loss": measured(np.where(costed, table.loss, np.nan)),
         "bound": _array(BOUNDS, object)[table.bound],
         "start": measured(np.asarray([op.start_ns for op in ops], float) * 1e-9),
-        "launches": of.launches,
+        "launches": indices.launches,
         "times": np.asarray([op.times for op in ops], np.int64),
         "kernels": _array(("; ".join(plain(profile.kernels[one]) for one, _ in op.kernels) for op in ops), object),
         "fused": _array(("; ".join(plain(signatures[one].name) for one in op.constituents) for op in ops), object),
@@ -81,6 +81,6 @@ def _named(names: Iterable[str]) -> NDArray[Any]:
 
 def _array(values: Iterable[object], kind: Any) -> NDArray[Any]:
     listed = list(values)
-    found = np.empty(len(listed), kind)
-    found[:] = listed
-    return found
+    array = np.empty(len(listed), kind)
+    array[:] = listed
+    return array

@@ -66,18 +66,18 @@ class Points:
 
     @property
     def all(self) -> tuple[Bubble | Stream | Tick, ...]:
-        """All kinds."""
+        """Return the points of all kinds."""
         return (*self.bubbles, *self.streams, *self.ticks)
 
     @property
     def longest(self) -> float:
-        """The longest time of a point [s]; 0 of none."""
+        """Return the longest time of a point [s]; 0 of none."""
         times = [bubble.seconds for bubble in self.bubbles] + [stream.seconds for stream in self.streams]
         return max(times, default=0.0)
 
 
 def points(analysis: WorkAnalysis) -> Points:
-    """The points of a step, or its ticks where its ops have no times."""
+    """Collect the points of a step, or its ticks where its ops have no times."""
     if not isinstance(analysis, Analysis):
         return Points((), (), 0.0, _ticks(analysis))
     profile, table = analysis.profile, analysis.table
@@ -95,20 +95,22 @@ def points(analysis: WorkAnalysis) -> Points:
         if seconds <= 0 or cost.intensity is None:
             continue  # not timed, unknown, or no traffic
         is_counted = traffic > 0  # NaN, of which some ops were not counted, is not
-        least = number * (cost.bytes or 0.0)
+        least_bytes = number * (cost.bytes or 0.0)
         if cost.intensity > 0:
             work = number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))
             intensity, compulsory = (work / traffic, cost.intensity) if is_counted else (cost.intensity, None)
             bubbles.append(Bubble(name, group, intensity, work / seconds, seconds, number, compulsory))
         else:
-            rate, compulsory = (traffic / seconds, least / seconds) if is_counted else (least / seconds, None)
+            rate, compulsory = (
+                (traffic / seconds, least_bytes / seconds) if is_counted else (least_bytes / seconds, None)
+            )
             streams.append(Stream(name, group, rate, seconds, number, compulsory))
-    whole = float(table.own.sum())
+    own_seconds = float(table.own.sum())
     shown = sum(bubble.seconds for bubble in bubbles) + sum(stream.seconds for stream in streams)
     return Points(
         tuple(sorted(bubbles, key=lambda point: -point.seconds)),
         tuple(sorted(streams, key=lambda point: -point.seconds)),
-        max(0.0, 1 - shown / whole) if whole else 0.0,
+        max(0.0, 1 - shown / own_seconds) if own_seconds else 0.0,
     )
 
 

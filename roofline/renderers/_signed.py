@@ -22,49 +22,49 @@ class Scale:
     decimals: int
 
     def write(self, value: float | None) -> str:
-        """A signed number; unknown or absent is a dash."""
+        """Write a signed number; unknown or absent is a dash."""
         if value is None:
             return units.UNKNOWN
         text = f"{snapped(value) / self.factor:+.{self.decimals}f}"
         return text if float(text) else f"{0:.{self.decimals}f}"
 
     def rounded(self, value: float) -> float:
-        """What a number is as it is written [s]."""
+        """Round a number to the digits that are written [s]."""
         return round(value / self.factor, self.decimals) * self.factor
 
     def size(self, value: float) -> str:
-        """A number without its sign."""
+        """Write a number without its sign."""
         return self.write(value).lstrip("+-")
 
     def between(self, ci95: Interval | None) -> str:
-        """An interval: "+1.2 to +3.4"."""
+        """Write an interval: "+1.2 to +3.4"."""
         return "" if ci95 is None else f"{self.write(ci95[0])} to {self.write(ci95[1])}"
 
 
 def scale(values: Iterable[float]) -> Scale:
-    """The unit of `values` [s]."""
-    most = max((abs(value) for value in values), default=0.0)
+    """Choose the unit of `values` [s]."""
+    largest = max((abs(value) for value in values), default=0.0)
     for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
-        if most >= factor or unit == "ns":
+        if largest >= factor or unit == "ns":
             break
-    digits = most / factor
+    digits = largest / factor
     return Scale(factor, unit, 2 if digits < 100 else 1)
 
 
 def signed(value: float) -> str:
-    """A time [s] with its sign."""
+    """Write a time [s] with its sign."""
     value = snapped(value)
     return f"+{units.seconds(value)}" if value > 0 else units.seconds(value)
 
 
-def snapped(value: float, whole: float = 0.0) -> float:
-    """A difference of times [s]; 0 where its digits say something about the processor only.
+def snapped(value: float, total: float = 0.0) -> float:
+    """Round a difference of times [s] to 0 where its digits are rounding errors of the arithmetic.
 
-    whole: the times that it is a difference of [s].
+    total: the times that it is a difference of [s].
     """
-    return 0.0 if abs(value) < max(_ROUNDING, _OF_WHOLE * whole) else value
+    return 0.0 if abs(value) < max(_ROUNDING, _OF_WHOLE * total) else value
 
 
 def rounding(residual: float) -> str:
-    """A residual [s]."""
+    """Write a residual [s]."""
     return f"{residual:.0e} s" if snapped(residual) else "below 1 fs"

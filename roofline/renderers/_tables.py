@@ -44,33 +44,35 @@ class Times:
     turning: float
 
     def __add__(self, other: Times) -> Times:
-        return Times(*(getattr(self, one) + getattr(other, one) for one in self.__slots__))
+        return Times(*(getattr(self, field) + getattr(other, field) for field in self.__slots__))
 
     @property
     def closing(self) -> Times:
-        """The same with a floor and a loss that add up to `seconds`: ops that overlapped count by their share.
+        """Scale floor and loss so that they add up to `seconds`: ops that overlapped count by their share.
 
         Own times of ops that ran at once are more than the time that they ran in; each part is less in proportion.
         """
-        own = self.floor + self.loss
-        less = self.seconds / own if own > 0 else 0.0
-        return Times(self.seconds, self.floor * less, self.reach * less, self.loss * less, self.turning)
+        own_seconds = self.floor + self.loss
+        proportion = self.seconds / own_seconds if own_seconds > 0 else 0.0
+        return Times(
+            self.seconds, self.floor * proportion, self.reach * proportion, self.loss * proportion, self.turning
+        )
 
     @property
     def attained(self) -> float | None:
-        """floor / own time; None where nothing is costed."""
-        own = self.floor + self.loss
-        return self.floor / own if self.reach > 0 and own > 0 else None
+        """Return floor / own time; None where nothing is costed."""
+        own_seconds = self.floor + self.loss
+        return self.floor / own_seconds if self.reach > 0 and own_seconds > 0 else None
 
     @property
     def attained_high(self) -> float | None:
-        """The upper end of that."""
-        own = self.floor + self.loss
-        return self.reach / own if self.reach > 0 and own > 0 else None
+        """Return the upper end of that share."""
+        own_seconds = self.floor + self.loss
+        return self.reach / own_seconds if self.reach > 0 and own_seconds > 0 else None
 
 
 def split(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
-    """The busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss.
+    """Split the busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss.
 
     among: the ops that count, one flag per op; all where it is None.
     """
@@ -85,13 +87,13 @@ def split(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
 
 
 def split_at_upper_end(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
-    """`split` with the highest floors, as if no cache held anything before: each op under the roof that it then has."""
+    """Split with the highest floors, as if no cache held anything before: each op under its roof there."""
     table = analysis.table
-    own = table.floor + table.loss
+    own_seconds = table.floor + table.loss
     bounds = table.bound_high if among is None else table.bound_high[among]
     seconds, reach, loss = (
         np.bincount(bounds, weights=weights if among is None else weights[among], minlength=len(BOUNDS)).tolist()
-        for weights in (table.share, table.floor_reach, own - table.floor_reach)
+        for weights in (table.share, table.floor_reach, own_seconds - table.floor_reach)
     )
     return {
         name: Times(seconds[code], reach[code], reach[code], loss[code], turning=0.0)
@@ -100,7 +102,7 @@ def split_at_upper_end(analysis: Analysis, among: Mask | None = None) -> dict[Bo
 
 
 def ends(times: Times, upper: Times) -> tuple[Times, Times, Times]:
-    """What the ops under one bound are at the lower end, these at the upper end, and those under it at the upper end.
+    """Return the ops under one bound at the lower end, these at the upper end, and those under it at the upper end.
 
     times: by `split`; upper: by `split_at_upper_end`, where other ops may be under it. Each closes.
     """
@@ -109,13 +111,13 @@ def ends(times: Times, upper: Times) -> tuple[Times, Times, Times]:
 
 
 def attained(times: Times, upper: Times) -> tuple[float, float] | None:
-    """From where to where ops attain what is above them, of one bound; None where nothing is costed.
+    """Return the range that ops attain of the roof above them, of one bound; None where nothing is costed.
 
     times: by `split`; upper: by `split_at_upper_end`, where other ops may be under it. Which ops a cache served is open
     for each of them, so that it may be either end, or the ops of the first with the floors of the other.
     """
-    known = [share for share in (times.attained, times.attained_high, upper.attained) if share is not None]
-    return (min(known), max(known)) if known else None
+    shares = [share for share in (times.attained, times.attained_high, upper.attained) if share is not None]
+    return (min(shares), max(shares)) if shares else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +193,18 @@ class Column:
 
 
 def fused(parts: Sequence[str]) -> str:
-    """What was fused into the ops of a row, in brackets; empty where nothing was."""
+    """List the ops fused into those of a row, in brackets; "" where there are none."""
     return f"[{', '.join(part.removeprefix('aten::') for part in parts)}]" if parts else ""
 
 
 def percent(share: float | None) -> str:
-    """A share without the sign: the heading has it."""
+    """Write a share without the sign: the heading has it."""
     text = units.percent(share).removesuffix(" %")
     return "0.0" if text == "-0.0" else text
 
 
 def between(low: float | None, high: float | None) -> str:
-    """A share, or the range that it lies in, without the sign: in whole percents where these tell its ends apart."""
+    """Write a share, or its range, without the sign: in whole percents where these tell its ends apart."""
     first, last = percent(low), percent(high)
     if low is None or high is None or first == last:
         return first
@@ -218,7 +220,7 @@ def _loss(row: Row) -> str:
 
 
 def relative(value: float | None) -> str:
-    """A ratio to the matmuls."""
+    """Write a ratio to the matmuls."""
     if value is None:
         return units.UNKNOWN
     return "0" if value == 0 else "<0.001" if value < 0.0005 else f"{value:.3f}"
@@ -265,28 +267,30 @@ class Table:
 
 
 def table(analysis: WorkAnalysis, by: str, gap: str, choice: Choice = USUAL) -> Table:
-    """The table by a key: of a timed step its time and work, else its work alone. gap: what the gap is called."""
+    """Build the table by a key: of a timed step its time and work, else its work alone. gap: the name of the gap."""
     if isinstance(analysis, Analysis):
         columns = COLUMNS if counters_on(analysis.profile, analysis.device) is None else (*COLUMNS, *_COUNTED)
         return Table(_of_known(columns, analysis.coverage), rows(analysis, by, gap, choice), 2)
     return Table(WORK_COLUMNS, work_rows(analysis, by, choice), 1)
 
 
-def _of_known(columns: Sequence[Column], known: Mapping[str, float | None]) -> tuple[Column, ...]:
+def _of_known(columns: Sequence[Column], coverage: Mapping[str, float | None]) -> tuple[Column, ...]:
     """Say in the headings of shares of work that these are of what is known, where not nearly all of it is."""
-    partly = {
-        f"{kind}\n%" for kind, share in (("FLOP", known["flops"]), ("bytes", known["bytes"])) if (share or 0) < _ALL
+    partly_known = {
+        f"{kind}\n%"
+        for kind, share in (("FLOP", coverage["flops"]), ("bytes", coverage["bytes"]))
+        if (share or 0) < _ALL
     }
     return tuple(
         replace(column, heading=f"known\n{column.heading.replace(chr(10), ' ')}")
-        if column.heading in partly
+        if column.heading in partly_known
         else column
         for column in columns
     )
 
 
 def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[WorkRow]:
-    """The table of work by a key: its rows, what was left out in one more, and the total."""
+    """Build the rows of work by a key, the others summed in one more, and the total."""
     chosen_rows = chosen(analysis, by, choice)
     return [
         *(
@@ -295,9 +299,9 @@ def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[W
                 parts=chosen_rows.fused.get(label, ()),
                 named=True,
             )
-            for label, total in chosen_rows.kept.items()
+            for label, total in chosen_rows.shown.items()
         ),
-        *(_work_row(analysis, label, total) for label, total in chosen_rows.left),
+        *(_work_row(analysis, label, total) for label, total in chosen_rows.remainders),
         _work_row(analysis, "total", analysis.total),
     ]
 
@@ -326,38 +330,38 @@ def _work_row(analysis: WorkAnalysis, label: str, total: WorkTotal) -> WorkRow:
 
 
 def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[Row]:
-    """The table by a key: its rows, what was left out in one more, the gap (called `gap`) and the total."""
-    found = chosen(analysis, by, choice)
+    """Build the rows by a key, the others summed in one more, the gap (called `gap`) and the total."""
+    selection = chosen(analysis, by, choice)
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
     table = [
-        _row(analysis, _called(analysis, by, label), total, rate, found.fused.get(label, ()))
-        for label, total in found.kept.items()
+        _row(analysis, _called(analysis, by, label), total, rate, selection.fused.get(label, ()))
+        for label, total in selection.shown.items()
     ]
     table = [replace(row, named=True) for row in table]
     # What many ops have in common is no roof.
-    table += [replace(_row(analysis, label, total, rate), roof="") for label, total in found.left]
+    table += [replace(_row(analysis, label, total, rate), roof="") for label, total in selection.remainders]
     table.append(_bare(analysis, gap, analysis.gap_told, None))
-    whole = _row(analysis, "total", analysis.total, rate)
+    total_row = _row(analysis, "total", analysis.total, rate)
     table.append(
         Row(
             label="total",
-            ops=whole.ops,
-            flops=whole.flops,
-            bytes=whole.bytes,
+            ops=total_row.ops,
+            flops=total_row.flops,
+            bytes=total_row.bytes,
             seconds=analysis.wall,
             time=1.0,
-            floor=whole.floor,
-            loss=whole.loss,
-            rate=whole.rate,
+            floor=total_row.floor,
+            loss=total_row.loss,
+            rate=total_row.rate,
             roof="",
-            attained=whole.attained,
-            busy=whole.busy,
-            floor_high=whole.floor_high,
-            attained_high=whole.attained_high,
-            moved=whole.moved,
-            counted=whole.counted,
-            partly=whole.partly,
+            attained=total_row.attained,
+            busy=total_row.busy,
+            floor_high=total_row.floor_high,
+            attained_high=total_row.attained_high,
+            moved=total_row.moved,
+            counted=total_row.counted,
+            partly=total_row.partly,
         )
     )
     return table
@@ -398,5 +402,5 @@ def _bare(analysis: Analysis, label: str, seconds: float, ops: int | None) -> Ro
     return Row(label, ops, None, None, seconds, seconds / analysis.wall, None, None, None, "", None)
 
 
-def _share(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
+def _share(part: float, total: float) -> float | None:
+    return part / total if total else None

@@ -27,7 +27,7 @@ ROOFS: dict[str, Style] = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a text is written on.
+    """The page that a text is written on.
 
     width: letters in a line. names: letters that a name in a table may have, though a line becomes wider; None: as many
     as the line has room for. colour: whether the reader's terminal shows colours.
@@ -39,15 +39,15 @@ class Page:
 
     @property
     def prose(self) -> int:
-        """Letters in a line of sentences: lines that are wider are hard to read."""
+        """Limit the letters in a line of sentences: wider lines are hard to read."""
         return min(self.width, WIDTH)
 
-    def room(self, left: int, longest: int) -> int:
-        """Letters for each name of a column whose `longest` has so many, where the other columns leave `left`."""
-        return left if self.names is None else max(left, min(longest, self.names))
+    def room(self, spare: int, longest: int) -> int:
+        """Return the letters for each name of a column, `longest` at most; the other columns leave `spare`."""
+        return spare if self.names is None else max(spare, min(longest, self.names))
 
     def painted(self, text: str, style: Style | None) -> str:
-        """`text` in a colour, where there are any. What comes from a profile must have been made plain before."""
+        """Colour `text`, where the page has colours. Text of a profile must have been made plain before."""
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
 
@@ -56,12 +56,12 @@ SHEET = Page()
 
 
 def letters(line: str) -> int:
-    """How many a reader sees of it."""
+    """Count the letters that a reader sees of a line."""
     return len(_PAINTED.sub("", line))
 
 
 def widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The letters of the longest cell in each column."""
+    """Count the letters of the longest cell in each column."""
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
 
 
@@ -72,71 +72,71 @@ def columns(
     least: Sequence[int] = (),
     paint: Callable[[int, int, str], str] = lambda row, column, cell: cell,
 ) -> list[str]:
-    """One line per row, without blanks at its end.
+    """Write one line per row, without blanks at its end.
 
     left: the columns of words; the others hold numbers and end at one place. least: the least width of each column.
     paint: a cell in its colour, by the numbers of its row and column.
     """
-    wide = widths([*rows, [" " * each for each in least]] if least else rows)
+    wide = widths([*rows, [" " * width for width in least]] if least else rows)
     lines = []
     for place, row in enumerate(rows):
         cells = []
         for number, (cell, size) in enumerate(zip(row, wide, strict=True)):
-            blank, told = " " * (size - len(cell)), paint(place, number, cell)
-            cells.append(f"{told}{blank}" if number in left else f"{blank}{told}")
+            blank, painted = " " * (size - len(cell)), paint(place, number, cell)
+            cells.append(f"{painted}{blank}" if number in left else f"{blank}{painted}")
         lines.append(separator.join(cells).rstrip())
     return lines
 
 
 def kept(cells: Sequence[Sequence[str]], ranks: Sequence[int], room: int) -> list[int]:
-    """The columns that fit into `room`, two blanks behind each: of what does not, the highest ranks go first.
+    """Choose the columns that fit into `room`, two blanks behind each; the highest ranks go first.
 
     A rank of 0 stays.
     """
     wide = widths(cells)
-    left = list(range(len(wide)))
-    while sum(wide[number] + 2 for number in left) > room and any(ranks[number] for number in left):
-        left.remove(max(left, key=lambda number: ranks[number]))
-    return left
+    numbers = list(range(len(wide)))
+    while sum(wide[number] + 2 for number in numbers) > room and any(ranks[number] for number in numbers):
+        numbers.remove(max(numbers, key=lambda number: ranks[number]))
+    return numbers
 
 
 def fitted(
-    rows: Sequence[Sequence[str]], left: Collection[int], ranks: Sequence[int], page: Page, *before: int
+    rows: Sequence[Sequence[str]], word_columns: Collection[int], ranks: Sequence[int], page: Page, *before: int
 ) -> list[str]:
-    """The lines of a table that fits, with rules as `ruled` draws them, and what there was no room for.
+    """Write the lines of a table that fits, with rules as `ruled` draws them, and name the columns left out.
 
     rows: the heads first. ranks: as in `kept`, for all columns.
     """
     numbers = kept(rows, ranks, page.width + 2)
-    words = {place for place, number in enumerate(numbers) if number in left}
+    words = {place for place, number in enumerate(numbers) if number in word_columns}
     lines = columns(
         [[row[number] for number in numbers] for row in rows],
         words,
         paint=lambda row, _, cell: page.painted(cell, "dim" if row == 0 else None),
     )
-    out = [head for number, head in enumerate(rows[0]) if number not in numbers]
-    return [*ruled(lines, *before, page=page), *left_out(out, page)]
+    heads_left_out = [head for number, head in enumerate(rows[0]) if number not in numbers]
+    return [*ruled(lines, *before, page=page), *left_out(heads_left_out, page)]
 
 
 def left_out(heads: Sequence[str], page: Page) -> list[str]:
-    """The columns that there was no room for, if any, in a sentence."""
+    """Name the columns that there was no room for, if any, in a sentence."""
     return wrapped(f"No room for {conjunction(heads)}: --width N takes more.", page) if heads else []
 
 
 def ruled(lines: Sequence[str], *before: int, page: Page = SHEET) -> list[str]:
-    """The lines of a table with a rule before each of the lines `before`; -1 is the last one."""
+    """Draw a rule before each of the lines `before` of a table; -1 is the last one."""
     rule = page.painted("─" * min(page.width, max(map(letters, lines))), "dim")
     places = {number % len(lines) for number in before}
     return [part for number, line in enumerate(lines) for part in ([rule, line] if number in places else [line])]
 
 
 def wrapped(text: str, page: Page, style: Style | None = None) -> list[str]:
-    """Sentences in lines."""
+    """Break sentences into lines."""
     return [page.painted(line, style) for line in textwrap.wrap(text, page.prose, break_on_hyphens=False)]
 
 
 def facts(pairs: Iterable[tuple[str, str]], page: Page = SHEET) -> list[str]:
-    """Names with words beside them, which stay beside them where they take several lines."""
+    """Write names with words beside them, which stay beside them where they take several lines."""
     return [
         line
         for name, words in pairs

@@ -65,19 +65,19 @@ class Timeline:
 
     @property
     def idle_seconds(self) -> float:
-        """All idle stretches together [s]."""
-        return sum(each.end - each.start for each in self.idle)
+        """Sum all idle stretches [s]."""
+        return sum(stretch.end - stretch.start for stretch in self.idle)
 
     def by_cause(self) -> dict[Cause, float]:
-        """Idle time by cause [s], without causes that there are none of."""
+        """Sum the idle time by cause [s]; causes without any are absent."""
         sums = dict.fromkeys(CAUSES, 0.0)
-        for each in self.idle:
-            sums[each.cause] += each.end - each.start
+        for stretch in self.idle:
+            sums[stretch.cause] += stretch.end - stretch.start
         return {cause: seconds for cause, seconds in sums.items() if seconds > 0}
 
 
 def timeline(analysis: Analysis) -> Timeline:
-    """The representative step. InputError where the profile does not hold when its ops ran, or only of some pieces."""
+    """Build the representative step. InputError where the profile lacks starts of its ops, or has only pieces."""
     profile, profiled = analysis.profile, analysis.profile.profiled
     name = f"{plain(profile.model, 60)} on {plain(profile.backend, 60)}"
     if profiled is None or not profile.ops:
@@ -104,16 +104,16 @@ def timeline(analysis: Analysis) -> Timeline:
         free = max(free, span.end)
     if wall - free > _NONE:
         idle.append(Idle(free, wall, "after the last op", None))
-    found = Timeline(wall, spans, tuple(idle))
+    line_of_ops = Timeline(wall, spans, tuple(idle))
     if profiled.idle:
         # What the profiler cost was taken off the observed idle time.
         observed = profiled.idle[0] + profiled.walls[0] - profiled.corrected[0]
-        if abs(found.idle_seconds - observed) > _AGREE * wall:
+        if abs(line_of_ops.idle_seconds - observed) > _AGREE * wall:
             raise InputError(
                 f"{name} was recorded with ops in several pieces whose times are not kept, so there is no timeline: "
                 "draw --kind bound, which needs none."
             )
-    return found
+    return line_of_ops
 
 
 def _start(analysis: Analysis, row: int) -> float:
@@ -121,7 +121,7 @@ def _start(analysis: Analysis, row: int) -> float:
 
 
 def _cause(op: Op) -> Cause:
-    """Why none ran before an op: what the host did for most of that time."""
+    """Say why no op ran before an op: the activity of the host for most of that time."""
     if op.host_ns is None or not any(op.host_ns):  # of queued kernels it is no matter of the host
         return "cause not recorded"
     framework, python = op.host_ns

@@ -1,4 +1,4 @@
-"""Sentences about an analysis: the verdict, the caption, what each flag means. Plain text; each format escapes it."""
+"""Write sentences about an analysis: the verdict, the caption, each flag. Plain text; each format escapes it."""
 
 from __future__ import annotations
 
@@ -108,12 +108,12 @@ def plain(text: str, width: int | None = None) -> str:
 
 
 def gap_name(analysis: WorkAnalysis) -> str:
-    """What the gap is called on this device."""
+    """Name the gap on this device."""
     return "host time" if analysis.device.kind == "cpu" else "GPU idle"
 
 
 def subject(analysis: WorkAnalysis) -> str:
-    """What was run: "bert infer, b1 s128"."""
+    """Say what was run: "bert infer, b1 s128"."""
     profile = analysis.profile
     lengths = [f"{letter}{n}" for letter, n in (("b", profile.batch), ("s", profile.seq)) if n is not None]
     return f"{plain(profile.model, _LONGEST)} {plain(profile.mode, _LONGEST)}" + (
@@ -122,17 +122,19 @@ def subject(analysis: WorkAnalysis) -> str:
 
 
 def device(analysis: WorkAnalysis) -> str:
-    """What it ran on: "AMD EPYC, 2 threads"; "" of a step that was counted for no device in particular."""
+    """Say where it ran: "AMD EPYC, 2 threads"; "" for a step that was counted for no device in particular."""
     if analysis.wall is None and not analysis.device.ceilings:
         return ""
-    name, given = plain(analysis.device.name, _LONGEST), analysis.device.conditions.get("threads")
+    name, threads = plain(analysis.device.name, _LONGEST), analysis.device.conditions.get("threads")
     if analysis.device.kind != "cpu":
         return name
     # What ran, and not what the ceilings were measured with; a device that a step did not run on has the latter alone.
-    ran = threads_of(analysis.profile) if analysis.device.name == analysis.profile.device.name else None
-    if ran is not None:
-        return f"{name}, {counted(ran.number, 'thread')}" + (f" on {counted(ran.cores or 0, 'core')}" * ran.too_many)
-    return f"{name}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}" if given else name
+    threads_run = threads_of(analysis.profile) if analysis.device.name == analysis.profile.device.name else None
+    if threads_run is not None:
+        return f"{name}, {counted(threads_run.number, 'thread')}" + (
+            f" on {counted(threads_run.cores or 0, 'core')}" * threads_run.too_many
+        )
+    return f"{name}, {plain(threads, 20)} {'thread' if threads == '1' else 'threads'}" if threads else name
 
 
 def bound(
@@ -193,12 +195,12 @@ def _reaches(share: float, launches: bool) -> bool:
 
 
 def between(low: float, high: float) -> str:
-    """A share, or the range that it lies in: "51 to 82 %"."""
+    """Write a share, or the range that it lies in: "51 to 82 %"."""
     return units.percent_between(low, high).replace("–", " to ")
 
 
 def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
-    """How close ops come to their roofs: a share of rates, and how many times as long as the least launches take."""
+    """Say how close ops come to their roofs: a share of rates, of launches the factor over the least time."""
     if roofs != [LAUNCH_FLOOR]:
         if all(roof.endswith(_BANDWIDTH) for roof in roofs):  # "cache and DRAM bandwidth"
             roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
@@ -225,9 +227,9 @@ def roofs_of(analysis: Analysis, name: Bound, among: _tables.Mask | None = None)
     for row in np.flatnonzero(under).tolist():
         roof = roof_name(table.ceiling[row])
         spent[roof] = spent.get(roof, 0.0) + float(table.share[row])
-    whole = sum(spent.values())
-    most = [roof for roof in sorted(spent, key=lambda roof: -spent[roof]) if spent[roof] > (1 - _ONE_GROUP) * whole]
-    return most or list(spent) or ["its roof"]
+    total = sum(spent.values())
+    largest = [roof for roof in sorted(spent, key=lambda roof: -spent[roof]) if spent[roof] > (1 - _ONE_GROUP) * total]
+    return largest or list(spent) or ["its roof"]
 
 
 def _costed_under(analysis: Analysis, name: Bound, among: _tables.Mask | None) -> _tables.Mask:
@@ -267,44 +269,44 @@ _ENDS: dict[RangeReason, str] = {
 
 def ranges(analysis: Analysis) -> str:
     """Say why floors, losses and shares of roofs are ranges, and from where to where they go."""
-    told, ends, reason = [], [], analysis.table.cold_reason
+    unknowns, ends, reason = [], [], analysis.table.cold_reason
     if reason is not None:
-        told += [_NOT_RECORDED[reason]] if reason in _NOT_RECORDED else []
+        unknowns += [_NOT_RECORDED[reason]] if reason in _NOT_RECORDED else []
         ends.append(_ENDS[reason])
     if UNKNOWN_ARITHMETIC in analysis.missing:
-        told.append("in which arithmetic some products ran")
+        unknowns.append("in which arithmetic some products ran")
         ends.append("from their traffic alone to the slowest arithmetic of their inputs")
-    for name, one in sorted(analysis.device.ceilings.items(), reverse=True):
-        if one.high is not None:
-            what = "copy or fill" if name == f"launch.{COPY}" else "kernel"
-            if one.shortest is not None and one.value < one.shortest:
-                told.append(f"how much of the shortest {what} was work")
+    for name, ceiling in sorted(analysis.device.ceilings.items(), reverse=True):
+        if ceiling.high is not None:
+            launched = "copy or fill" if name == f"launch.{COPY}" else "kernel"
+            if ceiling.shortest is not None and ceiling.value < ceiling.shortest:
+                unknowns.append(f"how much of the shortest {launched} was work")
             else:
-                told.append(f"how long the shortest {what} took, to less than a tick of its clock")
-            least = units.seconds(one.value) if one.value > _TICK else "nothing"
-            ends.append(f"from {least} to {units.seconds(one.high)} for each {what}")
+                unknowns.append(f"how long the shortest {launched} took, to less than a tick of its clock")
+            shortest = units.seconds(ceiling.value) if ceiling.value > _TICK else "nothing"
+            ends.append(f"from {shortest} to {units.seconds(ceiling.high)} for each {launched}")
     record = "profile" if analysis.profile.imported is None else "trace"
     why = [_CAUSES[reason]] if reason in _CAUSES else []
-    why += [f"the {record} does not say {conjunction(told)}"] if told else []
+    why += [f"the {record} does not say {conjunction(unknowns)}"] if unknowns else []
     return f"{conjunction(why)}, so floors are ranges: {conjunction(ends)}, as far as an op's own time allows it"
 
 
 def attained(total: Total) -> str:
-    """How close ops come to their roofs: a share, or the range that it lies in."""
+    """Write how close ops come to their roofs: a share, or the range that it lies in."""
     if total.attained is None or total.attained_high is None:
         return units.percent(None, 0)
     return units.percent_between(total.attained, total.attained_high)
 
 
 def is_range(analysis: Analysis) -> bool:
-    """Whether floors are ranges that can be seen: half a percent of their sum."""
+    """Return whether floors are ranges that can be seen: half a percent of their sum."""
     return analysis.total.floor_reach > 1.005 * analysis.total.floor
 
 
 def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
-    """The sentence: what ran where, how long a step takes, and the shares of it by bound and gap, the largest first.
+    """Write the sentence: what ran where, how long a step takes, and its shares by bound and gap, the largest first.
 
-    gap: what is known of it, for a bracket behind it.
+    gap: a description of the gap, for a bracket behind it.
     """
     if not isinstance(analysis, Analysis):
         return _untimed(analysis)
@@ -329,8 +331,8 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
         if high < 0.005:
             continue  # the table has it
         words = bound(analysis, name, times, upper[name])
-        if name == "unknown" and (what := unknown_work(analysis, blank)):
-            words += f" ({what})"
+        if name == "unknown" and (kind := unknown_work(analysis, blank)):
+            words += f" ({kind})"
         elif name == "memory" and bytes_are_counted(analysis):
             words += " (bytes counted)"
         parts.append((times.seconds, f"{between(low, high)} {words}"))
@@ -344,14 +346,14 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
 
 
 def bytes_are_counted(analysis: Analysis) -> bool:
-    """Whether hardware counters saw the traffic of most of the time under the roof of memory."""
+    """Return whether hardware counters saw the traffic of most of the time under the roof of memory."""
     table = analysis.table
     under = table.share * (table.bound == BOUNDS.index("memory"))
     return 2 * float(under[counted_on(analysis.profile, analysis.device).known].sum()) > float(under.sum())
 
 
 def _untimed(analysis: WorkAnalysis) -> str:
-    """The verdict of a step whose ops have no times."""
+    """Write the verdict of a step whose ops have no times."""
     if analysis.wall is None:
         return f"{subject(analysis)}: the work of one step, counted and not timed."
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(analysis.wall)} per step"
@@ -359,35 +361,37 @@ def _untimed(analysis: WorkAnalysis) -> str:
 
 
 def unknown_work(analysis: Analysis, blank: Collection[Bound]) -> str:
-    """What most of the time is of whose roof is not known: Python, or one group of classes; "" where it is neither.
+    """Name most of the time without a roof: Python, or one group of classes; "" where it is neither.
 
     blank: the bounds of that time.
     """
-    python = ", ".join(plain(one, 40) for one in called_back(analysis))
+    python = ", ".join(plain(function, 40) for function in called_back(analysis))
     if python:
         return f"Python that the step calls back: {python}"
     profile, table = analysis.profile, analysis.table
     group = np.asarray([GROUPS.index(GROUP_OF[signature.op_class]) for signature in profile.signatures], np.int64)
-    dark = np.isin(table.bound, [BOUNDS.index(name) for name in blank])
-    times = np.bincount(group[rows(profile).signature[dark]], weights=table.share[dark], minlength=len(GROUPS))
-    most = GROUPS[int(times.argmax())]
-    if times.max() < _ONE_GROUP * times.sum() or most == "other":
+    unknown_rows = np.isin(table.bound, [BOUNDS.index(name) for name in blank])
+    times = np.bincount(
+        group[rows(profile).signature[unknown_rows]], weights=table.share[unknown_rows], minlength=len(GROUPS)
+    )
+    largest = GROUPS[int(times.argmax())]
+    if times.max() < _ONE_GROUP * times.sum() or largest == "other":
         return ""
-    exposed = profile.imported.exposed if profile.imported is not None and most == "communication" else None
-    return most if exposed is None else f"{most}, {units.percent(exposed / analysis.wall, 0)} exposed"
+    exposed = profile.imported.exposed if profile.imported is not None and largest == "communication" else None
+    return largest if exposed is None else f"{largest}, {units.percent(exposed / analysis.wall, 0)} exposed"
 
 
 def _by_fewer_products(analysis: Analysis, name: Bound, among: _tables.Mask | None = None) -> bool:
-    """Whether a roof is exceeded by no other ops than those whose kernels are exempt from it."""
+    """Return whether the only ops above a roof are those whose kernels are exempt from it."""
     table = analysis.table
     under = _costed_under(analysis, name, among)
-    rest = under & ~table.exempt
-    most = (1 + ABOVE_TOLERANCE) * float(table.own[rest].sum())
-    return bool((under & table.exempt).any()) and float(table.floor[rest].sum()) <= most
+    subject_to_roof = under & ~table.exempt
+    limit = (1 + ABOVE_TOLERANCE) * float(table.own[subject_to_roof].sum())
+    return bool((under & table.exempt).any()) and float(table.floor[subject_to_roof].sum()) <= limit
 
 
 def beyond(analysis: Analysis) -> str:
-    """What is to be said of a step whose ops took far longer than the step, which follows its time; "" of others."""
+    """Describe ops that took far longer than the step, for behind its time; "" where none did."""
     times = times_the_step(analysis.busy, analysis.wall)
     return (
         f"whose ops were recorded as taking {units.significant(times)} times as long, which cannot be" if times else ""
@@ -408,8 +412,8 @@ def spread(analysis: WorkAnalysis) -> str:
         words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
-        others = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
-        words += f", 95 % interval of the median{others} {units.seconds_between(*interval)}"
+        across = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
+        words += f", 95 % interval of the median{across} {units.seconds_between(*interval)}"
     return ", ".join(filter(None, (f"{words}; {protocol(wall)}", _alike(wall))))
 
 
@@ -424,9 +428,9 @@ def _alike(wall: Wall) -> str:
     """Say whether the steps were found to grow or shrink, to be steady, or to lie far apart; "" where none was."""
     if change := trend(wall):
         return changing(change)
-    found = spread_of(wall)
-    if found != "uneven":
-        return found or ""
+    shape = spread_of(wall)
+    if shape != "uneven":
+        return shape or ""
     far, number = far_steps(wall), len(wall.steps)
     return f"uneven: {units.count(far)} of {units.count(number)} steps are over {units.percent(FAR, 0)} off the median"
 
@@ -443,36 +447,36 @@ def changing(change: Trend) -> str:
 
 
 def provenance(analysis: WorkAnalysis) -> str:
-    """Device, backend, versions, n and spread: what must stand beside every figure and table."""
+    """Write device, backend, versions, n and spread, which must stand next to every figure and table."""
     profile = analysis.profile
     versions = ", ".join(f"{plain(name, 60)} {plain(number, 60)}" for name, number in profile.versions.items())
-    told = [
+    parts = [
         *filter(None, [device(analysis)]),
         plain(profile.backend, _LONGEST) + (f" ({versions})" if versions else ""),
     ]
-    told.append(f"precision {plain(analysis.precision or profile.precision, 60)}")
-    return f"{'; '.join(told)}; {spread(analysis)}."
+    parts.append(f"precision {plain(analysis.precision or profile.precision, 60)}")
+    return f"{'; '.join(parts)}; {spread(analysis)}."
 
 
 def flag(name: str) -> str:
-    """A flag and what it means. A recorder may add details after a colon."""
+    """Explain a flag. A recorder may add details after a colon."""
     written, _, details = name.partition(":")
     meaning = FLAGS.get(slug(name))
-    told = f"{plain(written, _LONGEST)}: {meaning}" if meaning else plain(written, _LONGEST)
-    return f"{told} ({plain(details, 400)})" if details.strip() else told
+    sentence = f"{plain(written, _LONGEST)}: {meaning}" if meaning else plain(written, _LONGEST)
+    return f"{sentence} ({plain(details, 400)})" if details.strip() else sentence
 
 
 def flags(analysis: WorkAnalysis) -> list[str]:
-    """All flags of a profile and what they mean; of a clock that was held back also what is known of it."""
-    told = []
+    """Explain all flags of a profile; of a clock that was held back add the details."""
+    sentences = []
     for name in analysis.flags:
-        more = _held_back(analysis, name) if slug(name) == "throttled" else []
-        told.append(" ".join([flag(name), *more]))
-    return told
+        clocks = _held_back(analysis, name) if slug(name) == "throttled" else []
+        sentences.append(" ".join([flag(name), *clocks]))
+    return sentences
 
 
 def _held_back(analysis: WorkAnalysis, name: str) -> Iterator[str]:
-    """The clocks that were sampled, what lasts under a power cap, and what to do. name: the flag with its reasons."""
+    """Give the sampled clocks, the rate under a power cap, and the cure. name: the flag with its reasons."""
     conditions = analysis.profile.conditions
     if "sm_clock" in conditions and "sm_clock_least" in conditions:
         clocks = [units.scaled(conditions[key], "Hz") for key in ("sm_clock", "sm_clock_least")]
@@ -494,7 +498,7 @@ _PHASES = {"forward": "the forward pass", "backward": "the backward pass", "opti
 
 
 def compilation(analysis: WorkAnalysis) -> list[str]:
-    """What a compiler did: a sentence with the numbers, then graph breaks, recompilations and notes, each its own.
+    """Describe the compilation: a sentence with the numbers, then graph breaks, recompilations and notes, each its own.
 
     Empty where none is told. Compiling that took longer than the first step was not all in it, as where a later step
     was compiled again.
@@ -505,16 +509,16 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
     time = "" if facts.seconds is None else f" in {units.seconds(facts.seconds)}"
     if facts.seconds is not None and first is not None and facts.seconds <= first:
         time += ", inside the first step"
-    told = [f"{counted(facts.graphs, 'graph')} per step" if facts.graphs else "no compiled graph runs in a step"]
+    numbers = [f"{counted(facts.graphs, 'graph')} per step" if facts.graphs else "no compiled graph runs in a step"]
     if facts.opaque:
-        told.append(f"{counted(facts.opaque, 'region')} whose inside is not known")
+        numbers.append(f"{counted(facts.opaque, 'region')} whose inside is not known")
     if facts.guards is not None:
-        told.append(counted(facts.guards, "guard"))
-    breaks, again = sum(facts.breaks.values()), len(facts.recompilations)
-    told.append(counted(breaks, "graph break") if breaks else "no graph break")
-    if again:
-        told.append(counted(again, "recompilation"))
-    head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(told)}"
+        numbers.append(counted(facts.guards, "guard"))
+    breaks, recompilations = sum(facts.breaks.values()), len(facts.recompilations)
+    numbers.append(counted(breaks, "graph break") if breaks else "no graph break")
+    if recompilations:
+        numbers.append(counted(recompilations, "recompilation"))
+    head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(numbers)}"
     outside = [
         f"{counted(ops, 'op')} of {_PHASES.get(phase, plain(phase))}{_outside(analysis, seconds)}"
         for phase, (ops, seconds) in facts.eager.items()
@@ -526,12 +530,12 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
 
 
 def _outside(analysis: WorkAnalysis, seconds: float) -> str:
-    """The time of ops outside of compiled graphs, in brackets; "" where they were not timed. seconds: as measured."""
+    """Write the time of ops outside of compiled graphs, in brackets; "" where they were not timed [s]."""
     return f" ({units.seconds(seconds * analysis.scale)})" if isinstance(analysis, Analysis) else ""
 
 
 def imported(analysis: WorkAnalysis) -> list[str]:
-    """What the trace of an import is, what it says as a whole, and what was left out of it, each its own."""
+    """Describe the trace of an import: its totals, its communication, and its warnings, each its own."""
     facts = analysis.profile.imported
     if facts is None:
         return []
@@ -554,21 +558,21 @@ def imported(analysis: WorkAnalysis) -> list[str]:
     return lines
 
 
-def counted(number: int, what: str) -> str:
-    """A number of things in words: "1 step", "1,204 steps"."""
-    return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str) -> str:
+    """Write a number of things: "1 step", "1,204 steps"."""
+    return f"{units.count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _times(number: int) -> str:
     return f" ({number} times)" if number > 1 else ""
 
 
-def _some(what: str, reasons: Sequence[str]) -> list[str]:
-    left = len(reasons) - _REASONS
-    more = [f"{what}: for {counted(left, 'more reason')}"] if left > 0 else []
-    return [f"{what}: {reason}" for reason in reasons[:_REASONS]] + more
+def _some(kind: str, reasons: Sequence[str]) -> list[str]:
+    further = len(reasons) - _REASONS
+    tail = [f"{kind}: for {counted(further, 'more reason')}"] if further > 0 else []
+    return [f"{kind}: {reason}" for reason in reasons[:_REASONS]] + tail
 
 
 def conjunction(words: Sequence[str]) -> str:
-    """A list in words: "a, b and c"."""
+    """Write a list: "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""

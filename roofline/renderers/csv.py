@@ -12,28 +12,28 @@ from roofline.renderers._rows.choice import Choice, chosen
 
 
 def render(analysis: WorkAnalysis, by: str | None, rows: Choice | None = None) -> str:
-    """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty; nested fields get dotted names.
+    """Write numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty; nested fields get dotted names.
 
-    rows: which are written; what is left out is one more, so that columns add up. By default all, by time, and those of
-    a step that was counted and not timed by FLOP.
+    rows: the rows to write; all others are summed in one more, so that columns add up. By default all, by time, and
+    those of a step that was counted and not timed by FLOP.
     """
     key = by or "group"
     size = "time" if isinstance(analysis, Analysis) else "flop"
-    found = chosen(analysis, key, Choice(every=True, sort=size) if rows is None else rows)
+    selection = chosen(analysis, key, Choice(every=True, sort=size) if rows is None else rows)
     lines = [
-        {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total, analysis))
-        for label, total in (*found.kept.items(), *found.left)
+        {key: cells.text(label)} | _parts(selection.fused, label) | _flat(_document.total(total, analysis))
+        for label, total in (*selection.shown.items(), *selection.remainders)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
     functions = sorted({name for line in lines for name in line if name.startswith("transcendentals.")})
-    empty = {key: ""} | _parts(found.fused, "") | _flat(_document.total(analysis.total, analysis))
+    empty = {key: ""} | _parts(selection.fused, "") | _flat(_document.total(analysis.total, analysis))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
     return cells.document([*fields[:place], *functions, *fields[place:]], lines)
 
 
 def _parts(fused: Mapping[str, tuple[str, ...]], label: str) -> dict[str, str]:
-    """A column with what was fused into the ops of a row, where anything was into any of them."""
+    """Add a column with the ops fused into those of a row, where any row has such ops."""
     return {"constituents": cells.text("; ".join(fused.get(label, ())))} if fused else {}
 
 

@@ -9,5 +9,5 @@ from roofline.renderers._document import document
 
 
 def render(analysis: WorkAnalysis, by: str | None) -> str:
-    """The document, in its order. ASCII, so that no name in it can act on a terminal."""
+    """Write the document, in its order. ASCII, so that no name in it can act on a terminal."""
     return json.dumps(document(analysis, by), indent=2, allow_nan=False) + "\n"

@@ -14,7 +14,7 @@ from roofline.renderers._tables import Row, WorkRow
 
 
 def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
-    """The verdict, the table by `by` (default: group) and the caption. Kernels have short names, no two alike."""
+    """Write the verdict, the table by `by` (default: group) and the caption. Kernels have short names, no two alike."""
     key = by or "group"
     table = _tables.table(analysis, key, _words.gap_name(analysis), rows)
     names = iter(distinct([row.label for row in table.rows if row.named], by=key))
@@ -30,7 +30,7 @@ def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
 
 
 def _name(name: str, row: Row | WorkRow) -> str:
-    """What a row is called, with what was fused into its ops."""
+    """Name a row, with the ops fused into its own."""
     return escape(f"{name} {_tables.fused(row.parts)}".strip())
 
 

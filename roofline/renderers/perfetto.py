@@ -24,7 +24,7 @@ def render(analysis: WorkAnalysis, by: str | None) -> str:
     origin = min((op.start_ns for op in analysis.profile.ops), default=0)
     for row in np.argsort([op.start_ns for op in analysis.profile.ops], kind="stable"):
         op = analysis.profile.ops[row]
-        start, own = (op.start_ns - origin) * 1e-9, float(analysis.table.own[row])
+        start, own_seconds = (op.start_ns - origin) * 1e-9, float(analysis.table.own[row])
         # Slices of one lane must not overlap. Ops that ran beside others get the first free lane. An op that ran alone
         # stays on the first: where the mean time of the op before it reaches past its start, it begins there.
         lane = next((n for n, free in enumerate(lanes) if free <= start), len(lanes)) if op.overlap_ns else 0
@@ -32,8 +32,8 @@ def render(analysis: WorkAnalysis, by: str | None) -> str:
             lanes.append(0.0)
             events.append(_name("thread_name", lane, "ops" if lane == 0 else f"ops beside others {lane}"))
         start = max(start, lanes[lane])
-        lanes[lane] = start + own
-        events.append(_slice(analysis, int(row), lane, start, own))
+        lanes[lane] = start + own_seconds
+        events.append(_slice(analysis, int(row), lane, start, own_seconds))
     about = {"verdict": _words.verdict(analysis), "provenance": _words.provenance(analysis)}
     compilation = _words.compilation(analysis)
     if compilation:
@@ -46,7 +46,7 @@ def _name(kind: str, lane: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "pid": 1, "tid": lane, "args": {"name": name}}
 
 
-def _slice(analysis: Analysis, row: int, lane: int, start: float, own: float) -> dict[str, Any]:
+def _slice(analysis: Analysis, row: int, lane: int, start: float, own_seconds: float) -> dict[str, Any]:
     profile, table = analysis.profile, analysis.table
     op = profile.ops[row]
     signature = profile.signatures[op.signature]
@@ -77,6 +77,6 @@ def _slice(analysis: Analysis, row: int, lane: int, start: float, own: float) ->
         "pid": 1,
         "tid": lane,
         "ts": round(start * 1e6, 3),
-        "dur": round(own * 1e6, 3),
+        "dur": round(own_seconds * 1e6, 3),
         "args": arguments,
     }

@@ -13,25 +13,25 @@ _FORMULA = ("=", "+", "-", "@")
 
 
 def text(value: str) -> str:
-    """A name as text: spreadsheets run a cell that begins like a formula, unless an apostrophe comes first."""
+    """Write a name as text: spreadsheets run a cell that begins like a formula, unless an apostrophe comes first."""
     value = plain(value)
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 def number(value: float | None) -> str:
-    """A number to 12 digits; unknown is empty."""
+    """Write a number to 12 digits; unknown is empty."""
     return "" if value is None else f"{value:.12g}"
 
 
 def table(fields: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The file: a line of names, then a line for each row."""
+    """Write the file: a line of names, then a line for each row."""
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(chain([fields], rows))
     return stream.getvalue()
 
 
 def document(fields: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """The file: a line of names, then a line for each row; what a row does not have is empty."""
+    """Write the file: a line of names, then a line for each row; a field that a row lacks is empty."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, fields, restval="", lineterminator="\n")
     writer.writeheader()

@@ -1,4 +1,4 @@
-"""What may come from anywhere, written so that LaTeX sets it as it is."""
+"""Escape any text so that LaTeX sets it as it is."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _BREAK = "\u2028"  # no `plain` text has one
 
 
 def letters(text: str) -> str:
-    """`text` with "?" for each letter that the default fonts of pdfLaTeX lack: a document must compile."""
+    """Replace each letter that the default fonts of pdfLaTeX lack by "?": a document must compile."""
     return "".join(c if c in _SPECIAL or (ord(c) < 0x180 and c not in _LACKING) else "?" for c in plain(text))
 
 
 def escape(text: str) -> str:
-    """`text` as LaTeX sets it."""
+    """Escape `text` for LaTeX."""
     return "".join(_SPECIAL.get(c, c) for c in letters(text))
 
 
 def sentences(text: str) -> str:
-    """The same of a caption: a word may be broken where no line holds it, and what TeX cannot measure is cut."""
-    told = _LONG_WORD.sub(r"\1…", letters(text))
-    told = told if len(told) <= _AT_MOST else f"{told[: _AT_MOST - 1]}…"
-    parts = _WORD.sub(lambda found: f"{found[0]}{_BREAK}", told).split(_BREAK)
+    """Escape a caption: a word may be broken where no line holds it; a text too long for TeX to measure is cut."""
+    text_cut = _LONG_WORD.sub(r"\1…", letters(text))
+    text_cut = text_cut if len(text_cut) <= _AT_MOST else f"{text_cut[: _AT_MOST - 1]}…"
+    parts = _WORD.sub(lambda word: f"{word[0]}{_BREAK}", text_cut).split(_BREAK)
     return r"\allowbreak{}".join(map(escape_letters, parts))
 
 
 def escape_letters(text: str) -> str:
-    """What `letters` gave, as LaTeX sets it; blanks at its ends stay."""
+    """Escape the output of `letters` for LaTeX; blanks at its ends stay."""
     return "".join(_SPECIAL.get(c, c) for c in text)
 
 
 def comment(text: str) -> str:
-    """`text` as a comment: one line, of which nothing ends it."""
+    """Write `text` as a comment: one line that nothing in it ends."""
     return f"% {letters(text)}"

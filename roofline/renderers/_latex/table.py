@@ -33,11 +33,11 @@ _NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is set. heads: the lines of the heading, without the names' column; rows: of cells; names: one for each.
+    """A table to set. heads: the lines of the heading, without the names' column; rows: of cells; names: one for each.
 
-    name: the heading of the column of names, and what they are names of. numbers: whether each column holds numbers;
-    ranks: which goes first for want of room, 0 stays. rules: the rows that a rule stands before. named: how the names
-    are made in so many letters. least: room for them before a column goes [pt].
+    name: the heading of the column of names, and their kind. numbers: whether each column holds numbers; ranks: the
+    highest goes first for want of room, 0 stays. rules: the rows below a rule. named: write the names in so many
+    letters. least: room for them before a column goes [pt].
     """
 
     name: str
@@ -51,51 +51,51 @@ class Table:
 
 
 def width(text: str) -> float:
-    """How wide a text is in a table [pt]."""
+    """Estimate the width of a text in a table [pt]."""
     return sum(_LETTERS.get(letter, _OTHER) for letter in letters(text)) * _SIZE
 
 
 def label(*words: object) -> str:
-    """A label of letters, digits and hyphens: tab:bert-torch-infer-group."""
-    told = "-".join(filter(None, (re.sub(r"[^a-z0-9]+", "-", str(word).lower()).strip("-") for word in words)))
-    return f"tab:{told[:80].strip('-') or 'roofline'}"
+    """Make a label of letters, digits and hyphens: tab:bert-torch-infer-group."""
+    slug = "-".join(filter(None, (re.sub(r"[^a-z0-9]+", "-", str(word).lower()).strip("-") for word in words)))
+    return f"tab:{slug[:80].strip('-') or 'roofline'}"
 
 
-def floated(table: Table, columns: int, caption: str, key: str, more: Sequence[str] = ()) -> list[str]:
-    """The lines of the float. columns: of the page, that it is as wide as; key: its label; more: comments before it."""
+def floated(table: Table, columns: int, caption: str, key: str, comments: Sequence[str] = ()) -> list[str]:
+    """Write the lines of the float. columns: of the page, its width; key: its label; comments: lines before it."""
     room = _WIDTHS[columns]
-    every = [[*column] for column in zip(*table.heads, *table.rows, strict=True)]
-    wide = [max(map(width, column)) for column in every]
-    kept = list(range(len(wide)))
+    columns_of_cells = [[*column] for column in zip(*table.heads, *table.rows, strict=True)]
+    wide = [max(map(width, column)) for column in columns_of_cells]
+    shown = list(range(len(wide)))
 
-    def left() -> float:
-        return room - sum(wide[number] + 2 * _SPACE[columns] for number in kept)
+    def room_left() -> float:
+        return room - sum(wide[number] + 2 * _SPACE[columns] for number in shown)
 
     longest = max(map(width, [table.name, *table.named(1000)]))
-    while left() < min(longest, table.least) and any(table.ranks[number] for number in kept):
-        kept.remove(max(kept, key=lambda number: table.ranks[number]))
-    names = _fitting(table, left())
-    out = [" ".join(filter(None, (head[number] for head in table.heads))) for number in range(len(wide))]
-    out = [name for number, name in enumerate(out) if number not in kept]
+    while room_left() < min(longest, table.least) and any(table.ranks[number] for number in shown):
+        shown.remove(max(shown, key=lambda number: table.ranks[number]))
+    names = _fitting(table, room_left())
+    omitted = [" ".join(filter(None, (head[number] for head in table.heads))) for number in range(len(wide))]
+    omitted = [name for number, name in enumerate(omitted) if number not in shown]
     heads = [
-        _line([table.name if place == 0 else "", *(head[n] for n in kept)]) for place, head in enumerate(table.heads)
+        _line([table.name if place == 0 else "", *(head[n] for n in shown)]) for place, head in enumerate(table.heads)
     ]
     body = []
     for place, (name, row) in enumerate(zip(names, table.rows, strict=True)):
         body += [r"    \midrule"] if place in table.rules else []
-        body.append(_line([name, *(_NEGATIVE.sub("−", row[n]) if table.numbers[n] else row[n] for n in kept)]))
+        body.append(_line([name, *(_NEGATIVE.sub("−", row[n]) if table.numbers[n] else row[n] for n in shown)]))
     star = "*" if columns == 2 else ""
     wider = "; --columns 2 has room for more" if columns == 1 else ""
-    told = [f"Left out for want of room: {conjunction(out)}{wider}."] if out else []
+    omissions = [f"Left out for want of room: {conjunction(omitted)}{wider}."] if omitted else []
     return [
-        *(comment(words) for words in (*more, *told)),
+        *(comment(words) for words in (*comments, *omissions)),
         rf"\begin{{table{star}}}[t]",
         r"  \centering\sloppy",
         rf"  \caption{{{sentences(caption)}}}",
         rf"  \label{{{key}}}",
         rf"  \footnotesize\setlength{{\tabcolsep}}{{{_SPACE[columns]}pt}}",
         r"  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-        rf"  \begin{{tabular}}{{@{{}}l{''.join('r' if table.numbers[number] else 'l' for number in kept)}@{{}}}}",
+        rf"  \begin{{tabular}}{{@{{}}l{''.join('r' if table.numbers[number] else 'l' for number in shown)}@{{}}}}",
         r"    \toprule",
         *heads,
         r"    \midrule",
@@ -111,12 +111,12 @@ PACKAGES = r"% \usepackage{booktabs,graphicx}"
 
 
 def _fitting(table: Table, room: float) -> Sequence[str]:
-    """The names in as many letters as there is room for [pt]."""
-    most = max(_FEWEST, min(400, int(room / (0.28 * _SIZE))))
-    names = table.named(most)
-    while most > _FEWEST and max(map(width, names), default=0.0) > room:
-        most -= 1
-        names = table.named(most)
+    """Write the names in as many letters as there is room for [pt]."""
+    letters = max(_FEWEST, min(400, int(room / (0.28 * _SIZE))))
+    names = table.named(letters)
+    while letters > _FEWEST and max(map(width, names), default=0.0) > room:
+        letters -= 1
+        names = table.named(letters)
     return names
 
 

@@ -1,1 +1,1 @@
-"""Which rows of a table are shown, in which order, and what becomes of the others."""
+"""Choose the rows of a table and their order, and sum the others."""

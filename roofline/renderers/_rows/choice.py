@@ -38,7 +38,7 @@ class Choice:
     contains: str = ""
 
     def most(self, by: str) -> int | None:
-        """How many rows of a table by a key are shown at most; None: all."""
+        """Return how many rows of a table by a key are shown at most; None: all."""
         return None if self.every else self.top if self.top is not None else TOP if by in LONG else None
 
 
@@ -48,18 +48,18 @@ USUAL = Choice()
 
 @dataclass(frozen=True, slots=True)
 class Chosen(Generic[AnyTotal]):
-    """Rows by name, and the sums of those that are not shown, each with what it is called: "(5 more)".
+    """Rows by name, and the sums of the hidden ones, each with its label: "(5 more)".
 
     fused: what was fused into the ops of a row, by its name.
     """
 
-    kept: Mapping[str, AnyTotal]
-    left: tuple[tuple[str, AnyTotal], ...]
+    shown: Mapping[str, AnyTotal]
+    remainders: tuple[tuple[str, AnyTotal], ...]
     fused: Mapping[str, tuple[str, ...]]
 
 
-def _known(total: Total, unknown: float, value: float) -> float | None:
-    return value if total.own_seconds > unknown else None
+def _known(total: Total, unknown: float, quantity: float) -> float | None:
+    return quantity if total.own_seconds > unknown else None
 
 
 #: What `--sort` takes of a step that was counted and not timed.
@@ -110,19 +110,19 @@ def _chosen(
     names = list(sums)
     if choice.contains:
         wanted = choice.contains.casefold()
-        names = [name for name in sums if any(wanted in each.casefold() for each in (name, *fused.get(name, ())))]
+        names = [name for name in sums if any(wanted in label.casefold() for label in (name, *fused.get(name, ())))]
         if not names:
             raise InputError(f"No {by} has {choice.contains!r} in its name: give another text to --filter.")
     if choice.sort is not None:
         names = _sorted(names, sums, choice.sort, sorts)
-    most = choice.most(by)
-    beyond = names[most:] if most is not None else []
+    limit = choice.most(by)
+    rows_beyond = names[limit:] if limit is not None else []
     matching = set(names)
-    out = [total for name, total in sums.items() if name not in matching]
-    left = [(f"({len(beyond)} more)", together(sums[name] for name in beyond))] if beyond else []
-    if out:
-        left.append((f"({len(out)} filtered out)", together(out)))
-    return Chosen({name: sums[name] for name in names[:most]}, tuple(left), fused)
+    filtered_out = [total for name, total in sums.items() if name not in matching]
+    remainders = [(f"({len(rows_beyond)} more)", together(sums[name] for name in rows_beyond))] if rows_beyond else []
+    if filtered_out:
+        remainders.append((f"({len(filtered_out)} filtered out)", together(filtered_out)))
+    return Chosen({name: sums[name] for name in names[:limit]}, tuple(remainders), fused)
 
 
 def _sorted(names: list[str], sums: Mapping[str, AnyTotal], column: str, sorts: _Sorts[AnyTotal]) -> list[str]:
@@ -131,7 +131,7 @@ def _sorted(names: list[str], sums: Mapping[str, AnyTotal], column: str, sorts: 
     values = {name: sorts[column](name, sums[name]) for name in names}
     words = [name for name in names if isinstance(values[name], str)]
     numbers = [name for name in names if isinstance(values[name], int | float)]
-    unknown = [name for name in names if values[name] is None]
+    names_without_number = [name for name in names if values[name] is None]
     words.sort(key=lambda name: str(values[name]))
     numbers.sort(key=lambda name: -float(values[name] or 0.0))
-    return [*words, *numbers, *unknown]
+    return [*words, *numbers, *names_without_number]

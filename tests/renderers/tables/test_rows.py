@@ -18,13 +18,13 @@ OPS = ("addmm", "adamw", "softmax", "embedding", "mystery", "gelu", "layer_norm"
 
 
 def shown(choice: Choice, by: str = "op") -> list[str]:
-    return [next(op for op in OPS if op in name) for name in chosen(analyze(handmade.profile()), by, choice).kept]
+    return [next(op for op in OPS if op in name) for name in chosen(analyze(handmade.profile()), by, choice).shown]
 
 
 def test_the_first_rows_are_shown_and_the_others_are_one() -> None:
     assert shown(Choice(top=2)) == ["addmm", "adamw"]
     found = chosen(analyze(handmade.profile()), "op", Choice(top=2))
-    assert [(label, total.seconds) for label, total in found.left] == [("(5 more)", pytest.approx(2.7e-3))]
+    assert [(label, total.seconds) for label, total in found.remainders] == [("(5 more)", pytest.approx(2.7e-3))]
 
 
 def test_rows_are_sorted_by_any_column_and_the_unknown_come_last() -> None:
@@ -41,11 +41,13 @@ def test_a_text_is_looked_for_in_whole_names_and_in_what_was_fused() -> None:
     assert shown(Choice(contains="SOFT")) == ["softmax"]
     assert shown(Choice(contains="aten::_")) == ["adamw", "softmax"]
     found = chosen(analyze(handmade.profile()), "op", Choice(contains="aten::_", top=1))
-    assert [label for label, _ in found.left] == ["(1 more)", "(5 filtered out)"]
+    assert [label for label, _ in found.remainders] == ["(1 more)", "(5 filtered out)"]
     ops = list(handmade.profile().ops)
     fused = handmade.profile(ops=(replace(ops[0], constituents=(2,)), *ops[1:]))
     name = fused.signatures[2].name.rpartition(":")[2]
-    assert fused.signatures[ops[0].signature].name in " ".join(chosen(analyze(fused), "op", Choice(contains=name)).kept)
+    assert fused.signatures[ops[0].signature].name in " ".join(
+        chosen(analyze(fused), "op", Choice(contains=name)).shown
+    )
 
 
 @pytest.mark.parametrize("by", KEYS)

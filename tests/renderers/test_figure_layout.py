@@ -170,7 +170,7 @@ def test_texts_stand_clear(kind: str, given: list[Analysis], width: float) -> No
             assert "\n" not in str(refused)  # noqa: PT017 - what is drawn is looked at below
             return
         assert faults(figure) == []
-    for told in (caption.told(long=False), caption.told(long=True)):
+    for told in (caption.text(long=False), caption.text(long=True)):
         assert all(letter.isprintable() for letter in told)
 
 

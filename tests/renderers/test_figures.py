@@ -497,7 +497,7 @@ def test_a_profile_without_times_is_refused_or_drawn_by_its_work(kind: str, prof
     with _style.applied():
         for number in (1, 2):
             figure, caption = figures.build(kind, items[:number])
-            assert not re.search(r"nan|per step", " ".join([*written(figure), caption.told(True)])) or number == 2
+            assert not re.search(r"nan|per step", " ".join([*written(figure), caption.text(True)])) or number == 2
 
 
 def test_shares_of_a_counted_step_are_those_of_its_work() -> None:

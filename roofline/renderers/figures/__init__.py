@@ -39,21 +39,21 @@ def draw(
         raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
     from roofline.core.files import write_atomically
 
-    data, told = render(kind, items, path.suffix, width, long_caption)
+    data, caption = render(kind, items, path.suffix, width, long_caption)
     write_atomically(path, data)
-    return told
+    return caption
 
 
 def render(
     kind: str, items: Sequence[WorkAnalysis | Device], suffix: str, width: float = WIDTH, long_caption: bool = False
 ) -> tuple[bytes, str]:
-    """The bytes of a figure of `width` [in] in the format of a suffix (`SUFFIXES`), and its caption; see `draw`."""
+    """Return the bytes of a figure of `width` [in] in the format of a suffix (`SUFFIXES`), and its caption."""
     from roofline.renderers.figures import _style
 
     with _style.applied():
         figure, caption = build(kind, items, width)
-        told = caption.told(long_caption)
-        return write(figure, suffix, caption.title, told), told
+        caption_text = caption.text(long_caption)
+        return write(figure, suffix, caption.title, caption_text), caption_text
 
 
 def build(kind: str, items: Sequence[WorkAnalysis | Device], width: float = WIDTH) -> tuple[Figure, Caption]:
@@ -79,5 +79,5 @@ def _check_timed(kind: str, items: Sequence[WorkAnalysis | Device]) -> None:
         if isinstance(item, WorkAnalysis) and not isinstance(item, Analysis):
             drawn = {name: plugins.constants(__name__, name).get("WITHOUT_TIMES") for name in plugins.names(__name__)}
             kinds = " or ".join(f"--kind {name} ({words})" for name, words in drawn.items() if words)
-            which = f"Profile {number}, {_words.plain(item.profile.backend, 60)},"
-            raise InputError(f"{which} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")
+            profile = f"Profile {number}, {_words.plain(item.profile.backend, 60)},"
+            raise InputError(f"{profile} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")

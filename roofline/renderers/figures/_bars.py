@@ -26,7 +26,7 @@ ORDER = (
 
 
 class Piece(NamedTuple):
-    """A stretch of a bar [s], how it is filled, and the colour of what is written on it."""
+    """A stretch of a bar [s], its fill, and the colour of the text on it."""
 
     label: str
     seconds: float
@@ -35,32 +35,32 @@ class Piece(NamedTuple):
 
 
 def segments(analysis: Analysis) -> list[Piece]:
-    """From left to right; they add up to the wall.
+    """Split a step from left to right into pieces that add up to the wall.
 
     An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
     """
-    found = []
+    pieces = []
     for bound, times in _tables.split(analysis).items():
         if times.seconds <= 0:
             continue
         if bound == "unknown":
-            found.append(Piece("unknown", times.seconds, _style.lighten(bound), "black"))
+            pieces.append(Piece("unknown", times.seconds, _style.lighten(bound), "black"))
             continue
         closing = times.closing
         # What is above its roof fills its bar; the caption says by how much.
         floor, reach = (min(times.seconds, part) for part in (closing.floor, closing.reach))
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
-        found.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
+        pieces.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
         if reach > floor:
-            found.append(Piece(f"{bound} floor or loss", reach - floor, _style.half(bound), "black"))
-        found.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
-    found.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
-    return found
+            pieces.append(Piece(f"{bound} floor or loss", reach - floor, _style.half(bound), "black"))
+        pieces.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
+    pieces.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
+    return pieces
 
 
 def length(pieces: Sequence[Piece]) -> float:
-    """Of a whole bar [s]: the step, or, of a profile that is flagged for it, ops that take longer than that."""
+    """Return the length of a bar [s]: the step, or, of a profile that is flagged for it, ops that take longer."""
     return sum(piece.seconds for piece in pieces)
 
 
@@ -73,42 +73,42 @@ def draw(
     per: float,
     whisker: tuple[float, float] | None = None,
 ) -> None:
-    """One bar, with shares of the step where they have room.
+    """Draw one bar, with shares of the step where they have room.
 
     middle, height: of the bar [in]; unit: of the axis [s]; per: inches of the axis for a second; whisker: what is drawn
     over the bar [s], where nothing is written.
     """
-    left, wall = 0.0, length(pieces)
+    begin, wall = 0.0, length(pieces)
     for piece in pieces:
-        axes.barh(middle, piece.seconds / unit, left=left / unit, height=height, clip_on=False, **piece.look)
+        axes.barh(middle, piece.seconds / unit, left=begin / unit, height=height, clip_on=False, **piece.look)
         text = f"{100 * piece.seconds / wall:.0f} %" if wall else ""
         room = piece.seconds
         if whisker is not None:
-            room = min(room, 2 * abs(left + room / 2 - whisker[0]), 2 * abs(left + room / 2 - whisker[1]))
-            room = 0.0 if whisker[0] < left + piece.seconds / 2 < whisker[1] else room
+            room = min(room, 2 * abs(begin + room / 2 - whisker[0]), 2 * abs(begin + room / 2 - whisker[1]))
+            room = 0.0 if whisker[0] < begin + piece.seconds / 2 < whisker[1] else room
         if text and _measure.width(text) + 0.07 <= room * per:
             # On a hatch the text stands on a ground of its own.
             ground = piece.look["facecolor"] if piece.label.endswith("floor") else "white"
             box = {"facecolor": ground, "pad": 0.6, "linewidth": 0} if piece.look.get("hatch") else None
-            at = (left + piece.seconds / 2) / unit
+            at = (begin + piece.seconds / 2) / unit
             axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=piece.ink, bbox=box)
-        left += piece.seconds
+        begin += piece.seconds
 
 
 def keys(runs: Sequence[Sequence[Piece]], per: float, values: bool = False) -> list[_frame.Key]:
-    """The key of some bars: of what is wide enough to be seen in any of them.
+    """Make the key of some bars, of the pieces that are wide enough to be seen in any of them.
 
     values: add the time of each, of one bar.
     """
-    seen: dict[str, Mapping[str, Any]] = {}
+    looks: dict[str, Mapping[str, Any]] = {}
     times: dict[str, float] = {}
     for pieces in runs:
         for piece in pieces:
             if piece.seconds * per >= SEEN:
-                seen.setdefault(piece.label, piece.look)
+                looks.setdefault(piece.label, piece.look)
                 times[piece.label] = piece.seconds
     return [
-        _frame.Key(f"{label} {units.seconds(times[label])}" if values else label, dict(seen[label]))
+        _frame.Key(f"{label} {units.seconds(times[label])}" if values else label, dict(looks[label]))
         for label in ORDER
-        if label in seen
+        if label in looks
     ]

@@ -31,7 +31,7 @@ _SYMBOL, _PAD, _APART, _ROW = 0.15, 0.05, 0.12, 0.128
 
 
 def blank(width: float, height: float) -> Figure:
-    """An empty figure [in]. InputError for one that is higher than a page."""
+    """Make an empty figure [in]. InputError for one that is higher than a page."""
     if height > PAGE:
         raise InputError(f"These do not fit on a page {PAGE:g} in high: draw fewer of them in one figure.")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -42,31 +42,31 @@ def blank(width: float, height: float) -> Figure:
     return figure
 
 
-def panel(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes at a place of the figure, from its upper left corner [in]."""
+def panel(figure: Figure, left_edge: float, top: float, width: float, height: float) -> Axes:
+    """Put axes at a place of the figure, from its upper left corner [in]."""
     wide, high = figure.get_size_inches()
-    return figure.add_axes((left / wide, 1 - (top + height) / high, width / wide, height / high))
+    return figure.add_axes((left_edge / wide, 1 - (top + height) / high, width / wide, height / high))
 
 
-def bars(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
-    """Axes for horizontal bars, whose heights are inches from the top."""
-    axes = panel(figure, left, top, width, height)
+def bars(figure: Figure, left_edge: float, top: float, width: float, height: float) -> Axes:
+    """Put axes for horizontal bars, whose heights are inches from the top."""
+    axes = panel(figure, left_edge, top, width, height)
     axes.set(ylim=(height, 0), yticks=[])
     axes.tick_params(axis="y", length=0, pad=2.5)
     axes.spines["left"].set_visible(False)
     return axes
 
 
-def write(figure: Figure, left: float, top: float, lines: Sequence[str], size: float, **look: Any) -> None:
-    """Lines of text, the first with its upper edge at `top` [in from the upper left corner]."""
+def write(figure: Figure, left_edge: float, top: float, lines: Sequence[str], size: float, **look: Any) -> None:
+    """Write lines of text, the first with its upper edge at `top` [in from the upper left corner]."""
     high = figure.get_figheight()
     for number, line in enumerate(lines):
-        at = (left, high - top - number * _measure.line(size))
+        at = (left_edge, high - top - number * _measure.line(size))
         figure.text(*at, line, va="top", size=size, transform=figure.dpi_scale_trans, **look)
 
 
 def name_below(figure: Figure, middle: float, text: str, top: float) -> None:
-    """The name of a horizontal axis [in from the left and the top]: in its middle, or as near as the edges allow."""
+    """Name a horizontal axis [in from the left and the top]: in its middle, or as near as the edges allow."""
     wide = figure.get_figwidth()
     text = _measure.fit(text, wide - 2 * EDGE)
     half = _measure.width(text, _measure.TEXT) / 2
@@ -75,7 +75,7 @@ def name_below(figure: Figure, middle: float, text: str, top: float) -> None:
 
 
 def upright(figure: Figure, x: float, top: float, high: float, texts: Sequence[str]) -> None:
-    """The name of a vertical axis, turned; the first of several ways to say it that is not longer than the axis."""
+    """Name a vertical axis, turned, with the first of several texts that is not longer than the axis."""
     text = _measure.first_that_fits(texts, high, _measure.TEXT)
     look: dict[str, Any] = {"rotation": 90, "ha": "left", "va": "center", "size": _measure.TEXT}
     figure.text(x, figure.get_figheight() - top - high / 2, text, transform=figure.dpi_scale_trans, **look)
@@ -85,14 +85,14 @@ def upright(figure: Figure, x: float, top: float, high: float, texts: Sequence[s
 
 
 class Heading(NamedTuple):
-    """What all runs of a figure have in common, in lines, and what each is called beside it."""
+    """The lines that all runs of a figure have in common, and the name of each run beside them."""
 
     lines: tuple[str, ...]
     rows: tuple[str, ...]
 
 
 def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float) -> Heading:
-    """Model and device in the heading where all runs share them, else in the name of each run.
+    """Write model and device in the heading where all runs share them, else in the name of each run.
 
     names: of `labels.called`. width: of the figure [in].
     """
@@ -111,9 +111,9 @@ def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float) ->
     if len(set(on)) == 1 and on[0]:
         common.append(on[0])
     room = width - 2 * EDGE
-    whole = _measure.level(" on ".join(common), _measure.TEXT)
-    if _measure.width(whole, _measure.TEXT) <= room:
-        return Heading((whole,) if whole else (), tuple(rows))
+    common_line = _measure.level(" on ".join(common), _measure.TEXT)
+    if _measure.width(common_line, _measure.TEXT) <= room:
+        return Heading((common_line,) if common_line else (), tuple(rows))
     return Heading(tuple(_measure.fit(part, room) for part in common), tuple(rows))
 
 
@@ -121,7 +121,7 @@ def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float) ->
 
 
 class Key(NamedTuple):
-    """An entry of the key: what it is called, how it looks, and what it is: a filled box, a line or a marker."""
+    """An entry of the key: its label, its look, and its shape: a filled box, a line or a marker."""
 
     label: str
     look: dict[str, Any]
@@ -136,36 +136,36 @@ class Keys(NamedTuple):
 
 
 def keys(entries: Sequence[Key], width: float, row: float = _ROW) -> Keys:
-    """A key in as many columns as fit a figure of `width` [in], filled row by row.
+    """Arrange a key in as many columns as fit a figure of `width` [in], filled row by row.
 
     Of entries that are too long for one column each is broken into two lines.
     """
     room = width - 2 * EDGE
-    beside = _SYMBOL + _PAD
+    symbol_width = _SYMBOL + _PAD
     entries = [key._replace(label=_measure.level(key.label)) for key in entries]
     for columns in range(min(len(entries), 6), 0, -1):
-        wide = [beside + _measure.widest([key.label for key in entries[n::columns]]) for n in range(columns)]
+        wide = [symbol_width + _measure.widest([key.label for key in entries[n::columns]]) for n in range(columns)]
         if sum(wide) + _APART * (columns - 1) <= room:
             lefts = [sum(wide[:n]) + _APART * n for n in range(columns)]
             placed = [(key, lefts[n % columns], (n // columns + 0.5) * row) for n, key in enumerate(entries)]
             return Keys(tuple(placed), row * -(-len(entries) // columns) + EDGE)
     placed, height = [], 0.0
     for key in entries:
-        lines = _measure.wrap(key.label, room - beside, _measure.SMALL)
+        lines = _measure.wrap(key.label, room - symbol_width, _measure.SMALL)
         high = row + (len(lines) - 1) * _measure.line(_measure.SMALL)
         placed.append((key._replace(label="\n".join(lines)), 0.0, height + high / 2))
         height += high
     return Keys(tuple(placed), height + EDGE)
 
 
-def draw_keys(figure: Figure, found: Keys, top: float) -> None:
+def draw_keys(figure: Figure, arranged: Keys, top: float) -> None:
     """Draw a key below `top` [in from the upper edge]."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
     high, inches = figure.get_figheight(), figure.dpi_scale_trans
-    for key, left, middle in found.placed:
-        x, y = EDGE + left, high - top - middle
+    for key, left_edge, middle in arranged.placed:
+        x, y = EDGE + left_edge, high - top - middle
         if key.shape == "box":
             figure.add_artist(Rectangle((x, y - 0.036), _SYMBOL, 0.072, transform=inches, **key.look))
         elif key.shape == "line":
@@ -180,26 +180,26 @@ def draw_keys(figure: Figure, found: Keys, top: float) -> None:
 
 
 class Unit(NamedTuple):
-    """What times are divided by to be written in a unit."""
+    """A unit of time: its name, and the seconds that times in it are divided by."""
 
     seconds: float
     name: str
 
 
 def unit(longest: float) -> Unit:
-    """The unit of an axis that goes up to a time [s]."""
+    """Choose the unit of an axis that goes up to a time [s]."""
     scale = _signed.scale([longest])
     return Unit(scale.factor, scale.unit)
 
 
-def reach(low: float, ends: Sequence[float], behind: Sequence[str], room: float, pad: float = 0.05) -> float:
-    """Where an axis from `low` ends that has room for a text behind each of some bars.
+def reach(low: float, ends: Sequence[float], texts: Sequence[str], room: float, pad: float = 0.05) -> float:
+    """Return the end of an axis from `low` that has room for a text behind each of some bars.
 
     ends: of the bars; room: of the axis [in]; pad: between a bar and its text [in].
     """
     scales = [
         (room - pad - _measure.width(text)) / (end - low)
-        for end, text in zip(ends, behind, strict=True)
+        for end, text in zip(ends, texts, strict=True)
         if end > low
     ]  # fmt: skip
     per = min(scales, default=0.0)
@@ -209,30 +209,30 @@ def reach(low: float, ends: Sequence[float], behind: Sequence[str], room: float,
     return low + room / per
 
 
-def linear(axis: Axis, room: float, most: int = 8) -> None:
-    """Ticks of a linear axis of `room` [in] whose labels stand apart; never an offset or an exponent beside it."""
+def linear(axis: Axis, room: float, max_ticks: int = 8) -> None:
+    """Set ticks of a linear axis of `room` [in] whose labels stand apart; never an offset or an exponent beside it."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
     low, high = sorted(axis.get_view_interval())
-    for number in range(most, 0, -1):
+    for number in range(max_ticks, 0, -1):
         at = [float(v) for v in MaxNLocator(number, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)]
         at = [v for v in at if low - 1e-9 * (high - low) <= v <= high + 1e-9 * (high - low)]
-        told = plain_numbers(at)
+        labels = plain_numbers(at)
         inside = [
             abs((v - low) / (high - low) - 0.5) * room + _measure.width(text) / 2
-            for v, text in zip(at, told, strict=True)
+            for v, text in zip(at, labels, strict=True)
         ]
-        kept = [n for n, reach in enumerate(inside) if reach <= room / 2 + _BEYOND]
-        at, told = [at[n] for n in kept], [told[n] for n in kept]
-        if len(at) < 2 or _measure.widest(told) + 0.08 <= room * (at[1] - at[0]) / (high - low):
+        inside_numbers = [n for n, reach in enumerate(inside) if reach <= room / 2 + _BEYOND]
+        at, labels = [at[n] for n in inside_numbers], [labels[n] for n in inside_numbers]
+        if len(at) < 2 or _measure.widest(labels) + 0.08 <= room * (at[1] - at[0]) / (high - low):
             break
-    texts = dict(zip(at, told, strict=True))
+    texts = dict(zip(at, labels, strict=True))
     axis.set_major_locator(FixedLocator(at))
     axis.set_major_formatter(FuncFormatter(lambda value, _: texts.get(value, "")))
 
 
 def plain_numbers(values: Sequence[float]) -> list[str]:
-    """Numbers with as many decimals as tell neighbours apart."""
+    """Write numbers with as many decimals as tell neighbours apart."""
     step = min((b - a for a, b in pairwise(values)), default=max(map(abs, values), default=1.0))
     decimals = max(0, -floor(log10(step) + 1e-9)) if step > 0 else 0
     if step > 0 and round(step * 10**decimals, 6) != round(step * 10**decimals):
@@ -241,12 +241,12 @@ def plain_numbers(values: Sequence[float]) -> list[str]:
 
 
 def log_labels(low: float, high: float) -> list[str]:
-    """Labels as wide as any on a logarithmic axis."""
+    """List labels as wide as any on a logarithmic axis."""
     return [_style.si(m * 10.0**n) for n in range(floor(log10(low)), floor(log10(high)) + 1) for m in (1, 2)]
 
 
 def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
-    """Ticks of a logarithmic axis: decades or, where there are fewer than two, some between.
+    """Set ticks of a logarithmic axis: decades or, where there are fewer than two, some between.
 
     room: of the axis [in]; upright: it is the vertical one, on which labels need height and no width.
     """
@@ -259,8 +259,8 @@ def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
         fine = [m * 10.0**n for n in range(first, ceil(log10(high)) + 1) for m in (1, 2, 5)]
         decades = [v for v in fine if low <= v <= high]
     decades = [v for v in decades if _has_room(log10(v / low) / log10(high / low) * room, _style.si(v), room, upright)]
-    for each in range(1, len(decades) + 1):
-        at = decades[::each]
+    for stride in range(1, len(decades) + 1):
+        at = decades[::stride]
         needs = _measure.line(_measure.SMALL) if upright else _measure.widest([_style.si(v) for v in at]) + 0.08
         if len(at) < 2 or needs <= room * log10(at[1] / at[0]) / log10(high / low):
             break
@@ -270,7 +270,7 @@ def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
 
 
 def _has_room(at: float, text: str, room: float, upright: bool) -> bool:
-    """Whether the label of a tick stays near enough to its axis, so that it meets none of the panels beside it."""
+    """Return whether the label of a tick stays near enough to its axis to meet none of the panels beside it."""
     if upright:  # above the axis a heading may begin
         return at <= room - 0.02
     half = _measure.width(text) / 2

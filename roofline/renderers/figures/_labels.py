@@ -1,4 +1,4 @@
-"""Where labels of lines stand: the first of many places that is clear of all that is drawn, or none.
+"""Place labels of lines: the first of many places that is clear of everything drawn, or none.
 
 All lengths are inches from the lower left corner of the figure. What is on the figure is a list of rectangles, turned
 ones among them: boxes of texts and markers, and lines with their thickness. A label is one more of them.
@@ -32,7 +32,7 @@ _TRIED = 25
 
 
 class Place(NamedTuple):
-    """Where a text begins (its lower left corner, before it is turned), and its angle [rad]."""
+    """The beginning of a text (its lower left corner, before it is turned), and its angle [rad]."""
 
     text: str
     at: Point
@@ -41,33 +41,35 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Board:
-    """A panel and what stands in it. window: left, bottom, right, top."""
+    """A panel and the rectangles in it. window: left, bottom, right, top."""
 
     window: tuple[float, float, float, float]
-    taken: list[Corners] = field(default_factory=list)
+    rectangles: list[Corners] = field(default_factory=list)
 
-    def box(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Something upright: a marker, a text."""
-        self.taken.append(np.asarray([(left, bottom), (right, bottom), (right, top), (left, top)], np.float64))
+    def box(self, left_edge: float, bottom: float, right: float, top: float) -> None:
+        """Take the place of an upright rectangle: a marker, a text."""
+        self.rectangles.append(
+            np.asarray([(left_edge, bottom), (right, bottom), (right, top), (left_edge, top)], np.float64)
+        )
 
     def line(self, start: Point, end: Point, thickness: float = 0.015) -> None:
-        """A straight line."""
+        """Take the place of a straight line."""
         if start != end:
             angle = atan2(end[1] - start[1], end[0] - start[0])
             across = (thickness / 2 * sin(angle), -thickness / 2 * cos(angle))
             length = hypot(end[0] - start[0], end[1] - start[1])
-            self.taken.append(rectangle((start[0] + across[0], start[1] + across[1]), length, thickness, angle))
+            self.rectangles.append(rectangle((start[0] + across[0], start[1] + across[1]), length, thickness, angle))
 
     def is_clear(self, corners: Corners) -> bool:
-        """Whether a rectangle lies in the window and on nothing."""
-        left, bottom, right, top = self.window
+        """Return whether a rectangle lies in the window and on nothing."""
+        left_edge, bottom, right, top = self.window
         (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
-        if x0 < left or y0 < bottom or x1 > right or y1 > top:
+        if x0 < left_edge or y0 < bottom or x1 > right or y1 > top:
             return False
-        return not self.taken or bool(apart(corners, np.stack(self.taken)).all())
+        return not self.rectangles or bool(apart(corners, np.stack(self.rectangles)).all())
 
     def along(self, text: str, start: Point, end: Point, size: float = _measure.SMALL) -> Place | None:
-        """A place for a text beside a line, from now on taken; None where there is none.
+        """Take a place for a text beside a line; None where there is none.
 
         start, end: of the visible part of the line, from left to right. Above it is tried before below, its end before
         its beginning. Beside a level line half of the text may stand before its beginning.
@@ -80,68 +82,70 @@ class Board:
         room = hypot(end[0] - start[0], end[1] - start[1]) - wide - 2 * _AIR
         for step in range(_TRIED if room >= 0 else 0):
             along = _AIR + room * (1 - step / (_TRIED - 1))
-            for beside in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high):
-                at = (start[0] + u[0] * along + v[0] * beside, start[1] + u[1] * along + v[1] * beside)
+            for distance in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high):
+                at = (start[0] + u[0] * along + v[0] * distance, start[1] + u[1] * along + v[1] * distance)
                 if self.is_clear(_grown(at, wide, high, angle)):
-                    self.taken.append(rectangle(at, wide, high, angle))
+                    self.rectangles.append(rectangle(at, wide, high, angle))
                     return Place(text, at, angle)
         return None
 
     def inside(self, text: str, size: float = _measure.SMALL) -> Place | None:
-        """A clear place for a text that belongs to the whole panel, the nearest to its middle; from now on taken."""
+        """Take a clear place for a text that belongs to the whole panel, the nearest to its middle."""
         wide, high = _measure.extent(text, size)
-        left, bottom, right, top = self.window
-        free, steps = (right - left - wide, top - bottom - high), range(9)
+        left_edge, bottom, right, top = self.window
+        free, steps = (right - left_edge - wide, top - bottom - high), range(9)
         tried = sorted(((n, m) for n in steps for m in steps), key=lambda at: (at[0] - 4) ** 2 + (at[1] - 4) ** 2)
         for across, up in tried:
-            at = (left + free[0] * across / 8, bottom + free[1] * up / 8)
+            at = (left_edge + free[0] * across / 8, bottom + free[1] * up / 8)
             if self.is_clear(rectangle(at, wide, high, 0.0)):
-                self.taken.append(rectangle(at, wide, high, 0.0))
+                self.rectangles.append(rectangle(at, wide, high, 0.0))
                 return Place(text, at, 0.0)
         return None
 
 
 def rectangle(at: Point, wide: float, high: float, angle: float) -> Corners:
-    """One with its lower left corner at `at`, turned about that by an angle [rad]."""
+    """Turn a rectangle with its lower left corner at `at` about that by an angle [rad]."""
     u, v = np.asarray([cos(angle), sin(angle)]), np.asarray([-sin(angle), cos(angle)])
     corner = np.asarray(at, np.float64)
     return np.stack([corner, corner + wide * u, corner + wide * u + high * v, corner + high * v])
 
 
 def _grown(at: Point, wide: float, high: float, angle: float) -> Corners:
-    """A label with air around it, less than there is to its own line."""
-    less = _AIR
-    corner = (at[0] - less * (cos(angle) - sin(angle)), at[1] - less * (sin(angle) + cos(angle)))
-    return rectangle(corner, wide + 2 * less, high + 2 * less, angle)
+    """Add air around a label, less than there is to its own line."""
+    air = _AIR
+    corner = (at[0] - air * (cos(angle) - sin(angle)), at[1] - air * (sin(angle) + cos(angle)))
+    return rectangle(corner, wide + 2 * air, high + 2 * air, angle)
 
 
-def apart(one: Corners, others: Corners) -> NDArray[np.bool_]:
-    """Whether a rectangle and each of others, shape (n, 4, 2), have no point in common: shape (n,).
+def apart(corners: Corners, rectangles: Corners) -> NDArray[np.bool_]:
+    """Test whether a rectangle and each of others, shape (n, 4, 2), have no point in common: shape (n,).
 
     Two of them are apart where they are on a line across a side of either (the theorem of separating axes).
     """
-    sides = np.concatenate([np.broadcast_to(_sides(one[None]), (len(others), 2, 2)), _sides(others)], axis=1)
-    mine = sides @ one.T
-    theirs = sides @ others.transpose(0, 2, 1)
+    sides = np.concatenate(
+        [np.broadcast_to(_sides(corners[None]), (len(rectangles), 2, 2)), _sides(rectangles)], axis=1
+    )
+    mine = sides @ corners.T
+    theirs = sides @ rectangles.transpose(0, 2, 1)
     gaps = (mine.min(axis=2) > theirs.max(axis=2)) | (mine.max(axis=2) < theirs.min(axis=2))
-    found: NDArray[np.bool_] = gaps.any(axis=1)
-    return found
+    is_apart: NDArray[np.bool_] = gaps.any(axis=1)
+    return is_apart
 
 
 def _sides(rectangles: Corners) -> Corners:
-    """Two sides of each, from one corner: shape (n, 2, 2)."""
+    """Return two sides of each, from one corner: shape (n, 2, 2)."""
     return rectangles[:, [1, 3]] - rectangles[:, [0]]
 
 
 def window(axes: Axes) -> tuple[float, float, float, float]:
-    """Left, bottom, right and top of axes."""
+    """Return left, bottom, right and top of axes."""
     wide, high = _figure(axes).get_size_inches()
     box = axes.get_position()
     return float(box.x0 * wide), float(box.y0 * high), float(box.x1 * wide), float(box.y1 * high)
 
 
 def places(axes: Axes, points: Sequence[Point]) -> NDArray[np.float64]:
-    """Where points of data are on the figure; shape (n, 2)."""
+    """Place points of data on the figure; shape (n, 2)."""
     dots: NDArray[np.float64] = np.asarray(axes.transData.transform(np.asarray(points, np.float64).reshape(-1, 2)))
     return dots / _figure(axes).dpi
 

@@ -1,4 +1,4 @@
-"""How wide texts are when they are set, and how they are made to fit: shortened, or broken into lines."""
+"""Measure the widths of texts as they are set, and make them fit: shortened, or broken into lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NARROWEST = 0.25
 
 
 def line(size: float) -> float:
-    """The height of a line of text [in]: the font's, and a little air."""
+    """Return the height of a line of text [in]: the font's, and a little air."""
     return 1.22 * size / 72
 
 
@@ -38,7 +38,7 @@ def _sheet() -> Figure:
 
 @lru_cache(maxsize=20_000)
 def extent(text: str, size: float = SMALL) -> tuple[float, float]:
-    """Width and height of a line of text [in], as matplotlib sets it without hinting, whoever asks and when."""
+    """Measure width and height of a line of text [in], as matplotlib sets it without hinting, whoever asks and when."""
     from matplotlib import rc_context
     from matplotlib.font_manager import FontProperties
     from matplotlib.text import Text
@@ -54,17 +54,17 @@ def extent(text: str, size: float = SMALL) -> tuple[float, float]:
 
 
 def width(text: str, size: float = SMALL) -> float:
-    """Width of a line of text [in]."""
+    """Measure the width of a line of text [in]."""
     return extent(text, size)[0]
 
 
 def widest(texts: Sequence[str], size: float = SMALL) -> float:
-    """Width of the widest of some lines [in]; 0 of none."""
+    """Measure the widest of some lines [in]; 0 of none."""
     return max((width(text, size) for text in texts), default=0.0)
 
 
 def level(text: str, size: float = SMALL) -> str:
-    """`text` without control characters, and without letters that would reach into the lines above and below."""
+    """Remove control characters, and letters that would reach into the lines above and below."""
     text = plain(text)
     if extent(text, size)[1] <= line(size):
         return text
@@ -72,7 +72,7 @@ def level(text: str, size: float = SMALL) -> str:
 
 
 def fit(text: str, inches: float, size: float = TEXT) -> str:
-    """`text` on one line without control characters, cut at its end to at most `inches`."""
+    """Cut `text` at its end to one line of at most `inches`, without control characters."""
     text = level(plain(text, 1 + int(inches * 72 / (_NARROWEST * size))), size)
     if width(text, size) <= inches:
         return text
@@ -80,7 +80,7 @@ def fit(text: str, inches: float, size: float = TEXT) -> str:
 
 
 def _kept(text: str, inches: float, size: float) -> int:
-    """How many letters of a text fit beside "…", at least one."""
+    """Count the letters of a text that fit beside "…", at least one."""
     low, high = 1, len(text)
     while low < high:
         middle = (low + high + 1) // 2
@@ -89,41 +89,43 @@ def _kept(text: str, inches: float, size: float) -> int:
 
 
 def fit_apart(texts: Sequence[str], inches: float, size: float = SMALL) -> list[str]:
-    """The same of several names, which stay different: where their ends were cut alike, their middles are cut.
+    """Fit several names and keep them different: where their ends were cut alike, their middles are cut.
 
     Names that differ in what is cut out of the middle too are numbered.
     """
-    found = [fit(text, inches, size) for text in texts]
-    alike = {name for name in found if len({plain(t) for t, f in zip(texts, found, strict=True) if f == name}) > 1}
+    cut_texts = [fit(text, inches, size) for text in texts]
+    alike = {
+        name for name in cut_texts if len({plain(t) for t, f in zip(texts, cut_texts, strict=True) if f == name}) > 1
+    }
     ends = [
         _both_ends(level(text, size), inches, size) if name in alike else name
-        for text, name in zip(texts, found, strict=True)
+        for text, name in zip(texts, cut_texts, strict=True)
     ]
-    told: dict[str, str] = {}
+    text_by_name: dict[str, str] = {}
     for number, (text, name) in enumerate(zip(texts, ends, strict=True), 1):
-        if told.setdefault(name, plain(text)) != plain(text):
+        if text_by_name.setdefault(name, plain(text)) != plain(text):
             mark = f" #{number}"
             ends[number - 1] = fit(text, max(0.1, inches - width(mark, size)), size) + mark
     return ends
 
 
 def _both_ends(text: str, inches: float, size: float) -> str:
-    """A text cut in its middle."""
+    """Cut a text in its middle."""
     if width(text, size) <= inches:
         return text
-    for kept in range(min(len(text), int(inches * 72 / (_NARROWEST * size))), 1, -1):
-        head = (kept + 1) // 2
-        cut = f"{text[:head].rstrip()}…{text[len(text) - (kept - head) :].lstrip()}"
+    for letters in range(min(len(text), int(inches * 72 / (_NARROWEST * size))), 1, -1):
+        head = (letters + 1) // 2
+        cut = f"{text[:head].rstrip()}…{text[len(text) - (letters - head) :].lstrip()}"
         if width(cut, size) <= inches:
             return cut
     return fit(text, inches, size)
 
 
-def wrap(text: str, inches: float, size: float = TEXT, most: int = 2) -> list[str]:
-    """`text` in up to `most` lines of at most `inches`, broken at spaces; what does not fit is cut at the end."""
+def wrap(text: str, inches: float, size: float = TEXT, max_lines: int = 2) -> list[str]:
+    """Break `text` at spaces into up to `max_lines` lines of at most `inches`; the rest is cut at the end."""
     words = level(text, size).split(" ")
     lines: list[str] = []
-    while words and len(lines) < most - 1:
+    while words and len(lines) < max_lines - 1:
         number = 1
         while number < len(words) and width(" ".join(words[: number + 1]), size) <= inches:
             number += 1
@@ -133,5 +135,5 @@ def wrap(text: str, inches: float, size: float = TEXT, most: int = 2) -> list[st
 
 
 def first_that_fits(texts: Sequence[str], inches: float, size: float = SMALL) -> str:
-    """The first of several ways to say something that fits, else the last one, cut."""
+    """Return the first of several texts that fits, else the last one, cut."""
     return next((text for text in texts if width(text, size) <= inches), fit(texts[-1], inches, size))

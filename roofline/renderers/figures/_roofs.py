@@ -28,15 +28,15 @@ class Ceilings:
     slopes: tuple[tuple[str, float], ...]
 
     @property
-    def told(self) -> list[str]:
-        """All of them in words."""
+    def labels(self) -> list[str]:
+        """Write all of them: "fp32 100 GFLOP/s"."""
         return [f"{name} {units.flop_rate(rate)}" for name, rate in self.peaks] + [
             f"{name} {units.byte_rate(rate)}" for name, rate in self.slopes
         ]
 
     @property
     def ridges(self) -> list[tuple[float, float]]:
-        """Where peaks and slopes meet: (FLOP/byte, FLOP/s)."""
+        """Return the points where peaks and slopes meet: (FLOP/byte, FLOP/s)."""
         return [(peak / rate, peak) for _, rate in self.slopes for _, peak in self.peaks]
 
 
@@ -49,7 +49,7 @@ class Limits(NamedTuple):
     high: float
 
     def with_room_above(self, peaks: Sequence[float], inches: float) -> Limits:
-        """The same with room for a name above the highest peak, on an axis of `inches`."""
+        """Make room for a name above the highest peak, on an axis of `inches`."""
         free = min(0.5, _NAME / inches)
         need = self.low * (max(peaks, default=self.low) / self.low) ** (1 / (1 - free))
         return self._replace(high=max(self.high, need))
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 
 def precisions(analysis: WorkAnalysis) -> list[str]:
-    """The arithmetic types of the step's matrix work."""
+    """List the arithmetic types of the step's matrix work."""
     used = [
         s.precision.arithmetic
         for s in analysis.profile.signatures
@@ -75,7 +75,7 @@ def precisions(analysis: WorkAnalysis) -> list[str]:
 
 
 def ceilings(device: Device, used: Sequence[str], vector: bool) -> Ceilings:
-    """The lines of a device for the precisions used: matrix peaks, the vector peak, main memory and cache."""
+    """Collect the lines of a device for the precisions used: matrix peaks, the vector peak, main memory and cache."""
     peaks: dict[float, list[str]] = {}
     for name in used:
         rate = device.rate(f"matrix.{name}")
@@ -90,48 +90,48 @@ def ceilings(device: Device, used: Sequence[str], vector: bool) -> Ceilings:
     slopes = []
     if device.bandwidth is not None:
         slopes.append(("DRAM", device.bandwidth))
-    known = device.family("cache")
-    last = next((cache.level for cache in reversed(device.caches) if cache.level in known), None)
+    cache_rates = device.family("cache")
+    last = next((cache.level for cache in reversed(device.caches) if cache.level in cache_rates), None)
     if last is not None and vector:
-        slopes.append((f"cache ({plain(last)})", known[last]))
+        slopes.append((f"cache ({plain(last)})", cache_rates[last]))
     named = ((", ".join(dict.fromkeys(names)), rate) for rate, names in sorted(peaks.items(), reverse=True))
     return Ceilings(tuple(named), tuple(slopes))
 
 
 def limits(lines: Sequence[Ceilings], points: Sequence[tuple[float, float]]) -> Limits | None:
-    """Axes that hold all points and all ridge points, with room for names; None where there are neither."""
-    ridges = [ridge for each in lines for ridge in each.ridges]
-    peaks = [peak for each in lines for _, peak in each.peaks]
+    """Fit axes to all points and all ridge points, with room for names; None where there are neither."""
+    ridges = [ridge for ceilings_of_device in lines for ridge in ceilings_of_device.ridges]
+    peaks = [peak for ceilings_of_device in lines for _, peak in ceilings_of_device.peaks]
     if not points and not peaks:
         return None
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    left = min([*(x / 2.5 for x in xs), *(x / 25 for x, _ in ridges)], default=0.1)
+    lowest_intensity = min([*(x / 2.5 for x in xs), *(x / 25 for x, _ in ridges)], default=0.1)
     right = max([*(x * 2.5 for x in xs), *(x * 8 for x, _ in ridges)], default=100.0)
     low = min([*(y / 2.5 for y in ys), *(peak / 60 for peak in peaks)])
     high = max([*(y * 2.5 for y in ys), *(peak * 2.0 for peak in peaks)])
-    if not peaks and (rates := [rate for each in lines for _, rate in each.slopes]):
-        high = max(high, 2 * max(rates) * left)  # of a device without peaks at least some of the slopes
-    return Limits(left, right, low, high)
+    if not peaks and (rates := [rate for ceilings_of_device in lines for _, rate in ceilings_of_device.slopes]):
+        high = max(high, 2 * max(rates) * lowest_intensity)  # of a device without peaks at least some of the slopes
+    return Limits(lowest_intensity, right, low, high)
 
 
 def visible(lines: Ceilings, within: Limits) -> list[Line]:
-    """The parts of the ceilings that are roofs: peaks from the first ridge on, slopes up to the highest peak."""
-    found = []
+    """Cut the ceilings to the parts that are roofs: peaks from the first ridge on, slopes up to the highest peak."""
+    roofs = []
     steepest = max((rate for _, rate in lines.slopes), default=None)
     for number, (name, peak) in enumerate(lines.peaks):
         start = max(within.left, peak / steepest) if steepest else within.left
-        found.append(Line(f"{name} {units.flop_rate(peak)}", (start, peak), (within.right, peak), number == 0))
+        roofs.append(Line(f"{name} {units.flop_rate(peak)}", (start, peak), (within.right, peak), number == 0))
     top = max((peak for _, peak in lines.peaks), default=within.high)
     for number, (name, rate) in enumerate(lines.slopes):
         start, end = max(within.left, within.low / rate), min(within.right, top / rate)
         if start < end:
             text = f"{name} {units.byte_rate(rate)}"
-            found.append(Line(text, (start, start * rate), (end, end * rate), number == 0))
-    return found
+            roofs.append(Line(text, (start, start * rate), (end, end * rate), number == 0))
+    return roofs
 
 
 def draw(axes: Axes, lines: Ceilings, within: Limits, colour: str, style: Any = "-", marker: str = "o") -> None:
-    """Peaks as level lines, bandwidths as slopes, ridge points as white marks."""
+    """Draw peaks as level lines, bandwidths as slopes, ridge points as white marks."""
     for line in visible(lines, within):
         xs, ys = zip(line.start, line.end, strict=True)
         axes.plot(xs, ys, color=colour, linestyle=style, linewidth=1.1 if line.thick else 0.8, zorder=2)
@@ -155,7 +155,7 @@ def label(
 ) -> list[str]:
     """Write the names of the ceilings where there is room; returns those for which there is none."""
     left_out = []
-    for line in sorted(visible(lines, within), key=lambda each: not each.thick):
+    for line in sorted(visible(lines, within), key=lambda roof: not roof.thick):
         level = line.start[1] == line.end[1]
         if not (level or slopes):
             continue

@@ -1,4 +1,4 @@
-"""How all figures look: one font, sizes of at least 6 pt, and marks that do not rest on colour alone.
+"""Define the look of all figures: one font, sizes of at least 6 pt, and marks that do not rest on colour alone.
 
 Colours are Okabe and Ito's, told apart by colour-blind readers; bounds differ in hatch, groups in marker and devices in
 line style and marker too, so that a grey print says the same.
@@ -81,7 +81,7 @@ _SETTINGS: dict[Any, Any] = {
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """The settings above and nothing of the user's; what was set before comes back."""
+    """Apply the settings above and nothing of the user's; restore the previous ones afterwards."""
     log = logging.getLogger("matplotlib")
     level = log.level
     log.setLevel(logging.ERROR)  # else it tells where it keeps its cache in a home that cannot be written to
@@ -101,7 +101,7 @@ def applied() -> Iterator[None]:
 
 
 def pale(colour: str, share: float = 0.3) -> tuple[float, float, float]:
-    """A colour mixed with white."""
+    """Mix a colour with white."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
@@ -109,7 +109,7 @@ def pale(colour: str, share: float = 0.3) -> tuple[float, float, float]:
 
 
 def ink(colour: str) -> tuple[float, float, float]:
-    """A colour dark enough to be read as text."""
+    """Darken a colour so that text in it can be read."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = (0.72 * part for part in to_rgb(colour))
@@ -117,7 +117,7 @@ def ink(colour: str) -> tuple[float, float, float]:
 
 
 def lighten(bound: Bound) -> Look:
-    """How the loss under a bound is filled: pale, hatched in the bound's colour."""
+    """Fill the loss under a bound: pale, hatched in the bound's colour."""
     return {
         "facecolor": pale(BOUND[bound]),
         "edgecolor": BOUND[bound],
@@ -127,12 +127,12 @@ def lighten(bound: Bound) -> Look:
 
 
 def half(bound: Bound) -> Look:
-    """How what may be floor or loss is filled: between the two."""
+    """Fill a stretch that is floor or loss: between the two."""
     return {**lighten(bound), "facecolor": pale(BOUND[bound], 0.65)}
 
 
 def solid(bound: Bound) -> Look:
-    """How the floor under a bound is filled: full, with the bound's hatch in white."""
+    """Fill the floor under a bound: full, with the bound's hatch in white."""
     return {"facecolor": BOUND[bound], "edgecolor": "white", "hatch": HATCH[bound], "linewidth": 0.0}
 
 
@@ -140,7 +140,7 @@ GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", 
 
 
 def si(value: float, _position: object = None) -> str:
-    """A tick of a logarithmic axis without exponents, whose digits would be too small to read: 100 G."""
+    """Write a tick of a logarithmic axis without exponents, whose digits would be too small to read: 100 G."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor * 0.999:
             return f"{value / factor:g} {prefix}"

@@ -26,7 +26,7 @@ _FAMILY = re.compile(rf"(style=\"[^\"]*font-family: )'{_measure.FONT}'")
 
 
 class Caption(NamedTuple):
-    """What stands below a figure. title: what it is; short: what must be known to read it; long: how it was measured.
+    """A caption. title: of the figure; short: needed to read it; long: with the measurement.
 
     long says all that short says.
     """
@@ -35,13 +35,13 @@ class Caption(NamedTuple):
     short: str
     long: str
 
-    def told(self, long: bool) -> str:
-        """The caption as text."""
+    def text(self, long: bool) -> str:
+        """Write the caption as text."""
         return plain(f"{self.title}. {self.long if long else self.short}")
 
 
 def write(figure: Figure, suffix: str, title: str, caption: str) -> bytes:
-    """The bytes of a file with `suffix`. Save a figure under `_style.applied()`."""
+    """Return the bytes of a file with `suffix`. Save a figure under `_style.applied()`."""
     metadata = dict(_METADATA[suffix])
     if suffix == ".pdf":
         metadata |= {"Title": title, "Subject": caption}
@@ -51,11 +51,11 @@ def write(figure: Figure, suffix: str, title: str, caption: str) -> bytes:
     figure.savefig(stream, format=suffix[1:], metadata=metadata)
     if suffix != ".svg":
         return stream.getvalue()
-    told = _FAMILY.sub(rf"\1'{_measure.FONT}', Verdana, sans-serif", stream.getvalue().decode())
+    svg = _FAMILY.sub(rf"\1'{_measure.FONT}', Verdana, sans-serif", stream.getvalue().decode())
     about = f'<title id="title">{escape(title)}</title>\n <desc id="caption">{escape(caption)}</desc>'
     return re.sub(
         r"<svg([^>]*)>",
-        lambda found: f'<svg{found[1]} role="img" aria-labelledby="title caption">\n {about}',
-        told,
+        lambda opening: f'<svg{opening[1]} role="img" aria-labelledby="title caption">\n {about}',
+        svg,
         count=1,
     ).encode()

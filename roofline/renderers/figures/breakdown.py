@@ -29,7 +29,7 @@ _APART, _BELOW = 0.15, 0.08
 
 
 class _Size(NamedTuple):
-    """Of the bars of work and of time, and of a row [in]; whether each bar has its number or time alone."""
+    """Heights of the bars of work and of time, and of a row [in]; whether each bar has its number or time alone."""
 
     work: float
     time: float
@@ -46,7 +46,7 @@ class _Panel(NamedTuple):
 
 
 def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
-    """One panel per profile by group; beside it, where two columns have room for it, one by block.
+    """Draw one panel per profile by group; beside it, where two columns have room for it, one by block.
 
     Raises InputError where no profile holds an op.
     """
@@ -74,22 +74,22 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + high + below)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, heading.lines, _measure.TEXT)
-    beside = (width - 0.14 - (columns - 1) * _APART) / columns
-    titles = iter(_measure.fit_apart([panel.title for panel in panels], beside))
+    panel_width = (width - 0.14 - (columns - 1) * _APART) / columns
+    titles = iter(_measure.fit_apart([panel.title for panel in panels], panel_width))
     at = top
     for after, (row, height) in enumerate(zip(grid, heights, strict=True), 1):
         for column, panel in enumerate(row):
-            left = _frame.EDGE + column * (beside + _APART)
-            _frame.write(fig, left, at, [next(titles)], _measure.SMALL)
+            left_edge = _frame.EDGE + column * (panel_width + _APART)
+            _frame.write(fig, left_edge, at, [next(titles)], _measure.SMALL)
             lowest = after == len(grid) or column >= len(grid[after])
-            _panel(fig, panel.rows, left, at + title, beside, size, lowest)
+            _panel(fig, panel.rows, left_edge, at + title, panel_width, size, lowest)
         at += title + height + _BELOW
     _frame.draw_keys(fig, keys, top + high - _BELOW + _frame.TICKS + _frame.LABEL + 0.02)
     return fig, _caption(items, names, by)
 
 
 def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
-    """The rows of most time, without the total; where nothing was timed those of most FLOP, and then of most bytes."""
+    """List the rows of most time, without the total; where nothing was timed those of most FLOP, then of most bytes."""
     if not isinstance(analysis, Analysis):
         *parts, _ = _tables.work_rows(analysis, key)
         return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
@@ -100,70 +100,70 @@ def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
 def _panel(
     fig: Figure,
     rows: Sequence[Row | WorkRow],
-    left: float,
+    left_edge: float,
     top: float,
     width: float,
     size: _Size,
     lowest: bool,
 ) -> None:
-    """The bars of one run, within `width` [in] with the names of its rows."""
+    """Draw the bars of one run, within `width` [in] with the names of its rows."""
     names = _measure.fit_apart([row.label for row in rows], 0.42 * width)
     room = width - _measure.widest(names) - 0.06
     high = size.row * len(rows)
-    axes = _frame.bars(fig, left + width - room, top, room, high)
+    axes = _frame.bars(fig, left_edge + width - room, top, room, high)
     bars = [bar for number, row in enumerate(rows) for bar in _bars(row, number * size.row, size)]
-    ends = [bar.left + bar.share for bar in bars if bar.told]
-    axes.set_xlim(0, max(100.0, _frame.reach(0.0, ends, [bar.told for bar in bars if bar.told], room)))
+    ends = [bar.left + bar.share for bar in bars if bar.label]
+    axes.set_xlim(0, max(100.0, _frame.reach(0.0, ends, [bar.label for bar in bars if bar.label], room)))
     for bar in bars:
         axes.barh(bar.middle, bar.share, left=bar.left, height=bar.height, **bar.look)
-        if bar.told:
-            behind: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center"}
-            axes.annotate(bar.told, (bar.left + bar.share, bar.middle), (2, 0), size=_measure.SMALL, **behind)
+        if bar.label:
+            text_style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center"}
+            axes.annotate(bar.label, (bar.left + bar.share, bar.middle), (2, 0), size=_measure.SMALL, **text_style)
     axes.set_yticks([(number + 0.5) * size.row for number in range(len(rows))], names, size=_measure.SMALL)
     _frame.linear(axes.xaxis, room, 5)
     axes.tick_params(axis="x", labelbottom=lowest)
     if lowest:
-        _frame.name_below(fig, left + width - room / 2, "share [%]", top + high + _frame.TICKS)
+        _frame.name_below(fig, left_edge + width - room / 2, "share [%]", top + high + _frame.TICKS)
 
 
 class _Bar(NamedTuple):
-    """Where it stands [in], from `left` on [%], how it looks, and what is written behind it ("" for nothing)."""
+    """A bar: its place [in], its beginning `left` [%], its look, and the text behind it ("" for nothing)."""
 
     middle: float
     height: float
     left: float
     share: float
     look: dict[str, Any]
-    told: str
+    label: str
 
 
 def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
-    """The bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
-    found: list[_Bar] = []
+    """Make the bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
+    bars: list[_Bar] = []
     middle = top + size.row / 2
     timed = isinstance(row, Row)
     if isinstance(row, WorkRow) or row.roof:
         at = middle - (2 * size.work + size.time * timed) / 2
         for share, shade in ((row.flops, _FLOP), (row.bytes, _BYTES)):
-            told = "unknown" if share is None else _tables.percent(share)
-            value = max(0.0, 100 * (share or 0.0))
+            label = "unknown" if share is None else _tables.percent(share)
+            percents = max(0.0, 100 * (share or 0.0))
             look = {"facecolor": shade}
-            found.append(_Bar(at + size.work / 2, size.work * 0.92, 0.0, value, look, told if size.numbered else ""))
+            bars.append(_Bar(at + size.work / 2, size.work * 0.92, 0.0, percents, look, label if size.numbered else ""))
             at += size.work
         middle = at + size.time / 2
     if isinstance(row, WorkRow):
-        return found
-    left = 0.0
+        return bars
+    begin = 0.0
     parts = _time(row)
     for number, (_, share, look) in enumerate(parts):
-        told = _tables.percent(row.time) if number == len(parts) - 1 else ""
-        found.append(_Bar(middle, size.time * 0.92, left, 100 * share, look, told))
-        left += 100 * share
-    return found
+        label = _tables.percent(row.time) if number == len(parts) - 1 else ""
+        bars.append(_Bar(middle, size.time * 0.92, begin, 100 * share, look, label))
+        begin += 100 * share
+    return bars
 
 
 def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
-    """The time of a row in parts: what each is in the key, its share of the step, and its look.
+    """Split the time of a row: the name of each part in the key, its share of the step, and its look.
 
     Floor and loss are in the look of the bound that holds most of the row's time. Nothing where it was not timed.
     """
@@ -174,8 +174,8 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
         return [(f"time: {row.label}", time, _style.GAP)]
     if row.floor is None:
         return [("time: unknown", time, _style.lighten("unknown"))]
-    own = row.floor + (row.loss or 0.0)
-    floor = min(time, time * row.floor / own) if own > 0 else 0.0
+    own_seconds = row.floor + (row.loss or 0.0)
+    floor = min(time, time * row.floor / own_seconds) if own_seconds > 0 else 0.0
     if row.bound == "unknown":
         solid, pale = "time: floor of what is known beside it", "time: unknown"
     else:
@@ -186,23 +186,23 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
 
 def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence[str]) -> Caption:
     timed = any(isinstance(analysis, Analysis) for analysis in items)
-    what = (
+    explanation = (
         "Share of FLOP (matrix and vector), of compulsory bytes and of the step's time. The time bar is solid up to "
         "the floor and pale beyond it, in the colour and hatch of the bound that holds most of it."
         if timed
         else "Share of FLOP (matrix and vector) and of compulsory bytes."
     )
-    short, told = [what], [what]
+    short, long = [explanation], [explanation]
     for analysis, name in zip(items, names, strict=True):
         of = f"{_words.subject(analysis)}, {_words.plain(name, 60)}"
         if not isinstance(analysis, Analysis):
-            known = f"FLOPs and bytes known of {analysis.total.costed} of {_words.counted(analysis.total.ops, 'op')}"
+            coverage = f"FLOPs and bytes known of {analysis.total.costed} of {_words.counted(analysis.total.ops, 'op')}"
             short.append(f"{of}: counted and not timed.")
-            told += [f"{of}: counted and not timed; {known}.", _words.provenance(analysis)]
+            long += [f"{of}: counted and not timed; {coverage}.", _words.provenance(analysis)]
             continue
-        known = units.percent(analysis.coverage["flops"])
+        coverage = units.percent(analysis.coverage["flops"])
         short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
-        told.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {known} of busy time.")
-        told.append(_words.provenance(analysis))
+        long.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {coverage} of busy time.")
+        long.append(_words.provenance(analysis))
     title = "Work against time" if timed else "Work"
-    return Caption(f"{title}, by {' and by '.join(keys)}", " ".join(short), " ".join(told))
+    return Caption(f"{title}, by {' and by '.join(keys)}", " ".join(short), " ".join(long))

@@ -24,7 +24,7 @@ COMMON = ("fp32", "bf16")
 
 
 def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure, Caption]:
-    """The rooflines of all devices on one pair of axes; what each ceiling is stands in the key too."""
+    """Draw the rooflines of all devices on one pair of axes; the key repeats each ceiling."""
     shown: dict[str, tuple[Device, list[str]]] = {}
     for item in items:
         device = item.device if isinstance(item, WorkAnalysis) else item
@@ -45,24 +45,24 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
         raise InputError(f"No peak is known{of}, so there is no roof: `roofline calibrate` measures this machine.")
     fig = _drawn(list(shown), lines, within, width)
     short = [_short(name, line) for name, line in zip(shown, lines, strict=True)]
-    told = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
-    what = "The most FLOP/s of an op by its intensity; marks are the ridge points."
-    return fig, Caption("Rooflines of devices", " ".join([what, *short]), " ".join([what, *told]))
+    long = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
+    explanation = "The most FLOP/s of an op by its intensity; marks are the ridge points."
+    return fig, Caption("Rooflines of devices", " ".join([explanation, *short]), " ".join([explanation, *long]))
 
 
 def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roofs.Limits, width: float) -> Figure:
     entries = []
     for (colour, style, marker), name, line in zip(_style.SERIES, names, lines, strict=False):
         look = {"color": colour, "linestyle": style, "marker": marker, "markersize": 3.4, "markerfacecolor": "white"}
-        told = f"{name}: {', '.join(_told(line))}"
-        entries.append(_frame.Key(told, {**look, "linewidth": 1.1, "markeredgewidth": 0.8}, "line"))
+        label = f"{name}: {', '.join(_rates(line))}"
+        entries.append(_frame.Key(label, {**look, "linewidth": 1.1, "markeredgewidth": 0.8}, "line"))
     keys = _frame.keys(entries, width)
-    left = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(within.low, within.high)) + 0.06
-    room, top = width - left - 0.1, _frame.EDGE + 0.04
+    left_edge = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(within.low, within.high)) + 0.06
+    room, top = width - left_edge - 0.1, _frame.EDGE + 0.04
     high = (0.62 if width < _frame.WIDE else 0.42) * width
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.03 + keys.height)
     within = within.with_room_above([peak for line in lines for _, peak in line.peaks], high)
-    axes = _frame.panel(fig, left, top, room, high)
+    axes = _frame.panel(fig, left_edge, top, room, high)
     axes.set(xscale="log", yscale="log", xlim=within[:2], ylim=within[2:])
     _frame.logarithmic(axes.xaxis, room)
     _frame.logarithmic(axes.yaxis, high, upright=True)
@@ -76,7 +76,7 @@ def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roof
         _roofs.label(board, axes, line, within, colour, slopes=False)
     _frame.upright(fig, _frame.EDGE, top, high, ["attainable FLOP/s", "FLOP/s"])
     below = top + high + _frame.TICKS
-    _frame.name_below(fig, left + room / 2, "intensity [FLOP/byte of main-memory traffic]", below)
+    _frame.name_below(fig, left_edge + room / 2, "intensity [FLOP/byte of main-memory traffic]", below)
     _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.03)
     return fig
 
@@ -85,17 +85,17 @@ def _slopes(lines: _roofs.Ceilings) -> list[str]:
     return [units.byte_rate(rate) for _, rate in lines.slopes] or ["bandwidth not known"]
 
 
-def _told(lines: _roofs.Ceilings) -> list[str]:
+def _rates(lines: _roofs.Ceilings) -> list[str]:
     return [*(f"{name} {units.flop_rate(rate)}" for name, rate in lines.peaks), *_slopes(lines)]
 
 
 def _short(name: str, lines: _roofs.Ceilings) -> str:
     ridges = [f"{peak} {units.intensity(rate / slope)}" for peak, rate in lines.peaks for _, slope in lines.slopes]
-    return f"{name}: {', '.join(_told(lines))}; ridge points {', '.join(ridges) or units.UNKNOWN}."
+    return f"{name}: {', '.join(_rates(lines))}; ridge points {', '.join(ridges) or units.UNKNOWN}."
 
 
 def _long(device: Device, lines: _roofs.Ceilings) -> str:
-    """The same with where the ceilings are from."""
+    """Describe the ceilings of a device with their sources."""
     used = ("dram.", *(f"matrix.{name}" for names, _ in lines.peaks for name in names.split(", ")))
     sources = dict.fromkeys(plain(c.source) for name, c in device.ceilings.items() if name.startswith(used))
     return f"{_short(plain(device.ceilings_of or device.name), lines).removesuffix('.')} ({'; '.join(sources)})."

@@ -40,7 +40,7 @@ _EMPTY = "no op of known work and time"
 
 
 class _Run(NamedTuple):
-    """A run, what it is called, its points and its ceilings."""
+    """A run, its name, its points and its ceilings."""
 
     analysis: WorkAnalysis
     name: str
@@ -49,7 +49,7 @@ class _Run(NamedTuple):
 
 
 class _Scales(NamedTuple):
-    """What all panels share: their axes, the ends of the one of byte/s (None: no panel has one), and markers."""
+    """The axes of all panels, the ends of the one of byte/s (None: no panel has one), and the scale of the markers."""
 
     limits: _roofs.Limits
     rates: Rates
@@ -57,20 +57,23 @@ class _Scales(NamedTuple):
     largest: float
 
     def area(self, seconds: float) -> float:
-        """Of a marker [pt^2]."""
+        """Return the area of a marker [pt^2]."""
         return max(LEAST, self.largest * seconds / self.longest) if self.longest else LEAST
 
 
 def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
-    """One panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP.
+    """Draw one panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP.
 
     Of ops without times only the intensity is known: each is a tick.
     """
     names = called(analysis.profile for analysis in items)
     heading = _frame.heading(items, names, width)
     # What a device was seen to reach in one of the runs is its ceiling in all panels.
-    same = {item.device.name: [one.device for one in items if one.device.name == item.device.name] for item in items}
-    best = {name: best_ceilings(some) for name, some in same.items()}
+    devices_by_name = {
+        item.device.name: [other_run.device for other_run in items if other_run.device.name == item.device.name]
+        for item in items
+    }
+    best = {name: best_ceilings(devices) for name, devices in devices_by_name.items()}
     runs = [
         _Run(item, name, points(item), _roofs.ceilings(best[item.device.name], _roofs.precisions(item), vector=True))
         for item, name in zip(items, heading.rows, strict=True)
@@ -87,72 +90,72 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
 
 
 def _notes(runs: Sequence[_Run], left_out: Sequence[str], width: float) -> list[str]:
-    """What a reader of the panels must know besides: ceilings for whose names there is no room, and what has none."""
-    told = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
-    bare = [_words.device(run.analysis) for run in runs if not run.lines.told]
-    told += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare) if name]
+    """Write the notes below the panels: ceilings whose names have no room, and devices without ceilings."""
+    notes = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
+    bare = [_words.device(run.analysis) for run in runs if not run.lines.labels]
+    notes += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare) if name]
     room = width - 2 * _frame.EDGE
-    return [line for text in told for line in _measure.wrap(text, room, _measure.SMALL, 3)]
+    return [line for text in notes for line in _measure.wrap(text, room, _measure.SMALL, 3)]
 
 
 def _nothing(runs: Sequence[_Run]) -> str:
-    """Why there is nothing to draw, and what to do."""
-    what = _words.subject(runs[0].analysis)
+    """Say why there is nothing to draw, and how to mend it."""
+    subject = _words.subject(runs[0].analysis)
     cure = "draw --kind bound, which needs no work"
     if any("replays" in flag for run in runs for flag in run.analysis.flags):
         cure = "import it with --capture, which says what its graph replays"
     elif any(flag.startswith("no-shapes") for run in runs for flag in run.analysis.flags):
         cure = "record it with record_shapes=True"
-    return f"No op of {what} has a known work and a time, so there is nothing to put under a roof: {cure}."
+    return f"No op of {subject} has a known work and a time, so there is nothing to put under a roof: {cure}."
 
 
 class _Grid(NamedTuple):
-    """Where panels stand: from the left and from the top, their plots, from one to the next, and the whole [in]."""
+    """Places of panels: from the left and from the top, their plots, from one to the next, and the bottom [in]."""
 
     columns: int
     left: float
     top: float
     plot: float
     high: float
-    beside: float
+    column_pitch: float
     pitch: float
     above: float
     bottom: float
 
     def at(self, place: int) -> tuple[float, float]:
-        """Left and top of a panel."""
+        """Return left and top of a panel."""
         row, column = divmod(place, self.columns)
-        return self.left + column * self.beside, self.top + row * self.pitch + self.above
+        return self.left + column * self.column_pitch, self.top + row * self.pitch + self.above
 
 
 def _grid(
     number: int, heading: int, below: float, limits: _roofs.Limits, rates: Rates, width: float, rated: bool
 ) -> _Grid:
-    """As high as the width asks for, or as a page allows. heading: lines above; below: what the rest takes [in].
+    """Arrange panels, as high as the width asks for or as a page allows. heading: lines above.
 
-    rated: whether any panel has an axis of FLOP/s.
+    below: height that the axis, the key and the notes take [in]. rated: whether any panel has an axis of FLOP/s.
     """
     wide = width >= _frame.WIDE
     columns = 1 if number == 1 else (2 if number <= 4 else 3) if wide else (1 if number == 2 else 2)
     rows = -(-number // columns)
-    left = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(limits.low, limits.high)) + 0.06
+    left_edge = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(limits.low, limits.high)) + 0.06
     right = 0.1 if rates is None else _measure.widest(_frame.log_labels(*rates)) + 0.23 + _frame.EDGE
-    panel = (width - left - right - (columns - 1) * _APART) / columns
+    panel = (width - left_edge - right - (columns - 1) * _APART) / columns
     plot = panel if rates is None else panel - _STRIP - _BESIDE
     above = _measure.line(_measure.SMALL) + 0.02 if number > 1 else 0.0
     top = _frame.EDGE + _measure.line(_measure.TEXT) * heading + 0.03
-    most = (_frame.PAGE - top - below) / rows - above - _BELOW
+    highest = (_frame.PAGE - top - below) / rows - above - _BELOW
     shape = (0.55 if wide else 0.75) if number == 1 else 1.0 if plot < _SMALL else 0.75
     shape = shape if rated else _FLAT
-    high = max(0.5, min(plot * shape, most))
+    high = max(0.5, min(plot * shape, highest))
     pitch = above + high + _BELOW
-    return _Grid(columns, left, top, plot, high, panel + _APART, pitch, above, top + rows * pitch - _BELOW)
+    return _Grid(columns, left_edge, top, plot, high, panel + _APART, pitch, above, top + rows * pitch - _BELOW)
 
 
 def _drawn(
     runs: Sequence[_Run], heading: Sequence[str], notes: Sequence[str], width: float
 ) -> tuple[Figure, tuple[str, ...]]:
-    """The figure, and the ceilings for whose names no panel had room. notes: lines below the key."""
+    """Draw the figure; return it and the ceilings whose names no panel had room for. notes: lines below the key."""
     bubbles = [
         (intensity, bubble.rate)
         for run in runs
@@ -176,33 +179,33 @@ def _drawn(
         keys = _frame.keys(_keys(runs, scales), width, 0.15)
     fig = _frame.blank(width, grid.bottom + below)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, heading, _measure.TEXT)
-    names = _measure.fit_apart([run.name for run in runs], grid.beside - _APART)
+    names = _measure.fit_apart([run.name for run in runs], grid.column_pitch - _APART)
     labelled: set[str] = set()
     unlabelled: dict[str, None] = {}
     for place, (run, name) in enumerate(zip(runs, names, strict=True)):
-        left, top = grid.at(place)
-        _frame.write(fig, left, top - grid.above, [name] if grid.above else [], _measure.SMALL)
-        axes = _frame.panel(fig, left, top, grid.plot, grid.high)
+        left_edge, top = grid.at(place)
+        _frame.write(fig, left_edge, top - grid.above, [name] if grid.above else [], _measure.SMALL)
+        axes = _frame.panel(fig, left_edge, top, grid.plot, grid.high)
         first, last = place % grid.columns == 0, place % grid.columns == grid.columns - 1 or place == len(runs) - 1
         _axes(axes, limits, grid, first and bool(rates), place + grid.columns >= len(runs))
         if not rates:
             axes.yaxis.set_visible(False)
             axes.spines["left"].set_visible(False)
         missing = _panel(axes, run, scales, bool(rates))
-        labelled |= set(run.lines.told) - set(missing)
+        labelled |= set(run.lines.labels) - set(missing)
         unlabelled |= dict.fromkeys(missing)
         if first and rates:
             _frame.upright(fig, _frame.EDGE, top, grid.high, ["FLOP/s"])
         if scales.rates is not None:
-            beside = _frame.panel(fig, left + grid.plot + _BESIDE, top, _STRIP, grid.high)
-            _strip(beside, run, scales, grid.high, last)
+            strip_axes = _frame.panel(fig, left_edge + grid.plot + _BESIDE, top, _STRIP, grid.high)
+            _strip(strip_axes, run, scales, grid.high, last)
             if last:
-                x = left + grid.beside - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.1
+                x = left_edge + grid.column_pitch - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.1
                 _frame.upright(fig, x, top, grid.high, ["byte/s of ops without FLOP", "byte/s, no FLOP", "byte/s"])
     under = grid.bottom + _frame.TICKS
     _frame.name_below(
         fig,
-        grid.left + min(len(runs), grid.columns) * grid.beside / 2,
+        grid.left + min(len(runs), grid.columns) * grid.column_pitch / 2,
         "intensity [FLOP/byte of main-memory traffic]",
         under,
     )
@@ -212,17 +215,17 @@ def _drawn(
 
 
 def _rates(runs: Sequence[_Run]) -> Rates:
-    """The ends of the axis of byte/s: all ops without FLOP, and the bandwidths. None where no run has such ops."""
+    """Fit the axis of byte/s to all ops without FLOP and the bandwidths; None where no run has such ops."""
     streams = [stream for run in runs for stream in run.points.streams]
-    found = [rate for stream in streams for rate in (stream.rate, stream.compulsory) if rate is not None]
-    if not found:
+    rates = [rate for stream in streams for rate in (stream.rate, stream.compulsory) if rate is not None]
+    if not rates:
         return None
-    found += [rate for run in runs for _, rate in run.lines.slopes]
-    return min(found) / 2.5, max(found) * 2.5
+    rates += [rate for run in runs for _, rate in run.lines.slopes]
+    return min(rates) / 2.5, max(rates) * 2.5
 
 
 def _axes(axes: Axes, limits: _roofs.Limits, grid: _Grid, first: bool, lowest: bool) -> None:
-    """Limits and ticks; with numbers only at the left and the lower edge of the grid."""
+    """Set limits and ticks; with numbers only at the left and the lower edge of the grid."""
     axes.set(xscale="log", yscale="log", xlim=limits[:2], ylim=limits[2:])
     _frame.logarithmic(axes.xaxis, grid.plot)
     _frame.logarithmic(axes.yaxis, grid.high, upright=True)
@@ -231,7 +234,7 @@ def _axes(axes: Axes, limits: _roofs.Limits, grid: _Grid, first: bool, lowest: b
 
 
 def _panel(axes: Axes, run: _Run, scales: _Scales, rated: bool) -> list[str]:
-    """Draw ceilings, ops and names of one run; returns the names for which there is no room."""
+    """Draw ceilings, ops and names of one run; return the names for which there is no room."""
     board = _labels.Board(_labels.window(axes))
     _roofs.draw(axes, run.lines, scales.limits, _style.BLACK)
     _roofs.take(board, axes, run.lines, scales.limits)
@@ -252,26 +255,26 @@ def _panel(axes: Axes, run: _Run, scales: _Scales, rated: bool) -> list[str]:
     _ticks(axes, run, scales.limits, _TICK if rated else _TICK_ALONE)
     if not run.points.bubbles and not run.points.ticks:
         ways = (_EMPTY, "no op of known FLOP", "nothing known")
-        place = next((found for text in ways if (found := board.inside(text))), None)
+        place = next((place_found for text in ways if (place_found := board.inside(text))), None)
         if place is not None:
             _labels.write(axes, place, (0.0, 0.0, 0.0))
     return left_out
 
 
-def _mark(axes: Axes, some: Sequence[Bubble | Stream], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
-    """Markers at places of the axes; those of a group at once, which is many times as fast as one by one."""
+def _mark(axes: Axes, points: Sequence[Bubble | Stream], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
+    """Draw markers at places of the axes; those of a group at once, which is many times as fast as one by one."""
     for group in GROUPS:
-        own = [(point, place) for point, place in zip(some, at, strict=True) if point.group == group]
-        if own:
+        points_of_group = [(point, place) for point, place in zip(points, at, strict=True) if point.group == group]
+        if points_of_group:
             colour, marker = _style.GROUP[group]
             look: dict[str, Any] = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour}
-            xs, ys = zip(*(place for _, place in own), strict=True)
-            areas = [scales.area(point.seconds) for point, _ in own]
+            xs, ys = zip(*(place for _, place in points_of_group), strict=True)
+            areas = [scales.area(point.seconds) for point, _ in points_of_group]
             axes.scatter(xs, ys, s=areas, marker=marker, zorder=3, linewidth=0.7, **look)
 
 
 def _shifts(axes: Axes, shifts: Sequence[tuple[Group, tuple[float, float], tuple[float, float]]]) -> None:
-    """A thin line from where compulsory traffic puts an op, marked with a dot, to where the counted traffic does."""
+    """Draw a thin line from an op's place by compulsory traffic, marked with a dot, to that by counted traffic."""
     for group, start, end in shifts:
         colour = _style.pale(_style.GROUP[group][0], 0.45)
         axes.plot(*zip(start, end, strict=True), color=colour, linewidth=0.6, zorder=2.5)
@@ -280,11 +283,11 @@ def _shifts(axes: Axes, shifts: Sequence[tuple[Group, tuple[float, float], tuple
 
 def _ticks(axes: Axes, run: _Run, limits: _roofs.Limits, share: float) -> None:
     """Draw a tick at the intensity of each op without a time; the more work, the thicker. share: of the axis."""
-    most = max((tick.work for tick in run.points.ticks), default=0.0)
+    most_work = max((tick.work for tick in run.points.ticks), default=0.0)
     top = limits.low * (limits.high / limits.low) ** share
     for tick in reversed(run.points.ticks):
         colour, marker = _style.GROUP[tick.group]
-        line = max(_THINNEST, _THICKEST * tick.work / most)
+        line = max(_THINNEST, _THICKEST * tick.work / most_work)
         axes.plot(
             [tick.intensity] * 2, [limits.low, top], color=colour, linewidth=line, zorder=2.5, solid_capstyle="butt"
         )
@@ -293,7 +296,7 @@ def _ticks(axes: Axes, run: _Run, limits: _roofs.Limits, share: float) -> None:
 
 
 def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) -> None:
-    """Ops without FLOP, by the bandwidth that they attain; the lines are those of the slopes."""
+    """Draw ops without FLOP, by the bandwidth that they attain; the lines are those of the slopes."""
     axes.set(yscale="log", xlim=(0, 1), ylim=scales.rates, xticks=[])
     _frame.logarithmic(axes.yaxis, high, upright=True)
     axes.yaxis.tick_right()
@@ -318,7 +321,7 @@ def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) 
 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
-    """Groups by marker, and times by area."""
+    """Make the key: groups by marker, and times by area."""
     present = {point.group for run in runs for point in run.points.all}
     keys = []
     for group in GROUPS:
@@ -328,13 +331,13 @@ def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
             keys.append(_frame.Key(group, {**look, "marker": marker, "markeredgewidth": 0.7}, "marker"))
     for seconds in _round_times(scales):
         look = {"markerfacecolor": "white", "markeredgecolor": "black", "markersize": sqrt(scales.area(seconds))}
-        told = f"area: {units.seconds(seconds).replace('.00', '').replace('.0 ', ' ')}"
-        keys.append(_frame.Key(told, {**look, "marker": "o", "markeredgewidth": 0.7}, "marker"))
+        label = f"area: {units.seconds(seconds).replace('.00', '').replace('.0 ', ' ')}"
+        keys.append(_frame.Key(label, {**look, "marker": "o", "markeredgewidth": 0.7}, "marker"))
     return keys
 
 
 def _round_times(scales: _Scales) -> list[float]:
-    """A round time below the longest, and one tenth of it where that is larger than the least marker [s]."""
+    """Choose a round time below the longest, and one tenth of it if that is above the least marker [s]."""
     if not scales.longest:
         return []
     decade = 10.0 ** floor(log10(scales.longest))
@@ -361,7 +364,7 @@ def _caption(runs: Sequence[_Run]) -> Caption:
             "signature that were counted and not timed: how fast they run is not known. The thicker it is, the more "
             "FLOP they do."
         )
-    if any(run.lines.told for run in runs):
+    if any(run.lines.labels for run in runs):
         sentences.append("Lines are the ceilings of the device, white marks the ridge points.")
     if any(run.points.streams for run in runs):
         sentences.append("Beside the panel: ops without FLOP, by their byte/s.")
@@ -369,25 +372,25 @@ def _caption(runs: Sequence[_Run]) -> Caption:
         sentences.append(
             "Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
         )
-    what = " ".join(sentences)
-    short, told = [what], [what]
+    explanation = " ".join(sentences)
+    short, long = [explanation], [explanation]
     for run in runs:
         analysis = run.analysis
         of = f"{_words.subject(analysis)}, {run.name}" if run.name else _words.subject(analysis)
-        told.append(f"{of}: {_words.provenance(analysis)}")
+        long.append(f"{of}: {_words.provenance(analysis)}")
         if not isinstance(analysis, Analysis):
             short.append(f"{of}: counted and not timed.")
             continue
         short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         if run.points.bubbles:
             first = run.points.bubbles[0]
-            told.append(f"The largest marker is {_words.plain(first.name)}, {units.seconds(first.seconds)} per step.")
+            long.append(f"The largest marker is {_words.plain(first.name)}, {units.seconds(first.seconds)} per step.")
         if run.points.absent > 0.0005:
             missing = (
                 f"{units.percent(run.points.absent)} of its busy time is in ops of unknown work, which are not shown."
             )
             short.append(missing)
-            told.append(missing)
+            long.append(missing)
         if analysis.above_ceiling:
-            told.append(f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling.")
-    return Caption("Roofline", " ".join(short), " ".join(told))
+            long.append(f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling.")
+    return Caption("Roofline", " ".join(short), " ".join(long))

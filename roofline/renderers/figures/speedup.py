@@ -29,7 +29,7 @@ _BAR, _NAME, _AIR = 0.125, 0.105, 0.035
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """Stacked horizontal bars; above each its name, its time, and how much longer it took than the least."""
+    """Stack horizontal bars; above each its name, its time, and how much longer it took than the least."""
     if len(items) > MOST:
         raise InputError(f"{len(items)} runs do not fit in one figure: give at most {MOST}.")
     # One set of ceilings for all runs of a device, or equal ops would have different floors.
@@ -39,20 +39,20 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     runs, names = [runs[number] for number in order], tuple(names[number] for number in order)
     judged = [parity(run, runs[0], (name, names[0])) for name, run in zip(names, runs, strict=True)]
     drawn = [draw(run, runs[0]) for run in runs]
-    others = zip(runs[1:], names[1:], strict=True)
-    heads = [None, *(_headline(run, runs[0], (name, names[0])) for run, name in others)]
+    slower_runs = zip(runs[1:], names[1:], strict=True)
+    heads = [None, *(_headline(run, runs[0], (name, names[0])) for run, name in slower_runs)]
     # Of what other processes would have given, where there are some, and not of the steps of this one alone.
-    whiskers = [interval(one.wall, one) for one in drawn]
+    whiskers = [interval(resampled.wall, resampled) for resampled in drawn]
     heading = _frame.heading(runs, names, width)
     # What the heading has of one run alone stands above its bar here.
     named = heading.rows if len(runs) > 1 else names
     pieces = [_bars.segments(run) for run in runs]
     ends = [
-        max((run.wall, _bars.length(some), *(whisker or ())))
-        for run, some, whisker in zip(runs, pieces, whiskers, strict=True)
+        max((run.wall, _bars.length(bar_pieces), *(whisker or ())))
+        for run, bar_pieces, whisker in zip(runs, pieces, whiskers, strict=True)
     ]
-    left, right = 0.06, 0.14
-    room = width - left - right
+    left_edge, right = 0.06, 0.14
+    room = width - left_edge - right
     unit = _frame.unit(max(ends))
     per = room / max(ends)
     keys = _frame.keys(_bars.keys(pieces, per), width)
@@ -60,13 +60,13 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     high = row * len(runs) + 0.02
     top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.02
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
-    _frame.write(fig, left, _frame.EDGE, heading.lines, _measure.TEXT)
-    axes = _frame.bars(fig, left, top, room, high)
+    _frame.write(fig, left_edge, _frame.EDGE, heading.lines, _measure.TEXT)
+    axes = _frame.bars(fig, left_edge, top, room, high)
     for number, run in enumerate(runs):
         middle = number * row + _NAME + _BAR / 2
-        told = _measure.first_that_fits(_told(run, runs[0], heads[number], judged[number]), 0.75 * room)
-        name = _measure.fit_apart(named, room - _measure.width(f": {told}"))[number]
-        axes.text(0, number * row + _NAME - 0.01, f"{name}: {told}", ha="left", va="bottom", size=_measure.SMALL)
+        time_text = _measure.first_that_fits(_phrasings(run, runs[0], heads[number], judged[number]), 0.75 * room)
+        name = _measure.fit_apart(named, room - _measure.width(f": {time_text}"))[number]
+        axes.text(0, number * row + _NAME - 0.01, f"{name}: {time_text}", ha="left", va="bottom", size=_measure.SMALL)
         whisker = whiskers[number]
         _bars.draw(axes, pieces[number], middle, _BAR, unit.seconds, per, whisker)
         if whisker is not None:
@@ -77,19 +77,21 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     axes.set_xlim(0, max(ends) / unit.seconds)
     _frame.linear(axes.xaxis, room)
     below = top + high + _frame.TICKS
-    _frame.name_below(fig, left + room / 2, f"time of one step [{unit.name}]", below)
+    _frame.name_below(fig, left_edge + room / 2, f"time of one step [{unit.name}]", below)
     _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
     return fig, _caption(runs, names, judged, heads)
 
 
 def _headline(run: Analysis, best: Analysis, names: tuple[str, str]) -> Headline:
     """Say what `compare` says first of a run and the one with least time."""
-    drawn, beside = draw(run, best), draw(best, run)
-    return judge_runs(run, best, interval(drawn.wall - beside.wall, drawn, beside), (plain(names[0]), plain(names[1])))
+    drawn, drawn_best = draw(run, best), draw(best, run)
+    return judge_runs(
+        run, best, interval(drawn.wall - drawn_best.wall, drawn, drawn_best), (plain(names[0]), plain(names[1]))
+    )
 
 
-def _told(run: Analysis, best: Analysis, head: Headline | None, judged: Parity) -> list[str]:
-    """Say what stands behind a name, in fewer and fewer words: "122 ms, took 1.83x longer (95 % interval 1.5–2.3)".
+def _phrasings(run: Analysis, best: Analysis, head: Headline | None, judged: Parity) -> list[str]:
+    """Phrase the time of a run in fewer and fewer words: "122 ms, took 1.83x longer (95 % interval 1.5–2.3)".
 
     A dagger marks a run that is not comparable with the fastest. Where the headline does not say that the run took
     longer, its time stands alone.
@@ -104,8 +106,8 @@ def _told(run: Analysis, best: Analysis, head: Headline | None, judged: Parity) 
     ways = [longer]
     if head.factor_ci95 is not None:
         low, high = head.factor_ci95
-        between = f"{low:.2f}–{high:.2f}" if high - low >= 0.01 else f"{low:.3f}–{high:.3f}"
-        ways = [f"{longer} (95 % interval {between})", f"{longer} ({between})", longer]
+        interval_text = f"{low:.2f}–{high:.2f}" if high - low >= 0.01 else f"{low:.3f}–{high:.3f}"
+        ways = [f"{longer} (95 % interval {interval_text})", f"{longer} ({interval_text})", longer]
     return [f"{time}, {way}{mark}" for way in ways] + [f"{time}  {factor}{mark}"]
 
 
@@ -113,22 +115,22 @@ def _caption(
     runs: Sequence[Analysis], names: Sequence[str], judged: Sequence[Parity], heads: Sequence[Headline | None]
 ) -> Caption:
     of = _comparing.subject(runs)
-    what = (
+    explanation = (
         "By what bounds it, the least time first. Solid: floor, the least time the ops can take on the device; pale: "
         "loss, own time − floor; a bound says which roof is above an op, not that it got there. Percentages are of the "
         "step; behind each name the time and, as far as these runs say it, how much longer it took than the least"
         f"{', with the 95 % interval' if any(head is not None and head.factor_ci95 for head in heads) else ''}."
     )
     shown = [_words.plain(name, 60) for name in names]
-    short, told = [what], [what]
+    short, long = [explanation], [explanation]
     for name, run, verdict, head in zip(shown, runs, judged, heads, strict=True):
-        told.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
-        told += [head.text] if head is not None else []
+        long.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
+        long += [head.text] if head is not None else []
         if verdict.verdict == "not comparable":
-            reasons = " ".join(_words.plain(one.text, 300) for one in verdict.of("refused"))
-            told.append(f"† {name} is not comparable with {shown[0]}: {reasons}")
-            short.append(told[-1])
+            reasons = " ".join(_words.plain(difference.text, 300) for difference in verdict.of("refused"))
+            long.append(f"† {name} is not comparable with {shown[0]}: {reasons}")
+            short.append(long[-1])
         elif verdict.verdict == "named differences":
-            named = " ".join(_words.plain(one.text, 300) for one in verdict.of("named"))
-            told.append(f"Against {shown[0]}: {named}")
-    return Caption(f"Time of one step of {of}", " ".join(short), " ".join(told))
+            named = " ".join(_words.plain(difference.text, 300) for difference in verdict.of("named"))
+            long.append(f"Against {shown[0]}: {named}")
+    return Caption(f"Time of one step of {of}", " ".join(short), " ".join(long))

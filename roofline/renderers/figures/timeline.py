@@ -33,7 +33,7 @@ _CAUSE: dict[Cause, dict[str, Any]] = {
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """One panel per run, all on one axis of time."""
+    """Draw one panel per run, all on one axis of time."""
     lines = [timeline(item) for item in items]
     names = called(item.profile for item in items)
     heading = _frame.heading(items, names, width)
@@ -41,8 +41,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     longest = max(line.wall for line in lines)
     unit = _frame.unit(longest)
     lanes = [*groups, "idle"]
-    left, right = _measure.widest(lanes) + 0.08, 0.14
-    room = width - left - right
+    left_edge, right = _measure.widest(lanes) + 0.08, 0.14
+    room = width - left_edge - right
     above = _measure.line(_measure.SMALL) + 0.015 if len(items) > 1 else 0.0
     pitch = above + _LANE * len(lanes) + _APART
     top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.03
@@ -51,20 +51,20 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + pitch * len(items) - _APART + below)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, heading.lines, _measure.TEXT)
-    told = [f": {units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle" for line in lines]
-    fitted = _measure.fit_apart(heading.rows, width - 2 * _frame.EDGE - _measure.widest(told))
+    times = [f": {units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle" for line in lines]
+    fitted = _measure.fit_apart(heading.rows, width - 2 * _frame.EDGE - _measure.widest(times))
     for number, line in enumerate(lines):
         at = top + number * pitch
         if len(items) > 1:
-            _frame.write(fig, _frame.EDGE, at, [fitted[number] + told[number]], _measure.SMALL)
-        axes = _frame.bars(fig, left, at + above, room, _LANE * len(lanes))
+            _frame.write(fig, _frame.EDGE, at, [fitted[number] + times[number]], _measure.SMALL)
+        axes = _frame.bars(fig, left_edge, at + above, room, _LANE * len(lanes))
         axes.set_xlim(0, longest / unit.seconds)
         _panel(axes, line, lanes, unit.seconds, room / longest)
         axes.set_yticks([(lane + 0.5) * _LANE for lane in range(len(lanes))], lanes, size=_measure.SMALL)
         _frame.linear(axes.xaxis, room)
         axes.tick_params(axis="x", labelbottom=number == len(items) - 1)
     lowest = top + pitch * len(items) - _APART + _frame.TICKS
-    _frame.name_below(fig, left + room / 2, f"time in a profiled step [{unit.name}]", lowest)
+    _frame.name_below(fig, left_edge + room / 2, f"time in a profiled step [{unit.name}]", lowest)
     _frame.draw_keys(fig, keys, lowest + _frame.LABEL + 0.02)
     return fig, _caption(items, names, lines)
 
@@ -74,24 +74,24 @@ def _look(cause: Cause) -> dict[str, Any]:
 
 
 def _panel(axes: Axes, line: Timeline, lanes: Sequence[str], unit: float, per: float) -> None:
-    """Ops and idle stretches in their lanes. per: inches for a second."""
+    """Draw ops and idle stretches in their lanes. per: inches for a second."""
     for lane, name in enumerate(lanes):
         middle = (lane + 0.5) * _LANE
         axes.axhline(middle, color="#e0e0e0", linewidth=0.4, zorder=0)
         for cause in CAUSES if name == "idle" else ():
-            some = [(each.start, each.end) for each in line.idle if each.cause == cause]
-            _row(axes, some, middle, unit, per, _look(cause))
+            spans = [(stretch.start, stretch.end) for stretch in line.idle if stretch.cause == cause]
+            _row(axes, spans, middle, unit, per, _look(cause))
         if name != "idle":
-            some = [(span.start, span.end) for span in line.spans if span.group == name]
+            spans = [(span.start, span.end) for span in line.spans if span.group == name]
             colour = next(colour for group, (colour, _) in _style.GROUP.items() if group == name)
-            _row(axes, some, middle, unit, per, {"facecolor": colour, "linewidth": 0.0})
+            _row(axes, spans, middle, unit, per, {"facecolor": colour, "linewidth": 0.0})
 
 
 def _row(
-    axes: Axes, some: Sequence[tuple[float, float]], middle: float, unit: float, per: float, look: dict[str, Any]
+    axes: Axes, spans: Sequence[tuple[float, float]], middle: float, unit: float, per: float, look: dict[str, Any]
 ) -> None:
     joined: list[tuple[float, float]] = []
-    for start, end in some:
+    for start, end in spans:
         if joined and (start - joined[-1][1]) * per < _JOINED:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
@@ -103,24 +103,28 @@ def _row(
 
 
 def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Timeline]) -> Caption:
-    what = (
+    explanation = (
         "The first profiled step that was kept: ops by group, and idle stretches by what the host did before the op "
         "that ends them. What profiling costs is in the stretches: the gap of plain steps may be smaller."
     )
-    short, told = [what], [what]
+    short, long = [explanation], [explanation]
     for analysis, name, line in zip(items, names, lines, strict=True):
         of = f"{_words.subject(analysis)}, {_words.plain(name, 60)} on {_words.device(analysis)}"
         causes = [f"{units.seconds(seconds)} {cause}" for cause, seconds in line.by_cause().items()]
         idle = f" ({', '.join(causes)})" if causes else ""
         gap = f"{_words.gap_name(analysis)} {units.seconds(analysis.gap_told)}"
-        whole = f"{units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle{idle}"
-        which = "plain steps take" if analysis.profile.wall.source == "plain" else "its steps take, in the median,"
-        short.append(f"{of}: {whole}; {which} {units.seconds(analysis.wall)}, {gap}.")
-        told += [short[-1], _words.provenance(analysis)]
+        times = f"{units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle{idle}"
+        whose_steps = (
+            "plain steps take" if analysis.profile.wall.source == "plain" else "its steps take, in the median,"
+        )
+        short.append(f"{of}: {times}; {whose_steps} {units.seconds(analysis.wall)}, {gap}.")
+        long += [short[-1], _words.provenance(analysis)]
         if analysis.gap_causes:
-            some = [f"{units.seconds(value)} {_words.plain(cause)}" for cause, value in analysis.gap_causes.items()]
-            by_cause = f"{_words.gap_name(analysis)} by cause: {', '.join(some)}."
-            told.append(f"{by_cause[0].upper()}{by_cause[1:]}")
+            causes_of_gap = [
+                f"{units.seconds(seconds)} {_words.plain(cause)}" for cause, seconds in analysis.gap_causes.items()
+            ]
+            by_cause = f"{_words.gap_name(analysis)} by cause: {', '.join(causes_of_gap)}."
+            long.append(f"{by_cause[0].upper()}{by_cause[1:]}")
         if any(op.times > 1 for op in analysis.profile.ops):
-            told.append("An op that a loop repeats is drawn once, from its first turn on, with the time of all.")
-    return Caption("One step in time", " ".join(short), " ".join(told))
+            long.append("An op that a loop repeats is drawn once, from its first turn on, with the time of all.")
+    return Caption("One step in time", " ".join(short), " ".join(long))

@@ -39,7 +39,7 @@ _WRITTEN_IN: dict[Group, str] = {"matmul": "white", "normalisation": "black", "p
 
 
 class _Kind(NamedTuple):
-    """What a panel is of: the field of a row, its heading, and how wide it is next to the others."""
+    """A kind of share: the field of a row, its heading, and the width of its panel next to the others."""
 
     field: str
     heading: str
@@ -62,7 +62,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Draw a row of bars for each run, and for what was published of the same step; shares in % where there is room."""
     chart = wall.chart(items)
     room = width - 2 * _frame.EDGE
-    lines = _measure.wrap(chart.title, room, _TITLE, most=3)
+    lines = _measure.wrap(chart.title, room, _TITLE, max_lines=3)
     about = [chart.subject, *([] if any(run.timed for run in chart.runs) else ["counted and not timed"])]
     subject = [line for part in about if part for line in _measure.wrap(part, room)]
     wide = width >= _frame.WIDE
@@ -101,11 +101,11 @@ def _panels(chart: Chart, room: float, wide: bool) -> list[_Panel]:
     """Place the panels that any run has shares for, and at least that of the FLOPs."""
     kinds = [kind for kind in _KINDS if any(_share(row, kind) is not None for run in chart.runs for row in run.classes)]
     kinds = kinds or [_KINDS[0]]
-    each = (room - _APART * (len(kinds) - 1)) / sum(kind.weight for kind in kinds)
-    panels, left = [], _frame.EDGE
+    unit_width = (room - _APART * (len(kinds) - 1)) / sum(kind.weight for kind in kinds)
+    panels, left_edge = [], _frame.EDGE
     for kind in kinds:
-        panels.append(_Panel(kind, left, each * kind.weight, wide or kind.field == "flops"))
-        left += each * kind.weight + _APART
+        panels.append(_Panel(kind, left_edge, unit_width * kind.weight, wide or kind.field == "flops"))
+        left_edge += unit_width * kind.weight + _APART
     return panels
 
 
@@ -155,7 +155,7 @@ def _named(fig: Figure, chart: Chart, tops: Sequence[float], room: float) -> Non
 def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
     """Draw the bar of a run; in the panel of time the least times below it. top: its upper edge [in]."""
     shares = [_share(row, panel.kind) for row in run.classes]
-    middle, left = top + _BAR / 2, 0.0
+    middle, begin = top + _BAR / 2, 0.0
     if all(share is None for share in shares):
         reason = "not published" if run.table is not None else "not timed" if panel.kind.field == "time" else "unknown"
         text = _measure.first_that_fits([reason, units.UNKNOWN], panel.width)
@@ -165,30 +165,30 @@ def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
         if not share:
             continue
         look = _look(row.group, run.table is not None)
-        axes.barh(middle, share, left=left, height=_BAR, clip_on=False, **look)
+        axes.barh(middle, share, left=begin, height=_BAR, clip_on=False, **look)
         text = next((text for text in _numbers(share, panel) if _measure.width(text) <= share * panel.width - _PAD), "")
         if text:
             ink = "black" if run.table is not None else _WRITTEN_IN[row.group]
             # On a hatch the text stands on a ground of its own.
             box = {"facecolor": look["facecolor"], "pad": 0.6, "linewidth": 0} if look["hatch"] else None
-            at = left + share / 2
+            at = begin + share / 2
             axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=ink, bbox=box)
         if panel.kind.field == "time" and row.attained is not None:
             low, high = (min(1.0, end) * share for end in row.attained)
             line: dict[str, Any] = {"height": _THICK, "linewidth": 0, "clip_on": False}
             at = top + _BAR + _LINE - _THICK / 2
-            axes.barh(at, low, left=left, color=_INK, **line)
-            axes.barh(at, high - low, left=left + low, color=_RANGE, **line)
-        left += share
+            axes.barh(at, low, left=begin, color=_INK, **line)
+            axes.barh(at, high - low, left=begin + low, color=_RANGE, **line)
+        begin += share
 
 
 def _numbers(share: float, panel: _Panel) -> list[str]:
     """Write a share in percent, the way that is tried first in front; none rounds up to all of it."""
-    whole = f"{100 * share:.0f}"
+    rounded = f"{100 * share:.0f}"
     exact = _tables.percent(share)
-    if whole in ("0", "100"):
+    if rounded in ("0", "100"):
         return [exact]
-    return [exact, whole] if panel.exact else [whole]
+    return [exact, rounded] if panel.exact else [rounded]
 
 
 def _rates(chart: Chart) -> dict[Group, list[str]]:
@@ -225,21 +225,21 @@ def _caption(chart: Chart, items: Sequence[Analysis], drawn: bool) -> Caption:
 
     Where it has none for want of room, the rates stand here.
     """
-    what = chart.explanation
+    explanation = chart.explanation
     if any(row.floor for run in chart.runs for row in run.classes):
-        what += " The line below a bar of time is the least time of its ops on this device."
+        explanation += " The line below a bar of time is the least time of its ops on this device."
     if any(row.words[0].isdigit() for run in chart.runs for row in run.classes):
-        what += " A share before a bound is the part of the group's time under it."
+        explanation += " A share before a bound is the part of the group's time under it."
     published = [f"Outlined: {run.heading}." for run in chart.published]
-    short, told = [what], [what]
+    short, long = [explanation], [explanation]
     for run, analysis in zip(chart.runs, items, strict=True):
-        apart = f"; apart, of all busy time: {run.apart}" if run.apart else ""
+        other_groups = f"; apart, of all busy time: {run.apart}" if run.apart else ""
         subject = " on ".join(filter(None, (_words.subject(analysis), _words.device(analysis))))
-        about = f"{run.name}: {subject}{apart}."
+        about = f"{run.name}: {subject}{other_groups}."
         short += [about, *_groups(run, rates=not drawn)]
-        told += [f"{about} {_words.provenance(analysis)}", *_groups(run, rates=True)]
+        long += [f"{about} {_words.provenance(analysis)}", *_groups(run, rates=True)]
     return Caption(
-        chart.title, " ".join([*short, *published, *chart.notes]), " ".join([*told, *published, *chart.notes])
+        chart.title, " ".join([*short, *published, *chart.notes]), " ".join([*long, *published, *chart.notes])
     )
 
 

@@ -39,14 +39,14 @@ _MORE: dict[str, Any] = {"facecolor": _style.ORANGE, "edgecolor": "white", "hatc
 
 
 class _Step(NamedTuple):
-    """One row of the figure [s]: its name, where its bar begins and ends, its look, its whisker, what stands behind."""
+    """A row of the figure [s]: its name, beginning and end of its bar, its look, its whisker, the text behind it."""
 
     name: str
     begin: float
     end: float
     look: dict[str, Any]
     whisker: tuple[float, float] | None
-    behind: str
+    text: str
 
     @property
     def right(self) -> float:
@@ -58,7 +58,7 @@ class _Step(NamedTuple):
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """Horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
+    """Draw horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
     if len(items) != 2:
         raise InputError(f"A waterfall leads from one profile to another: give two, not {len(items)}.")
     first, second = called(item.profile for item in items)
@@ -75,7 +75,7 @@ def _limits(pair: RankedPair, rows: Sequence[Row]) -> tuple[float, float]:
     """Return the ends of the axis [s]: from 0, or nearer where the steps would be too small to be seen."""
     wall, ends = pair.comparison.a.wall, [pair.comparison.a.wall, pair.comparison.b.wall]
     for row in rows:
-        ends += [wall - each for each in (_account.seconds(row), *(row.ci95 or ()))]
+        ends += [wall - seconds for seconds in (_account.seconds(row), *(row.ci95 or ()))]
         wall -= _account.seconds(row)
     low, high = min(ends), max(ends)
     if high - low >= _CUT * high or high - low < 1e-6 * high:
@@ -108,14 +108,14 @@ def _step(name: str, wall: float, seconds: float, ci95: tuple[float, float] | No
 
 def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -> Figure:
     refused = pair.comparison.parity.verdict == "not comparable"
-    what = ", ".join(_words.plain(one.what, 60) for one in pair.comparison.parity.of("refused"))
-    warning = _measure.wrap(f"NOT COMPARABLE: {what}", width - 0.4, _measure.SMALL, 3) if refused else []
+    refusals = ", ".join(_words.plain(difference.what, 60) for difference in pair.comparison.parity.of("refused"))
+    warning = _measure.wrap(f"NOT COMPARABLE: {refusals}", width - 0.4, _measure.SMALL, 3) if refused else []
     heading = _frame.heading((pair.comparison.a, pair.comparison.b), pair.names, width)
-    most = 0.42 * width
-    named = [heading.rows[0], *(_shortened(step.name, most) for step in steps[1:-1]), heading.rows[1]]
-    names = _measure.fit_apart(named, most)
-    left, right = _measure.widest(names) + 0.09, 0.1
-    room = width - left - right
+    name_room = 0.42 * width
+    named = [heading.rows[0], *(_shortened(step.name, name_room) for step in steps[1:-1]), heading.rows[1]]
+    names = _measure.fit_apart(named, name_room)
+    left_edge, right = _measure.widest(names) + 0.09, 0.1
+    room = width - left_edge - right
     longest = max(step.right for step in steps)
     unit = _frame.unit(longest)
     first, second = (_comparing.name(pair, side) for side in (0, 1))
@@ -126,8 +126,8 @@ def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, warning, _measure.SMALL, weight="bold")
     _frame.write(fig, _frame.EDGE, begins, heading.lines, _measure.TEXT)
-    axes = _frame.bars(fig, left, top, room, high)
-    end = _frame.reach(low, [step.right for step in steps], [step.behind for step in steps], room)
+    axes = _frame.bars(fig, left_edge, top, room, high)
+    end = _frame.reach(low, [step.right for step in steps], [step.text for step in steps], room)
     for number, step in enumerate(steps):
         _draw(axes, step, (number + 0.5) * _ROW, max(low, step.begin), unit.seconds)
         if number + 1 < len(steps):  # from the end of each bar to the beginning of the next
@@ -138,18 +138,18 @@ def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -
     _frame.linear(axes.xaxis, room)
     if low > 0:
         for middle in (0.5 * _ROW, (len(steps) - 0.5) * _ROW):
-            _break(fig, left, top + middle, _BAR)
-        _break(fig, left, top + high, 0.06)
+            _break(fig, left_edge, top + middle, _BAR)
+        _break(fig, left_edge, top + high, 0.06)
     below = top + high + _frame.TICKS
     _frame.name_below(
-        fig, left + room / 2, f"time of one step [{unit.name}]{'' if low <= 0 else ', not from 0'}", below
+        fig, left_edge + room / 2, f"time of one step [{unit.name}]{'' if low <= 0 else ', not from 0'}", below
     )
     _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
     return fig
 
 
 def _shortened(name: str, inches: float) -> str:
-    """The name of a row that is too long loses of its block, not of its phase."""
+    """Shorten the name of a row: it loses of its block, not of its phase."""
     block, comma, phase = name.rpartition(", ")
     if not comma or _measure.width(name) <= inches:
         return name
@@ -157,12 +157,12 @@ def _shortened(name: str, inches: float) -> str:
 
 
 def _keys(first: str, second: str, steps: Sequence[_Step]) -> list[_frame.Key]:
-    told = {f"{first} spends more": _LESS, f"{second} spends more": _MORE, "no op runs": _style.GAP}
-    return [_frame.Key(label, look) for label, look in told.items() if any(step.look == look for step in steps)]
+    looks = {f"{first} spends more": _LESS, f"{second} spends more": _MORE, "no op runs": _style.GAP}
+    return [_frame.Key(label, look) for label, look in looks.items() if any(step.look == look for step in steps)]
 
 
 def _draw(axes: Axes, step: _Step, middle: float, begin: float, unit: float) -> None:
-    """One bar with its whisker and what stands behind it."""
+    """Draw one bar with its whisker and the text behind it."""
     axes.barh(middle, (step.end - begin) / unit, left=begin / unit, height=_BAR, **step.look)
     if step.whisker is not None:
         ends = [end / unit for end in step.whisker]
@@ -170,17 +170,17 @@ def _draw(axes: Axes, step: _Step, middle: float, begin: float, unit: float) -> 
         axes.plot(ends, [middle] * 2, **look)
         for end in ends:
             axes.plot([end] * 2, [middle - 0.025, middle + 0.025], **look)
-    behind: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center", "size": _measure.SMALL}
-    axes.annotate(step.behind, (step.right / unit, middle), (3, 0), **behind)
+    text_style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center", "size": _measure.SMALL}
+    axes.annotate(step.text, (step.right / unit, middle), (3, 0), **text_style)
 
 
-def _break(figure: Figure, left: float, middle: float, height: float) -> None:
-    """The mark of an axis that does not begin at 0: a white gap between two strokes through a bar or the axis [in]."""
+def _break(figure: Figure, left_edge: float, middle: float, height: float) -> None:
+    """Mark an axis that does not begin at 0: a white gap between two strokes through a bar or the axis [in]."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Polygon
 
     y, half = figure.get_figheight() - middle, height / 2 + 0.015
-    x, lean, gap = left + 0.05, 0.02, 0.025
+    x, lean, gap = left_edge + 0.05, 0.02, 0.025
     corners = [(x - lean, y - half), (x + lean, y + half), (x + lean + gap, y + half), (x - lean + gap, y - half)]
     inches: dict[str, Any] = {"transform": figure.dpi_scale_trans}
     figure.add_artist(Polygon(corners, facecolor="white", linewidth=0, zorder=5, **inches))
@@ -190,19 +190,19 @@ def _break(figure: Figure, left: float, middle: float, height: float) -> None:
 
 
 def _caption(pair: RankedPair) -> Caption:
-    found = pair.comparison
+    compared = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     title = f"From the step of {names[0]} to that of {names[1]}"
-    what = "Bars are the rows of the account, which add up; whiskers are 95 % intervals."
-    short = [part for part in (warning, what, _comparing.verdict(pair)) if part]
-    told = [
+    explanation = "Bars are the rows of the account, which add up; whiskers are 95 % intervals."
+    short = [part for part in (warning, explanation, _comparing.verdict(pair)) if part]
+    long = [
         *short,
         *(f"{number}: {_account.said(row)}" for number, row in enumerate(_account.rows(pair)[: _account.MANY], 1)),
     ]
-    told += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
-    told.append(f"Parity: {_comparing.judged(found.parity)}.")
-    told += [_words.plain(one.text, 300) for one in found.parity.of("named")]
-    for side, run in enumerate((found.a, found.b)):
-        told.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")
-    short.append(f"{_comparing.subject((found.a, found.b))}.")
-    return Caption(title, " ".join(short), " ".join(told))
+    long += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
+    long.append(f"Parity: {_comparing.judged(compared.parity)}.")
+    long += [_words.plain(difference.text, 300) for difference in compared.parity.of("named")]
+    for side, run in enumerate((compared.a, compared.b)):
+        long.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")
+    short.append(f"{_comparing.subject((compared.a, compared.b))}.")
+    return Caption(title, " ".join(short), " ".join(long))

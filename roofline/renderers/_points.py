@@ -54,7 +54,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """What a step has under its roofs, the longest first; of a step whose ops have no times only ticks, by work.
+    """Points of a step under its roofs, the longest first; of a step whose ops have no times only ticks, by work.
 
     absent: the share of busy time in ops that are no point: of unknown work, or without any traffic.
     """

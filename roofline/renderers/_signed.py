@@ -15,7 +15,7 @@ _ROUNDING, _OF_WHOLE = 1e-15, 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """One unit for a whole table, and the decimals that give its largest number three digits or more."""
+    """A unit for a whole table, and the decimals that give its largest number three digits or more."""
 
     factor: float
     unit: str

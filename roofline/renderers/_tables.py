@@ -31,7 +31,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Of the ops under one bound [s]; seconds is share time, floor + loss is own time.
+    """Times of the ops under one bound [s]; seconds is share time, floor + loss is own time.
 
     floor to reach: the range of the floor, where it is not known what the caches held or what a launch takes. turning:
     what of `seconds` has another roof above it at the upper end.
@@ -122,7 +122,7 @@ def attained(times: Times, upper: Times) -> tuple[float, float] | None:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
+    """A line of the table. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
 
     busy: share of the time in which any op runs. floor_high, attained_high: the upper ends of ranges. attained: None
     also where over half of its time has no floor. rate: attained FLOP/s relative to the step's matmuls. bound: holds
@@ -156,7 +156,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class WorkRow:
-    """One line of a table of work. flops, bytes: shares of the step's known work; None is unknown.
+    """A line of a table of work. flops, bytes: shares of the step's known work; None is unknown.
 
     model, executed, vector: FLOP; read, written: bytes. parts, named: as of a `Row`.
     """

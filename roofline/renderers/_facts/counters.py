@@ -22,8 +22,8 @@ def compare_counters(analysis: Analysis) -> str:
     formulas = add_up_work(profile, analysis.table, rows)
     launching = units.count(total.counted + total.uncounted)
     ops = f" by {units.count(total.counted)} of the {launching} ops that launch kernels" if total.uncounted else ""
-    unknown = sum(profile.signatures[profile.ops[row].signature].cost.bytes is None for row in rows.tolist())
-    lacking = f" (no formula for {unknown} of them)" if unknown else ""
+    without_formula = sum(profile.signatures[profile.ops[row].signature].cost.bytes is None for row in rows.tolist())
+    lacking = f" (no formula for {without_formula} of them)" if without_formula else ""
     return (
         f"{units.byte(total.counted_read)} read and {units.byte(total.counted_written)} written of main memory{ops}, "
         f"where the formulas ask for {units.byte(formulas.bytes_read)} and {units.byte(formulas.bytes_written)}"

@@ -55,22 +55,22 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 def between_words(reproduction: Beside) -> str:
     """Split the time between the function that the benchmark timed and the bare step; "" if not measured."""
-    between, api = reproduction.between, reproduction.api
-    if between is None or api is None:
+    overhead, api = reproduction.between, reproduction.api
+    if overhead is None or api is None:
         return ""
     name = _name(reproduction)
-    compared = "more" if between.seconds >= 0 else "less"
-    sentence = f"{name} takes {units.seconds(abs(between.seconds))} {compared} per step than the bare step"
-    if between.ci95 is None:
+    compared = "more" if overhead.seconds >= 0 else "less"
+    sentence = f"{name} takes {units.seconds(abs(overhead.seconds))} {compared} per step than the bare step"
+    if overhead.ci95 is None:
         return f"{sentence}: not resolved, for that takes 3 steps of each"
-    sentence += f" (95 % interval {signed(between.ci95[0])} to {signed(between.ci95[1])})"
-    if not between.resolved:
+    sentence += f" (95 % interval {signed(overhead.ci95[0])} to {signed(overhead.ci95[1])})"
+    if not overhead.resolved:
         return f"{sentence}: not resolved{_alone(api)}"
     words = _BESIDES.get(api.name, "host time (callbacks, metrics, progress, Python)")
-    if between.input is None or between.rest is None:
+    if overhead.input is None or overhead.rest is None:
         return f"{sentence}: data input and {words}{_alone(api)}"
-    waits = f"{signed(between.input)} data input, in which it waits for {plain(api.data)}"
-    return f"{sentence}: {waits}, and {signed(between.rest)} {words}"
+    waits = f"{signed(overhead.input)} data input, in which it waits for {plain(api.data)}"
+    return f"{sentence}: {waits}, and {signed(overhead.rest)} {words}"
 
 
 def _alone(api: Api) -> str:
@@ -159,10 +159,10 @@ def document_of(reproduction: Beside) -> dict[str, Any]:
     }
 
 
-def _api_document(found: Beside) -> dict[str, Any] | None:
+def _api_document(reproduction: Beside) -> dict[str, Any] | None:
     """Write the function that the benchmark timed, and its difference from the bare step [s per step]."""
-    api, between = found.api, found.between
-    if api is None or between is None:
+    api, overhead = reproduction.api, reproduction.between
+    if api is None or overhead is None:
         return None
     return {
         "name": api.name,
@@ -170,11 +170,11 @@ def _api_document(found: Beside) -> dict[str, Any] | None:
         "mean": fmean(api.steps),
         "median": median(api.steps),
         "between": {
-            "seconds": between.seconds,
-            "ci95": None if between.ci95 is None else list(between.ci95),
-            "resolved": between.resolved,
-            "input": between.input,
-            "rest": between.rest,
+            "seconds": overhead.seconds,
+            "ci95": None if overhead.ci95 is None else list(overhead.ci95),
+            "resolved": overhead.resolved,
+            "input": overhead.input,
+            "rest": overhead.rest,
         },
         "data": api.data,
         "data_alone": api.alone,

@@ -58,8 +58,8 @@ class Chosen(Generic[AnyTotal]):
     fused: Mapping[str, tuple[str, ...]]
 
 
-def _known(total: Total, unknown: float, quantity: float) -> float | None:
-    return quantity if total.own_seconds > unknown else None
+def _known(total: Total, unknown_seconds: float, quantity: float) -> float | None:
+    return quantity if total.own_seconds > unknown_seconds else None
 
 
 #: What `--sort` takes of a step that was counted and not timed.

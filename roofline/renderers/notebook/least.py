@@ -1,4 +1,4 @@
-"""What a `Least`, the least time of counted work on a device, shows of itself."""
+"""Show a `Least`, the least time of counted work on a device."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from roofline.renderers.notebook import _html
 from roofline.renderers.whatif import _least
 
 
-def text(found: Least) -> str:
-    """As `roofline whatif` of a profile that was only counted."""
-    return _least.render(found)
+def text(least_time: Least) -> str:
+    """Write the text of `roofline whatif` for a profile that was only counted."""
+    return _least.render(least_time)
 
 
-def html(found: Least) -> str:
-    """The same."""
-    return _html.page(_html.preformatted(text(found)))
+def html(least_time: Least) -> str:
+    """Write the same text as HTML."""
+    return _html.page(_html.preformatted(text(least_time)))
 
 
-def document(found: Least) -> dict[str, Any]:
-    """The floor of the step, of each group and by bound [s], and how many ops have none."""
+def document(least_time: Least) -> dict[str, Any]:
+    """Return the floor of the step, of each group and by bound [s], and the number of ops without one."""
     return {
         "schema": 1,
-        "there": {"device": found.there.name, "kind": found.there.kind},
-        "floor": found.floor,
-        "groups": dict(found.floors),
-        "bounds": dict(found.bounds),
-        "unknown": found.unknown,
+        "there": {"device": least_time.there.name, "kind": least_time.there.kind},
+        "floor": least_time.floor,
+        "groups": dict(least_time.floors),
+        "bounds": dict(least_time.bounds),
+        "unknown": least_time.unknown,
     }
 
 
-def columns(found: Least) -> dict[str, Any]:
-    """The groups and their floors [s]."""
+def columns(least_time: Least) -> dict[str, Any]:
+    """Return the groups and their floors [s]."""
     return {
-        "group": list(found.groups),
-        "ops": [row.ops for row in found.groups.values()],
-        "floor": list(found.floors.values()),
+        "group": list(least_time.groups),
+        "ops": [row.ops for row in least_time.groups.values()],
+        "floor": list(least_time.floors.values()),
     }

@@ -1,4 +1,4 @@
-"""What a `WhatIf`, a step carried to another device, shows of itself."""
+"""Show a `WhatIf`, a step carried to another device."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from roofline.renderers.whatif import json as json_format
 from roofline.renderers.whatif import text as text_format
 
 
-def text(found: WhatIf) -> str:
-    """As `roofline whatif`."""
-    return text_format.render(found)
+def text(whatif: WhatIf) -> str:
+    """Write the text of `roofline whatif`."""
+    return text_format.render(whatif)
 
 
-def html(found: WhatIf) -> str:
-    """The same."""
-    return _html.page(_html.preformatted(text(found)))
+def html(whatif: WhatIf) -> str:
+    """Write the same text as HTML."""
+    return _html.page(_html.preformatted(text(whatif)))
 
 
-def document(found: WhatIf) -> dict[str, Any]:
-    """The document of `roofline whatif --format json`."""
-    document: dict[str, Any] = json.loads(json_format.render(found))
+def document(whatif: WhatIf) -> dict[str, Any]:
+    """Return the document of `roofline whatif --format json`."""
+    document: dict[str, Any] = json.loads(json_format.render(whatif))
     return document
 
 
-def columns(found: WhatIf) -> dict[str, Any]:
-    """The groups: seconds here, there with their range (low, high), by the ceilings alone, and what was not carried."""
-    rows = found.groups
+def columns(whatif: WhatIf) -> dict[str, Any]:
+    """Return the groups: seconds here, there with range (low, high), by the ceilings alone, and those not carried."""
+    rows = whatif.groups
     return {
         "group": list(rows),
         "ops": [row.ops for row in rows.values()],

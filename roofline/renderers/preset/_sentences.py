@@ -113,8 +113,8 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
         reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
         yield f"{takes} and is not comparable with it, so that no cause is told: {'; '.join(reasons) or 'see parity'}."
         return
-    unknown = ", which do not say which is faster" if ranked.headline.slower is None else ""
-    factor = f"{_comparing.factor(pair.factor)} as long in these runs{unknown}"
+    undecided = ", which do not say which is faster" if ranked.headline.slower is None else ""
+    factor = f"{_comparing.factor(pair.factor)} as long in these runs{undecided}"
     yield f"{takes}, {factor}; the two are {_comparing.judged(parity)}."
     differences = _comparing.differences(ranked)
     yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: _account.FEW])

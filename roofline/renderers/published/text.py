@@ -132,9 +132,9 @@ def _work(cells: Sequence[Implied]) -> list[str]:
         sentences += [
             f"least time on {name}: {', '.join(_least(*device_figure))}" for name, device_figure in devices.items()
         ]
-    unknown = dict.fromkeys(figure.cell.hardware for figure in cells if figure.device is None)
-    if unknown:
-        sentences.append(f"no ceilings are known of {', '.join(unknown)}")
+    without_ceilings = dict.fromkeys(figure.cell.hardware for figure in cells if figure.device is None)
+    if without_ceilings:
+        sentences.append(f"no ceilings are known of {', '.join(without_ceilings)}")
     return sentences
 
 

@@ -9,9 +9,9 @@ from roofline.projection.carry import Row, WhatIf
 from roofline.renderers.whatif._memory import fits
 
 
-def render(found: WhatIf) -> str:
-    """The step here and there, by group, and what the carrying rests on."""
-    profile = found.here.profile
+def render(whatif: WhatIf) -> str:
+    """Write the step here and there, by group, and the basis of the projection."""
+    profile = whatif.here.profile
     document = {
         "schema": 1,
         "model": profile.model,
@@ -19,40 +19,40 @@ def render(found: WhatIf) -> str:
         "mode": profile.mode,
         "batch": profile.batch,
         "seq": profile.seq,
-        "here": {"device": found.here.device.name, "kind": found.here.device.kind, "wall": found.here.wall},
-        "there": {"device": found.there.name, "kind": found.there.kind},
-        "seconds": found.seconds,
-        "range": list(found.interval),
-        "compared": found.compared,
-        "speedup": found.speedup,
-        "gap": found.gap,
-        "floor": found.total.floor,
-        "not_carried": found.total.not_carried,
-        "assumed": found.total.assumed,
-        "starting": found.starting,
-        "hidden": found.hidden,
-        "cached": found.cached,
-        "rebound": found.rebound,
-        "kernels": found.kernels,
-        "groups": {name: _row(row) for name, row in found.groups.items()},
+        "here": {"device": whatif.here.device.name, "kind": whatif.here.device.kind, "wall": whatif.here.wall},
+        "there": {"device": whatif.there.name, "kind": whatif.there.kind},
+        "seconds": whatif.seconds,
+        "range": list(whatif.interval),
+        "compared": whatif.compared,
+        "speedup": whatif.speedup,
+        "gap": whatif.gap,
+        "floor": whatif.total.floor,
+        "not_carried": whatif.total.not_carried,
+        "assumed": whatif.total.assumed,
+        "starting": whatif.starting,
+        "hidden": whatif.hidden,
+        "cached": whatif.cached,
+        "rebound": whatif.rebound,
+        "kernels": whatif.kernels,
+        "groups": {name: _row(row) for name, row in whatif.groups.items()},
         "unknown": [
             {
-                "reason": one.reason,
-                "ops": one.ops,
-                "seconds": one.seconds,
-                "most": one.most,
-                "assumed": one.assumed,
-                "hidden": one.hidden,
+                "reason": unknown_work.reason,
+                "ops": unknown_work.ops,
+                "seconds": unknown_work.seconds,
+                "most": unknown_work.most,
+                "assumed": unknown_work.assumed,
+                "hidden": unknown_work.hidden,
             }
-            for one in found.unknown
+            for unknown_work in whatif.unknown
         ],
-        "missing_ceilings": list(found.missing),
-        "left_out_ceilings": list(found.left_out),
-        "kept_launch_floors": list(found.kept),
+        "missing_ceilings": list(whatif.missing),
+        "left_out_ceilings": list(whatif.left_out),
+        "kept_launch_floors": list(whatif.kept),
         "caches": False,
-        "measured_against_datasheet": found.sheet,
-        "fits_memory": fits(found),
-        "flags": list(found.here.flags),
+        "measured_against_datasheet": whatif.sheet,
+        "fits_memory": fits(whatif),
+        "flags": list(whatif.here.flags),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 

@@ -25,64 +25,68 @@ _TOLD = 0.05  # of the carried time: what the device takes to get going is said 
 _RANKS = (0, 6, 2, 0, 3, 5, 4)
 
 
-def render(found: WhatIf, page: Page = SHEET) -> str:
-    """The sentence, the table by group, and what it rests on."""
-    lines = _terminal.wrapped(_verdict(found), page, "bold")
-    lines += ["", *_table(found, page), "", *_terminal.facts(_facts(found), page)]
+def render(whatif: WhatIf, page: Page = SHEET) -> str:
+    """Write the sentence, the table by group, and its basis."""
+    lines = _terminal.wrapped(_verdict(whatif), page, "bold")
+    lines += ["", *_table(whatif, page), "", *_terminal.facts(_facts(whatif), page)]
     return "\n".join(lines) + "\n"
 
 
-def _verdict(found: WhatIf) -> str:
-    here, there = _words.device(found.here), _words.plain(found.there.name)
-    step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}"
-    if odd := _words.beyond(found.here):
-        return f"{step}, {odd}: nothing of it can be carried to {there}."
-    if not found.speedup or not found.total.there:
-        return f"{step}, and no time of its ops to carry to {there}."
-    left = found.total.not_carried
-    if found.compared < _ENOUGH * found.here.wall:
+def _verdict(whatif: WhatIf) -> str:
+    source, target = _words.device(whatif.here), _words.plain(whatif.there.name)
+    step = f"{_words.subject(whatif.here)}: {units.seconds(whatif.here.wall)} per step on {source}"
+    if odd := _words.beyond(whatif.here):
+        return f"{step}, {odd}: nothing of it can be carried to {target}."
+    if not whatif.speedup or not whatif.total.there:
+        return f"{step}, and no time of its ops to carry to {target}."
+    not_carried = whatif.total.not_carried
+    if whatif.compared < _ENOUGH * whatif.here.wall:
         return (
-            f"{step}, of which {units.seconds(found.compared)} can be carried to {there}: too little to say how long a "
-            "step takes there."
+            f"{step}, of which {units.seconds(whatif.compared)} can be carried to {target}: too little to say how long "
+            "a step takes there."
         )
-    rest = f" The other {units.seconds(left)} count on neither side." if left > 0 else ""
-    if found.gap < _SAME_TIME * found.compared:
-        carried = f"{units.seconds(found.seconds)} on {there} (range {units.seconds_between(*found.interval)})"
-        if units.seconds(found.compared) == units.seconds(found.here.wall):
-            return f"{step}, {carried}, {_factor(found.speedup, found.compared, found.interval)}.{rest}"
+    remainder = f" The other {units.seconds(not_carried)} count on neither side." if not_carried > 0 else ""
+    if whatif.gap < _SAME_TIME * whatif.compared:
+        carried = f"{units.seconds(whatif.seconds)} on {target} (range {units.seconds_between(*whatif.interval)})"
+        if units.seconds(whatif.compared) == units.seconds(whatif.here.wall):
+            return f"{step}, {carried}, {_factor(whatif.speedup, whatif.compared, whatif.interval)}.{remainder}"
         # The factor is of what was carried alone, so that this is what stands beside it.
-        of = f", of which {units.seconds(found.compared)} can be carried"
-        return f"{step}{of}: {carried}, {_factor(found.speedup, found.compared, found.interval)}.{rest}"
-    ops, gap = found.total, _words.gap_name(found.here)
+        of = f", of which {units.seconds(whatif.compared)} can be carried"
+        return f"{step}{of}: {carried}, {_factor(whatif.speedup, whatif.compared, whatif.interval)}.{remainder}"
+    ops, gap = whatif.total, _words.gap_name(whatif.here)
     factor = _factor(ops.here / ops.there, ops.here, ops.interval)
-    which = "Its ops" if left <= 0 else "The ops that can be carried"
+    subject = "Its ops" if not_carried <= 0 else "The ops that can be carried"
     ends = units.seconds_between(*ops.interval)
-    so = "a step takes" if left <= 0 else "that is"
+    so = "a step takes" if not_carried <= 0 else "that is"
     return (
-        f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
-        f"{ends}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, {so} "
-        f"{units.seconds(found.seconds)} there; what its host takes is not projected.{rest}"
+        f"{step}. {subject} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {target} (range "
+        f"{ends}), {factor}. With as much {gap} as here, {units.seconds(whatif.gap)}, {so} "
+        f"{units.seconds(whatif.seconds)} there; what its host takes is not projected.{remainder}"
     )
 
 
-def _factor(speedup: float, here: float, there: tuple[float, float]) -> str:
-    """How many times faster, and whether the range says that at all; times in [s]."""
+def _factor(speedup: float, source_seconds: float, target_range: tuple[float, float]) -> str:
+    """Write how many times faster the step is, and whether the range resolves that; times in [s]."""
     if 1 / _SAME < speedup < _SAME:
         return "as fast as here"
     factor = speedup if speedup >= 1 else 1 / speedup
-    told = f"{units.significant(factor)} times {'faster' if speedup >= 1 else 'slower'}"
-    return f"{told}, which is not resolved: the range holds the time of here" if there[0] <= here <= there[1] else told
+    sentence = f"{units.significant(factor)} times {'faster' if speedup >= 1 else 'slower'}"
+    return (
+        f"{sentence}, which is not resolved: the range holds the time of here"
+        if target_range[0] <= source_seconds <= target_range[1]
+        else sentence
+    )
 
 
-def _table(found: WhatIf, page: Page) -> list[str]:
+def _table(whatif: WhatIf, page: Page) -> list[str]:
     rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
-    rows += [_cells(name, row) for name, row in found.groups.items()]
-    gap = units.seconds(found.here.gap_told)
-    rows.append((_words.gap_name(found.here), "", gap, gap, "", units.UNKNOWN, ""))
-    here, there = units.seconds(found.compared), units.seconds(found.seconds)
-    speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
-    ends = units.seconds_between(*found.interval)
-    rows.append(("total", str(found.total.ops), here, there, ends, units.seconds(found.total.floor), speed))
+    rows += [_cells(name, row) for name, row in whatif.groups.items()]
+    gap = units.seconds(whatif.here.gap_told)
+    rows.append((_words.gap_name(whatif.here), "", gap, gap, "", units.UNKNOWN, ""))
+    source, target = units.seconds(whatif.compared), units.seconds(whatif.seconds)
+    speed = units.UNKNOWN if whatif.speedup is None else units.significant(whatif.speedup)
+    ends = units.seconds_between(*whatif.interval)
+    rows.append(("total", str(whatif.total.ops), source, target, ends, units.seconds(whatif.total.floor), speed))
     return _terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
 
 
@@ -91,104 +95,112 @@ def _cells(name: str, row: Row) -> tuple[str, ...]:
         return (name, str(row.ops), *[units.UNKNOWN] * 5)
     speed = units.significant(row.here / row.there) if row.there > 0 else units.UNKNOWN
     ends = units.seconds_between(*row.interval)
-    here = units.seconds(row.here)
+    source = units.seconds(row.here)
     if row.not_carried:
-        here += f" of {units.seconds(row.here + row.not_carried)}"
-    times = (here, units.seconds(row.there), ends, units.seconds(row.floor))
+        source += f" of {units.seconds(row.here + row.not_carried)}"
+    times = (source, units.seconds(row.there), ends, units.seconds(row.floor))
     return (name, str(row.ops), *times, speed)
 
 
-def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
-    here, there, gap = _words.plain(found.here.device.name), _words.plain(found.there.name), _words.gap_name(found.here)
+def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
+    source, target, gap = (
+        _words.plain(whatif.here.device.name),
+        _words.plain(whatif.there.name),
+        _words.gap_name(whatif.here),
+    )
     yield (
         "rule",
         "the least time of each op, of its work and of starting it, is worked out for both devices; an op that takes "
         "twice its least time here is taken to take twice its least time there",
     )
-    if found.kernels > 1:
+    if whatif.kernels > 1:
         yield (
             "range",
             "over profiled steps and the uncertainty of the ceilings; other kernels may be up to "
-            f"{units.significant(found.kernels)} times faster or slower, but not faster than the ceilings",
+            f"{units.significant(whatif.kernels)} times faster or slower, but not faster than the ceilings",
         )
     else:
         yield "range", "over profiled steps and the uncertainty of the ceilings"
-    if notes.all_above(found.here):
-        words = notes.above(found.here)
+    if notes.all_above(whatif.here):
+        words = notes.above(whatif.here)
         yield "above", f"here {words}, so that the column ceilings alone is not the least that it takes there"
-    yield from _unknown(found)
-    beside = sum(one.hidden for one in found.unknown if not one.assumed)
-    if beside > found.total.there:
-        yield "hidden", f"{units.seconds(beside)} not carried: more than all that is carried takes there to hide it"
-    seconds = units.seconds(found.here.gap_told)
+    yield from _unknown(whatif)
+    hidden = sum(unknown_work.hidden for unknown_work in whatif.unknown if not unknown_work.assumed)
+    if hidden > whatif.total.there:
+        yield "hidden", f"{units.seconds(hidden)} not carried: more than all that is carried takes there to hide it"
+    seconds = units.seconds(whatif.here.gap_told)
     yield gap, f"{seconds}, carried unchanged and without a range: it depends on the host and not on these ceilings"
-    if found.kept:
-        yield "launches", f"{_names(found.kept)}: not known of {there}, so that of {here} stands for it"
-    if found.left_out:
-        yield "left out", f"{_names(found.left_out)}: not known of {there}, so left out on both sides"
-    if found.missing:
-        yield "missing", f"{_names(found.missing)}: no such ceiling of {there}, so not in the column ceilings alone"
+    if whatif.kept:
+        yield "launches", f"{_names(whatif.kept)}: not known of {target}, so that of {source} stands for it"
+    if whatif.left_out:
+        yield "left out", f"{_names(whatif.left_out)}: not known of {target}, so left out on both sides"
+    if whatif.missing:
+        yield "missing", f"{_names(whatif.missing)}: no such ceiling of {target}, so not in the column ceilings alone"
     yield "caches", "all traffic is taken to be main memory's, on both: it is not known what caches there would hold"
-    if found.cached > 0:
+    if whatif.cached > 0:
         yield (
             "",
-            f"but caches of both may hold what ops of {units.seconds(found.cached)} here move, so that the range goes "
+            f"but caches of both may hold what ops of {units.seconds(whatif.cached)} here move, so that the range goes "
             "below main memory's ceiling",
         )
-    if found.hidden > _SAME_TIME * found.total.here:
+    if whatif.hidden > _SAME_TIME * whatif.total.here:
         yield (
             "overlap",
-            f"{units.seconds(found.hidden)} here are hidden by other ops; of two that run side by side as much of the "
+            f"{units.seconds(whatif.hidden)} here are hidden by other ops; of two that run side by side as much of the "
             "shorter one is taken to be hidden there",
         )
-    if found.rebound > 0:
-        yield "other roof", f"ops of {units.seconds(found.rebound)} here are under another roof there"
-    if found.starting > _TOLD * found.total.here:
+    if whatif.rebound > 0:
+        yield "other roof", f"ops of {units.seconds(whatif.rebound)} here are under another roof there"
+    if whatif.starting > _TOLD * whatif.total.here:
         yield (
             "start-up",
-            f"{units.seconds(found.starting)} here are launch and latency, which no ceiling shortens",
+            f"{units.seconds(whatif.starting)} here are launch and latency, which no ceiling shortens",
         )
-    if found.sheet:
+    if whatif.sheet:
         yield (
             "datasheet",
             "measured ceilings stand against a datasheet's, which no code reaches; the range allows that as little as "
             f"{units.percent(SHEET_LOW, 0)} of it can be reached",
         )
-    yield from _warnings(found, there)
+    yield from _warnings(whatif, target)
 
 
-def _unknown(found: WhatIf) -> Iterator[tuple[str, str]]:
-    """What was not carried by its work, first what was not carried at all."""
+def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
+    """Report the ops that were not carried by their work, first those not carried at all."""
     for assumed, label in ((False, "not carried"), (True, "assumed")):
-        for one in found.unknown:
-            if one.assumed != assumed:
+        for unknown_work in whatif.unknown:
+            if unknown_work.assumed != assumed:
                 continue
-            ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
-            words = f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)}"
-            if not assumed and one.hidden > _SAME_TIME * one.seconds:
-                words += f", and {units.seconds(one.hidden)} hidden by other ops, as they are taken to be there"
-            words += f", carried like the rest of {'its' if one.ops == 1 else 'their'} group" if assumed else ""
-            yield label, f"{words} (most in {_words.plain(brief(one.most), _LONGEST)})"
+            ops = f"{units.count(unknown_work.ops)} op{'' if unknown_work.ops == 1 else 's'}"
+            words = f"{units.seconds(unknown_work.seconds)} here, {ops}: {_words.plain(unknown_work.reason)}"
+            if not assumed and unknown_work.hidden > _SAME_TIME * unknown_work.seconds:
+                words += (
+                    f", and {units.seconds(unknown_work.hidden)} hidden by other ops, as they are taken to be there"
+                )
+            words += (
+                f", carried like the rest of {'its' if unknown_work.ops == 1 else 'their'} group" if assumed else ""
+            )
+            yield label, f"{words} (most in {_words.plain(brief(unknown_work.most), _LONGEST)})"
             label = ""
 
 
-def _warnings(found: WhatIf, there: str) -> Iterator[tuple[str, str]]:
-    if found.here.device.kind != found.there.kind:
-        kinds = f"{_words.plain(found.here.device.kind)} here and {_words.plain(found.there.kind)} there"
+def _warnings(whatif: WhatIf, target: str) -> Iterator[tuple[str, str]]:
+    if whatif.here.device.kind != whatif.there.kind:
+        kinds = f"{_words.plain(whatif.here.device.kind)} here and {_words.plain(whatif.there.kind)} there"
         yield (
             "kernels",
             f"{kinds}: other kernels will run, fused otherwise and attaining other fractions of their roofs",
         )
-    if fits(found) is False:
-        peak, memory = found.here.profile.memory.peak, found.there.memory
-        yield "memory", f"the step needs {units.byte(peak)} and {there} has {units.byte(memory)}: it does not fit"
-    if found.here.profile.imported is not None:
+    if fits(whatif) is False:
+        peak, memory = whatif.here.profile.memory.peak, whatif.there.memory
+        yield "memory", f"the step needs {units.byte(peak)} and {target} has {units.byte(memory)}: it does not fit"
+    if whatif.here.profile.imported is not None:
         yield "trace", "wall and gap are the trace's and hold its profiler's overhead"
-    for number, words in enumerate(_words.flags(found.here)):
+    for number, words in enumerate(_words.flags(whatif.here)):
         yield "" if number else "flags", words
 
 
 def _names(names: tuple[str, ...]) -> str:
     shown = [_words.plain(name) for name in names[:_FEW]]
-    more = len(names) - len(shown)
-    return _words.conjunction([*shown, f"{more} more"] if more else shown)
+    further = len(names) - len(shown)
+    return _words.conjunction([*shown, f"{further} more"] if further else shown)

@@ -33,7 +33,7 @@ def escaped(text: str) -> Html:
     return Html(html.escape(_UNSAFE.sub("", text), quote=True))
 
 
-def join(content: Any, between: str = "") -> Html:
+def join(content: Any, separator: str = "") -> Html:
     """Join text, HTML, nothing, or several of them into one piece of HTML; text is escaped."""
     if content is None:
         return Html("")
@@ -41,7 +41,7 @@ def join(content: Any, between: str = "") -> Html:
         return content
     if isinstance(content, str):
         return escaped(content)
-    return Html(between.join(join(piece) for piece in content))
+    return Html(separator.join(join(piece) for piece in content))
 
 
 def tag(element: str, *content: Any, **attributes: str | int | float | bool | None) -> Html:

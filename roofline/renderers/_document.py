@@ -1,4 +1,4 @@
-"""The stable JSON of `roofline show --format json`: seconds, FLOP, bytes, per step; absent is null (docs/json.md)."""
+"""Write the stable JSON of `show --format json`: seconds, FLOP, bytes, per step; absent is null (docs/json.md)."""
 
 from __future__ import annotations
 

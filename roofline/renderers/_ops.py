@@ -1,4 +1,4 @@
-"""The table of ops as columns, for data frames and files of columns: a row per op of the step, in order of dispatch."""
+"""Build the table of ops as columns, for data frames and files: a row per op of the step, in order of dispatch."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from roofline.renderers._words import plain
 def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
     """Collect columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
 
-    seconds: the op's share of the step's wall, so that they and the gap add up to it; own_seconds: how long it ran,
-    also beside others. counted_bytes_*: by hardware counters. floor to floor_high: the least time by the ceilings, a
-    range where it is not known what caches held. bound: the roof above. An op of fused ones names them in `fused`.
+    seconds: the op's share of the step's wall, so that all of them and the gap add up to it; own_seconds: how long it
+    ran, overlaps included. counted_bytes_*: by hardware counters. floor to floor_high: the least time by the ceilings,
+    a range where it is not known what caches held. bound: the roof above. An op of fused ones names them in `fused`.
     """
     profile, table = analysis.profile, analysis.table
     indices, signatures, ops = table.columns, profile.signatures, profile.ops

@@ -1,4 +1,4 @@
-"""Ops as points under a roof: all ops of one signature and phase are one point. No format draws here."""
+"""Place ops as points under a roof: all ops of one signature and phase are one point. No format draws here."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from roofline.core.vocabulary import GROUP_OF, Group
 class Bubble:
     """Ops that do FLOP: intensity [FLOP/byte of main-memory traffic], rate [FLOP/s], both of matrix and vector work.
 
-    The traffic is what hardware counted where it counted all of them, else compulsory; `compulsory` is the intensity by
-    the latter, None where `intensity` is that. seconds: their own time per step [s]. number: how many ops a step has of
-    them.
+    The traffic is counted by hardware where that counted all of the ops, else compulsory; `compulsory` is the intensity
+    by compulsory traffic, None where `intensity` is that. seconds: their own time per step [s]. number: of these ops in
+    a step.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Differences of times as text, with their sign; one unit for all that stands in one table."""
+"""Write differences of times with their sign, in one unit for a whole table."""
 
 from __future__ import annotations
 

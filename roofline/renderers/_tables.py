@@ -1,4 +1,4 @@
-"""The first table of a write-up: where the work is, where the time went, and which roof limits it.
+"""Build the first table of a write-up: where the work is, where the time went, and which roof limits it.
 
 Rows close to the wall: the ops by a key, the gap, and their total. A step that was counted and not timed has a table of
 its work alone.
@@ -33,8 +33,8 @@ Mask = NDArray[np.bool_]
 class Times:
     """Times of the ops under one bound [s]; seconds is share time, floor + loss is own time.
 
-    floor to reach: the range of the floor, where it is not known what the caches held or what a launch takes. turning:
-    what of `seconds` has another roof above it at the upper end.
+    floor to reach: the range of the floor, where the contents of the caches or the time of a launch are not known.
+    turning: the part of `seconds` that has another roof above it at the upper end.
     """
 
     seconds: float
@@ -176,9 +176,9 @@ class WorkRow:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading (lines of it), how a cell is written, whether it is a number, and what goes first for want of room.
+    """A column: heading (lines of it), the function that writes a cell, whether it holds numbers, and its rank.
 
-    cell: of a `Row`, or of a `WorkRow` in a table of work. rank: the highest goes first, 0 stays.
+    cell: of a `Row`, or of a `WorkRow` in a table of work. rank: the highest goes first for want of room, 0 stays.
     """
 
     heading: str
@@ -188,7 +188,7 @@ class Column:
 
     @property
     def name(self) -> str:
-        """The heading on one line."""
+        """Write the heading on one line."""
         return self.heading.replace("\n", " ")
 
 
@@ -259,7 +259,7 @@ WORK_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows and how they are written. sums: how many of the last rows say that the others add up, each below a rule."""
+    """Rows and their columns. sums: number of the last rows that say that the others add up, each below a rule."""
 
     columns: tuple[Column, ...]
     rows: Sequence[Row | WorkRow]
@@ -275,7 +275,7 @@ def table(analysis: WorkAnalysis, by: str, gap: str, choice: Choice = USUAL) -> 
 
 
 def _of_known(columns: Sequence[Column], coverage: Mapping[str, float | None]) -> tuple[Column, ...]:
-    """Say in the headings of shares of work that these are of what is known, where not nearly all of it is."""
+    """Say in the headings of shares of work that these are of the known work, where not nearly all is known."""
     partly_known = {
         f"{kind}\n%"
         for kind, share in (("FLOP", coverage["flops"]), ("bytes", coverage["bytes"]))

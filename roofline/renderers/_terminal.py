@@ -1,4 +1,4 @@
-"""Text for a terminal: cells in columns, rules between the lines, and names with words beside them."""
+"""Write text for a terminal: cells in columns, rules between the lines, and names with words beside them."""
 
 from __future__ import annotations
 

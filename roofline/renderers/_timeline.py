@@ -1,7 +1,7 @@
-"""The representative step in time: when each op ran, and the stretches in which none did. No format draws here.
+"""Build the representative step in time: the times of ops, and the stretches without any. No format draws here.
 
-It is the first profiled step that was kept: starts, own times and its length are those of one and the same step, as
-profiled. What the profiler costs is in its idle stretches; the gap of plain steps may be smaller.
+It is the first profiled step that was kept: starts, own times and length are those of this one step, as profiled. Its
+idle stretches hold the profiler's cost; the gap of plain steps may be smaller.
 """
 
 from __future__ import annotations

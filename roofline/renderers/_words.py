@@ -146,9 +146,9 @@ def bound(
 ) -> str:
     """Say what limits the ops under one bound, and how close they come: "memory-bound, at 93 % of DRAM bandwidth".
 
-    Below half of the roof they are "memory-limited". Of a range the upper end decides, and where the lower end would
-    have said otherwise, that is said. times: of these ops by `_tables.split`; upper: by `split_at_upper_end`, where
-    other ops may be under the bound; else the same ops are. among: the ops that these are some of; None: all.
+    Below half of the roof they are "memory-limited". Of a range the upper end decides, and a different answer at the
+    lower end is reported. times: of these ops by `_tables.split`; upper: by `split_at_upper_end`, where other ops may
+    be under the bound; None: the same ops are. among: the ops to choose these from; None: all.
     """
     ends = _tables.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
@@ -500,7 +500,7 @@ _PHASES = {"forward": "the forward pass", "backward": "the backward pass", "opti
 def compilation(analysis: WorkAnalysis) -> list[str]:
     """Describe the compilation: a sentence with the numbers, then graph breaks, recompilations and notes, each its own.
 
-    Empty where none is told. Compiling that took longer than the first step was not all in it, as where a later step
+    Empty where none is recorded. A compilation longer than the first step was not all inside it, as where a later step
     was compiled again.
     """
     facts, first = analysis.profile.compilation, analysis.profile.wall.first

@@ -1,4 +1,4 @@
-"""CSV with one row per label and every field of the JSON document, for spreadsheets and data frames."""
+"""Write CSV with one row per label and every field of the JSON document, for spreadsheets and data frames."""
 
 from __future__ import annotations
 

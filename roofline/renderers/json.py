@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/json.md), for programs."""
+"""Write JSON with stable fields (docs/json.md), for programs."""
 
 from __future__ import annotations
 

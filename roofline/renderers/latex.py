@@ -1,4 +1,4 @@
-"""The table of a write-up as LaTeX (booktabs), in a float as wide as a column, with caption and label."""
+"""Write the table of a write-up as LaTeX (booktabs), in a float as wide as a column, with caption and label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a write-up as GitHub Markdown, with its caption."""
+"""Write the table of a write-up as GitHub Markdown, with its caption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The representative step as a Chrome trace, for ui.perfetto.dev: each op with its mean own time, floor and bound."""
+"""Write the representative step as a Chrome trace (ui.perfetto.dev), each op with mean own time, floor and bound."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Comma-separated values: cells that are text and numbers everywhere, and the file of them."""
+"""Write comma-separated values: cells that are text and numbers everywhere, and the file of them."""

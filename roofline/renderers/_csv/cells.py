@@ -1,4 +1,4 @@
-"""Cells of a CSV file, for spreadsheets and data frames."""
+"""Write the cells of a CSV file, for spreadsheets and data frames."""
 
 from __future__ import annotations
 

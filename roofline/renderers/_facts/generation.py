@@ -1,4 +1,4 @@
-"""Prefill and decode in words: what the prompt takes, what a token takes, and what it must read."""
+"""Describe prefill and decode: the time of the prompt, the time of a token, and the bytes that it must read."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The wall chart: of matmul, normalisation and pointwise ops the shares of work and of busy time, run by run.
+"""Build the wall chart: shares of work and of busy time of matmul, normalisation and pointwise ops, run by run.
 
-`chart` works the facts out once, of runs and of what was published of the same step; formats and figures place them.
+`chart` computes the facts once, for runs and for published tables of the same step; formats and figures place them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Row:
     """A group of ops in a run.
 
     apart: whether it is none of the three. flops, bytes, time: shares of the three together; busy: of all busy time.
-    slower: how many times the FLOP/s of the matmuls are those of the group. seconds: busy time [s]. floor: the range of
-    its least time [s]. attained: that range over its own time. bound: the one above most of its time; words: what
-    limits it, and how close the ops under that bound come to their roofs. None is unknown or does not apply.
+    slower: the FLOP/s of the matmuls over those of the group. seconds: busy time [s]. floor: the range of its least
+    time [s]. attained: that range over its own time. bound: the one above most of its time; words: the limit of that
+    time, and how close the ops under that bound come to their roofs. None is unknown or does not apply.
     """
 
     group: Group
@@ -55,10 +55,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run, or a published table that stands beside runs.
+    """A run, or a published table next to runs.
 
-    about: what was run and on what, as far as the runs of a chart differ in it. analysis: of a run; table: of what was
-    published. One of them is None.
+    about: model and device, as far as the runs of a chart differ in them. analysis: of a run; table: of a publication.
+    One of them is None.
     """
 
     name: str
@@ -74,12 +74,12 @@ class Run:
 
     @property
     def classes(self) -> tuple[Row, ...]:
-        """The rows of matmul, normalisation and pointwise."""
+        """Return the rows of matmul, normalisation and pointwise."""
         return tuple(row for row in self.rows if not row.apart)
 
     @property
     def shown(self) -> tuple[Row, ...]:
-        """The rows that people are shown: without groups apart whose share of the busy time would be written as 0."""
+        """Return the rows to show: without groups apart whose share of the busy time would be written as 0."""
         return tuple(row for row in self.rows if not row.apart or row.busy is None or row.busy >= _SEEN)
 
     @property
@@ -90,16 +90,16 @@ class Run:
 
     @property
     def heading(self) -> str:
-        """Its name, and behind it what the chart does not say of all runs."""
+        """Write the name, and behind it the model and device that not all runs of the chart share."""
         return f"{self.name}: {self.about}" if self.about else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """title: a sentence of the runs. subject: what was run and on what, as far as all runs share it, "" for nothing.
+    """A chart. title: a sentence of the runs. subject: model and device, as far as all runs share them, "" for nothing.
 
-    explanation: what the shares are of. notes: what must be known of single runs. runs: those measured, in the order
-    given; published: the tables beside them.
+    explanation: the kind of the shares. notes: on single runs. runs: those measured, in the order given; published: the
+    tables next to them.
     """
 
     title: str
@@ -111,12 +111,12 @@ class Chart:
 
     @property
     def about(self) -> str:
-        """Say what was run, and what the shares are of."""
+        """Name model and device, and the kind of the shares."""
         return " ".join(filter(None, (self.subject and f"{self.subject}.", self.explanation)))
 
     @property
     def every(self) -> tuple[Run, ...]:
-        """The runs and then the published tables."""
+        """Return the runs and then the published tables."""
         return (*self.runs, *self.published)
 
 
@@ -302,9 +302,9 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 class Column(NamedTuple):
-    """A heading (lines of it), how a cell is written, whether it is a number, and what goes first for want of room.
+    """A column: heading (lines of it), the function that writes a cell, whether it holds numbers, and its rank.
 
-    rank: the highest goes first, 0 stays.
+    rank: the highest goes first for want of room, 0 stays.
     """
 
     heading: str
@@ -314,7 +314,7 @@ class Column(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The heading on one line."""
+        """Write the heading on one line."""
         return self.heading.replace("\n", " ")
 
 

@@ -1,1 +1,1 @@
-"""Tables of a paper in LaTeX: what may come from anywhere made into text, and a float as wide as its column."""
+"""Write tables of a paper in LaTeX: text of any origin escaped, and a float as wide as its column."""

@@ -1,4 +1,4 @@
-"""A table as a float: what fits into one column of a two-column paper, or across both, and its caption and label.
+"""Write a table as a float that fits into one column of a two-column paper, or across both, with caption and label.
 
 Widths are those of Computer Modern at 8 pt, the default. Where the fonts of a paper are wider the table is set smaller
 (`\\resizebox`), so that it never runs over.

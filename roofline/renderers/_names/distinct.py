@@ -1,8 +1,8 @@
 """Shorten the names of one table to the room that there is, so that no two of them are alike.
 
-A name is cut in its middle where only then what differs stays: of `vectorized_elementwise<Gelu(bf16)>` and
-`vectorized_elementwise<Mul(bf16)>` the beginnings are one. What cannot be told apart otherwise gets the first digits of
-a hash of the whole name (`~3fa2`), which are the same in every table.
+A name is cut in its middle where a cut at its end would make two alike: `vectorized_elementwise<Gelu(bf16)>` and
+`vectorized_elementwise<Mul(bf16)>` begin alike. Names that no cut keeps apart get the first digits of a hash of the
+whole name (`~3fa2`), which are the same in every table.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def distinct(
 ) -> list[str]:
     """Write each of `names` so that different names stay different.
 
-    room: letters for each, at least LEAST; None: as many as it takes. by: what the names name: kernels are shortened,
-    of a scope the end says most. made: make a text fit for the format; two names may become one by that.
+    room: letters for each, at least LEAST; None: as many as it takes. by: the kind of the names: kernels are shortened,
+    scopes are cut at their beginning. made: make a text fit for the format; two names may become one by that.
     """
     unique = list(dict.fromkeys(names))
     shown = {name: made(name) for name in unique}

@@ -1,8 +1,8 @@
 """Read the words of a mangled C++ name (`_Z...`, Itanium ABI) in order, without expanding it.
 
-No demangler is asked. A name may refer to what came before in it, so that 220 letters of a trace make 71 MB of
-C++: cpp_demangle 0.1.3 and pydemumble 0.1.1 write them in 4 and 7 s, and 646 letters need more memory than there is
-(measured with nested `A<S_, S_>`). Reading what stands there takes a time that grows with the length alone.
+No demangler is asked. A name may refer to its earlier parts, so that 220 letters of a trace make 71 MB of C++:
+cpp_demangle 0.1.3 and pydemumble 0.1.1 write them in 4 and 7 s, and 646 letters need more memory than there is
+(measured with nested `A<S_, S_>`). Reading the letters takes a time that grows with the length alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows that a reader asked for (`--top`, `--all`, `--sort`, `--filter`); totals close, as the others are summed.
+"""Choose the rows that a reader asked for (`--top`, `--all`, `--sort`, `--filter`), and sum the others: totals close.
 
 A renderer takes a `Choice` as its argument `rows` if its tables can be chosen from.
 """
@@ -50,7 +50,7 @@ USUAL = Choice()
 class Chosen(Generic[AnyTotal]):
     """Rows by name, and the sums of the hidden ones, each with its label: "(5 more)".
 
-    fused: what was fused into the ops of a row, by its name.
+    fused: the ops fused into those of a row, by its name.
     """
 
     shown: Mapping[str, AnyTotal]

@@ -1,4 +1,4 @@
-"""A gate of `roofline check` in words, and the words that it is made of."""
+"""Write a gate of `roofline check` as a sentence, and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text below workflow commands of GitHub: annotations of what failed."""
+"""Write text below GitHub's workflow commands, which annotate the gates that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/check.md): seconds, FLOP, bytes; an infinite growth is null."""
+"""Write JSON with stable fields (docs/check.md): seconds, FLOP, bytes; an infinite growth is null."""
 
 from __future__ import annotations
 

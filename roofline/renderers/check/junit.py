@@ -1,4 +1,4 @@
-"""JUnit's XML, as CI systems read it: a suite per profile, a test case per gate."""
+"""Write JUnit's XML, as CI systems read it: a suite per profile, a test case per gate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files for other programs, of `roofline export`: one file per format, found by its name.
+"""Write files for other programs with `roofline export`: one file per format, found by its name.
 
 A format is a module with
 

@@ -1,4 +1,4 @@
-"""The table of ops as CSV: a row per op, in order of dispatch, for spreadsheets."""
+"""Write the table of ops as CSV: a row per op, in order of dispatch, for spreadsheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of ops as Parquet: a row per op, in order of dispatch, for polars, pandas, DuckDB and others."""
+"""Write the table of ops as Parquet: a row per op, in order of dispatch, for polars, pandas, DuckDB and others."""
 
 from __future__ import annotations
 

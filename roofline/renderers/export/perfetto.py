@@ -1,4 +1,4 @@
-"""The representative step as a trace for ui.perfetto.dev, with work, bound and floor of every op."""
+"""Write the representative step as a trace for ui.perfetto.dev, with work, bound and floor of every op."""
 
 from __future__ import annotations
 

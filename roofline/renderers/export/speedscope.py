@@ -1,4 +1,4 @@
-"""The representative step as a flame graph for speedscope.app: phases, the layers in them, and their ops.
+"""Write the representative step as a flame graph for speedscope.app: phases, the layers in them, and their ops.
 
 Format: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources (file-format-schema.json, "sampled").
 """
@@ -17,7 +17,7 @@ WORDS = "phases, layers and ops as a flame graph (speedscope.app)"
 
 
 def written(analysis: WorkAnalysis) -> bytes:
-    """Each op weighs its share of the step, in the order in which the ops began; the gap comes last.
+    """Weigh each op by its share of the step, in the order in which the ops began; the gap comes last.
 
     Raises InputError for a step that was counted and not timed.
     """

@@ -1,4 +1,4 @@
-"""Figures of `roofline plot`: one file per kind, drawn for one (3.3 in) or two (7 in) columns of a paper.
+"""Draw the figures of `roofline plot`: one file per kind, for one (3.3 in) or two (7 in) columns of a paper.
 
 A kind is a module with `figure(items, width) -> (Figure, Caption)`; the command line finds it by its name. A kind that
 draws profiles without times, too, has a constant WITHOUT_TIMES: what it draws of them, in words ("" for nothing worth

@@ -1,4 +1,4 @@
-"""A step as segments of a bar: by bound, floor and loss, then the gap."""
+"""Draw a step as segments of a bar: by bound, floor and loss, then the gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sheet that a figure is drawn on: panels at given places [in], headings, the key, and axes that fit their room."""
+"""Lay out the sheet of a figure: panels at given places [in], headings, the key, and axes that fit their room."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Place labels of lines: the first of many places that is clear of everything drawn, or none.
 
-All lengths are inches from the lower left corner of the figure. What is on the figure is a list of rectangles, turned
-ones among them: boxes of texts and markers, and lines with their thickness. A label is one more of them.
+All lengths are inches from the lower left corner of the figure. A list of rectangles, some of them turned, holds
+everything on the figure: boxes of texts and markers, and lines with their thickness. A label is one more of them.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Board:
         return not self.rectangles or bool(apart(corners, np.stack(self.rectangles)).all())
 
     def along(self, text: str, start: Point, end: Point, size: float = _measure.SMALL) -> Place | None:
-        """Take a place for a text beside a line; None where there is none.
+        """Take a place for a text along a line; None where there is none.
 
         start, end: of the visible part of the line, from left to right. Above it is tried before below, its end before
-        its beginning. Beside a level line half of the text may stand before its beginning.
+        its beginning. Along a level line half of the text may stand before its beginning.
         """
         angle = atan2(end[1] - start[1], end[0] - start[0])
         u, v = (cos(angle), sin(angle)), (-sin(angle), cos(angle))

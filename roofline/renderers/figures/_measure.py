@@ -91,7 +91,7 @@ def _kept(text: str, inches: float, size: float) -> int:
 def fit_apart(texts: Sequence[str], inches: float, size: float = SMALL) -> list[str]:
     """Fit several names and keep them different: where their ends were cut alike, their middles are cut.
 
-    Names that differ in what is cut out of the middle too are numbered.
+    Names that differ only inside both cuts are numbered.
     """
     cut_texts = [fit(text, inches, size) for text in texts]
     alike = {

@@ -1,4 +1,4 @@
-"""Ceilings on logarithmic axes: which lines a device has, how they are drawn, and where their names stand."""
+"""Draw ceilings on logarithmic axes: the lines of a device, their look, and the places of their names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Define the look of all figures: one font, sizes of at least 6 pt, and marks that do not rest on colour alone.
 
-Colours are Okabe and Ito's, told apart by colour-blind readers; bounds differ in hatch, groups in marker and devices in
-line style and marker too, so that a grey print says the same.
+Colours are Okabe and Ito's, which colour-blind readers can distinguish; bounds differ in hatch, groups in marker and
+devices in line style and marker too, so that a grey print says the same.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A figure as a file that carries its own title and caption: SVG with text as text, PDF with its fonts, PNG."""
+"""Write a figure to a file with its title and caption: SVG with text as text, PDF with its fonts, PNG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices compared by their ceilings: one roofline each, with ridge points."""
+"""Compare devices by their ceilings: one roofline each, with ridge points."""
 
 from __future__ import annotations
 

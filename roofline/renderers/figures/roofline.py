@@ -1,4 +1,4 @@
-"""The roofline: ops under the ceilings of the device, on logarithmic axes that all panels share."""
+"""Draw the roofline: ops under the ceilings of the device, on logarithmic axes that all panels share."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
 
 
 def _headline(run: Analysis, best: Analysis, names: tuple[str, str]) -> Headline:
-    """Say what `compare` says first of a run and the one with least time."""
+    """Write the headline of `compare` for a run and the one with least time."""
     drawn, drawn_best = draw(run, best), draw(best, run)
     return judge_runs(
         run, best, interval(drawn.wall - drawn_best.wall, drawn, drawn_best), (plain(names[0]), plain(names[1]))

@@ -1,4 +1,4 @@
-"""The representative step in time: ops in a lane for each group, and below them idle stretches with their causes."""
+"""Draw the representative step in time: ops in a lane for each group, below them idle stretches with their causes."""
 
 from __future__ import annotations
 

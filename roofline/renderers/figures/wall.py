@@ -59,7 +59,7 @@ class _Panel(NamedTuple):
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """Draw a row of bars for each run, and for what was published of the same step; shares in % where there is room."""
+    """Draw a row of bars for each run, and for published shares of the same step; in % where there is room."""
     chart = wall.chart(items)
     room = width - 2 * _frame.EDGE
     lines = _measure.wrap(chart.title, room, _TITLE, max_lines=3)
@@ -133,7 +133,7 @@ def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_fram
 
 
 def _named(fig: Figure, chart: Chart, tops: Sequence[float], room: float) -> None:
-    """Write the name of each run above its bars, and at the right end what stands apart, where there is room."""
+    """Write the name of each run above its bars, and at the right end the groups apart, where there is room."""
     names = _measure.fit_apart([run.heading for run in chart.runs], room)
     for run in chart.published:
         device = f"{run.name}: {run.table.hardware}, published" if run.table is not None else run.heading
@@ -206,7 +206,7 @@ def _rates(chart: Chart) -> dict[Group, list[str]]:
 def _written_rates(
     fig: Figure, rates: dict[Group, list[str]], tops: Sequence[float], width: float, head: float
 ) -> None:
-    """Write the rates at the right edge, beside the bars of their runs. tops: of these; head: of the headings [in]."""
+    """Write the rates at the right edge, next to the bars of their runs. tops, head: of bars and headings [in]."""
     right = width - _frame.EDGE
     look: dict[str, Any] = {"ha": "right"}
     if rates:
@@ -221,9 +221,9 @@ def _written_rates(
 
 
 def _caption(chart: Chart, items: Sequence[Analysis], drawn: bool) -> Caption:
-    """Say what the bars are of, and of each run the bounds of its groups. drawn: whether the figure has the rates.
+    """Explain the bars, and name the bounds of each run's groups. drawn: whether the figure has the rates.
 
-    Where it has none for want of room, the rates stand here.
+    Where the figure has no room for the rates, the caption has them.
     """
     explanation = chart.explanation
     if any(row.floor for run in chart.runs for row in run.classes):
@@ -244,7 +244,7 @@ def _caption(chart: Chart, items: Sequence[Analysis], drawn: bool) -> Caption:
 
 
 def _groups(run: Run, rates: bool) -> list[str]:
-    """Say of each group of a run what limits it, and with `rates` how its FLOP/s compare with the matmuls'."""
+    """Name the limit of each group of a run, and with `rates` its FLOP/s compared with the matmuls'."""
     groups = []
     for row in run.classes:
         words = [row.words] if row.bound is not None else []

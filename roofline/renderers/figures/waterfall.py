@@ -1,4 +1,4 @@
-"""From one step's time to another's: what each row of their account adds or saves."""
+"""Draw the way from one step's time to another's: the seconds that each row of their account adds or saves."""
 
 from __future__ import annotations
 

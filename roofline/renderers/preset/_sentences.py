@@ -85,7 +85,7 @@ def _steps(row: ComparedRow, number: int) -> str:
 
 
 def _timed(row: ComparedRow) -> Iterator[str]:
-    """Say whether the means are of what the benchmark timed, and the difference between that and the bare step."""
+    """Say whether the means are of the function that the benchmark timed, and how that differs from the bare step."""
     having = [number for number, reproduction in enumerate(row.besides) if reproduction.api is not None]
     if not having:
         return

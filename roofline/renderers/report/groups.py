@@ -1,4 +1,4 @@
-"""The tables of a run by each key: group, class, phase, block, scope, op, kernel, source."""
+"""Write the tables of a run by each key: group, class, phase, block, scope, op, kernel, source."""
 
 from __future__ import annotations
 

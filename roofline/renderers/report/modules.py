@@ -1,4 +1,4 @@
-"""The tree of modules: what each layer and all below it take, folding."""
+"""Write the folding tree of modules: the time and work of each layer and of all below it."""
 
 from __future__ import annotations
 

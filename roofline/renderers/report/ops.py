@@ -1,4 +1,4 @@
-"""All ops of a step in one table: the rows are data, and the script of the page sorts, filters and shows them."""
+"""Write all ops of a step into one table: the rows are data, and the page's script sorts, filters and shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ops of a step as points under its roofs: all ops of one signature and phase are one.
+"""Place the ops of a step as points under its roofs: all ops of one signature and phase are one.
 
 Ops without times are ticks at their intensity, all of one signature one.
 """
@@ -34,7 +34,7 @@ class Point:
     """All ops of one signature and phase.
 
     seconds: their share time [s]; rate: FLOP/s in their own time, 0 for ops without FLOP; traffic: byte/s in it.
-    intensity: FLOP per byte, by what counts as a byte; None where there are none such. precision: the arithmetic of a
+    intensity: FLOP per byte, by kind of byte; None where there are no such bytes. precision: the arithmetic of a
     product, the type of other work; "" where it is not known. facts: names and words for a reader.
     """
 
@@ -54,7 +54,7 @@ class Point:
 class Points:
     """Points with FLOP, which stand in the plane, those without, both by time; and the time without a place [s].
 
-    unknown: of ops whose work is not known; crowded: of what is beyond `MOST`. Of a step whose ops have no times only
+    unknown: of ops whose work is not known; crowded: of points beyond `MOST`. Of a step whose ops have no times only
     ticks, by work, and `arithmetic`: the precisions of its ops, those of most FLOP first.
     """
 
@@ -158,7 +158,7 @@ def _point(analysis: Analysis, sums: Sums, row: int, op: int, moved: Mapping[str
 
 
 def _traffic(analysis: Analysis) -> dict[str, Array]:
-    """Return the bytes of each op by what counts as a byte, where the profile knows such; NaN: not counted."""
+    """Return the bytes of each op by kind of byte, of the kinds that the profile knows; NaN: not counted."""
     profile, table = analysis.profile, analysis.table
     traffic = {ALL: per_op(analysis).traffic}
     if buffers_known(profile):

@@ -1,4 +1,4 @@
-"""The roofline that answers: every op under the roofs of the device, drawn here, turned by the script of the page.
+"""Draw the interactive roofline: every op under the roofs of the device; the page's script selects and highlights.
 
 Ops without times are ticks at their intensity, which no script turns.
 """

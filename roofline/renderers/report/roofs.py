@@ -1,4 +1,4 @@
-"""The roofs that the ops of a step stand under, and the axes that hold both."""
+"""Find the roofs above the ops of a step, and the axes that hold both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The representative step in time: when each op ran, where none did, and what is known of why."""
+"""Draw the representative step in time: when each op ran, where none did, and the known causes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Stretch:
 class Step:
     """The ops of one profiled step in the order of their starts, in seconds from its beginning.
 
-    rows: of the profile; wall: its length; idle: stretches without an op, in order. recorded: whether these are what
-    the profile holds (the mean of the kept steps), and not what is left between the ops of this one.
+    rows: of the profile; wall: its length; idle: stretches without an op, in order. recorded: whether the stretches are
+    recorded (the mean of the kept steps), and not computed from the ops of this step.
     """
 
     rows: Ints

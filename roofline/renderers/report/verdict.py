@@ -1,4 +1,4 @@
-"""The first thing on the page: what ran, how long it took and why, in two sentences."""
+"""Write the beginning of the page: what ran, how long it took and why, in two sentences."""
 
 from __future__ import annotations
 

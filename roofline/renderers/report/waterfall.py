@@ -1,4 +1,4 @@
-"""From the step of A to that of B: what each row of their account adds or saves, as a table whose rows are drawn."""
+"""Draw the table from the step of A to that of B: the seconds that each row of their account adds or saves."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table below the bars. parts: what is drawn of it, one after the other; seconds: of these.
+    """A row of the table below the bars. parts: the pieces drawn for it, one after the other; seconds: of these.
 
     share: of the step [%], where it is a range: other ops are under the bound at its upper end.
     """

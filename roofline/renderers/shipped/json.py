@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/json.md); absent is null. ASCII, so that no name acts."""
+"""Write JSON with stable fields (docs/json.md); absent is null. ASCII, so that no name acts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain text for a terminal: a table for each folder and device."""
+"""Write plain text for a terminal: a table for each folder and device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV with one row per run and group, for spreadsheets and data frames."""
+"""Write CSV with one row per run and group, for spreadsheets and data frames."""
 
 from __future__ import annotations
 

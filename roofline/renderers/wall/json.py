@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/json.md), for programs; shares are of one, absent is null."""
+"""Write JSON with stable fields (docs/json.md), for programs; shares are of one, absent is null."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table as LaTeX (booktabs), in a float as wide as a column, with caption and label."""
+"""Write the table as LaTeX (booktabs), in a float as wide as a column, with caption and label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table as GitHub Markdown: a row for each group of each run."""
+"""Write the table as GitHub Markdown: a row for each group of each run."""
 
 from __future__ import annotations
 

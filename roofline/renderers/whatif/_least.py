@@ -1,4 +1,4 @@
-"""The least time of counted work on a device, in words and a table."""
+"""Write the least time of counted work on a device, in words and a table."""
 
 from __future__ import annotations
 

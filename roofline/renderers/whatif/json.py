@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/whatif.md): seconds per step."""
+"""Write JSON with stable fields (docs/whatif.md): seconds per step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain text for a terminal."""
+"""Write plain text for a terminal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Columns of a long table for the script of the page: each distinct text once, and numbers to sort by.
+"""Write columns of a long table for the script of the page: each distinct text once, and numbers to sort by.
 
-Texts are written here, by what writes the text output, and the script only shows them: so they cannot differ.
+Texts are written by the functions of the text output, and the script only shows them: so they cannot differ.
 """
 
 from __future__ import annotations

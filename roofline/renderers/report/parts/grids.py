@@ -1,4 +1,4 @@
-"""Tables and lists of facts: the cells of a heading, a row and a number."""
+"""Write tables and lists of facts: the cells of a heading, a row and a number."""
 
 from __future__ import annotations
 

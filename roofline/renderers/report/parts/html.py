@@ -1,4 +1,4 @@
-"""HTML that cannot be broken by what stands in it: text is escaped unless this module made it.
+"""Write HTML that no text in it can break: text is escaped unless this module made it.
 
     >>> tag("p", "a < b", class_="note")      # <p class="note">a &lt; b</p>
 

@@ -1,4 +1,4 @@
-"""Names in a picture, each where it touches no other one."""
+"""Place names in a picture, each where it touches no other one."""
 
 from __future__ import annotations
 

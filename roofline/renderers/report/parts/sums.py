@@ -1,4 +1,4 @@
-"""Sums of the ops of a step by any number that each of them has: all rows of a long table at once.
+"""Sum the ops of a step by any number that each of them has: all rows of a long table at once.
 
 `Analysis.by` adds up a row at a time, with all that a table can show; a tree of a thousand modules needs less of each.
 """

@@ -1,4 +1,4 @@
-"""Drawing in percent of the width, so that a picture is as wide as its page and its text as large as the page's.
+"""Draw in percent of the width, so that a picture is as wide as its page and its text as large as the page's.
 
 Nothing is scaled: positions and widths are percentages of the element, heights and sizes of letters are pixels.
 """

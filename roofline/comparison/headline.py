@@ -70,9 +70,8 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     sources = [run.profile.wall.source for run in (a, b)]
     if sources[0] != sources[1]:
         profiled = names[1 if sources[0] == "plain" else 0]
-        head = msgspec.structs.replace(
-            head, text=f"{head.text} {profiled} was timed under a profiler, which takes time."
-        )
+        text = f"{head.text} {profiled} was timed under a profiler, which takes time."
+        head = msgspec.structs.replace(head, text=text)
     return head if ci95 else msgspec.structs.replace(head, ci95=None, factor_ci95=None)
 
 

@@ -31,7 +31,6 @@ _MOST_DIFFERENCES = math.isqrt(2 * MOST_SEGMENTS)
 _Keys = Sequence[Hashable]
 _Key = TypeVar("_Key", bound=Hashable)
 _Pairs = list[tuple[int, int]]
-
 #: Where a segment stands: its phase, and there its stretch, or its block in runs of different frameworks.
 _Label = tuple[str, int, str]
 
@@ -242,14 +241,11 @@ def _in_order(a: _Keys, b: _Keys) -> _Pairs:
 
 def _labels(segments: Segments, stretches: Sequence[int] | None, common: frozenset[str]) -> list[_Label]:
     """Label each segment. The optimizer has no anchors and no shared blocks: it is one stretch."""
-    labels: list[_Label] = []
-    for row, place in enumerate(segments.places):
-        if place.phase == "optimizer":
-            labels.append((place.phase, 0, ""))
-        elif stretches is None:
-            labels.append((place.phase, 0, place.block if place.block in common else ""))
-        else:
-            labels.append((place.phase, stretches[row], ""))
+    labels: list[_Label] = [(place.phase, 0, "") for place in segments.places]
+    for row, (place, (phase, _, _)) in enumerate(zip(segments.places, labels, strict=True)):
+        if phase != "optimizer":
+            block = place.block if stretches is None and place.block in common else ""
+            labels[row] = phase, 0 if stretches is None else stretches[row], block
     return labels
 
 

@@ -14,9 +14,7 @@ from roofline.units import LONGEST_NAME, plain
 
 
 class Style(NamedTuple):
-    """How rows are said. names: what the runs are called; classes: whether ops are named with their classes, as those
-    of two frameworks, which bear other names; kernels: whether the ops of both launch kernels.
-    """
+    """How rows are said. names: of the runs; classes: whether ops have their class; kernels: of launched ones."""
 
     names: tuple[str, str]
     classes: bool = False
@@ -112,16 +110,13 @@ def last_parts(scope: str) -> str:
 
 def _only(row: Row, style: Style) -> str:
     """Say which ops each run has, the run that spends more first."""
-    names = style.names
-    sides = (0, 1)[:: row.sign]
-    slower, faster = names[:: row.sign]
+    sides, (slower, faster) = (0, 1)[:: row.sign], style.names[:: row.sign]
     shown = [_more(row.ops, side) for side in sides]
     typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
     ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
-    if not ours:
-        return f"{faster} runs {theirs}, {slower} nothing instead"
-    if not theirs:
-        return f"{slower} runs {ours}, {faster} nothing instead"
+    if not ours or not theirs:
+        runs, other = (slower, faster) if ours else (faster, slower)
+        return f"{runs} runs {ours or theirs}, {other} nothing instead"
     alike = [all(change.counts[0] == change.counts[1] for change in some) for some in shown]
     if all(alike):
         return f"both run {ours}, with other arguments"
@@ -190,9 +185,8 @@ def _same(row: Row, style: Style) -> str:
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:
     roofs = [row.a.of_roof, row.b.of_roof]
-    times = (
-        f": {units.seconds(row.a.seconds or 0.0)} in {names[0]}, {units.seconds(row.b.seconds or 0.0)} in {names[1]}"
-    )
+    amounts = zip((row.a, row.b), names, strict=True)
+    times = f": {', '.join(f'{units.seconds(amount.seconds or 0.0)} in {name}' for amount, name in amounts)}"
     if None in roofs:
         return times
     a, b = (units.percent(roof or 0.0, 0) for roof in roofs)

@@ -21,7 +21,7 @@ from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
 from roofline.core.schema import load
 from roofline.importing import read
-from roofline.projection.carry import carry
+from roofline.projection.project import project
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "whatif.md"
@@ -74,9 +74,9 @@ def _both_ways(step: str, runs: list[tuple[Analysis, Device]]) -> Iterator[Proje
     for (here, _), (there, device) in (runs, runs[::-1]):
         profile = here.profile
         sheet = devices.datasheet(profile.device.name, profile.device.memory, profile.device.kind)
-        found = carry(here, device, sheet)
+        found = project(here, device, sheet)
         total, measured = found.total, there.busy
-        yield Projection(step, _name(here), _name(there), total.here, total.there, total.interval, measured)
+        yield Projection(step, _name(here), _name(there), total.measured, total.projected, total.interval, measured)
 
 
 def _name(run: Analysis) -> str:

@@ -115,7 +115,7 @@ INSIDE = "Inside comparison"
         ("roofline.measuring.session", "roofline.cli", {DOWN}),
         ("roofline.measuring.rounds", "roofline.cli.compare", {DOWN}),
         ("roofline.errors", "roofline.units", {DOWN}),
-        ("roofline.regression.check", "roofline.projection.carry", {DOWN}),
+        ("roofline.regression.check", "roofline.projection.project", {DOWN}),
         ("roofline.comparison.terms", "roofline.comparison.account.row", {INSIDE}),
         ("roofline.comparison.proof.proof", "roofline.comparison.ranking", {INSIDE}),
         # circles inside a room
@@ -138,7 +138,7 @@ INSIDE = "Inside comparison"
             "roofline.renderers.published.json",
             {"No format of published imports another"},
         ),
-        ("roofline.published.implied", "roofline.projection.carry", {DOWN}),
+        ("roofline.published.implied", "roofline.projection.project", {DOWN}),
         ("roofline.renderers.figures.bound", "roofline.renderers.figures.devices", {"No figure imports another"}),
         ("roofline.renderers.figures.bound", "roofline.renderers.figures._bars", set()),
         # from outside

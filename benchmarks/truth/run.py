@@ -40,8 +40,8 @@ TENTH = ("torch-compile", "torchscript")
 MODELS_OF_A_PROCESS = 40
 #: Seconds that one model may take.
 PATIENCE = {"torch-compile": 400.0}
-#: XLA makes the same instructions and leaves them to LLVM unoptimised: a third of the time to compile. On a CPU it would
-#: make one kernel of a loop over less than a kilobyte, in which nobody sees how often it goes round.
+#: XLA makes the same instructions and leaves them to LLVM unoptimised: a third of the time to compile. On a CPU it
+#: would make one kernel of a loop over less than a kilobyte, in which nobody sees how often it goes round.
 COMPILED_FAST = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0"

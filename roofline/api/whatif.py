@@ -8,8 +8,8 @@ from roofline import devices
 from roofline.analysis.analysis import analyze_timed
 from roofline.api._given import Run, profile
 from roofline.core.device import Device
-from roofline.projection.carry import WhatIf, carry
 from roofline.projection.least import Least, least
+from roofline.projection.project import WhatIf, project
 
 
 def whatif(run: Run, device: str | Device) -> WhatIf | Least:
@@ -28,4 +28,4 @@ def whatif(run: Run, device: str | Device) -> WhatIf | Least:
     if loaded.profiled is None:
         return least(loaded, there)
     here = analyze_timed(loaded)
-    return carry(here, there, devices.datasheet(here.device.name, here.device.memory, here.device.kind))
+    return project(here, there, devices.datasheet(here.device.name, here.device.memory, here.device.kind))

@@ -1,1 +1,1 @@
-"""What `roofline whatif` does: a step carried to the ceilings of another device."""
+"""Project a step to the ceilings of another device, as `roofline whatif` does."""

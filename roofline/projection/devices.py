@@ -1,8 +1,8 @@
-"""Two devices by one measure, for a step carried from one to the other: what one side lacks is left out on both.
+"""Make the ceilings of two devices comparable; a ceiling that one of them lacks is left out for both.
 
-A datasheet's figure and what code reaches of it are far apart, and not equally far on every device. So devices are
-compared by what was reached on both: measured here, or in a published benchmark (`Ceiling.reached`); where one of them
-has no such figure, by the datasheets of both; and only where that fails, too, by what there is.
+Code reaches less than a datasheet says, and not the same fraction on every device. So a ceiling is compared by the
+rates reached on both devices, measured here or in a published benchmark (`Ceiling.reached`); if one of them has none,
+by the datasheets of both; and if that fails, by the two values as they are.
 """
 
 from __future__ import annotations
@@ -18,32 +18,35 @@ _OPTIONAL = ("function", "vector")
 
 
 def is_sheet(ceiling: Ceiling) -> bool:
-    """Whether a ceiling is a datasheet's: measured ones say how far they spread."""
+    """Tell whether a ceiling comes from a datasheet: measured ones have a spread or a drift."""
     return ceiling.spread is None and ceiling.drift is None
 
 
-def comparable(here: Device, there: Device, sheet: Device | None) -> tuple[Device, Device]:
-    """Both devices with ceilings of one kind, each as far as both have it.
+def comparable(source: Device, target: Device, sheet: Device | None) -> tuple[Device, Device]:
+    """Give both devices ceilings of the same kind (reached, or printed), where both have that kind.
 
-    sheet: the datasheet of `here`, where there is one.
+    sheet: the datasheet of `source`, if there is one.
     """
-    ours, theirs = dict(here.ceilings), dict(there.ceilings)
+    ours, theirs = dict(source.ceilings), dict(target.ceilings)
     for name in ours.keys() & theirs.keys():
         if name.startswith(("launch.", "latency.")):
             continue
-        own, other = ours[name], theirs[name]
+        source_ceiling, target_ceiling = ours[name], theirs[name]
         listed = sheet.ceilings.get(name) if sheet is not None else None
-        reached = _reached(own) or (listed and _reached(listed)), _reached(other)
-        printed = own if is_sheet(own) else listed, other if is_sheet(other) else None
+        reached = _reached(source_ceiling) or (listed and _reached(listed)), _reached(target_ceiling)
+        printed = (
+            source_ceiling if is_sheet(source_ceiling) else listed,
+            target_ceiling if is_sheet(target_ceiling) else None,
+        )
         for a, b in (reached, printed):
             if a is not None and b is not None:
                 ours[name], theirs[name] = a, b
                 break
-    return replace(here, ceilings=ours), replace(there, ceilings=theirs)
+    return replace(source, ceilings=ours), replace(target, ceilings=theirs)
 
 
 def _reached(ceiling: Ceiling) -> Ceiling | None:
-    """What was reached of a ceiling, as one that was measured; None where nobody says."""
+    """Return the reached rate of a ceiling, as a measured ceiling; None where it is not known."""
     if not is_sheet(ceiling):
         return ceiling
     if ceiling.reached is None:
@@ -51,22 +54,26 @@ def _reached(ceiling: Ceiling) -> Ceiling | None:
     return Ceiling(value=ceiling.reached, source=ceiling.reached_by, spread=0.0, date=ceiling.date)
 
 
-def without_optional(here: Device, there: Device) -> tuple[Device, Device, tuple[str, ...]]:
-    """Both without the ceilings that an op can do without and that only one of them has, and the names of those."""
-    alone = here.ceilings.keys() ^ there.ceilings.keys()
-    absent = tuple(sorted(name for name in alone if name.partition(".")[0] in _OPTIONAL))
-    one, other = ({n: c for n, c in side.ceilings.items() if n not in absent} for side in (here, there))
-    return replace(here, ceilings=one), replace(there, ceilings=other), absent
+def without_optional(source: Device, target: Device) -> tuple[Device, Device, tuple[str, ...]]:
+    """Drop the optional ceilings that only one device has; return both devices and the dropped names."""
+    one_sided = source.ceilings.keys() ^ target.ceilings.keys()
+    absent = tuple(sorted(name for name in one_sided if name.partition(".")[0] in _OPTIONAL))
+    source_ceilings, target_ceilings = (
+        {n: c for n, c in side.ceilings.items() if n not in absent} for side in (source, target)
+    )
+    return replace(source, ceilings=source_ceilings), replace(target, ceilings=target_ceilings), absent
 
 
-def with_launches(there: Device, here: Device, profile: Profile) -> tuple[Device, tuple[str, ...]]:
-    """`there` with the launch floors of here where it has none, and their names: launching is the host's.
+def with_launches(target: Device, source: Device, profile: Profile) -> tuple[Device, tuple[str, ...]]:
+    """Give a CPU `target` the launch floors that it lacks from `source`, and return it with their names.
 
-    A GPU has kernels' start-up instead (startup.py).
+    Launching is the host's work. A GPU stays as it is: it has the start-up of kernels instead (startup.py).
     """
-    if there.kind != "cpu":
-        return there, ()
+    if target.kind != "cpu":
+        return target, ()
     step = executor_of(profile)
     used = {f"launch.{profile.signatures[op.signature].executor or step}" for op in profile.ops}
-    kept = {name: here.ceilings[name] for name in sorted(used) if name in here.ceilings and name not in there.ceilings}
-    return replace(there, ceilings={**there.ceilings, **kept}), tuple(kept)
+    borrowed = {
+        name: source.ceilings[name] for name in sorted(used) if name in source.ceilings and name not in target.ceilings
+    }
+    return replace(target, ceilings={**target.ceilings, **borrowed}), tuple(borrowed)

@@ -1,7 +1,7 @@
-"""The range of a step on another device: its steps and the ceilings of both devices drawn again and again.
+"""Draw the range of a projected step: resample its steps and the ceilings of both devices.
 
-That is what can be drawn. That other kernels will run there, which attain more or less of that device than these do of
-this one, can only be learnt from steps that ran on both: docs/whatif.md has them, and how far they were off.
+Other kernels will run on the target and reach another fraction of its ceilings. How far that shifts a step is known
+only from steps that ran on both devices: docs/whatif.md lists them with their errors.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from roofline.projection.devices import is_sheet
 from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
-#: How many times faster or slower than projected the kernels of another device may be: one of the same kind, and of
-#: another. By choice, from the pairs in docs/whatif.md, of which all lie within: so their ranges span less than 2.
+#: Factor by which kernels may be faster or slower than projected, on a device of the same kind and of another kind. By
+#: choice, from the pairs in docs/whatif.md, which all lie within: so their ranges span less than 2.
 _SAME_KIND, _OTHER_KIND = 1.3, 1.4
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
 _MOST = 0.99
 
 
-def kernels(here: Device, there: Device) -> float:
-    """How many times faster or slower the kernels there may be: 1 where all that carries ops is the same on both.
+def kernels(source: Device, target: Device) -> float:
+    """Return the factor by which kernels may be faster or slower there: 1 where both devices have the same ceilings.
 
-    Launch floors carry nothing on a GPU (startup.py), and that of a trace is its own: it makes no other device.
+    Launch floors of a GPU are ignored: they project no op (startup.py), and a trace brings its own.
     """
     ours, theirs = (
         {name: c.value for name, c in side.ceilings.items() if side.kind == "cpu" or not name.startswith("launch.")}
-        for side in (here, there)
+        for side in (source, target)
     )
-    if ours == theirs and here.kind == there.kind:
+    if ours == theirs and source.kind == target.kind:
         return 1.0
-    return _SAME_KIND if here.kind == there.kind else _OTHER_KIND
+    return _SAME_KIND if source.kind == target.kind else _OTHER_KIND
 
 
-def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> NDArray[np.bool_]:
-    """Whether an op is measured against a datasheet: a ceiling that binds it is a datasheet's on one side only."""
-    apart = [
+def against_sheet(ours: Roofs, theirs: Roofs, source: Device, target: Device) -> NDArray[np.bool_]:
+    """Mark the ops bound by a ceiling that is a datasheet's on one device only; shape (ops,)."""
+    mixed = [
         name
-        for name in here.ceilings.keys() & there.ceilings.keys()
-        if is_sheet(here.ceilings[name]) != is_sheet(there.ceilings[name])
+        for name in source.ceilings.keys() & target.ceilings.keys()
+        if is_sheet(source.ceilings[name]) != is_sheet(target.ceilings[name])
     ]
-    opposed: NDArray[np.bool_] = np.isin(ours.ceilings, apart) | np.isin(theirs.ceilings, apart)
+    opposed: NDArray[np.bool_] = np.isin(ours.ceilings, mixed) | np.isin(theirs.ceilings, mixed)
     return opposed
 
 
 def drawn(
-    here: Analysis,
+    analysis: Analysis,
     resamples: Resamples,
     group: NDArray[np.int64],
     carried: NDArray[np.bool_],
@@ -62,55 +62,58 @@ def drawn(
     devices: tuple[Device, Device],
     starts: tuple[Array, Array],
     opposed: NDArray[np.bool_],
-    apart: float,
+    kernel_factor: float,
 ) -> Array:
-    """Time there by group [s], drawn again and again; shape (groups, resamples).
+    """Draw the time there of each group [s]; shape (groups, resamples).
 
-    ratio: of each op; hidden: what of its time there other ops have [s]; roofs, devices: here and there; starts: what
-    of each op's time at the ceilings here and there is start-up, which no ceiling shortens, as a share. Profiled steps
-    are drawn with replacement; each ceiling lies anywhere between its value and the lowest that it may be, once for all
-    ops that it binds. A ceiling that is the same on both sides is drawn once. All kernels there are faster or slower
-    than projected by the same factor, drawn between 1 / apart and apart, evenly by its logarithm.
+    ratio: time there over time here of each op; hidden: the part of its time there that other ops share [s]; roofs,
+    devices: source and target; starts: the share of start-up, which no ceiling shortens, in each op's time at the
+    ceilings of source and target. Profiled steps are drawn with replacement; each ceiling is drawn evenly between its
+    value and its lowest possible one, once for all ops that it binds, and once for both devices where it is the same.
+    All kernels there are faster or slower than projected by one factor, drawn between 1 / kernel_factor and
+    kernel_factor, evenly by its logarithm.
     """
-    number, columns = len(resamples.scale), here.table.columns
+    number, columns = len(resamples.scale), analysis.table.columns
     rng = statistics.generator()
     rates: dict[tuple[str, float, str, bool], Array] = {}
 
     def rate(name: str, device: Device, sheet: bool) -> Array:
-        """The ceiling in each draw as a share of its value."""
+        """Draw the ceiling as a share of its value; shape (resamples,)."""
         ceiling = device.ceilings.get(name)
         if ceiling is None:
             return np.ones(number)
         key = (name, ceiling.value, ceiling.source, sheet)
         if key not in rates:
-            # The other device's own ceilings may be as much lower than its datasheet as is believed of measured ones.
+            # Against a measured ceiling, a datasheet's may be too high by as much as measured rates fall below theirs.
             uncertainty = 1 - SHEET_LOW if sheet and is_sheet(ceiling) else min(device.uncertainty(name), _MOST)
             rates[key] = 1 - rng.random(number) * uncertainty
         return rates[key]
 
-    others = resamples.scale * apart ** (2 * rng.random(number) - 1)
+    kernel_draws = resamples.scale * kernel_factor ** (2 * rng.random(number) - 1)
     names = [side.ceilings for side in roofs]
     chosen = np.flatnonzero(carried)
-    which, first = numbered(
+    pair_of_op, first = numbered(
         group[chosen],
-        *(np.unique(one, return_inverse=True)[1][chosen] for one in names),
+        *(np.unique(ceilings, return_inverse=True)[1][chosen] for ceilings in names),
         opposed[chosen].astype(np.int64),
     )
-    found = np.zeros((len(GROUPS), number))
+    totals = np.zeros((len(GROUPS), number))
     for pair, row in enumerate(chosen[first].tolist()):
-        rows, sheet = chosen[which == pair], bool(opposed[row])
+        rows, sheet = chosen[pair_of_op == pair], bool(opposed[row])
         # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
-        ours, theirs = (rate(str(one[row]), device, sheet) for one, device in zip(names, devices, strict=True))
+        ours, theirs = (
+            rate(str(ceilings[row]), device, sheet) for ceilings, device in zip(names, devices, strict=True)
+        )
         # Ops of one group under the same roofs start alike: what counts is their mean, weighted by time.
         weights = columns.own[rows].tolist() if columns.own[rows].any() else None
-        began, begun = (float(np.average(one[rows], weights=weights)) for one in starts)
-        factor = others * (begun + (1 - begun) / theirs) / (began + (1 - began) / ours)
+        began, begun = (float(np.average(shares[rows], weights=weights)) for shares in starts)
+        factor = kernel_draws * (begun + (1 - begun) / theirs) / (began + (1 - began) / ours)
         # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
         times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - hidden[rows].sum()
-        found[int(group[row])] += np.maximum(times, 0.0) * factor
-    return found
+        totals[int(group[row])] += np.maximum(times, 0.0) * factor
+    return totals
 
 
 def around(value: float, lower: Array, upper: Array) -> Interval:
-    """From the 2.5 % point of what was drawn lowest to the 97.5 % point of the other; it always holds the value."""
+    """Span the 2.5 % point of the lower draws to the 97.5 % point of the upper ones, widened to hold the value [s]."""
     return min(value, float(np.percentile(lower, 2.5))), max(value, float(np.percentile(upper, 97.5)))

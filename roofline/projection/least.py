@@ -1,4 +1,4 @@
-"""The least time of a step that was only counted, by the ceilings of a device: nothing was measured anywhere."""
+"""Compute the least time of a step that was counted and not run, from the ceilings of a device."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from roofline.shown import Shown
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Least(Shown):
-    """What a device needs at least for counted work.
+    """Hold the least time of counted work on a device.
 
-    step: the work under the ceilings of the device. groups: its sums; floors: the least time of each [s]. bounds: the
-    parts of the sum of floors by the roof that sets each [s]. unknown: ops whose work, or whose ceiling, is not known.
+    step: the work under the ceilings of the device. groups: sums by group; floors: the least time of each group [s].
+    bounds: the sum of floors, split by the roof that sets each [s]. unknown_ops: number of ops of unknown work or
+    ceiling.
     """
 
     step: WorkAnalysis
-    there: Device
+    device: Device
     groups: Mapping[str, WorkTotal]
     floors: Mapping[str, float]
     bounds: Mapping[str, float]
-    unknown: int
+    unknown_ops: int
 
     @property
     def floor(self) -> float:
@@ -37,21 +38,21 @@ class Least(Shown):
         return sum(self.floors.values())
 
 
-def least(profile: Profile, there: Device) -> Least:
-    """The least time on `there`. Raises InputError where none of its ceilings says anything of the work."""
-    step = analyze(profile, there)
+def least(profile: Profile, device: Device) -> Least:
+    """Compute the least time on a device. Raises InputError where it has no ceiling for any op."""
+    step = analyze(profile, device)
     floor, bound = step.table.floor, step.table.bound
     if not floor.sum():
-        raise InputError(f"{there.name} has no ceiling for any op of the profile: give a device with more of them.")
+        raise InputError(f"{device.name} has no ceiling for any op of the profile: give a device with more of them.")
     floors = dict.fromkeys(step.by("group"), 0.0)
     for group, seconds in zip(step.labels("group"), floor.tolist(), strict=True):
         floors[group] += seconds
     by_bound = np.bincount(bound, floor, len(BOUNDS))
     return Least(
         step=step,
-        there=there,
+        device=device,
         groups=step.by("group"),
         floors=floors,
         bounds={name: float(by_bound[number]) for number, name in enumerate(BOUNDS) if by_bound[number]},
-        unknown=int((floor == 0).sum()),
+        unknown_ops=int((floor == 0).sum()),
     )

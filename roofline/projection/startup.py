@@ -1,11 +1,11 @@
-"""How soon a device is at its rate: the part of an op's time that its work does not explain and no ceiling shortens.
+"""Estimate start-up time: the part of an op's time that its work does not explain and no ceiling shortens.
 
-Hockney's law: n of something take (n + n_half) / r, where r is the rate of the most and n_half what has to be done
-before half of it is reached (Hockney and Jesshope, Parallel Computers, 1981). In seconds of work at the ceilings, an op
-takes (work + startup) / e: startup is the time in which the device gets going, is waited for and runs empty, e what of
-its rate the op's code attains. Two sizes of one op give both. Of a kernel of BERT-base on an H100, at batch 1 and 32 in
-BF16, startup is 3.4 us, the median over inference weighted by time, and 2.5 us over training: twice as long as the
-shortest kernel that adds two arrays (docs/whatif.md).
+Hockney's law: n operations take (n + n_half) / r, where r is the asymptotic rate and n_half the number of operations at
+which half of r is reached (Hockney and Jesshope, Parallel Computers, 1981). In seconds of work at the ceilings, an op
+takes (work + startup) / e: startup is the time to fill, to synchronise and to drain the device, e the fraction of its
+rate that the op's code reaches. Two sizes of one op give both. For kernels of BERT-base on an H100, at batch 1 and 32
+in BF16, startup is 3.4 us in inference (median weighted by time) and 2.5 us in training: twice as long as the shortest
+kernel that adds two arrays (docs/whatif.md).
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from roofline.core.schema import Profile
 Array = NDArray[np.float64]
 
 LATENCY = "latency.kernel"
-#: Start-up time of a kernel over `latency.kernel`: see above.
+#: Start-up time of a kernel over `latency.kernel` (the module's docstring).
 _KERNELS = 2.0
 #: The latency of a GPU whose own is not known [s]: in public traces of H100, MI300X and B200 (docs/whatif.md) the
 #: shortest kernels that compute on arrays last 1.6 to 2.0 us.
 _ANY_GPU = 1.8e-6
 
 
-def startup(profile: Profile, columns: Columns, here: Device, there: Device) -> tuple[Array, Array]:
-    """The start-up time of each op here and there [s]; 0 where nothing is known of it.
+def startup(profile: Profile, columns: Columns, source: Device, target: Device) -> tuple[Array, Array]:
+    """Estimate the start-up time of each op on source and target [s]; 0 where it is not known.
 
-    A GPU's is that of its kernels; where one of two GPUs has no figure, both have the other's, or that of any. On a CPU
-    it is the launch floor of what launches the op.
+    A GPU has that of its kernels; where one of two GPUs has no figure, both get the other's, or that of any GPU. On a
+    CPU it is the launch floor of the op's executor.
     """
-    latencies = [device.rate(LATENCY) if device.kind != "cpu" else None for device in (here, there)]
-    if here.kind != "cpu" and there.kind != "cpu" and None in latencies:
-        latencies = [next((one for one in latencies if one is not None), _ANY_GPU)] * 2
-    ours, theirs = (_of(profile, columns, *side) for side in zip((here, there), latencies, strict=True))
+    latencies = [device.rate(LATENCY) if device.kind != "cpu" else None for device in (source, target)]
+    if source.kind != "cpu" and target.kind != "cpu" and None in latencies:
+        latencies = [next((latency for latency in latencies if latency is not None), _ANY_GPU)] * 2
+    ours, theirs = (_of(profile, columns, *side) for side in zip((source, target), latencies, strict=True))
     # A copy that the driver makes is no launch of a kernel, and gets going all the same.
     launches = np.maximum(columns.launches, 1)
     return launches * ours, launches * theirs
 
 
 def _of(profile: Profile, columns: Columns, device: Device, latency: float | None) -> Array:
-    """The start-up time of one launch of each op [s]."""
+    """Estimate the start-up time of one launch of each op [s]; shape (ops,)."""
     if device.kind != "cpu":
         return np.full(len(profile.ops), _KERNELS * (_ANY_GPU if latency is None else latency))
     step = executor_of(profile)
-    floors = [device.rate(f"launch.{one.executor or step}") or 0.0 for one in profile.signatures]
-    found: Array = np.asarray(floors, np.float64)[columns.signature]
-    return found
+    floors = [device.rate(f"launch.{signature.executor or step}") or 0.0 for signature in profile.signatures]
+    startups: Array = np.asarray(floors, np.float64)[columns.signature]
+    return startups

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from roofline import plugins
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Compilation, Profile, Wall, load, save
-from roofline.projection.carry import carry
+from roofline.projection.project import project
 from roofline.regression import check
 from roofline.regression.judged import Judged
 from roofline.regression.limits import Limits
@@ -106,7 +106,7 @@ def test_whatif_says_where_ceilings_alone_are_no_least_time() -> None:
     signatures = (handmade.SIGNATURES[0], many, *handmade.SIGNATURES[2:])
     ops = tuple(replace(op, **kernel) if op.signature == 1 else op for op in handmade.OPS)
     told = [
-        rendered("whatif", "text", carry(analyze(made), handmade.device(matrix_fp32=200e9)))
+        rendered("whatif", "text", project(analyze(made), handmade.device(matrix_fp32=200e9)))
         for made in (handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",)), handmade.profile())
     ]
     assert "need fewer products than are counted" in " ".join(told[0].split())
@@ -150,10 +150,10 @@ def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
 def test_memory_that_does_not_fit() -> None:
     there = replace(handmade.device(), memory=30e6)
     on_gpu = handmade.profile(device=replace(handmade.device(), kind="cuda"))
-    text = whatif.render(carry(analyze(on_gpu), there))
+    text = whatif.render(project(analyze(on_gpu), there))
     assert "needs 40.0 MB and Round Device has 30.0 MB: it does not fit" in text
     # A CPU's peak holds the libraries, which the other device need not.
-    assert "does not fit" not in whatif.render(carry(analyze(handmade.profile()), there))
+    assert "does not fit" not in whatif.render(project(analyze(handmade.profile()), there))
 
 
 def test_whatif_says_where_its_range_does_not_tell_faster_from_slower(roofline: Run, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_whatif_says_where_its_range_does_not_tell_faster_from_slower(roofline: 
 
 @pytest.mark.parametrize("name", handmade.HOSTILE)
 def test_names_cannot_act_on_a_terminal(name: str) -> None:
-    found = carry(analyze(handmade.hostile(name)), replace(handmade.device(), name=name))
+    found = project(analyze(handmade.hostile(name)), replace(handmade.device(), name=name))
     assert all(c.isprintable() or c == "\n" for c in whatif.render(found))
     json.loads(rendered("whatif", "json", found))
     grown = replace(handmade.hostile(name), ops=(*handmade.hostile(name).ops, *handmade.hostile(name).ops[:5]))

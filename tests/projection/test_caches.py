@@ -10,7 +10,7 @@ from roofline.analysis.analysis import analyze
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.schema import Imported
-from roofline.projection.carry import WhatIf, carry
+from roofline.projection.project import WhatIf, project
 
 US = 1e-6
 
@@ -27,13 +27,13 @@ def test_the_range_holds_what_caches_of_both_may_serve() -> None:
     def step(there: Device, traced: bool = True) -> WhatIf:
         imported = Imported(files=("trace.json",)) if traced else None
         here = handmade.device(**fast)
-        return carry(
+        return project(
             analyze(handmade.profile(device=here, signatures=(signature,), ops=(op,), imported=imported)), there
         )
 
     slow = handmade.device(dram_copy=5e9, **fast)
     both = step(slow)
-    assert (both.total.there, both.total.floor) == (pytest.approx(16 * US), pytest.approx(16 * US))
+    assert (both.total.projected, both.total.floor) == (pytest.approx(16 * US), pytest.approx(16 * US))
     assert both.cached == pytest.approx(8.5 * US)
     assert both.total.interval[0] == pytest.approx(8.5 * 21 / 13 / 1.3 * US, rel=0.04)
     bare = {name: c for name, c in slow.ceilings.items() if not name.startswith("cache")}

@@ -34,14 +34,14 @@ def test_floors_of_the_other_device_add_up() -> None:
     assert found.floor == pytest.approx((50 + 20 + 50) * 1e-6)
     assert found.bounds == {"memory": pytest.approx(120e-6)}
     assert found.floors == {"matmul": pytest.approx(100e-6), "pointwise": pytest.approx(20e-6)}
-    assert found.unknown == 0
+    assert found.unknown_ops == 0
 
 
 def test_what_has_no_ceiling_is_said() -> None:
     alone = replace(THERE, ceilings={"matrix.fp32": THERE.ceilings["matrix.fp32"]})
     found = least(counted(), alone)
     assert found.floor == pytest.approx(2 * 20e-6)
-    assert found.unknown == 1
+    assert found.unknown_ops == 1
     with pytest.raises(InputError, match="Made Up has no ceiling for any op of the profile"):
         least(counted(), replace(THERE, ceilings={}))
 

@@ -20,7 +20,7 @@ from roofline.comparison.parity.parity import parity
 from roofline.core.cost import Cost
 from roofline.core.schema import Imported, Wall
 from roofline.core.vocabulary import BOUNDS
-from roofline.projection.carry import carry
+from roofline.projection.project import project
 from roofline.renderers import _tables, _words, perfetto, text
 from roofline.renderers.whatif import text as what_if
 
@@ -44,7 +44,7 @@ def test_ops_far_beyond_their_step() -> None:
     assert _words.verdict(beyond) == (
         f"toy train, b4 s25 on Round Device, 2 threads: {step}: where the time went is not known."
     )
-    told = what_if.render(carry(beyond, devices.load("h100-sxm"))).replace("\n", " ")
+    told = what_if.render(project(beyond, devices.load("h100-sxm"))).replace("\n", " ")
     assert f"{'which cannot be'}: nothing of it can be carried to NVIDIA H100 SXM." in told
     found = parity(analyze(handmade.profile()), beyond)
     assert found.verdict == "not comparable"
@@ -72,7 +72,7 @@ def test_of_a_group_is_told_what_part_of_it_is_projected() -> None:
     signatures[2] = replace(signatures[2], op_class="contraction")
     there = handmade.device()
     there = replace(there, ceilings={name: one for name, one in there.ceilings.items() if name != "matrix.fp32"})
-    told = what_if.render(carry(analyze(handmade.profile(signatures=tuple(signatures))), there))
+    told = what_if.render(project(analyze(handmade.profile(signatures=tuple(signatures))), there))
     assert "25.0 µs of 5.02 ms" in told, told
 
 

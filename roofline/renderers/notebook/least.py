@@ -23,11 +23,11 @@ def document(least_time: Least) -> dict[str, Any]:
     """Return the floor of the step, of each group and by bound [s], and the number of ops without one."""
     return {
         "schema": 1,
-        "there": {"device": least_time.there.name, "kind": least_time.there.kind},
+        "there": {"device": least_time.device.name, "kind": least_time.device.kind},
         "floor": least_time.floor,
         "groups": dict(least_time.floors),
         "bounds": dict(least_time.bounds),
-        "unknown": least_time.unknown,
+        "unknown": least_time.unknown_ops,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.projection.carry import WhatIf
+from roofline.projection.project import WhatIf
 from roofline.renderers.notebook import _html
 from roofline.renderers.whatif import json as json_format
 from roofline.renderers.whatif import text as text_format
@@ -33,8 +33,8 @@ def columns(whatif: WhatIf) -> dict[str, Any]:
     return {
         "group": list(rows),
         "ops": [row.ops for row in rows.values()],
-        "here": [row.here for row in rows.values()],
-        "there": [row.there for row in rows.values()],
+        "here": [row.measured for row in rows.values()],
+        "there": [row.projected for row in rows.values()],
         "low": [row.interval[0] for row in rows.values()],
         "high": [row.interval[1] for row in rows.values()],
         "floor": [row.floor for row in rows.values()],

@@ -23,7 +23,7 @@ def render(least_time: Least, page: Page = SHEET) -> str:
     floors = least_time.floor
     shares = ", ".join(f"{units.percent(seconds / floors)} {name}" for name, seconds in least_time.bounds.items())
     verdict = (
-        f"{_words.subject(least_time.step)}: counted and not run; on {_words.plain(least_time.there.name)} at least "
+        f"{_words.subject(least_time.step)}: counted and not run; on {_words.plain(least_time.device.name)} at least "
         f"{units.seconds(floors)} per step by the ceilings alone ({shares}). What code reaches of them is not in that."
     )
     rows: list[tuple[str, ...]] = [("group", "ops", "executed", "read", "written", "floor")]
@@ -32,14 +32,14 @@ def render(least_time: Least, page: Page = SHEET) -> str:
         moved = units.byte(total.bytes_read), units.byte(total.bytes_written)
         rows.append((name, str(total.ops), units.flop(total.flops), *moved, units.seconds(floor)))
     roofs = [
-        f"{name} {'at least ' if least_time.unknown else ''}{units.seconds(least_time.step.roofs[name])} ({roof})"
+        f"{name} {'at least ' if least_time.unknown_ops else ''}{units.seconds(least_time.step.roofs[name])} ({roof})"
         for name, roof in _ROOFS.items()
         if least_time.step.roofs[name] is not None
     ]
     facts = [("least step", "; ".join(roofs))]
-    if least_time.unknown:
+    if least_time.unknown_ops:
         facts.append(
-            ("not known", f"{_words.counted(least_time.unknown, 'op')} without known work, or a ceiling for it")
+            ("not known", f"{_words.counted(least_time.unknown_ops, 'op')} without known work, or a ceiling for it")
         )
     if least_time.step.missing:
         facts.append(("missing", ", ".join(map(_words.plain, least_time.step.missing))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roofline.projection.carry import WhatIf
+from roofline.projection.project import WhatIf
 
 
 def fits(whatif: WhatIf) -> bool | None:

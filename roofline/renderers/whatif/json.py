@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.projection.carry import Row, WhatIf
+from roofline.projection.project import Row, WhatIf
 from roofline.renderers.whatif._memory import fits
 
 
@@ -40,7 +40,7 @@ def render(whatif: WhatIf) -> str:
                 "reason": unknown_work.reason,
                 "ops": unknown_work.ops,
                 "seconds": unknown_work.seconds,
-                "most": unknown_work.most,
+                "most": unknown_work.longest,
                 "assumed": unknown_work.assumed,
                 "hidden": unknown_work.hidden,
             }
@@ -60,8 +60,8 @@ def render(whatif: WhatIf) -> str:
 def _row(row: Row) -> dict[str, Any]:
     return {
         "ops": row.ops,
-        "here": row.here,
-        "there": row.there,
+        "here": row.measured,
+        "there": row.projected,
         "range": list(row.interval),
         "floor": row.floor,
         "assumed": row.assumed,

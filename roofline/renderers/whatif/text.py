@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.core.device import SHEET_LOW
-from roofline.projection.carry import Row, WhatIf
+from roofline.projection.project import Row, WhatIf
 from roofline.renderers import _terminal, _words
 from roofline.renderers._facts import notes
 from roofline.renderers._names.kernels import brief
@@ -37,7 +37,7 @@ def _verdict(whatif: WhatIf) -> str:
     step = f"{_words.subject(whatif.here)}: {units.seconds(whatif.here.wall)} per step on {source}"
     if odd := _words.beyond(whatif.here):
         return f"{step}, {odd}: nothing of it can be carried to {target}."
-    if not whatif.speedup or not whatif.total.there:
+    if not whatif.speedup or not whatif.total.projected:
         return f"{step}, and no time of its ops to carry to {target}."
     not_carried = whatif.total.not_carried
     if whatif.compared < _ENOUGH * whatif.here.wall:
@@ -54,13 +54,13 @@ def _verdict(whatif: WhatIf) -> str:
         of = f", of which {units.seconds(whatif.compared)} can be carried"
         return f"{step}{of}: {carried}, {_factor(whatif.speedup, whatif.compared, whatif.interval)}.{remainder}"
     ops, gap = whatif.total, _words.gap_name(whatif.here)
-    factor = _factor(ops.here / ops.there, ops.here, ops.interval)
+    factor = _factor(ops.measured / ops.projected, ops.measured, ops.interval)
     subject = "Its ops" if not_carried <= 0 else "The ops that can be carried"
     ends = units.seconds_between(*ops.interval)
     so = "a step takes" if not_carried <= 0 else "that is"
     return (
-        f"{step}. {subject} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {target} (range "
-        f"{ends}), {factor}. With as much {gap} as here, {units.seconds(whatif.gap)}, {so} "
+        f"{step}. {subject} take {units.seconds(ops.measured)} here and {units.seconds(ops.projected)} on {target} "
+        f"(range {ends}), {factor}. With as much {gap} as here, {units.seconds(whatif.gap)}, {so} "
         f"{units.seconds(whatif.seconds)} there; what its host takes is not projected.{remainder}"
     )
 
@@ -91,14 +91,14 @@ def _table(whatif: WhatIf, page: Page) -> list[str]:
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:
-    if not row.here and row.not_carried:
+    if not row.measured and row.not_carried:
         return (name, str(row.ops), *[units.UNKNOWN] * 5)
-    speed = units.significant(row.here / row.there) if row.there > 0 else units.UNKNOWN
+    speed = units.significant(row.measured / row.projected) if row.projected > 0 else units.UNKNOWN
     ends = units.seconds_between(*row.interval)
-    source = units.seconds(row.here)
+    source = units.seconds(row.measured)
     if row.not_carried:
-        source += f" of {units.seconds(row.here + row.not_carried)}"
-    times = (source, units.seconds(row.there), ends, units.seconds(row.floor))
+        source += f" of {units.seconds(row.measured + row.not_carried)}"
+    times = (source, units.seconds(row.projected), ends, units.seconds(row.floor))
     return (name, str(row.ops), *times, speed)
 
 
@@ -126,7 +126,7 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
         yield "above", f"here {words}, so that the column ceilings alone is not the least that it takes there"
     yield from _unknown(whatif)
     hidden = sum(unknown_work.hidden for unknown_work in whatif.unknown if not unknown_work.assumed)
-    if hidden > whatif.total.there:
+    if hidden > whatif.total.projected:
         yield "hidden", f"{units.seconds(hidden)} not carried: more than all that is carried takes there to hide it"
     seconds = units.seconds(whatif.here.gap_told)
     yield gap, f"{seconds}, carried unchanged and without a range: it depends on the host and not on these ceilings"
@@ -143,7 +143,7 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             f"but caches of both may hold what ops of {units.seconds(whatif.cached)} here move, so that the range goes "
             "below main memory's ceiling",
         )
-    if whatif.hidden > _SAME_TIME * whatif.total.here:
+    if whatif.hidden > _SAME_TIME * whatif.total.measured:
         yield (
             "overlap",
             f"{units.seconds(whatif.hidden)} here are hidden by other ops; of two that run side by side as much of the "
@@ -151,7 +151,7 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
         )
     if whatif.rebound > 0:
         yield "other roof", f"ops of {units.seconds(whatif.rebound)} here are under another roof there"
-    if whatif.starting > _TOLD * whatif.total.here:
+    if whatif.starting > _TOLD * whatif.total.measured:
         yield (
             "start-up",
             f"{units.seconds(whatif.starting)} here are launch and latency, which no ceiling shortens",
@@ -180,7 +180,7 @@ def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             words += (
                 f", carried like the rest of {'its' if unknown_work.ops == 1 else 'their'} group" if assumed else ""
             )
-            yield label, f"{words} (most in {_words.plain(brief(unknown_work.most), _LONGEST)})"
+            yield label, f"{words} (most in {_words.plain(brief(unknown_work.longest), _LONGEST)})"
             label = ""
 
 

@@ -15,7 +15,7 @@ from roofline.core.cost import Cost, unknown
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.projection.carry import WhatIf, carry
+from roofline.projection.project import WhatIf, project
 
 US = 1e-6
 
@@ -27,7 +27,7 @@ CARRIED = (10700 - 267) * US
 
 
 def carried(there: Device, profile: Profile | None = None, sheet: Device | None = None) -> WhatIf:
-    return carry(analyze(handmade.profile() if profile is None else profile), there, sheet)
+    return project(analyze(handmade.profile() if profile is None else profile), there, sheet)
 
 
 def without(*families: str) -> Device:
@@ -76,8 +76,8 @@ def test_everything_twice_as_fast_leaves_the_gap() -> None:
     rates = {name: c.value for name, c in handmade.device().ceilings.items()}
     twice = {name: value / 2 if name.startswith("launch") else value * 2 for name, value in rates.items()}
     found = carried(handmade.device(**twice))
-    assert found.total.here == pytest.approx(CARRIED)
-    assert found.total.there == pytest.approx(CARRIED / 2)
+    assert found.total.measured == pytest.approx(CARRIED)
+    assert found.total.projected == pytest.approx(CARRIED / 2)
     assert found.gap == pytest.approx(1800 * US)
     assert found.seconds == pytest.approx(CARRIED / 2 + 1800 * US)
     assert found.speedup == pytest.approx((12500 * US - MYSTERY) / (CARRIED / 2 + 1800 * US))
@@ -90,10 +90,12 @@ def test_faster_memory_helps_what_memory_binds() -> None:
     # softmax (800 of 2000), layer_norm (0.8 of 8) and adamw (2800 of 3000) half of the work
     # is left, and all of the 5 µs in which a launch gets going.
     found = carried(handmade.device(dram_copy=20e9))
-    assert found.groups["matmul"].there == pytest.approx(5000 * US)
-    assert found.groups["optimizer"].there == pytest.approx(started(3000, 2800, 1400) * US)
-    assert found.groups["pointwise"].there == pytest.approx((started(400, 400, 200) + started(25, 80, 40)) * US)
-    assert found.groups["normalisation"].there == pytest.approx((started(2000, 800, 400) + started(8, 0.8, 0.4)) * US)
+    assert found.groups["matmul"].projected == pytest.approx(5000 * US)
+    assert found.groups["optimizer"].projected == pytest.approx(started(3000, 2800, 1400) * US)
+    assert found.groups["pointwise"].projected == pytest.approx((started(400, 400, 200) + started(25, 80, 40)) * US)
+    assert found.groups["normalisation"].projected == pytest.approx(
+        (started(2000, 800, 400) + started(8, 0.8, 0.4)) * US
+    )
     assert found.rebound == 0
 
 
@@ -112,7 +114,7 @@ def test_what_the_device_takes_to_get_going_no_ceiling_shortens() -> None:
     device, fast = replace(device, caches=()), replace(fast, caches=())
     fast = replace(fast, ceilings={**fast.ceilings, "dram.copy": handmade.ceiling(100e9)})
     found = carried(fast, handmade.profile(device=device, signatures=(small, large), ops=ops))
-    assert found.total.there == pytest.approx((2 * 5.5 + 2 * 505) * US)
+    assert found.total.projected == pytest.approx((2 * 5.5 + 2 * 505) * US)
     assert found.starting == pytest.approx((10 + 10) * US)
 
 
@@ -122,7 +124,7 @@ def test_where_another_roof_binds_its_term_counts() -> None:
     profile = handmade.profile(ops=(handmade.OPS[1],))
     found = carried(handmade.device(matrix_fp32=100e11), profile)
     there = started(2500, 2000, 480.4)
-    assert found.total.there == pytest.approx(there * US)
+    assert found.total.projected == pytest.approx(there * US)
     assert found.rebound == pytest.approx(2500 * US)
     # Other kernels may be 1.3 times slower, and as much faster, but not faster than 480 µs. Steps vary by 1 %.
     assert found.total.interval == pytest.approx((480.4 * US, there * 1.3 * US), rel=0.02)
@@ -134,7 +136,7 @@ def test_launch_floors_are_the_hosts() -> None:
     # The column of the ceilings alone has no launches, so none is missing in it.
     assert found.missing == ()
     # Everything stays as it is; by the ceilings alone layer_norm is 8 kB from memory, 0.8 µs.
-    assert found.groups["normalisation"].there == pytest.approx((2000 + 8) * US)
+    assert found.groups["normalisation"].projected == pytest.approx((2000 + 8) * US)
     assert found.groups["normalisation"].floor == pytest.approx((800 + 0.8) * US)
     assert found.seconds == pytest.approx(12500 * US - MYSTERY)
 
@@ -148,16 +150,16 @@ def test_what_one_side_has_is_left_out_on_both() -> None:
     found = carried(without("function"), profile)
     assert found.left_out == ("function.erf", "function.exp", "function.sqrt")
     assert found.missing == ("function.erf",)
-    assert found.total.there == pytest.approx(125 * US)
+    assert found.total.projected == pytest.approx(125 * US)
 
 
 def test_a_precision_without_a_ceiling_is_named_and_not_carried() -> None:
     found = carried(without("matrix"))
     products, mystery = found.unknown
-    assert (products.reason, products.ops, products.most) == ("no ceiling matrix.fp32 there", 2, "aten::addmm")
+    assert (products.reason, products.ops, products.longest) == ("no ceiling matrix.fp32 there", 2, "aten::addmm")
     assert products.seconds == pytest.approx(5000 * US)
-    assert (mystery.reason, mystery.ops, mystery.most) == ("work not known", 1, "mylib::mystery")
-    assert found.groups["matmul"].here == found.groups["matmul"].there == found.groups["matmul"].floor == 0
+    assert (mystery.reason, mystery.ops, mystery.longest) == ("work not known", 1, "mylib::mystery")
+    assert found.groups["matmul"].measured == found.groups["matmul"].projected == found.groups["matmul"].floor == 0
     assert found.seconds + found.total.not_carried == pytest.approx(12500 * US)
 
 
@@ -174,7 +176,7 @@ def test_a_collective_needs_a_link_on_both_sides() -> None:
     assert "no ceiling link.network there" in {one.reason for one in carried(handmade.device(), profile).unknown}
     # 2 MB cross once: 2000 µs at 1 GB/s of 400 measured, ten times as fast there.
     found = carried(handmade.device(link_network=10e9), profile)
-    assert found.groups["communication"].there == pytest.approx(started(400, 2000, 200) * US)
+    assert found.groups["communication"].projected == pytest.approx(started(400, 2000, 200) * US)
 
 
 def test_what_is_known_of_a_cache_changes_nothing() -> None:
@@ -191,7 +193,7 @@ def test_a_rate_that_only_the_other_device_has_is_left_out_on_both() -> None:
     profile = handmade.profile(device=without("function"), ops=(handmade.OPS[2],))
     found = carried(handmade.device(function_erf=1e9), profile)
     assert found.left_out == ("function.erf", "function.exp", "function.sqrt")
-    assert found.total.there == pytest.approx(25 * US)
+    assert found.total.projected == pytest.approx(25 * US)
 
 
 def test_work_without_a_ceiling_there_is_not_free() -> None:
@@ -207,7 +209,7 @@ def test_a_copy_that_launches_no_kernel_gets_going_all_the_same() -> None:
     profile = handmade.profile(
         device=handmade.device(link_d2h=2e9), signatures=(read, *handmade.SIGNATURES[1:]), ops=(op,)
     )
-    assert carried(handmade.device(link_d2h=1e9), profile).total.there == pytest.approx(2 * US, rel=1e-2)
+    assert carried(handmade.device(link_d2h=1e9), profile).total.projected == pytest.approx(2 * US, rel=1e-2)
 
 
 def test_a_datasheet_is_held_against_a_datasheet() -> None:
@@ -218,16 +220,16 @@ def test_a_datasheet_is_held_against_a_datasheet() -> None:
     there = handmade.device(matrix_fp32=400e9)
     alike = carried(there, profile, sheet=handmade.device(matrix_fp32=200e9))
     # 100 of 200 reached here: 1000 µs of 2500 by the sheet, 500 there.
-    assert alike.total.there == pytest.approx(started(2500, 1000, 500) * US)
+    assert alike.total.projected == pytest.approx(started(2500, 1000, 500) * US)
     assert not alike.sheet
     measured = uncertain(handmade.device(matrix_fp32=200e9), 0.01)
     both = carried(measured, profile, sheet=handmade.device(matrix_fp32=200e9))
-    assert both.total.there == pytest.approx(started(2500, 2000, 1000) * US)
+    assert both.total.projected == pytest.approx(started(2500, 2000, 1000) * US)
     apart = carried(there, profile)
-    assert apart.total.there == pytest.approx(started(2500, 2000, 500) * US)
+    assert apart.total.projected == pytest.approx(started(2500, 2000, 500) * US)
     # Nobody knows what of that datasheet can be reached: down to half of it.
     assert apart.sheet
-    assert 1.9 < apart.total.interval[1] / apart.total.there < 2.06 * 1.3
+    assert 1.9 < apart.total.interval[1] / apart.total.projected < 2.06 * 1.3
 
 
 def test_what_was_reached_is_held_against_what_was_reached() -> None:
@@ -243,15 +245,15 @@ def test_what_was_reached_is_held_against_what_was_reached() -> None:
     fast = handmade.profile(device=sheet(100e9, 60e9), ops=(handmade.OPS[1],))
     found = carried(sheet(100e9, 80e9), fast)
     assert started(2500, 200e6 / 60e9 / US, 200e6 / 80e9 / US) < 2000
-    assert (found.total.there, found.total.floor) == (pytest.approx(2000 * US), pytest.approx(2000 * US))
+    assert (found.total.projected, found.total.floor) == (pytest.approx(2000 * US), pytest.approx(2000 * US))
     here, there = sheet(200e9, 150e9), sheet(400e9, 210e9)
     profile = handmade.profile(device=here, ops=(handmade.OPS[1],))
     work = 200e6 / 150e9 / US, 200e6 / 210e9 / US
-    assert carried(there, profile).total.there == pytest.approx(started(2500, *work) * US)
+    assert carried(there, profile).total.projected == pytest.approx(started(2500, *work) * US)
     # A profile that was saved before that was known has it from its datasheet.
     old = handmade.profile(device=handmade.device(matrix_fp32=200e9), ops=(handmade.OPS[1],))
-    assert carried(there, old, sheet=here).total.there == pytest.approx(started(2500, *work) * US)
-    assert carried(there, old).total.there == pytest.approx(started(2500, 1000, 500) * US)
+    assert carried(there, old, sheet=here).total.projected == pytest.approx(started(2500, *work) * US)
+    assert carried(there, old).total.projected == pytest.approx(started(2500, 1000, 500) * US)
 
 
 def test_a_gpu_gets_going_by_its_latency() -> None:
@@ -262,9 +264,9 @@ def test_a_gpu_gets_going_by_its_latency() -> None:
         return replace(device, ceilings={**device.ceilings, **told})
 
     profile = handmade.profile(device=gpu(2e-6), ops=(handmade.OPS[1],))
-    assert carried(gpu(3e-6), profile).total.there == pytest.approx(2500 * 2006 / 2004 * US)
+    assert carried(gpu(3e-6), profile).total.projected == pytest.approx(2500 * 2006 / 2004 * US)
     # What one of them does not know is the other's.
-    assert carried(gpu(None), profile).total.there == pytest.approx(2500 * US)
+    assert carried(gpu(None), profile).total.projected == pytest.approx(2500 * US)
     assert carried(gpu(None), profile).starting == pytest.approx(2500 * 4 / 2004 * US)
     neither = handmade.profile(device=gpu(None), ops=(handmade.OPS[1],))
     assert carried(gpu(None), neither).starting == pytest.approx(2500 * 3.6 / 2003.6 * US)
@@ -277,7 +279,7 @@ def test_unknown_work_goes_with_its_group_where_most_of_it_is_known() -> None:
     third = replace(handmade.OPS[1], signature=number, own_ns=(1_000_000,) * 3)
     profile = handmade.profile(signatures=(*handmade.SIGNATURES, vague), ops=(handmade.OPS[1], handmade.OPS[3], third))
     found = carried(handmade.device(matrix_fp32=200e9), profile)
-    assert found.total.there == pytest.approx(started(6000, 2000, 1000) * US)
+    assert found.total.projected == pytest.approx(started(6000, 2000, 1000) * US)
     assert (found.total.assumed, found.total.not_carried) == (pytest.approx(1000 * US), 0)
     assert [(one.reason, one.assumed) for one in found.unknown] == [("work not known", True)]
     long = replace(third, own_ns=(5_100_000,) * 3)
@@ -290,7 +292,7 @@ def test_ceilings_that_may_be_lower_widen_the_range() -> None:
     sharp = carried(uncertain(handmade.device(matrix_fp32=200e9), 0.0), profile)
     vague = carried(uncertain(handmade.device(matrix_fp32=200e9), 0.2), profile)
     there = started(2500, 2000, 1000) * US
-    assert sharp.total.there == vague.total.there == pytest.approx(there)
+    assert sharp.total.projected == vague.total.projected == pytest.approx(there)
     assert sharp.total.interval[1] < 1.02 * 1.3 * there
     # Drawn together with kernels up to 1.3 times slower, 1 / 0.8 = 1.25 adds less than both at their worst.
     assert 1.05 < vague.total.interval[1] / sharp.total.interval[1] < 1.25
@@ -308,7 +310,7 @@ def test_no_vague_ceiling_widens_what_the_device_takes_to_get_going() -> None:
         vague = replace(handmade.ceiling(20e9), spread=0.5)
         there = replace(here, ceilings={**here.ceilings, "dram.copy": vague})
         found = carried(there, handmade.profile(device=here, signatures=(signature,), ops=(op,)))
-        return found.total.interval[1] / found.total.there / 1.3
+        return found.total.interval[1] / found.total.projected / 1.3
 
     assert width(2e3) == pytest.approx(1.0, abs=0.05)
     assert width(2e6) > 1.3
@@ -340,7 +342,7 @@ def test_an_overlap_that_is_longer_than_some_steps_of_an_op() -> None:
     # 0, 0 and 600 µs, of which 150 µs on average ran beside another op: no draw of it takes less than no time.
     op = replace(handmade.OPS[1], own_ns=(0, 0, 600_000), overlap_ns=150_000)
     found = carried(handmade.device(), handmade.profile(ops=(op,)))
-    assert found.total.there == pytest.approx(50 * US)
+    assert found.total.projected == pytest.approx(50 * US)
     assert found.total.interval[0] == pytest.approx(50 * US)  # no less than its floor, were it not below that already
 
 
@@ -354,7 +356,7 @@ def able(device: Device) -> Device:
 def test_any_step_on_its_own_device_is_itself(profile: Profile) -> None:
     here = analyze(replace(profile, device=able(profile.device)))
     try:
-        found = carry(here, here.device)
+        found = project(here, here.device)
     except InputError:
         return
     whole = max(here.wall, here.busy)
@@ -366,17 +368,17 @@ def test_any_step_on_its_own_device_is_itself(profile: Profile) -> None:
 def test_any_step_on_any_device(profile: Profile, poor: bool, there: Device, sheet: Device | None) -> None:
     here = analyze(profile if poor else replace(profile, device=able(profile.device)))
     try:
-        found = carry(here, there if poor else able(there), sheet)
+        found = project(here, there if poor else able(there), sheet)
     except InputError:
         return
     low, high = found.interval
     assert np.isfinite([low, high, found.seconds]).all()
     assert low <= found.seconds <= high
-    assert found.total.there == pytest.approx(sum(row.there for row in found.groups.values()))
+    assert found.total.projected == pytest.approx(sum(row.projected for row in found.groups.values()))
     assert found.total.ops == len(profile.ops)
-    assert found.total.here + found.total.not_carried == pytest.approx(here.busy, rel=1e-9, abs=1e-15)
+    assert found.total.measured + found.total.not_carried == pytest.approx(here.busy, rel=1e-9, abs=1e-15)
     for assumed, seconds in ((False, found.total.not_carried), (True, found.total.assumed)):
         named = sum(one.seconds for one in found.unknown if one.assumed == assumed)
         assert named == pytest.approx(seconds, rel=1e-9, abs=1e-15)
     for row in found.groups.values():
-        assert row.interval[0] <= row.there <= row.interval[1]
+        assert row.interval[0] <= row.projected <= row.interval[1]

@@ -1,0 +1,294 @@
+"""Project a step to another device: each op reaches the same fraction of the ceilings there as here.
+
+The source is the device of the profile ("here"), the target the other one ("there"). The model: an op takes the time
+of its work at the ceilings plus a start-up time, both divided by an efficiency e: own = (work + startup) / e. Its e is
+the same there:
+
+    time there = own * (work there + startup there) / (work here + startup here)
+
+work is the longer of the compute and the memory term; startup comes from startup.py, and no ceiling shortens it: large
+kernels follow the roofs, small ones the latency. devices.py makes the ceilings of both devices comparable. Other
+kernels will run there, with another efficiency: interval.py widens the range for them, and never lets it begin below
+the ceilings. The efficiency is that of the op's own time; overlap.py then subtracts the time shared with other ops.
+
+An op cannot be projected without a ceiling for its work: matrix products and collectives without theirs are left out
+and named. The time of an op of unknown work changes like that of the other ops of its group, if those are at least
+half of the group's time; the result names these ops. The gap belongs to the host and stays as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.bootstrap import draw
+from roofline.core.device import Device
+from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
+from roofline.errors import InputError
+from roofline.projection.devices import comparable, with_launches, without_optional
+from roofline.projection.interval import Interval, against_sheet, around, drawn, kernels
+from roofline.projection.overlap import shared
+from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
+from roofline.projection.roofs import Array, divide, roofs, served
+from roofline.projection.startup import startup
+from roofline.shown import Shown
+
+#: Least known share of a group's time for which the known ops stand for the unknown ones. By choice, as in
+#: comparability.
+_MOSTLY_KNOWN = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Sum some ops of the step on both devices. Times are share times [s].
+
+    measured, projected: time here and there of the projected ops; interval: of `projected`; floor: their least time
+    there by the ceilings alone, less the part that ops under another roof hide. assumed: the part of `measured` whose
+    work is unknown, projected like the rest of its group. not_carried: time here of the ops that were not projected,
+    while no projected op ran.
+    """
+
+    ops: int
+    measured: float
+    projected: float
+    interval: Interval
+    floor: float
+    assumed: float
+    not_carried: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Name ops that their work does not project: the reason, their number, and their time here [s].
+
+    longest: the name of the op that takes longest. assumed: projected like the rest of their group. hidden: their own
+    time here while other ops ran [s].
+    """
+
+    reason: str
+    ops: int
+    seconds: float
+    longest: str
+    assumed: bool
+    hidden: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class WhatIf(Shown):
+    """Hold a step of the analysis `here` as projected to the device `there`. Times in seconds.
+
+    groups: the groups that have ops; total: all ops. gap: unchanged from here; interval: of `seconds`. starting: the
+    part of the projected ops' time here that is the device's start-up, not work. hidden: own time here of projected
+    ops that other projected ops share. cached: time here of ops whose range goes below main memory's roof there.
+    rebound: time here of projected ops that another roof binds there. kernels: factor by which other kernels may be
+    faster or slower. missing: ceilings of floors that `there` lacks. left_out: ceilings that one device lacks, left
+    out for both; kept: launch floors of `here` that stand for missing ones. sheet: true where a measured ceiling
+    is compared with a datasheet's.
+    """
+
+    here: Analysis
+    there: Device
+    groups: Mapping[Group, Row]
+    total: Row
+    gap: float
+    interval: Interval
+    unknown: tuple[Unknown, ...]
+    starting: float
+    hidden: float
+    cached: float
+    rebound: float
+    kernels: float
+    missing: tuple[str, ...]
+    left_out: tuple[str, ...]
+    kept: tuple[str, ...]
+    sheet: bool
+
+    @property
+    def seconds(self) -> float:
+        """The step there, without the ops that were not projected [s]."""
+        return self.total.projected + self.gap
+
+    @property
+    def compared(self) -> float:
+        """The step here, without the ops that were not projected: the counterpart of `seconds` [s]."""
+        return self.here.wall - self.total.not_carried
+
+    @property
+    def speedup(self) -> float | None:
+        """Divide `compared` by `seconds`: the factor by which the step is faster there; None where either is 0."""
+        return self.compared / self.seconds if self.seconds > 0 and self.compared > 0 else None
+
+
+def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> WhatIf:
+    """Project the step of an analysis to the device `target`.
+
+    sheet: the datasheet of the analysis' device, if there is one; its reached or printed figures are compared with
+    those of the target.
+
+    Raises InputError where there is no time to project, or no ceiling to project any of it by.
+    """
+    profile = analysis.profile
+    _check(analysis, target)
+    # Both devices with the same kinds of ceilings: only their values differ then.
+    common, held, left_out = without_optional(*comparable(analysis.device, target, sheet))
+    held, borrowed = with_launches(held, common, profile)
+    ours, theirs = common.without_caches, held.without_caches
+    work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
+    columns = analysis.table.columns
+    start_here, start_there = startup(profile, columns, common, held)
+    target_roofs, least_here = roofs(profile, target.without_caches), roofs(profile, analysis.device.without_caches)
+
+    group = _groups(analysis)
+    before, after = work_here.work + start_here, work_there.work + start_there
+    why = why_not(profile, columns, ours, theirs, work_here.work, work_there.work)
+    why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
+    by_work = why == CARRIED
+    floor = np.where(by_work, target_roofs.work, 0.0)
+    alike = divide(after, before, by_work)
+    ratio = _not_below(alike, analysis, least_here.work, floor)
+    # A cache that may have served an op here may serve it there: the range goes below main memory's roof, `ratio` not.
+    (kept_here, _), (kept_there, cached) = served(profile, analysis.device), served(profile, target)
+    cacheable = by_work & kept_here & kept_there
+    lowest = np.where(cacheable, cached, floor)
+    fastest = np.where(cacheable, _not_below(alike, analysis, least_here.work, lowest), ratio)
+    assumed = _like_their_group(
+        group, analysis.table.share, ratio, by_work, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN)
+    )
+    carried = by_work | (assumed > 0)
+    if not carried.any():
+        names = sorted(set(why.tolist())) or ["it has no ops"]
+        raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
+    ratio, fastest = (np.where(by_work, factor, assumed) for factor in (ratio, fastest))
+    shares = shared(profile, columns.own, columns.overlap, carried, ratio, target_roofs.binding)
+    share, projected = shares.seconds_here * analysis.scale, shares.seconds_there * analysis.scale
+    floor, lowest = floor * (1 - shares.other_roof), lowest * (1 - shares.other_roof)
+    kernel_factor = kernels(common, held)
+    opposed = against_sheet(work_here, work_there, ours, theirs)
+    resamples = draw(analysis)
+    devices, sides = (ours, theirs), (work_here, work_there)
+    starts = divide(start_here, before, by_work), divide(start_there, after, by_work)
+    times, sooner = (
+        drawn(
+            analysis, resamples, group, carried, factor, shares.hidden, sides, devices, starts, opposed, kernel_factor
+        )
+        for factor in (ratio, fastest)
+    )
+
+    def row(rows: NDArray[np.bool_], number: int | None) -> Row:
+        chosen = rows & carried
+        seconds = float(projected[chosen].sum())
+        upper, lower = (draws.sum(axis=0) if number is None else draws[number] for draws in (times, sooner))
+        return Row(
+            ops=int(rows.sum()),
+            measured=float(share[chosen].sum()),
+            projected=seconds,
+            interval=_above(float(lowest[rows].sum()), seconds, around(seconds, lower, upper)),
+            floor=float(floor[rows].sum()),
+            assumed=float(share[chosen & ~by_work].sum()),
+            not_carried=float(share[rows & ~carried].sum()),
+        )
+
+    total = row(np.ones(len(share), bool), None)
+    # Plain and profiled steps are drawn separately: in some draws the ops take longer than the step.
+    gap = np.maximum(resamples.gap, 0.0)
+    step_interval = around(total.projected + analysis.gap, sooner.sum(axis=0) + gap, times.sum(axis=0) + gap)
+    return WhatIf(
+        here=analysis,
+        there=target,
+        groups={GROUPS[code]: row(group == code, code) for code in np.unique(group).tolist()},
+        total=total,
+        gap=analysis.gap,
+        interval=_above(float(lowest.sum()) + analysis.gap, total.projected + analysis.gap, step_interval),
+        unknown=_unknown(analysis, why, carried, share),
+        starting=float((share * starts[0])[by_work].sum()),
+        hidden=float((analysis.table.own - share)[carried].sum()),
+        cached=float(share[carried & (fastest < ratio)].sum()),
+        rebound=float(share[by_work & (work_here.binding != work_there.binding)].sum()),
+        kernels=kernel_factor,
+        missing=tuple(
+            sorted(
+                {
+                    name
+                    for number in np.unique(target_roofs.of[by_work]).tolist()
+                    for name in target_roofs.works[number].missing
+                    if not name.startswith("launch.")  # `floor` holds no launches, whether their floor is known or not
+                }
+            )
+        ),
+        left_out=left_out,
+        kept=borrowed,
+        sheet=bool(opposed[carried].any()),
+    )
+
+
+def _check(analysis: Analysis, target: Device) -> None:
+    if not analysis.device.ceilings:
+        raise InputError(
+            "No ceilings of the device of the profile are known, so no op has a fraction of them to carry: "
+            "calibrate there, or name the device of a trace with `roofline import --device`."
+        )
+    for name, ceiling in target.ceilings.items():
+        if not (math.isfinite(ceiling.value) and ceiling.value > 0):
+            raise InputError(f"The ceiling {name!r} of the other device is not above 0; correct its file.")
+    if not target.ceilings:
+        raise InputError("The other device has no ceilings; `roofline devices` lists those that have.")
+
+
+def _groups(analysis: Analysis) -> NDArray[np.int64]:
+    """Look up the group of each op, as its index in GROUPS; shape (ops,)."""
+    profile, columns = analysis.profile, analysis.table.columns
+    if not profile.ops:
+        return np.zeros(0, np.int64)
+    codes = np.asarray([GROUPS.index(GROUP_OF[signature.op_class]) for signature in profile.signatures], np.int64)
+    updating = np.asarray([phase == "optimizer" for phase in profile.phases], bool)
+    return np.where(updating[columns.phase], GROUPS.index(GROUP_OF["optimizer"]), codes[columns.signature])
+
+
+def _not_below(ratio: Array, analysis: Analysis, ours: Array, theirs: Array) -> Array:
+    """Raise each ratio so that no op takes less than its floor there, unless it beats its floor here.
+
+    ours, theirs: the least time of each op here and there by the device's own ceilings [s], not by the lower reached
+    figures: an op that beats only those has broken no ceiling.
+    """
+    least = divide(theirs, analysis.table.own, analysis.table.own >= ours)
+    return np.where(ratio > 0, np.maximum(ratio, least), ratio)
+
+
+def _like_their_group(
+    group: NDArray[np.int64], share: Array, ratio: Array, by_work: NDArray[np.bool_], unknown_work: NDArray[np.bool_]
+) -> Array:
+    """Give ops of unknown work the mean ratio of their group, weighted by time; 0 where too little of it is known.
+
+    by_work: ops that are projected by their work. unknown_work: the ops that get the group's ratio.
+    """
+    size = len(GROUPS)
+    times, carried, projected = (
+        np.zeros(size) + np.bincount(group, weights, size) for weights in (share, share * by_work, share * ratio)
+    )
+    mean = divide(projected, carried, carried >= _MOSTLY_KNOWN * times)
+    return np.where(unknown_work, mean[group], 0.0)
+
+
+def _above(least: float, value: float, interval: Interval) -> Interval:
+    """Raise the start of a value's interval to the least time there, unless the value itself is lower [s]."""
+    low, high = interval
+    return max(low, min(least, value)), high
+
+
+def _unknown(analysis: Analysis, why: Words, carried: NDArray[np.bool_], share: Array) -> tuple[Unknown, ...]:
+    durations, signature = analysis.table.own, analysis.table.columns.signature
+    rows = []
+    for reason in np.unique(why[why != CARRIED]).tolist():
+        for assumed in (False, True):
+            chosen = np.flatnonzero((why == reason) & (carried == assumed))
+            if len(chosen):
+                longest = chosen[int(durations[chosen].argmax())]
+                name = analysis.profile.signatures[int(signature[longest])].name
+                seconds, hidden = float(share[chosen].sum()), float((durations - share)[chosen].sum())
+                rows.append(Unknown(reason, len(chosen), seconds, name, assumed, hidden))
+    return tuple(sorted(rows, key=lambda row: -row.seconds))

@@ -41,7 +41,7 @@ def command(
     from roofline.devices import calibration, cpu
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
-    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, again=again, only=names)
+    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, remeasure=again, only=names)
     typer.echo(as_json(measured) if format == "json" else as_text(measured))
     kind = calibration.resolve(device)
     path = calibration.location(calibration.key(kind, threads or cpu.detect().cores, names))

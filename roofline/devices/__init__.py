@@ -1,4 +1,4 @@
-"""Devices known by their datasheets: one TOML per device, every number with its source.
+"""Load devices from their datasheets: one TOML per device, every number with its source.
 
 A datasheet has one memory bandwidth. It is stored as `dram.any` and expanded here to every access pattern:
 the bus of a GPU carries either direction at that rate, so it bounds any mix of reading and writing.
@@ -24,14 +24,14 @@ _FORM = "the files in roofline/devices show the form"
 
 
 class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One number of a datasheet; `source` is a key of `sources`, or the citation itself."""
+    """Hold a number of a datasheet; `source` is a key of `sources`, or the citation itself."""
 
     value: float
     source: str
 
 
 class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A cache. usable: how it is known that `size` is of use: measured by "reads" alone, or "assumed" of all of it."""
+    """Hold the `size` [byte] of a cache. usable: "reads" if only reads measured that size, "assumed" if nothing did."""
 
     level: str
     size: float
@@ -39,7 +39,7 @@ class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     usable: Literal["reads", "assumed"] = "assumed"
 
 
-#: What is said of a size that no probe of reads and writes has measured.
+#: Remark in the source of a size that no probe of reads and writes has measured.
 _USABLE = {
     "reads": "usable by reads alone; with writes it was not measured",
     "assumed": "all of it is assumed to be usable, which was not measured",
@@ -47,11 +47,11 @@ _USABLE = {
 
 
 class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a TOML holds. Units: FLOP/s, byte/s, byte; s for a launch.
+    """Hold the content of a TOML. Units: FLOP/s, byte/s, byte; s for a launch.
 
     match: patterns of the whole name that the driver gives, letter case ignored.
     memory_range: sizes that the driver may report; it tells variants of one name apart.
-    reached: by family, what published benchmarks got of the figures.
+    reached: by family, the rates that published benchmarks reached.
     date: the day on which the sources were read, ISO 8601.
     """
 
@@ -78,10 +78,10 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def device(self) -> Device:
         families = ("matrix", "vector", "dram", "link", "cache", "launch", "latency")
-        figures = {name: figure for one in families for name, figure in _expanded(one, getattr(self, one))}
-        reached = {name: figure for one, by in self.reached.items() for name, figure in _expanded(one, by)}
-        if unknown := reached.keys() - figures.keys():
-            raise InputError(f"{self.name}: {min(unknown)} was reached of no figure in the file; correct [reached].")
+        figures = {name: figure for family in families for name, figure in _expanded(family, getattr(self, family))}
+        reached = {name: figure for family, by in self.reached.items() for name, figure in _expanded(family, by)}
+        if strays := reached.keys() - figures.keys():
+            raise InputError(f"{self.name}: {min(strays)} was reached of no figure in the file; correct [reached].")
         return Device(
             name=self.name,
             kind=self.kind,
@@ -105,7 +105,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def _expanded(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str, _Figure]]:
-    """The figures of a family by the names of their ceilings; of main memory `any` is that of all other patterns."""
+    """Yield the figures of a family by ceiling name; for main memory, `any` stands for each pattern not listed."""
     variants = DRAM if family == "dram" else tuple(figures)
     for variant in variants:
         figure = figures.get(variant, figures.get("any"))
@@ -127,14 +127,14 @@ def _sheets() -> dict[str, _Sheet]:
 
 
 def names() -> tuple[str, ...]:
-    """The devices that have a datasheet here, as `load` takes them."""
+    """List the devices that have a datasheet, by the names that `load` takes."""
     return plugins.names(__name__, ".toml")
 
 
 def load(name: str) -> Device:
-    """The device called `name`: a datasheet's name or alias, a TOML of the same form, a calibration or a profile.
+    """Load the device called `name`: a datasheet's name or alias, or the path of a TOML, a calibration or a profile.
 
-    Raises InputError, naming the alternatives, for anything else.
+    Raises InputError, naming the alternatives, for any other name.
     """
     path = Path(name)
     if path.suffix in (".toml", ".json"):
@@ -144,23 +144,23 @@ def load(name: str) -> Device:
         sound.check_device(device, name)
         return device
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
-    for known, sheet in _sheets().items():
-        if wanted in (known, *sheet.aliases):
+    for card, sheet in _sheets().items():
+        if wanted in (card, *sheet.aliases):
             return sheet.device()
-    cards = [known for known in names() if known.startswith(f"{wanted}-")]
+    cards = [card for card in names() if card.startswith(f"{wanted}-")]
     if cards:
         raise InputError(f"{name!r} is no single card: give {' or '.join(cards)}.")
     raise InputError(f"There is no device called {name!r}; there are: {', '.join(names())}.")
 
 
 class _Holder(msgspec.Struct, frozen=True):
-    """What has a device among other things: a calibration, a profile."""
+    """Decode only the device of a larger file: a calibration or a profile."""
 
     device: msgspec.Raw = msgspec.Raw()  # empty where there is none
 
 
 def _saved(path: Path) -> Device:
-    """The device of a calibration's file or of a profile, or a device written as JSON by itself."""
+    """Read the device of a calibration or of a profile, or a device written as JSON by itself."""
     from roofline.core.schema import MAX_BYTES
 
     content = files.read(path, MAX_BYTES, "a device file")
@@ -172,7 +172,7 @@ def _saved(path: Path) -> Device:
 
 
 def datasheet(name: str, memory_bytes: float | None = None, kind: str = "cuda") -> Device | None:
-    """The datasheet of the device that its driver calls `name`, or None where it is not known.
+    """Find the datasheet of the device that its driver calls `name`; None where it is not known.
 
     memory_bytes: the memory [byte] that the driver reports; it tells variants apart (A100 with 40 and 80 GB)
     and keeps slices of a GPU (MIG) from passing for the whole. The returned device has this memory.

@@ -1,11 +1,12 @@
-"""Measured ceilings of this machine: kept in the user's cache, measured in a child process when missing.
+"""Measure the ceilings of this machine in a child process, and keep them in the user's cache.
 
-The key of a calibration is all that its numbers depend on: the device, threads, the CPUs the process may use,
-the libraries and the driver. A file per key; a full calibration also serves those who ask for a short one.
+The key of a calibration holds what its numbers depend on: the device, threads, the CPUs the process may use,
+the libraries and the driver. A file per key; a full calibration also serves a request for a short one.
 
-What else they depend on, hardware, firmware and kernel, is as it was for as long as the machine runs: what was measured
-since it was last started is not old, whatever its date. Where the system does not tell when that was, what was measured
-on another day is. A ceiling is the best of all tries since then, and what others' load made low lowers nothing.
+The numbers depend on hardware, firmware and kernel, too, which stay the same while the machine runs: a calibration is
+valid until the machine is started again, whatever its date. Where the system does not tell when it was started, a
+calibration is valid for the day. A ceiling is the best of all measurements in that time; a measurement under the load
+of other programs lowers no ceiling.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SCHEMA = 2
 # Overall limits of the child [s]; it needs about 12 and 60, the rest is for machines that others use as well.
 LIMIT_SHORT, LIMIT_FULL = 180.0, 900.0
 
-#: Linux draws a number each time it is started.
+#: Linux draws a number at each start.
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 #: Starts of machines that a file remembers. By choice: nodes of a cluster that share a cache and the key.
 _MOST_BOOTS = 256
@@ -47,7 +48,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file of the cache holds. boots: what `period` said where it was measured, the latest last."""
+    """Hold the content of a file of the cache. boots: the `period` of each measurement, the latest last."""
 
     schema: int
     key: dict[str, str]
@@ -61,82 +62,84 @@ def calibrate(
     threads: int | None = None,
     short: bool = True,
     progress: Progress | None = None,
-    again: bool = False,
+    remeasure: bool = False,
     only: tuple[str, ...] = (),
 ) -> Device:
-    """The ceilings of this machine's CPU ("cpu") or first GPU ("cuda"); "auto" takes the GPU if there is one.
+    """Return the ceilings of this machine's CPU ("cpu") or first GPU ("cuda"); "auto" takes the GPU if there is one.
 
-    They come from the cache where they were measured since the machine was started; those that were measured only while
-    others used the processor are measured again as soon as it is idle, and all of them with `again`. Measuring takes
-    about twelve seconds, or a minute unless `short`, and is merged with what is kept. threads: None for one per
-    physical core. progress: told a text, how many probes are done, and of how many; of is 0 with a sentence.
-    only: names or patterns of ceilings to measure, for a look at a few; kept apart in the cache.
-    Raises MissingError without torch or the GPU, InputError for threads that are not there or an unknown name,
+    They come from the cache if they were measured since the machine was started. Ceilings that were only measured while
+    other programs used the processor are measured again as soon as it is idle, and all of them with `remeasure`.
+    Measuring takes about twelve seconds, or a minute unless `short`, and is merged with the cached calibration.
+    threads: None for one per physical core. progress: called with a text, the number of finished probes and their
+    total; the total is 0 if the text is a sentence. only: names or patterns of the ceilings to measure; such a
+    calibration has its own file.
+
+    Raises MissingError without torch or the GPU, InputError for more threads than there are or an unknown name,
     MeasurementError if measuring fails.
     """
-    tell = progress or (lambda text, done, of: None)
+    tell = progress or (lambda text, count, of: None)
     kind = resolve(device)
     count = threads if threads is not None else cpus.detect().cores
     check_threads(count)
     identity = key(kind, count, only)
     path = location(identity)
-    kept = _read(path, identity, tell)
-    due = only if kept is None or again else _due(kept, kind, short, count, only, tell)
-    if kept is not None and due is None:
-        return kept.device
+    cached = _read(path, identity, tell)
+    due = only if cached is None or remeasure else _due(cached, kind, short, count, only, tell)
+    if cached is not None and due is None:
+        return cached.device
     if not plugins.importable("torch"):
         raise MissingError("Calibrating needs torch: run `pip install 'roofline[torch]'`.")
     try:
         measured = _measure(kind, count, short, due or (), tell)
     except MeasurementError as error:
-        if kept is None or again or not short:
+        if cached is None or remeasure or not short:
             raise
-        tell(f"{error} Those that are kept are used.", 0, 0)
-        return kept.device
+        tell(f"{error} The cached ceilings are used.", 0, 0)
+        return cached.device
     stored = Stored(schema=SCHEMA, key=identity, full=not short, device=measured)
-    stored = merge(kept, stored, period(), partial=due != only)
-    stored = msgspec.structs.replace(stored, device=judged(stored.device, _known(stored.device, count)))
+    stored = merge(cached, stored, period(), partial=due != only)
+    stored = msgspec.structs.replace(stored, device=compare_with_sheet(stored.device, _known(stored.device, count)))
     _write(path, stored, tell)
     return stored.device
 
 
 def contribute(kind: str, threads: int, ceilings: Mapping[str, Ceiling]) -> None:
-    """Raise the kept bandwidths of main memory where those in `ceilings`, seen beside a profile's steps, are higher.
+    """Raise the cached bandwidths of main memory to those in `ceilings`, measured with a profile's steps.
 
-    They are measured in less time than a calibration takes, so that a lower one says nothing. Launches and functions
-    are those of the framework that ran, and stay in its profile. Nothing is written where nothing is kept.
+    They are measured in less time than a calibration takes, so a lower one changes nothing. Launches and functions
+    are those of the framework that ran, and stay in its profile. Writes nothing where no calibration is cached.
     """
     identity = key(kind, threads)
     path = location(identity)
-    kept = _read(path, identity, lambda *_: None)
-    if kept is None:
+    cached = _read(path, identity, lambda *_: None)
+    if cached is None:
         return
     higher = {
-        name: again
-        for name, again in ceilings.items()
-        if name.startswith("dram.") and again.value > (kept.device.rate(name) or math.inf)
+        name: ceiling
+        for name, ceiling in ceilings.items()
+        if name.startswith("dram.") and ceiling.value > (cached.device.rate(name) or math.inf)
     }
     if higher:
-        _write(path, msgspec.structs.replace(kept, device=kept.device.seen_again(higher)), lambda *_: None)
+        _write(path, msgspec.structs.replace(cached, device=cached.device.seen_again(higher)), lambda *_: None)
 
 
-def merge(kept: Stored | None, measured: Stored, here: str, partial: bool = False) -> Stored:
-    """Merge a new calibration with the one that is kept: the best rates of both.
+def merge(cached: Stored | None, measured: Stored, current_period: str, partial: bool = False) -> Stored:
+    """Merge a new calibration with the cached one: the best rates of both.
 
-    here: see `period`. What was measured before it gives way, but to what was measured while others used the device:
-    that may raise a ceiling and lowers none. partial: only the ceilings that were kept of a busy machine were measured
-    again. Datasheet figures that filled a gap are not merged.
+    current_period: see `period`. A ceiling from an earlier period is replaced, unless the new one was measured while
+    other programs used the device: such a measurement raises ceilings and lowers none. partial: only the ceilings that
+    the cache had from a busy machine were measured again. Datasheet figures that filled a gap are not merged.
     """
-    if kept is None:
-        return msgspec.structs.replace(measured, boots=(here,))
-    now, before = measured.device, kept.device
-    old = here not in kept.boots
+    if cached is None:
+        return msgspec.structs.replace(measured, boots=(current_period,))
+    now, before = measured.device, cached.device
+    old = current_period not in cached.boots
     ceilings = {
         name: ceiling
         for name, ceiling in before.ceilings.items()
         if ceiling.spread is not None and not (old and name in now.ceilings and not now.ceilings[name].contended)
     }
-    full = kept.full or measured.full
+    full = cached.full or measured.full
     conditions = {
         **(before.conditions if partial else {}),
         **now.conditions,
@@ -147,42 +150,42 @@ def merge(kept: Stored | None, measured: Stored, here: str, partial: bool = Fals
         measured,
         full=full,
         device=device.seen_again(ceilings),
-        boots=(*(boot for boot in kept.boots if boot != here), here)[-_MOST_BOOTS:],
+        boots=(*(boot for boot in cached.boots if boot != current_period), current_period)[-_MOST_BOOTS:],
     )
 
 
 def _merge_caches(before: Device, now: Device, old: bool) -> tuple[Cache, ...]:
-    """The larger usable size of each level; of a busy machine only where there is none of an idle one.
+    """Keep the larger usable size of each level; a size from a busy machine only if an idle one gave none.
 
     old: `before` was measured before the machine was started.
     """
     if not now.caches:
         return before.caches
-    kept = {cache.level: cache for cache in before.caches if cache.source.startswith("measured")}
+    sized_before = {cache.level: cache for cache in before.caches if cache.source.startswith("measured")}
     merged = []
     for cache in now.caches:
-        name, earlier = f"cache.{cache.level}", kept.get(cache.level)
+        name, earlier = f"cache.{cache.level}", sized_before.get(cache.level)
         busy = name in now.contended
         if earlier is None or (not busy and (old or name in before.contended)):
             merged.append(cache)
         elif busy and name not in before.contended:
             merged.append(earlier)
         else:
-            merged.append(max(cache, earlier, key=lambda one: one.size or 0.0))
+            merged.append(max(cache, earlier, key=lambda cache: cache.size or 0.0))
     return tuple(merged)
 
 
 def _due(
-    kept: Stored, kind: str, short: bool, threads: int, only: tuple[str, ...], tell: Progress
+    cached: Stored, kind: str, short: bool, threads: int, only: tuple[str, ...], tell: Progress
 ) -> tuple[str, ...] | None:
-    """Name the ceilings to measure again, as `only` gives them; None where what is kept holds."""
-    if not (short or kept.full):
+    """Name the ceilings to measure again, as `only` gives them; None while the cached ones are valid."""
+    if not (short or cached.full):
         return only
-    if period() not in kept.boots:
+    if period() not in cached.boots:
         since = "The machine was started since its ceilings were measured"
         tell(f"{'The ceilings were measured on another day' if boot() is None else since}: measuring again.", 0, 0)
         return only
-    contended = kept.device.contended
+    contended = cached.device.contended
     if not contended:
         return None
     if kind != "cpu":
@@ -205,20 +208,20 @@ def period() -> str:
 
 
 def boot() -> str | None:
-    """Which start of the machine this is; None where the system does not tell (Linux does)."""
+    """Read the identifier of this start of the machine; None where the system has none (Linux has)."""
     with suppress(OSError, UnicodeDecodeError):
         return _BOOT.read_text(encoding="ascii").strip() or None
     return None
 
 
 def check_threads(threads: int) -> None:
-    """InputError for more threads than this process may use."""
+    """Check a number of threads. Raises InputError for more than this process may use."""
     if not 1 <= threads <= len(cpus.affinity()):
         raise InputError(f"--threads must be between 1 and {len(cpus.affinity())}, the hardware threads here.")
 
 
 def resolve(device: str) -> str:
-    """What "auto" means here; "cpu" and "cuda" as they are. Raises MissingError for a GPU that is not there."""
+    """Resolve "auto" to "cpu" or "cuda"; both stay as they are. Raises MissingError for "cuda" without a GPU."""
     if device == "cpu":
         return "cpu"
     reason = nvidia.unavailable()
@@ -229,9 +232,9 @@ def resolve(device: str) -> str:
 
 
 def key(kind: str, threads: int, only: tuple[str, ...] = ()) -> dict[str, str]:
-    """What the numbers depend on, found without importing a framework."""
+    """Collect what the numbers depend on, without importing a framework."""
     cpu = cpus.detect()
-    found = {
+    parts = {
         "kind": kind,
         "cpu": cpu.name,
         "caches": ", ".join(f"L{level.level} {level.total}" for level in cpu.caches),
@@ -242,52 +245,52 @@ def key(kind: str, threads: int, only: tuple[str, ...] = ()) -> dict[str, str]:
     }
     if kind != "cpu":
         gpu = nvidia.snapshot(nvidia.visible_index())
-        found |= {
+        parts |= {
             "gpu": gpu.name if gpu else "",
             "memory": f"{gpu.memory:.0f}" if gpu and gpu.memory else "",
             "driver": gpu.driver or "" if gpu else "",
             "visible": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
         }
     if only:
-        found["only"] = ",".join(sorted(only))
-    return found
+        parts["only"] = ",".join(sorted(only))
+    return parts
 
 
 def folder() -> Path:
-    """Where calibrations are kept: $ROOFLINE_CACHE, else $XDG_CACHE_HOME/roofline, else ~/.cache/roofline."""
-    if own := os.environ.get("ROOFLINE_CACHE"):
-        return Path(own)
+    """Return the folder of the calibrations: $ROOFLINE_CACHE, else $XDG_CACHE_HOME/roofline or ~/.cache/roofline."""
+    if chosen := os.environ.get("ROOFLINE_CACHE"):
+        return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "roofline"
 
 
 def location(identity: Mapping[str, str]) -> Path:
-    """The file of a key."""
+    """Return the path of the file of a key."""
     digest = hashlib.sha256(msgspec.json.encode(dict(sorted(identity.items())))).hexdigest()[:12]
     name = re.sub(r"[^a-z0-9]+", "-", identity.get("gpu", identity["cpu"]).lower()).strip("-")
     return folder() / f"{identity['kind']}-{name or 'device'}-{identity['threads']}t-{digest}.json"
 
 
 def stored() -> list[tuple[Path, Stored]]:
-    """All calibrations in the cache that can be read, by file name."""
-    found = []
+    """Read all calibrations of the cache that can be read, sorted by file name."""
+    calibrations = []
     for path in sorted(folder().glob("*.json")):
         try:
-            found.append((path, msgspec.json.decode(path.read_bytes(), type=Stored)))
+            calibrations.append((path, msgspec.json.decode(path.read_bytes(), type=Stored)))
         except (OSError, msgspec.MsgspecError):
             continue
-    return [(path, content) for path, content in found if content.schema == SCHEMA]
+    return [(path, content) for path, content in calibrations if content.schema == SCHEMA]
 
 
-def judged(measured: Device, known: Device | None) -> Device:
-    """`measured` beside the figures of a datasheet: flagged where they disagree, completed where it has gaps.
+def compare_with_sheet(measured: Device, sheet: Device | None) -> Device:
+    """Compare a measured device with its datasheet: flag ceilings that disagree, and fill those that are missing.
 
-    The last-level cache of a datasheet completes a device whose cache could not be measured.
+    The last-level cache of the datasheet is used where the cache could not be measured.
     """
-    if known is None:
+    if sheet is None:
         return measured
     ceilings = dict(measured.ceilings)
-    for name, figure in known.ceilings.items():
+    for name, figure in sheet.ceilings.items():
         ours = ceilings.get(name)
         if ours is None:
             ceilings[name] = figure
@@ -295,12 +298,12 @@ def judged(measured: Device, known: Device | None) -> Device:
             share = ours.value / figure.value
             flag = f"The measured value is {100 * share:.0f} % of the known one ({figure.value:.4g}, {figure.source})."
             ceilings[name] = msgspec.structs.replace(ours, flag=flag)
-    caches: tuple[Cache, ...] = measured.caches or known.caches
+    caches: tuple[Cache, ...] = measured.caches or sheet.caches
     return msgspec.structs.replace(measured, ceilings=ceilings, caches=caches)
 
 
 def _known(measured: Device, threads: int) -> Device | None:
-    """The datasheet's figures; for a CPU its theoretical peaks, only to compare with, never to fill a gap."""
+    """Return the datasheet's figures; for a CPU its theoretical peaks, only of ceilings that were measured."""
     if measured.kind != "cpu":
         return devices.datasheet(measured.name, measured.memory, measured.kind)
     cpu = cpus.detect()
@@ -314,7 +317,7 @@ def _known(measured: Device, threads: int) -> Device | None:
 
 
 def _measure(kind: str, threads: int, short: bool, only: tuple[str, ...], tell: Progress) -> Device:
-    """Runs the child and returns the device that it prints. It is killed when it takes too long or we leave."""
+    """Run the child and return the device that it prints. The child is killed at its time limit, or if we leave."""
     # -P: a folder of the user's called roofline must not be taken for ours.
     command = [sys.executable, "-P", "-m", "roofline.devices.measure", "--device", kind, "--threads", str(threads)]
     command += [] if short else ["--full"]
@@ -377,18 +380,18 @@ def _message(line: str) -> dict[str, Any]:
 
 
 def _environment(threads: int) -> dict[str, str]:
-    """The child's environment: what the libraries read when they are loaded."""
-    own = os.environ.copy()
+    """Build the child's environment: the variables that the libraries read when they are loaded."""
+    variables = os.environ.copy()
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        own[name] = str(threads)
-    if "OMP_WAIT_POLICY" not in own:
+        variables[name] = str(threads)
+    if "OMP_WAIT_POLICY" not in variables:
         # A thread that waits for the others of its team spins for milliseconds by default. Where another
         # process has the core of one of them, that keeps the scheduler from moving it to the spinning one's.
-        own.setdefault("GOMP_SPINCOUNT", "2000")
-        own.setdefault("KMP_BLOCKTIME", "1")
+        variables.setdefault("GOMP_SPINCOUNT", "2000")
+        variables.setdefault("KMP_BLOCKTIME", "1")
     root = str(Path(__file__).resolve().parents[2])
-    own["PYTHONPATH"] = os.pathsep.join(filter(None, (root, own.get("PYTHONPATH"))))
-    return own
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, (root, variables.get("PYTHONPATH"))))
+    return variables
 
 
 def _read(path: Path, identity: Mapping[str, str], tell: Progress) -> Stored | None:
@@ -400,22 +403,22 @@ def _read(path: Path, identity: Mapping[str, str], tell: Progress) -> Stored | N
         tell(f"The calibration in {path} cannot be read ({error.strerror}); measuring again.", 0, 0)
         return None
     try:
-        kept = msgspec.json.decode(content, type=Stored)
+        cached = msgspec.json.decode(content, type=Stored)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         tell(f"The calibration in {path} is damaged ({error}); measuring again.", 0, 0)
         return None
-    if kept.schema != SCHEMA or kept.key != identity:
+    if cached.schema != SCHEMA or cached.key != identity:
         return None
-    try:  # what no profile may hold would keep every profile of this machine from being saved
-        sound.check_device(kept.device, str(path))
+    try:  # numbers that no profile may hold would keep every profile of this machine from being saved
+        sound.check_device(cached.device, str(path))
     except InputError:
         tell(f"The calibration in {path} holds numbers that nothing measures; measuring again.", 0, 0)
         return None
-    return kept
+    return cached
 
 
 def _write(path: Path, content: Stored, tell: Progress) -> None:
-    """Writes beside the place and renames, so that a reader finds the old file or the new one, never half."""
+    """Write a temporary file in the same folder and rename it: a reader finds the old file or the new one."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".calibration-")

@@ -1,4 +1,4 @@
-"""What a process gets of the machine's processors, and whether others leave it enough of them."""
+"""Measure how much of the machine's processors a process gets, and whether other processes leave it enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from roofline.core.device import CONTENDED
 from roofline.devices.cpu import affinity
 
-#: [s] The machine is watched before it is called idle. By choice: 25 ticks of the clock that Linux counts load with.
+#: [s] Time for which the processors are watched. By choice: 25 ticks of the clock that Linux counts load with.
 _LOOK = 0.25
 #: Linux: a folder for each thread of this process that lives.
 _THREADS = Path("/proc/self/task")
@@ -18,9 +18,9 @@ _THREADS = Path("/proc/self/task")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What this process got of the machine between two moments. Units: s.
+    """Hold this process's use of the processors between two moments. Units: s.
 
-    processor: time that its threads ran; waited: time that they could have run but others did (Linux only);
+    processor: time that its threads ran; waited: time that they were ready to run while others ran (Linux only);
     switches: how often they were taken off a processor.
     """
 
@@ -38,18 +38,18 @@ class Load:
         )
 
     def contention(self, threads: int) -> float:
-        """The share of the threads' time in which they waited for a processor; 0 where it cannot be told.
+        """Compute the share of the threads' time in which they waited for a processor; 0 where it is not known.
 
-        A library may have more threads than asked for, so that all of them together wait longer than there is time.
+        At most 1: a library may have more threads than asked for, which together wait longer than threads x wall.
         """
         return min(1.0, max(0.0, self.waited / (self.wall * threads))) if self.wall else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The totals of this process since it began. Units: s.
+    """Hold the totals of this process since it began. Units: s.
 
-    waits: how long each thread that lives has waited for a processor, by its number; empty where nobody tells.
+    waits: how long each living thread has waited for a processor, by thread number; empty where it is not known.
     """
 
     wall: float
@@ -75,10 +75,10 @@ class Moment:
         return cls(time.perf_counter(), time.process_time(), switches, waits)
 
     def since(self, earlier: Moment) -> Load:
-        """What the process got between the two moments.
+        """Subtract an earlier moment.
 
-        A thread that ended in between takes its total with it: what it waited is not known, and not taken off others.
-        One that began in between waited all of its time since then.
+        The total of a thread that ended in between is lost: its waiting is not known, and not taken off others.
+        A thread that began in between waited all of its total since then.
         """
         return Load(
             self.wall - earlier.wall,
@@ -90,18 +90,18 @@ class Moment:
 
 
 def is_idle(threads: int) -> bool:
-    """Watch the processors that this process may use for a moment: is there room for `threads` busy threads?"""
+    """Tell whether the processors that this process may use have room for `threads` busy threads now."""
     return free_processors() >= threads * (1 - CONTENDED)
 
 
 def free_processors() -> float:
-    """How many of the processors that this process may use nobody uses, as seen for a moment.
+    """Watch the processors that this process may use for a moment, and count the free ones (fractions add up).
 
     Time that a virtual machine's host gave to others (steal) counts as taken.
     """
     import psutil
 
     processors = affinity()
-    taken = psutil.cpu_percent(interval=_LOOK, percpu=True)
+    busy = psutil.cpu_percent(interval=_LOOK, percpu=True)
     # A container may see fewer processors than its mask has numbers.
-    return float(sum(1 - taken[number] / 100 for number in processors if number < len(taken)))
+    return float(sum(1 - busy[number] / 100 for number in processors if number < len(busy)))

@@ -1,4 +1,4 @@
-"""The CPU in use: name, cores, vector units, caches, and its theoretical peak where that is known."""
+"""Describe the CPU in use: name, cores, vector units, caches, and its theoretical peak where that is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SYSTEM = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True, slots=True)
 class CacheLevel:
-    """A level of data cache: size of one instance [byte], and how many of them serve the CPUs in use."""
+    """Hold a level of data cache: size of one instance [byte], and number of instances that serve the CPUs in use."""
 
     level: int
     size: int
@@ -27,7 +27,7 @@ class CacheLevel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cpu:
-    """The processor as far as this process may use it. None: not known (virtual machines hide much).
+    """Hold the part of the processor that this process may use. None: not known (virtual machines hide much).
 
     cores: physical cores in the affinity mask; cpus: the mask itself (hardware threads).
     clock: highest clock [Hz]; vector_bits: width of a vector register.
@@ -46,7 +46,7 @@ class Cpu:
     memory: float | None = None
 
     def peak(self, bits: int, threads: int | None = None) -> float | None:
-        """The theoretical rate [FLOP/s] for numbers of `bits` bits: cores x clock x lanes x 2 x FMA units.
+        """Compute the theoretical rate [FLOP/s] for numbers of `bits` bits: cores x clock x lanes x 2 x FMA units.
 
         None unless all of them are known. More threads than cores add nothing.
         """
@@ -57,7 +57,7 @@ class Cpu:
 
 
 def detect() -> Cpu:
-    """The CPU in use, read from the system without importing any framework."""
+    """Read the CPU in use from the system, without importing any framework."""
     fields = _cpuinfo()
     cpus = affinity()
     flags = frozenset((fields.get("flags") or fields.get("Features") or "").split())
@@ -78,14 +78,14 @@ def detect() -> Cpu:
 
 
 def affinity() -> tuple[int, ...]:
-    """The hardware threads that this process may run on, ascending."""
+    """List the hardware threads that this process may run on, ascending."""
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))
 
 
 def vector_bits(flags: frozenset[str]) -> int | None:
-    """The width of a vector register from the CPU's flags.
+    """Read the width of a vector register [bit] from the CPU's flags.
 
     SVE's width is not among the flags, so a CPU that has it is of unknown width.
     """
@@ -99,7 +99,7 @@ def vector_bits(flags: frozenset[str]) -> int | None:
 
 
 def fma_units(vendor: str, family: int | None, model: int | None, bits: int | None) -> int | None:
-    """Fused multiply-adds of full register width that a core starts per cycle, where that is known.
+    """Look up how many fused multiply-adds of full register width a core starts per cycle, where that is known.
 
     Rule: an entry per microarchitecture, none guessed. A core that runs 512-bit instructions as two halves
     (Zen 4) counts 1. Left out on purpose: Intel's AVX-512 cores, of which some models of one family have one
@@ -120,7 +120,7 @@ def fma_units(vendor: str, family: int | None, model: int | None, bits: int | No
 
 
 def _cpuinfo() -> dict[str, str]:
-    """The first processor's block of /proc/cpuinfo."""
+    """Read the first processor's block of /proc/cpuinfo."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -135,19 +135,19 @@ def _name(fields: dict[str, str]) -> str:
 
 
 def _cores(cpus: tuple[int, ...]) -> int:
-    """Physical cores: distinct groups of sibling threads among `cpus`."""
+    """Count physical cores: distinct groups of sibling threads among `cpus`."""
     groups = {_read(_SYSTEM / f"cpu{cpu}/topology/thread_siblings_list") or str(cpu) for cpu in cpus}
     return max(1, len(groups))
 
 
 def _clock(cpus: tuple[int, ...]) -> float | None:
-    """The highest clock [Hz] that the system says it can run at; the nominal clock would be too low."""
+    """Read the highest clock [Hz] that the system reports; the nominal clock would be too low."""
     values = (_read(_SYSTEM / f"cpu{cpu}/cpufreq/cpuinfo_max_freq") for cpu in cpus)
     return max((1e3 * int(value) for value in values if value and value.isdigit()), default=None)
 
 
 def _caches(cpus: tuple[int, ...]) -> tuple[CacheLevel, ...]:
-    found: dict[int, dict[str, int]] = {}
+    sizes_by_level: dict[int, dict[str, int]] = {}
     for cpu in cpus:
         for index in sorted((_SYSTEM / f"cpu{cpu}/cache").glob("index*")):
             size = re.fullmatch(r"(\d+)([KMG]?)", _read(index / "size") or "")
@@ -156,8 +156,8 @@ def _caches(cpus: tuple[int, ...]) -> tuple[CacheLevel, ...]:
                 continue
             factor = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}[size[2]]
             shared = _read(index / "shared_cpu_list") or str(cpu)
-            found.setdefault(level, {})[shared] = int(size[1]) * factor
-    return tuple(CacheLevel(level, max(sizes.values()), len(sizes)) for level, sizes in sorted(found.items()))
+            sizes_by_level.setdefault(level, {})[shared] = int(size[1]) * factor
+    return tuple(CacheLevel(level, max(sizes.values()), len(sizes)) for level, sizes in sorted(sizes_by_level.items()))
 
 
 def _memory() -> float | None:

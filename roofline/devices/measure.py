@@ -1,4 +1,4 @@
-"""The child process that measures: JSON lines on its standard output, one per probe, the device in the last.
+"""Measure in a child process: JSON lines on its standard output, one per probe, the device in the last.
 
 Run as `python -m roofline.devices.measure --device cpu --threads 2`, with OMP_NUM_THREADS and the like set
 before: libraries read them when they are loaded. `roofline.devices.calibration` starts it.
@@ -27,18 +27,18 @@ from roofline.errors import InputError, MissingError, RooflineError
 
 Report = Callable[[str, int, int], None]
 TURNS, MOST_TURNS = 2, 4
-#: A turn in which threads waited for a processor for less than this share of their time was ours. By choice.
+#: A turn is undisturbed if its threads waited for a processor for less than this share of their time. By choice.
 QUIET = 0.02
 
 
 def measure(
     device: str, threads: int, full: bool = False, only: tuple[str, ...] = (), report: Report | None = None
 ) -> Device:
-    """Measures the ceilings of this machine's CPU ("cpu") or GPU ("cuda") in this process.
+    """Measure the ceilings of this machine's CPU ("cpu") or GPU ("cuda") in this process.
 
     only: names or patterns of ceilings ("matrix.fp32", "dram.*"); empty for all.
-    report: told the family that is measured next, how many are done, and of how many.
-    Raises MissingError without torch or a usable GPU, InputError if nothing is called as in `only`.
+    report: called with the family that is measured next, the number of finished probes, and their total.
+    Raises MissingError without torch or a usable GPU, InputError if no ceiling matches `only`.
     """
     try:
         import torch
@@ -51,7 +51,7 @@ def measure(
         from roofline.devices.cuda import card, probes
 
         base = card.describe()
-        found = probes.probes(full, today)
+        plan = probes.probes(full, today)
     else:
         from roofline.devices import probes_cpu
 
@@ -59,14 +59,14 @@ def measure(
         base = Device(name=cpu.name, kind="cpu", ceilings={}, memory=cpu.memory, shared_ports=not cpu.matrix_units)
         if cpu.clock is not None:
             base = msgspec.structs.replace(base, conditions={"highest clock": f"{cpu.clock / 1e6:.0f} MHz"})
-        found = probes_cpu.probes(cpu, threads, full, today)
-    chosen = [(probe, names) for probe in found if (names := _wanted(probe, only))]
+        plan = probes_cpu.probes(cpu, threads, full, today)
+    chosen = [(probe, names) for probe in plan if (names := _wanted(probe, only))]
     if not chosen:
-        known = ", ".join(name for probe in found for name in probe.names)
-        raise InputError(f"Nothing to measure is called {', '.join(only)}; there are: {known}.")
+        available = ", ".join(name for probe in plan for name in probe.names)
+        raise InputError(f"Nothing to measure is called {', '.join(only)}; there are: {available}.")
     index = nvidia.visible_index()
     with torch.inference_mode(), nvidia.Sampler(index) as sampler:
-        shares = partial(nvidia.shares, index) if device == "cuda" else _untold
+        shares = partial(nvidia.shares, index) if device == "cuda" else _not_asked
         finding, load = _run(chosen, threads, report, shares)
     conditions = dict(base.conditions) | {
         "date": today,
@@ -90,35 +90,35 @@ def _wanted(probe: Probe, only: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in probe.names if not only or any(fnmatch(name, pattern) for pattern in only))
 
 
-def _untold() -> None:
-    """Of a processor it is not asked which processes use it: how long threads wait for it says more."""
+def _not_asked() -> None:
+    """Leave open which processes use a processor: how long threads wait for it says more."""
 
 
 def _run(
     chosen: list[tuple[Probe, tuple[str, ...]]],
     threads: int,
     report: Report | None,
-    shares: Callable[[], bool | None] = _untold,
+    shares: Callable[[], bool | None] = _not_asked,
 ) -> tuple[Finding, dict[str, str]]:
-    """Two turns of all probes, and up to two more of those during which others used the device each time.
+    """Run all probes for two turns, and those that were disturbed each time for up to two more.
 
-    A ceiling is the best of all turns: somebody else's load comes in bursts, and the turns lie seconds apart.
-    shares: whether other processes are on the GPU, asked before and after each probe; None where nobody tells.
+    A ceiling is the best of all turns: the load of other programs comes in bursts, and the turns lie seconds apart.
+    shares: tells whether other processes are on the GPU, called before and after each probe; None if unknown.
     """
-    found = Finding()
-    before, total, done, turn = Moment.now(), Load(), 0, 0
+    best = Finding()
+    before, total, runs, turn = Moment.now(), Load(), 0, 0
     probes = chosen
     while probes:
-        of = max(TURNS * len(chosen), done + len(probes))
+        of = max(TURNS * len(chosen), runs + len(probes))
         for probe, names in probes:
             if report is not None:
-                report(", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*", done, of)
+                report(", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*", runs, of)
             looks = [shares()]
             start = Moment.now()
             try:
                 finding = probe.run(names)
-            # What a processor or a build lacks, no memory, what compilers and private calls of torch raise: these
-            # errors have no common class, and what the other probes find must not be lost.
+            # Missing features of a processor or a build, no memory, errors of compilers and of torch's private calls
+            # have no common class, and the findings of the other probes must not be lost.
             except Exception as error:
                 why = str(error).strip().partition("\n")[0]
                 finding = Finding(notes=dict.fromkeys(names, why or type(error).__name__))
@@ -127,33 +127,31 @@ def _run(
                 total += used
                 finding = finding.under_load(used.contention(threads))
             looks.append(shares())
-            if seen := [look for look in looks if look is not None]:
-                finding = finding.under_load(sum(seen) / len(seen))
-            found = found.joined(finding)
-            done += 1
+            if answers := [look for look in looks if look is not None]:
+                finding = finding.under_load(sum(answers) / len(answers))
+            best = best.joined(finding)
+            runs += 1
         turn += 1
         if turn >= TURNS:
-            probes = (
-                [(probe, names) for probe, names in chosen if _disturbed(names, found)] if turn < MOST_TURNS else []
-            )
+            probes = [(probe, names) for probe, names in chosen if _disturbed(names, best)] if turn < MOST_TURNS else []
     if report is not None:
-        report("done", done, done)
-    whole = Moment.now().since(before)
-    load = {"turns": str(turn), "involuntary switches": str(whole.switches)}
+        report("done", runs, runs)
+    process_load = Moment.now().since(before)
+    load = {"turns": str(turn), "involuntary switches": str(process_load.switches)}
     if total.wall:
         load["cpu share"] = f"{total.processor / (total.wall * threads):.2f}"
         load["waited for a processor"] = f"{total.contention(threads):.3f}"
-    return found, load
+    return best, load
 
 
-def _disturbed(names: tuple[str, ...], found: Finding) -> bool:
-    """Whether others used the device in each turn so far in which some of these ceilings were measured."""
-    ceilings = [found.ceilings[name] for name in names if name in found.ceilings]
+def _disturbed(names: tuple[str, ...], finding: Finding) -> bool:
+    """Tell whether other programs used the device in every turn so far that measured some of these ceilings."""
+    ceilings = [finding.ceilings[name] for name in names if name in finding.ceilings]
     return any(ceiling.waited is not None and ceiling.waited > QUIET for ceiling in ceilings)
 
 
 def _gpu_conditions(sampler: nvidia.Sampler) -> dict[str, str]:
-    """Clocks and throttling while it was measured; `mostly` is the reason seen most often."""
+    """Describe clocks and throttling during the measurement; the most frequent reason comes first."""
     conditions = {}
     if sampler.clocks:
         conditions["clock"] = f"{min(sampler.clocks) / 1e6:.0f} to {max(sampler.clocks) / 1e6:.0f} MHz"
@@ -165,7 +163,7 @@ def _gpu_conditions(sampler: nvidia.Sampler) -> dict[str, str]:
 
 
 def ranges(numbers: tuple[int, ...]) -> str:
-    """(0, 1, 2, 5) as "0-2,5"."""
+    """Write numbers as ranges: (0, 1, 2, 5) as "0-2,5"."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:
@@ -176,7 +174,7 @@ def ranges(numbers: tuple[int, ...]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measures and writes JSON lines; the exit code is the error's."""
+    """Measure and write JSON lines; the exit code is the error's."""
     parser = argparse.ArgumentParser(prog="python -m roofline.devices.measure", description=__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, required=True)
@@ -197,7 +195,7 @@ def main(arguments: list[str] | None = None) -> int:
                 options.threads,
                 options.full,
                 tuple(name.strip() for name in options.only.split(",") if name.strip()),
-                lambda text, done, of: send({"progress": text, "done": done, "of": of}),
+                lambda text, count, of: send({"progress": text, "done": count, "of": of}),
             )
         except RooflineError as error:
             send({"error": str(error), "code": error.exit_code})

@@ -1,4 +1,4 @@
-"""What NVIDIA's management library says about a GPU: clocks, power, throttling, driver."""
+"""Ask NVIDIA's management library about a GPU: clocks, power, throttling, driver."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One GPU at one moment. Units: byte, Hz, W. None: the driver does not say.
+    """Hold the state of a GPU at one moment. Units: byte, Hz, W. None: the driver does not tell.
 
-    throttle: why the clock is below its highest, in words; empty if it is not.
+    throttle: the reasons, in words, why the clock is below its highest; empty if it is not.
     """
 
     index: int
@@ -46,7 +46,7 @@ class Snapshot:
 
 @contextmanager
 def _library() -> Iterator[ModuleType | str]:
-    """The initialised library, or the sentence that says why there is none."""
+    """Initialise the library and yield it, or the sentence that says why there is none."""
     try:
         import pynvml
     except ImportError:
@@ -64,7 +64,7 @@ def _library() -> Iterator[ModuleType | str]:
 
 
 def unavailable() -> str | None:
-    """Why no NVIDIA GPU can be seen, as a sentence; None if one can."""
+    """Explain in a sentence why the driver shows no NVIDIA GPU; None if it shows one."""
     with _library() as nvml:
         if isinstance(nvml, str):
             return nvml
@@ -73,22 +73,22 @@ def unavailable() -> str | None:
 
 
 def snapshots() -> tuple[Snapshot, ...]:
-    """All GPUs that the driver sees; empty where there is none (`unavailable` says why)."""
+    """Describe all GPUs that the driver sees; empty where there is none (`unavailable` says why)."""
     with _library() as nvml:
         if isinstance(nvml, str):
             return ()
-        found = (_snapshot(nvml, index) for index in range(_ask(nvml, nvml.nvmlDeviceGetCount) or 0))
-        return tuple(snapshot for snapshot in found if snapshot is not None)
+        states = (_snapshot(nvml, index) for index in range(_ask(nvml, nvml.nvmlDeviceGetCount) or 0))
+        return tuple(snapshot for snapshot in states if snapshot is not None)
 
 
 def snapshot(index: int = 0) -> Snapshot | None:
-    """GPU number `index` in the driver's order; None where there is none (`unavailable` says why)."""
+    """Describe GPU number `index` in the driver's order; None where there is none (`unavailable` says why)."""
     with _library() as nvml:
         return None if isinstance(nvml, str) else _snapshot(nvml, index)
 
 
 def computing(index: int = 0) -> frozenset[int] | None:
-    """The numbers of the processes that compute on GPU `index` of the driver; None where it does not tell."""
+    """List the numbers of the processes that compute on GPU `index` of the driver; None where it does not tell."""
     with _library() as nvml:
         handle = None if isinstance(nvml, str) else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
         if isinstance(nvml, str) or handle is None:
@@ -98,23 +98,23 @@ def computing(index: int = 0) -> frozenset[int] | None:
 
 
 def shares(index: int = 0) -> bool | None:
-    """Whether this process, which computes on GPU `index`, shares it with others than those that wait for it.
+    """Tell whether this process, which computes on GPU `index`, shares it with others than its parents.
 
-    None where nobody tells: without a driver, and where it names no process or, in a container, gives them the numbers
-    that they have outside, so that this one is not among them.
+    None where it is not known: without a driver, and where the driver names no process or, in a container, gives their
+    numbers outside of it, so that this process is not among them.
     """
     running = computing(index)
     return None if running is None or os.getpid() not in running else bool(running - _own())
 
 
 def is_free(index: int = 0) -> bool:
-    """Whether nobody but this process and those that wait for it is seen to compute on GPU `index`."""
+    """Tell whether the driver names no process on GPU `index` but this one and its parents."""
     running = computing(index)
     return running is not None and not running - _own()
 
 
 def _own() -> frozenset[int]:
-    """This process and those that it descends from, which wait for it."""
+    """List this process and its parents, which wait for it."""
     import psutil
 
     with suppress(psutil.Error):
@@ -123,7 +123,7 @@ def _own() -> frozenset[int]:
 
 
 def visible_index() -> int:
-    """The driver's number of the GPU that CUDA calls number 0.
+    """Return the driver's number of the GPU that CUDA calls number 0.
 
     From CUDA_VISIBLE_DEVICES where that begins with a number; the driver counts by bus, so on machines with
     different GPUs this holds only with CUDA_DEVICE_ORDER=PCI_BUS_ID.
@@ -133,7 +133,7 @@ def visible_index() -> int:
 
 
 def _ask(nvml: ModuleType, call: Callable[..., Any], *arguments: Any) -> Any:
-    """One call; None if this GPU, driver or virtual machine does not answer it."""
+    """Make a call of the library; None if this GPU, driver or virtual machine does not answer it."""
     try:
         answer = call(*arguments)
     except nvml.NVMLError:
@@ -175,18 +175,18 @@ def _throttle(nvml: ModuleType, handle: Any) -> tuple[str, ...]:
 
 
 def throttle_words(nvml: ModuleType, bits: int) -> tuple[str, ...]:
-    """The reasons whose bits are set, in words."""
+    """Name the reasons whose bits are set, in words."""
     masks = {word: getattr(nvml, f"nvmlClocksEventReason{name}", 0) for name, word in _REASONS.items()}
     return tuple(word for word, mask in masks.items() if bits & mask)
 
 
 @dataclass(slots=True)
 class Sampler:
-    """Samples clock and throttling of one GPU in a thread while it is entered, at least once.
+    """Sample clock and throttling of one GPU in a thread while it is entered, at least once.
 
-    `clocks`: SM clocks [Hz]; `reasons`: how many samples named which throttle reason while the clock was below the
-    card's highest: drivers also name one where it is not. Both stay empty where there is no driver. Only reads; costs
-    two calls of the library per `interval` [s].
+    `clocks`: SM clocks [Hz]; `reasons`: number of samples by throttle reason, only those with the clock below the
+    card's highest: drivers also name a reason at the highest clock. Both stay empty where there is no driver. Only
+    reads; costs two calls of the library per `interval` [s].
     """
 
     index: int = 0

@@ -1,7 +1,7 @@
-"""Measures the ceilings of a CPU with torch and numpy: products, functions, memory, caches, launches.
+"""Measure the ceilings of a CPU with torch and numpy: products, functions, memory, caches, launches.
 
-Rates are the best of several shapes, operators and libraries: a ceiling says what the processor can be driven
-at, and one library often stays well below another (MKL runs fp32 products at half the rate of oneDNN on CPUs
+Rates are the best of several shapes, operators and libraries: a ceiling is the rate that the processor can reach,
+and one library often stays well below another (MKL runs fp32 products at half the rate of oneDNN on CPUs
 that are not Intel's). Bytes are compulsory traffic: elements read once and written once; the line that a store
 fetches first (write-allocate) is not counted, just as it is not counted for ops.
 """
@@ -30,31 +30,31 @@ _MIB = 2**20
 
 
 def probes(cpu: Cpu, threads: int, full: bool, date: str) -> list[Probe]:
-    """All probes of this CPU; one turn of them takes about four seconds, or twenty when `full`."""
+    """List all probes of this CPU; one turn of them takes about four seconds, or twenty when `full`."""
     import torch
 
     conditions = f"{threads} threads, torch {torch.__version__}"
     factor = 2.5 if full else 0.5
     last = cpu.caches[-1].total if cpu.caches else None
     shared: dict[str, Any] = {"conditions": conditions, "date": date}
-    found: list[Probe] = []
+    plan: list[Probe] = []
     for precision in PRECISIONS:
         names = (f"matrix.{precision}", f"vector.{precision}")[: 2 if precision in ("fp32", "fp64") else 1]
         # The slowest first call is bounded by the race; without a kernel (fp16) little is to be learnt.
         seconds = factor * (0.4 if precision == "fp16" else 0.6)
         matrix = partial(_matrix, precision=precision, seconds=seconds, full=full, **shared)
-        found.append(Probe(names, matrix, busy=True))
+        plan.append(Probe(names, matrix, busy=True))
     names = tuple(f"function.{name}" for name in _functions() if name != "random")
     function = partial(_function, threads=threads, **shared)
-    found.append(Probe(names, partial(function, seconds=factor * 1.4), busy=True))
+    plan.append(Probe(names, partial(function, seconds=factor * 1.4), busy=True))
     # Drawn by one thread, whose share of the processors is no sign of contention.
-    found.append(Probe(("function.random",), partial(function, seconds=factor * 0.2)))
+    plan.append(Probe(("function.random",), partial(function, seconds=factor * 0.2)))
     dram = partial(_dram, last=last, seconds=factor * 1.2, full=full, **shared)
-    found.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram, busy=True))
-    cache = partial(_cache, cpu=cpu, seen={}, seconds=factor * 1.0, **shared)
-    found.append(Probe(("cache.l2", "cache.llc"), cache, busy=True))
-    found.append(Probe(("launch.torch-eager",), partial(_launch, calls=3000 if full else 600, **shared)))
-    return found
+    plan.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram, busy=True))
+    cache = partial(_cache, cpu=cpu, bests={}, seconds=factor * 1.0, **shared)
+    plan.append(Probe(("cache.l2", "cache.llc"), cache, busy=True))
+    plan.append(Probe(("launch.torch-eager",), partial(_launch, calls=3000 if full else 600, **shared)))
+    return plan
 
 
 def _matrix(
@@ -70,13 +70,15 @@ def _matrix(
         # torch's they would be the contention that is watched for.
         time.sleep(0.1)
     best = max(results, key=lambda result: result.rate)
-    found = ceiling(best, conditions, date)
-    ceilings = {f"matrix.{precision}": found}
+    measured = ceiling(best, conditions, date)
+    ceilings = {f"matrix.{precision}": measured}
     if f"vector.{precision}" in wanted:
         # No torch op keeps the multiply-add units busy except a product, and on every CPU known here fp32 and
         # fp64 products run on the same vector units as other arithmetic (AMX has neither).
-        method = f"the {precision} product, which runs on the vector units; {found.source}"
-        ceilings[f"vector.{precision}"] = Ceiling(value=found.value, source=method, spread=found.spread, date=date)
+        method = f"the {precision} product, which runs on the vector units; {measured.source}"
+        ceilings[f"vector.{precision}"] = Ceiling(
+            value=measured.value, source=method, spread=measured.spread, date=date
+        )
     return Finding({name: value for name, value in ceilings.items() if name in wanted})
 
 
@@ -84,7 +86,7 @@ def _products(precision: str, shapes: tuple[tuple[int, int, int], ...]) -> list[
     import torch
 
     dtype = getattr(torch, PRECISIONS[precision])
-    found = []
+    candidates = []
     for m, k, n in shapes:
         if precision == "int8":
             a, b = (torch.randint(-8, 8, size, dtype=dtype) for size in ((m, k), (k, n)))
@@ -94,19 +96,19 @@ def _products(precision: str, shapes: tuple[tuple[int, int, int], ...]) -> list[
         else:
             a, b = (torch.randn(*size).to(dtype) for size in ((m, k), (k, n)))
             run, name = partial(torch.mm, a, b, out=torch.empty(m, n, dtype=dtype)), "torch.mm"
-        found.append(Candidate(f"{name} {precision} {m}x{k}x{n}", 2.0 * m * k * n, run, name))
+        candidates.append(Candidate(f"{name} {precision} {m}x{k}x{n}", 2.0 * m * k * n, run, name))
         if precision != "int8":  # a layer multiplies by its transposed weight, some types by other code
             layer = partial(torch.nn.functional.linear, a, torch.randn(n, k).to(dtype))
-            found.append(Candidate(f"linear {precision} {m}x{k}x{n}", 2.0 * m * k * n, layer, "linear"))
-    return found
+            candidates.append(Candidate(f"linear {precision} {m}x{k}x{n}", 2.0 * m * k * n, layer, "linear"))
+    return candidates
 
 
 def _convolutions(precision: str, full: bool) -> list[Candidate]:
-    """1x1 convolutions: the same product through oneDNN, where torch.mm goes to the BLAS. No Winograd here."""
+    """Make 1x1 convolutions: the same product through oneDNN, where torch.mm calls the BLAS. No Winograd here."""
     import torch
 
     dtype = getattr(torch, PRECISIONS[precision])
-    found = []
+    candidates = []
     images = 16  # on one thread torch sends fewer images to other code
     for channels, side in ((128, 4), (256, 8), (512, 8)) + (((1024, 8),) if full else ()):
         x, weight = (
@@ -115,26 +117,26 @@ def _convolutions(precision: str, full: bool) -> list[Candidate]:
         )
         run = partial(torch.nn.functional.conv2d, x, weight)
         label = f"conv2d 1x1 {precision}, {images} images, {channels} channels, {side}x{side}, channels last"
-        found.append(Candidate(label, 2.0 * channels**2 * images * side**2, run, "conv2d"))
-    return found
+        candidates.append(Candidate(label, 2.0 * channels**2 * images * side**2, run, "conv2d"))
+    return candidates
 
 
 def _numpy_products(precision: str, sizes: tuple[int, ...]) -> list[Candidate]:
     import numpy as np
 
-    found = []
+    candidates = []
     for size in sizes:
         a, b = (np.random.default_rng(0).random((size, size)).astype(PRECISIONS[precision]) for _ in range(2))
         run = partial(np.matmul, a, b, out=np.empty_like(a))
-        found.append(Candidate(f"numpy.matmul {precision} {size}x{size}x{size}", 2.0 * size**3, run, "numpy"))
-    return found
+        candidates.append(Candidate(f"numpy.matmul {precision} {size}x{size}x{size}", 2.0 * size**3, run, "numpy"))
+    return candidates
 
 
 def _functions() -> dict[str, dict[str, Callable[[Any, Any], object]]]:
-    """Function -> operators with one evaluation per element, as (input in (0, 1), output of the same size).
+    """Map each function to operators with one evaluation per element: (input in (0, 1), output of the same size).
 
-    Several, because an operator's own code can be slower than the same function inside another (torch.erf
-    calls a scalar library where gelu has a vector polynomial).
+    Several operators, because the one of the function's name can be slower than the same function inside another
+    (torch.erf calls a scalar library where gelu has a vector polynomial).
     """
     import torch
     from torch.nn import functional
@@ -198,8 +200,8 @@ def _function(wanted: Collection[str], *, threads: int, seconds: float, conditio
             run = partial(op, inputs[elements], outputs[elements])
             candidate = Candidate(f"{label}, {elements} fp32 numbers", float(elements), run)
             best[name] += fastest_first([candidate], seconds / (turns * len(candidates)), rounds=1)
-    found = {name: max(results, key=lambda result: result.rate) for name, results in best.items()}
-    return Finding({f"function.{name}": ceiling(result, conditions, date) for name, result in found.items()})
+    bests = {name: max(results, key=lambda result: result.rate) for name, results in best.items()}
+    return Finding({f"function.{name}": ceiling(result, conditions, date) for name, result in bests.items()})
 
 
 def _dram(
@@ -234,23 +236,23 @@ def _dram(
     flag = None
     if last is not None and size < 2 * last:
         flag = f"The arrays ({size // _MIB} MiB) are less than twice the last-level cache ({last // _MIB} MiB)."
-    found = {}
+    ceilings = {}
     for pattern, (moved, runs) in chosen.items():
         candidates = [Candidate(label, float(moved * size), run) for label, run in runs.items()]
         result = ceiling(fastest_first(candidates, seconds / len(DRAM))[0], where, date)
-        found[f"dram.{pattern}"] = Ceiling(
+        ceilings[f"dram.{pattern}"] = Ceiling(
             value=result.value, source=result.source, spread=result.spread, date=date, flag=flag
         )
-    return Finding(found)
+    return Finding(ceilings)
 
 
 def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Ceiling]:
-    """Memory bandwidth now, for a profile that is being measured: it is shared with other machines' tenants.
+    """Measure the memory bandwidth now, for a profile that is being measured: tenants of other machines share it.
 
-    threads: None for those that torch has in this process, which are as before afterwards. Empty where there is nothing
-    to measure with: no torch, or no room for the arrays.
-    On virtual machines it has been seen to differ by a factor of 1.8 between one hour and the next, which would put
-    ops above a ceiling that was measured in a slower one. Takes about `seconds`, and 384 MiB while it runs.
+    threads: None for torch's number in this process, which is restored afterwards. Empty without torch, or without room
+    for the arrays.
+    On virtual machines the bandwidth was seen to differ by a factor of 1.8 between one hour and the next, which would
+    put ops above a ceiling from a slower hour. Takes about `seconds`, and 384 MiB while it runs.
     """
     try:
         with importing():
@@ -267,8 +269,8 @@ def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Cei
         torch.set_num_threads(threads)
     start = Moment.now()
     try:
-        found = _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today)
-        return found.under_load(Moment.now().since(start).contention(threads or before)).ceilings
+        finding = _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today)
+        return finding.under_load(Moment.now().since(start).contention(threads or before)).ceilings
     except (RuntimeError, MemoryError):
         return {}
     finally:
@@ -277,17 +279,17 @@ def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Cei
 
 
 def array_size(last: int | None, available: float, full: bool) -> int:
-    """The size [byte] of each of three arrays that stream from memory.
+    """Compute the size [byte] of each of three arrays that stream from memory.
 
     Four times the last-level cache (eight when `full`), 128 MiB at least; the three together at most 1 GB and
-    a quarter of the memory that is free.
+    a quarter of the free memory.
     """
     size = max(128 * _MIB, (8 if full else 4) * (last or 0))
     return int(min(size, 1e9 / 3, available / 4 / 3)) // 4096 * 4096
 
 
 def available_memory() -> float:
-    """Memory that can be had without swapping [byte]; a container's limit counts."""
+    """Read the memory that is available without swapping [byte]; a container's limit counts."""
     from pathlib import Path
 
     import psutil
@@ -309,17 +311,17 @@ def _cache(
     wanted: Collection[str],
     *,
     cpu: Cpu,
-    seen: dict[tuple[str, int], Best],
+    bests: dict[tuple[str, int], Best],
     seconds: float,
     conditions: str,
     date: str,
 ) -> Finding:
-    """Bandwidth against working set: the best of reading, updating in place and adding in place; the usable size by
-    updates alone, whose dirty lines must be written back to make room as those of a step's results must.
+    """Measure bandwidth against working set: the best of reading, updating in place and adding in place.
 
-    seen: the best of each candidate and working set [byte], kept from turn to turn, so that the curves get better.
-    Torch gives a thread 32768 elements at least, so smaller sets run on fewer threads and are ruled by the call;
-    the first-level cache cannot be seen this way and has no ceiling.
+    The usable size comes from updates alone, whose dirty lines must be written back to make room, like those of a
+    step's results. bests: the best of each candidate and working set [byte], passed from turn to turn, so that the
+    curves get better. Torch gives a thread 32768 elements at least, so smaller sets run on fewer threads and the call
+    dominates: the first-level cache cannot be measured this way and has no ceiling.
     """
     import torch
 
@@ -330,51 +332,51 @@ def _cache(
     data = torch.full((max(sets) // 4,), 0.5)
     for size in sets:
         n = size // 4
-        whole, left, right = data[:n], data[: n // 2], data[n // 2 : n // 2 * 2]
+        array, first_half, second_half = data[:n], data[: n // 2], data[n // 2 : n // 2 * 2]
         candidates = [
-            Candidate(_READ, float(size), partial(torch.sum, whole)),
-            Candidate(_UPDATE, 2.0 * size, partial(whole.mul_, 1.0)),
-            Candidate("add_", 1.5 * size, partial(left.add_, right, alpha=1e-9)),
+            Candidate(_READ, float(size), partial(torch.sum, array)),
+            Candidate(_UPDATE, 2.0 * size, partial(array.mul_, 1.0)),
+            Candidate("add_", 1.5 * size, partial(first_half.add_, second_half, alpha=1e-9)),
         ]
         for best in fastest_first(candidates, seconds / len(sets), rounds=2):
-            before = seen.get((best.label, size))
+            before = bests.get((best.label, size))
             if before is None or best.rate > before.rate:
-                seen[best.label, size] = best
+                bests[best.label, size] = best
     # The cap is what the system reports; for the last level the measurement stands, as a virtual machine may
     # be told of more cache than it gets, or of less.
     levels: list[tuple[str, int, int, int | None]] = [("l2", 0, second, second)] if second else []
-    found: dict[str, Ceiling] = {}
+    ceilings: dict[str, Ceiling] = {}
     caches: list[Cache] = []
     for level, above, up_to, cap in [*levels, ("llc", second, largest, None)]:
-        plateau, updates, reads = (usable(curve(seen, label), above, up_to, cap) for label in (None, _UPDATE, _READ))
+        plateau, updates, reads = (usable(curve(bests, label), above, up_to, cap) for label in (None, _UPDATE, _READ))
         if plateau is None or updates is None or reads is None:
             continue
         at = int(plateau[0])
-        fastest = max((best for (_, size), best in seen.items() if size == at), key=lambda best: best.rate)
+        fastest = max((best for (_, size), best in bests.items() if size == at), key=lambda best: best.rate)
         where = f"working set of {at / _MIB:.3g} MiB, {conditions}"
-        found[f"cache.{level}"] = ceiling(fastest, where, date)
+        ceilings[f"cache.{level}"] = ceiling(fastest, where, date)
         source = (
             "measured with reads and writes: the largest working set that is updated in place at 75 % of the level's "
             f"best rate of doing so ({reads[1] / _MIB:.3g} MiB by reads alone), {conditions}"
         )
         caches.append(Cache(level=level, size=updates[1], source=source))
-    if {"cache.l2", "cache.llc"} <= found.keys() and found["cache.l2"].value < found["cache.llc"].value:
-        # A small set is ruled by the call's cost; a level is never slower than the one behind it.
-        found["cache.l2"] = found["cache.llc"]
-    return Finding({name: value for name, value in found.items() if name in wanted}, tuple(caches))
+    if {"cache.l2", "cache.llc"} <= ceilings.keys() and ceilings["cache.l2"].value < ceilings["cache.llc"].value:
+        # The call's cost dominates a small set; a level is never slower than the next one.
+        ceilings["cache.l2"] = ceilings["cache.llc"]
+    return Finding({name: value for name, value in ceilings.items() if name in wanted}, tuple(caches))
 
 
-def curve(seen: Mapping[tuple[str, int], Best], label: str | None = None) -> list[tuple[float, float]]:
-    """(working set [byte], best bandwidth [byte/s]) in ascending order, of the candidate `label` or of all."""
+def curve(bests: Mapping[tuple[str, int], Best], label: str | None = None) -> list[tuple[float, float]]:
+    """List (working set [byte], best bandwidth [byte/s]), ascending, of the candidate `label` or of all."""
     rates: dict[int, float] = {}
-    for (candidate, size), best in seen.items():
+    for (candidate, size), best in bests.items():
         if label in (None, candidate):
             rates[size] = max(best.rate, rates.get(size, 0.0))
     return [(float(size), rate) for size, rate in sorted(rates.items())]
 
 
 def working_sets(smallest: int, largest: int) -> list[int]:
-    """Sizes [byte] that double, with one between each two."""
+    """List sizes [byte] that double, with 3/2 of each in between."""
     sizes, size = [], smallest
     while size <= largest:
         sizes += [size, size * 3 // 2]
@@ -383,7 +385,7 @@ def working_sets(smallest: int, largest: int) -> list[int]:
 
 
 def _launch(wanted: Collection[str], *, calls: int, conditions: str, date: str) -> Finding:
-    """The least duration of a profiler event of an op on one element: what a torch op costs before it works."""
+    """Measure the least duration of a profiler event of an op on one element: the cost of a torch op without work."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

@@ -1,4 +1,4 @@
-"""Which device a trace was recorded on, from what the trace says about it: its name and its memory, nothing guessed."""
+"""Recognise the device of a trace from the name and the memory that the trace states; guess nothing."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _LONGEST = 80  # characters of a name
 
 
 def recognise(properties: Mapping[str, Any], kind: str) -> tuple[Device, bool]:
-    """The device of a trace, and whether its ceilings are known.
+    """Return the device of a trace, and whether its ceilings are known.
 
     properties: one entry of a Kineto trace's deviceProperties ("name", "totalGlobalMem" [byte]), empty where the trace
     has none. kind: "cuda" or "rocm". The name must be one that the driver of a known device gives, letter case aside,
-    and the memory one that the device can have: an unknown device gets no ceilings rather than another one's.
+    and the memory one that the device can have: an unknown device gets no ceilings rather than another device's.
     """
     name, memory = properties.get("name"), properties.get("totalGlobalMem")
     name = " ".join(name.split())[:_LONGEST] if isinstance(name, str) else ""
     size = sound.measured(memory) or None
-    found = devices.datasheet(name, size, kind) if name else None
-    if found is not None:
-        return found, True
+    sheet = devices.datasheet(name, size, kind) if name else None
+    if sheet is not None:
+        return sheet, True
     vendor = "AMD GPU" if kind == "rocm" else "NVIDIA GPU"
-    known = name or (f"{vendor} of {size / 2**30:.0f} GiB" if size else vendor)
-    return Device(name=known, kind=kind, ceilings={}, memory=size), False
+    label = name or (f"{vendor} of {size / 2**30:.0f} GiB" if size else vendor)
+    return Device(name=label, kind=kind, ceilings={}, memory=size), False

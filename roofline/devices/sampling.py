@@ -1,4 +1,4 @@
-"""How a ceiling is measured: candidates take turns, the best rate wins, and the spread is kept.
+"""Measure a ceiling: candidates take turns, the best rate wins, and its spread is saved.
 
 Taking turns spreads a burst of somebody else's load over all candidates, so that it does not decide between
 them; the best of many short turns is what the machine can do.
@@ -19,10 +19,10 @@ from roofline.core.device import Cache, Ceiling
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way of reaching a ceiling.
+    """Hold a way of reaching a ceiling.
 
-    work: what one call of `run` does [FLOP, byte, evaluations].
-    series: candidates that run the same code on different sizes; the smaller tell how long the larger take.
+    work: of one call of `run` [FLOP, byte, evaluations].
+    series: candidates that run the same code on different sizes; the smaller predict how long the larger take.
     """
 
     label: str
@@ -33,7 +33,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The fastest candidate. `rate` [work/s]; `spread` is (best - median) / best over its `count` samples."""
+    """Hold the result of a candidate. `rate` [work/s]; `spread`: (best - median) / best over its `count` samples."""
 
     label: str
     rate: float
@@ -43,31 +43,31 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a probe found. `notes`: a sentence for each ceiling that could not be measured."""
+    """Hold the result of a probe. `notes`: a sentence for each ceiling that could not be measured."""
 
     ceilings: dict[str, Ceiling] = field(default_factory=dict)
     caches: tuple[Cache, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
 
     def under_load(self, waited: float) -> Finding:
-        """The same with the share of time in which others had the device (`Ceiling.waited`) noted at each ceiling."""
+        """Note at each ceiling the share of time in which others had the device (`Ceiling.waited`)."""
         share = round(waited, 3)
         noted = {name: msgspec.structs.replace(ceiling, waited=share) for name, ceiling in self.ceilings.items()}
         return replace(self, ceilings=noted)
 
-    def joined(self, other: Finding) -> Finding:
-        """The best of both; cache sizes from the later one, whose curve has the earlier one's in it."""
+    def joined(self, later: Finding) -> Finding:
+        """Keep the best of both findings; cache sizes are the later one's, whose curve includes the earlier one's."""
         ceilings = dict(self.ceilings)
-        for name, found in other.ceilings.items():
-            ceilings[name] = better(name, ceilings.get(name), found)
-        return Finding(ceilings, other.caches or self.caches, self.notes | other.notes)
+        for name, measured in later.ceilings.items():
+            ceilings[name] = better(name, ceilings.get(name), measured)
+        return Finding(ceilings, later.caches or self.caches, self.notes | later.notes)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Measures the ceilings `names`; `run` is given those that are wanted.
+    """Measure the ceilings `names`; `run` takes the wanted ones.
 
-    busy: all threads work nearly all the time: others' load shows, and the probe is repeated because of it.
+    busy: all threads work nearly all the time, so waiting shows the load of others, and the probe is then repeated.
     """
 
     names: tuple[str, ...]
@@ -76,14 +76,14 @@ class Probe:
 
 
 class Timer(Protocol):
-    """Calls `run` again and again for about `seconds`, at least once; the times of the calls [s]."""
+    """Call `run` repeatedly for about `seconds`, at least once; return the times of the calls [s]."""
 
     def __call__(self, run: Callable[[], object], seconds: float) -> list[float]:
         """See the class."""
 
 
 def wall(run: Callable[[], object], seconds: float) -> list[float]:
-    """The Timer of work that has ended when the call returns."""
+    """Time work that has ended when the call returns; a Timer."""
     times: list[float] = []
     start = time.perf_counter()
     while True:
@@ -96,12 +96,12 @@ def wall(run: Callable[[], object], seconds: float) -> list[float]:
 
 
 def fastest_first(candidates: Sequence[Candidate], seconds: float, timer: Timer = wall, rounds: int = 3) -> list[Best]:
-    """All candidates that could be run within about `seconds` together, fastest first.
+    """Race the candidates that can be run within about `seconds` together; return them fastest first.
 
     In each series the smallest runs first. A larger one waits as long as, at the best rate of its series so far,
     one call would take a quarter of `seconds` (half-precision products are 100 times slower than others on some
-    CPUs). After the first round only those that come near the fastest stay in the race.
-    Candidates that raise are left out; if none is left, the first error is raised.
+    CPUs). After the first round only candidates near the fastest stay in the race.
+    Candidates that raise are left out; if none remains, raises the first error.
     """
     waiting = sorted(candidates, key=lambda candidate: candidate.work)
     running: dict[str, Candidate] = {}
@@ -110,19 +110,19 @@ def fastest_first(candidates: Sequence[Candidate], seconds: float, timer: Timer 
     failure: Exception | None = None
     for turn in range(rounds):
         for candidate in list(waiting):
-            known = rates.get(candidate.series)
-            if known and candidate.work / known > seconds / 4:
+            rate = rates.get(candidate.series)
+            if rate and candidate.work / rate > seconds / 4:
                 continue  # looked at again in the next round: a burst of load may have made the rate look low
             waiting.remove(candidate)
             try:
-                taken = timer(candidate.run, 0.0)  # the first call allocates, packs weights, builds kernels
-                if taken[0] < seconds / 20:
-                    taken = timer(candidate.run, seconds / 100)
+                durations = timer(candidate.run, 0.0)  # the first call allocates, packs weights, builds kernels
+                if durations[0] < seconds / 20:
+                    durations = timer(candidate.run, seconds / 100)
             except RuntimeError as error:  # torch: not implemented for this type, out of memory
                 failure = failure or error
                 continue
-            running[candidate.label], times[candidate.label] = candidate, taken
-            rates[candidate.series] = max(known or 0.0, candidate.work / min(taken))
+            running[candidate.label], times[candidate.label] = candidate, durations
+            rates[candidate.series] = max(rate or 0.0, candidate.work / min(durations))
         if not running:
             raise failure or ValueError("a race needs candidates")
         fastest = max(rates.values())
@@ -140,17 +140,17 @@ def fastest_first(candidates: Sequence[Candidate], seconds: float, timer: Timer 
     results = [
         Best(
             label=label,
-            rate=running[label].work / min(taken),
-            spread=1 - min(taken) / median(taken),  # rates: (1/min - 1/median) / (1/min)
-            count=len(taken),
+            rate=running[label].work / min(durations),
+            spread=1 - min(durations) / median(durations),  # rates: (1/min - 1/median) / (1/min)
+            count=len(durations),
         )
-        for label, taken in times.items()
+        for label, durations in times.items()
     ]
     return sorted(results, key=lambda best: -best.rate)
 
 
 def ceiling(best: Best, conditions: str, date: str) -> Ceiling:
-    """A measured ceiling. `conditions`: on what it ran ("2 threads, torch 2.13")."""
+    """Make a measured ceiling of the best result. `conditions`: the setup ("2 threads, torch 2.13")."""
     return Ceiling(
         value=best.rate,
         source=f"measured: {best.label}, best of {best.count}, {conditions}",
@@ -159,12 +159,12 @@ def ceiling(best: Best, conditions: str, date: str) -> Ceiling:
     )
 
 
-def better(name: str, one: Ceiling | None, other: Ceiling) -> Ceiling:
-    """The higher of two measured rates, of two launches (times) the shorter; with the least waiting of both."""
-    if one is None:
-        return other
-    best = min(one, other, key=lambda c: c.value if name.startswith("launch.") else -c.value)
-    waited = min((c.waited for c in (one, other) if c.waited is not None), default=None)
+def better(name: str, earlier: Ceiling | None, later: Ceiling) -> Ceiling:
+    """Keep the higher of two measured rates, or the shorter of two launch times, with the least waiting of both."""
+    if earlier is None:
+        return later
+    best = min(earlier, later, key=lambda c: c.value if name.startswith("launch.") else -c.value)
+    waited = min((c.waited for c in (earlier, later) if c.waited is not None), default=None)
     return best if waited == best.waited else msgspec.structs.replace(best, waited=waited)
 
 
@@ -173,23 +173,23 @@ def usable(
     above: float,
     up_to: float,
     cap: float | None = None,
-    beyond: float | None = None,
+    next_level: float | None = None,
 ) -> tuple[float, float] | None:
-    """Where a cache level is fastest, and its usable size [byte], from bandwidth against working set.
+    """Find the working set where a cache level is fastest, and the level's usable size [byte].
 
     curve: (working set [byte], bandwidth [byte/s]), ascending. The level's plateau is the best bandwidth of the
-    working sets in (above, up_to]; the first size returned is where it was seen. The usable size is the largest
-    working set that reaches 75 % of the plateau: beyond it the next level serves too much of the traffic for
+    working sets in (above, up_to]; the first size returned is the one that reached it. The usable size is the largest
+    working set that reaches 75 % of the plateau: for larger ones the next level serves too much of the traffic for
     the plateau to be a fair ceiling. A dip on the way does not count, as others' load makes dips but no peaks.
     `cap`: the size that the system reports; a next level of the same speed would hide the edge.
-    `beyond`: the bandwidth of the next level, where the same code measured it: if it is lower, the edge is midway
+    `next_level`: the bandwidth of the next level, where the same code measured it: if it is lower, the edge is midway
     between the two instead of at 75 %.
-    None where no working set lies in the range.
+    Returns None where no working set lies in the range.
     """
     inside = [(rate, size) for size, rate in curve if above < size <= up_to]
     if not inside:
         return None
     plateau, at = max(inside)
-    least = 0.75 * plateau if beyond is None or beyond >= plateau else (beyond + plateau) / 2
+    least = 0.75 * plateau if next_level is None or next_level >= plateau else (next_level + plateau) / 2
     edge = max(size for size, rate in curve if rate >= least)
     return at, edge if cap is None else min(edge, cap)

@@ -54,7 +54,7 @@ def test_measured_beside_the_datasheet():
     known = devices.load("h100-sxm")
     # 700 / 989.5 = 0.71 of the datasheet: fine. 2.9 of 3.35: fine. 40 of 67: 0.597, fine.
     measured = device(matrix_bf16=700e12, dram_copy=2.9e12, vector_fp32=40e12)
-    result = calibration.judged(measured, known)
+    result = calibration.compare_with_sheet(measured, known)
     assert result.ceilings["matrix.bf16"].value == 700e12
     assert all(ceiling.flag is None for ceiling in result.ceilings.values())
     # what was not measured is the datasheet's, with its source
@@ -68,20 +68,20 @@ def test_measured_beside_the_datasheet():
     [(494e12, True), (495e12, False), (1019e12, False), (1020e12, True)],
 )
 def test_a_measured_value_far_from_the_datasheet_is_flagged(value, flagged):
-    result = calibration.judged(device(matrix_bf16=value), devices.load("h100-sxm"))
+    result = calibration.compare_with_sheet(device(matrix_bf16=value), devices.load("h100-sxm"))
     assert (result.ceilings["matrix.bf16"].flag is not None) == flagged
     assert result.ceilings["matrix.bf16"].value == value
 
 
 def test_an_unknown_device_stays_as_measured():
     measured = device(matrix_bf16=1e12)
-    assert calibration.judged(measured, None) is measured
+    assert calibration.compare_with_sheet(measured, None) is measured
 
 
 def test_a_measured_cache_is_kept():
     cache = Cache(level="llc", size=30e6, source="measured")
     measured = msgspec.structs.replace(device(matrix_bf16=900e12), caches=(cache,))
-    assert calibration.judged(measured, devices.load("h100-sxm")).caches == (cache,)
+    assert calibration.compare_with_sheet(measured, devices.load("h100-sxm")).caches == (cache,)
 
 
 # ------------------------------------------------------------------------------------------- kept, and merged
@@ -137,7 +137,7 @@ def test_a_machine_that_was_started_again_may_be_slower():
 
 
 def test_figures_of_a_datasheet_are_not_merged_with_what_was_measured():
-    filled = calibration.judged(device(matrix_bf16=700e12), devices.load("h100-sxm"))
+    filled = calibration.compare_with_sheet(device(matrix_bf16=700e12), devices.load("h100-sxm"))
     again = kept_of(msgspec.structs.replace(filled, ceilings=measured(matrix_fp8=1500e12).ceilings, caches=()))
     result = calibration.merge(kept_of(filled, "a"), again, "a").device
     assert result.ceilings["matrix.fp8"].value == 1500e12  # of 1979 by the datasheet
@@ -213,7 +213,7 @@ def test_all_is_measured_again_where_the_machine_was_started_since_or_it_is_aske
     assert told[0][2] == 0
     calibration.calibrate("cpu", 1)
     assert probes.asked == [ALL, ALL]
-    calibration.calibrate("cpu", 1, again=True)
+    calibration.calibrate("cpu", 1, remeasure=True)
     calibration.calibrate("cpu", 1, short=False)
     calibration.calibrate("cpu", 1)  # a full one serves who asks for a short one
     assert probes.asked == [ALL] * 4
@@ -264,7 +264,7 @@ def test_what_is_kept_serves_where_measuring_it_again_fails(probes, monkeypatch)
     probes.gives = MeasurementError("It took too long.")
     assert calibration.calibrate("cpu", 1) == first
     with pytest.raises(MeasurementError, match="too long"):
-        calibration.calibrate("cpu", 1, again=True)
+        calibration.calibrate("cpu", 1, remeasure=True)
 
 
 def test_a_profile_raises_what_is_kept(probes):

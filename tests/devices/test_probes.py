@@ -112,7 +112,7 @@ def test_the_usable_size_is_that_of_reads_and_writes(monkeypatch):
     monkeypatch.setattr(probes_cpu, "fastest_first", race)
     levels = (cpu.CacheLevel(2, mib // 2, 1), cpu.CacheLevel(3, 32 * mib, 1))
     processor = cpu.Cpu(name="x", cores=1, cpus=(0,), caches=levels)
-    finding = probes_cpu._cache(("cache.llc",), cpu=processor, seen={}, seconds=0.0, **HOW)
+    finding = probes_cpu._cache(("cache.llc",), cpu=processor, bests={}, seconds=0.0, **HOW)
     last = finding.caches[-1]
     assert (last.level, last.size) == ("llc", 12 * mib)
     assert "reads and writes" in last.source

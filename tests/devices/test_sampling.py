@@ -91,10 +91,10 @@ def test_usable_size_is_the_largest_that_reaches_three_quarters():
 
 def test_usable_size_is_midway_where_the_next_level_is_known():
     # (100 + 50) / 2 = 75: 16 with 74 is below, 32 with 90 above; (100 + 90) / 2 = 95: 4 with 98 is the last
-    assert usable(CURVE, 0.0, 16.0, beyond=50.0) == (2.0, 32.0)
-    assert usable(CURVE, 0.0, 16.0, beyond=90.0) == (2.0, 4.0)
+    assert usable(CURVE, 0.0, 16.0, next_level=50.0) == (2.0, 32.0)
+    assert usable(CURVE, 0.0, 16.0, next_level=90.0) == (2.0, 4.0)
     # a next level that is faster says nothing: 75 % again, and no more than what is reported
-    assert usable(CURVE, 0.0, 16.0, cap=16.0, beyond=120.0) == (2.0, 16.0)
+    assert usable(CURVE, 0.0, 16.0, cap=16.0, next_level=120.0) == (2.0, 16.0)
 
 
 def test_the_better_of_two_turns():

@@ -1,5 +1,4 @@
-"""The ceilings of a GPU, measured through torch: one file per family, and what they share.
+"""Measure the ceilings of a GPU through torch: one file per family of ceilings.
 
-`probes` lists them all. `card` says what the GPU is, `timer` how work on it is timed, and `nvrtc` compiles kernels of
-our own.
+`probes` lists them all. `card` describes the GPU, `timer` times work on it, and `nvrtc` compiles kernels of our own.
 """

@@ -1,7 +1,7 @@
-"""Arithmetic of a GPU outside its matrix units: multiply-adds, functions, random numbers.
+"""Measure a GPU's arithmetic outside its matrix units: multiply-adds, functions, random numbers.
 
-Rates come from kernels that stay in registers: an element-wise op on a GPU is ruled by its loads, and its rate would be
-no ceiling for a fused kernel.
+Rates come from kernels that stay in registers: loads limit an element-wise op on a GPU, and its rate would be no
+ceiling for a fused kernel.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ _TYPES = {"fp64": "double", "fp32": "float"}
 
 
 def vector(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
-    """The rate of multiply-adds, of 2 FLOP each."""
-    found = {}
+    """Measure the rate of multiply-adds, of 2 FLOP each."""
+    ceilings = {}
     for precision in _TYPES:
         name = f"vector.{precision}"
         if name in wanted:
             label = f"chains of {precision} fused multiply-adds in registers"
             best = _in_registers(MULTIPLY_ADD, 2.0, precision, UNROLL_MULTIPLY_ADD, seconds / 2, label)
-            found[name] = ceiling(best, conditions, date)
-    return Finding(found)
+            ceilings[name] = ceiling(best, conditions, date)
+    return Finding(ceilings)
 
 
 def functions(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
-    """The rates of CUDA's own functions in fp32, as the kernels of torch call them."""
-    found = {}
+    """Measure the rates of CUDA's own functions in fp32, as the kernels of torch call them."""
+    ceilings = {}
     for function, expression in FUNCTIONS.items():
         name = f"function.{function}"
         if name in wanted:
             label = f"{expression.replace('T(', '(')} in registers, fp32"
             best = _in_registers(expression, 1.0, "fp32", UNROLL_FUNCTION, seconds / len(FUNCTIONS), label)
-            found[name] = ceiling(best, conditions, date)
-    return Finding(found)
+            ceilings[name] = ceiling(best, conditions, date)
+    return Finding(ceilings)
 
 
 def random(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
-    """The rate of torch's own generator."""
+    """Measure the rate of torch's own generator."""
     import torch
 
     # One byte is written for each number drawn, so that drawing and not writing rules.
@@ -77,12 +77,12 @@ def random(wanted: Collection[str], *, seconds: float, conditions: str, date: st
 
 
 def _in_registers(expression: str, work: float, precision: str, unroll: int, seconds: float, label: str) -> Best:
-    """The rate of `expression`, of which one evaluation is `work`, over numbers that stay in registers."""
+    """Measure the rate of `expression`, `work` an evaluation, on numbers that stay in registers."""
     import torch
 
-    whole = grid()
+    launch_grid = grid()
     dtype = torch.float64 if precision == "fp64" else torch.float32
-    out = torch.empty(whole.total, dtype=dtype, device="cuda")
+    out = torch.empty(launch_grid.total, dtype=dtype, device="cuda")
     kernel = nvrtc.kernel(kernels.repeated(expression, _TYPES[precision], unroll), "repeated")
-    run = partial(kernel, whole, out, ctypes.c_int(TURNS))
-    return fastest_first([Candidate(label, work * unroll * TURNS * whole.total, run)], seconds, timer.events)[0]
+    run = partial(kernel, launch_grid, out, ctypes.c_int(TURNS))
+    return fastest_first([Candidate(label, work * unroll * TURNS * launch_grid.total, run)], seconds, timer.events)[0]

@@ -1,4 +1,4 @@
-"""The current GPU as torch and its driver describe it."""
+"""Describe the current GPU from torch and its driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from roofline.errors import MissingError
 
 
 def describe() -> Device:
-    """The current GPU without ceilings; `conditions` hold its driver, power cap and highest clock.
+    """Describe the current GPU without ceilings; `conditions` hold its driver, power cap and highest clock.
 
     Raises MissingError where torch sees none.
     """
@@ -39,7 +39,7 @@ def describe() -> Device:
 
 
 def l2_size() -> int:
-    """The size of the cache [byte], 0 where this build of torch does not tell."""
+    """Read the size of the cache [byte]; 0 where this build of torch does not tell."""
     import torch
 
     return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0))
@@ -47,7 +47,7 @@ def l2_size() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A launch whose blocks all run at once: none waits for another to end."""
+    """Hold a launch whose blocks all run at once: none waits for another to end."""
 
     blocks: int
     threads: int
@@ -59,9 +59,9 @@ class Grid:
 
 
 def grid(threads_per_processor: int | None = None, threads: int = 256) -> Grid:
-    """Blocks of `threads`, as many as give every multiprocessor that many threads; None: as many as it can hold."""
+    """Fill every multiprocessor with blocks of `threads`, to threads_per_processor; None: as many as it can hold."""
     import torch
 
     properties = torch.cuda.get_device_properties(0)
-    each = threads_per_processor or int(properties.max_threads_per_multi_processor)
-    return Grid(int(properties.multi_processor_count) * (each // threads), threads)
+    per_processor = threads_per_processor or int(properties.max_threads_per_multi_processor)
+    return Grid(int(properties.multi_processor_count) * (per_processor // threads), threads)

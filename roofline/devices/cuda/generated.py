@@ -1,7 +1,7 @@
-"""Functions and random numbers of a GPU by generated code: what torch.compile reaches, through Triton.
+"""Measure functions and random numbers of a GPU in code that Triton generates, as torch.compile uses it.
 
-It computes functions in other ways than CUDA's library (a sigmoid with an approximate division, small numbers flushed
-to zero), so that either may be the faster one; and it draws numbers by a generator of its own.
+Generated code computes functions in other ways than CUDA's library (a sigmoid with an approximate division, small
+numbers flushed to zero), so that either may be the faster one; and it draws numbers by a generator of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from roofline.devices.cuda.arithmetic import FUNCTIONS, TURNS, UNROLL_FUNCTION
 from roofline.devices.cuda.card import grid
 from roofline.devices.sampling import Candidate, Finding, ceiling, fastest_first
 
-#: What code that Inductor generates draws its numbers with, as `roofline.pytorch.inductor.loops` calls it.
+#: The random generator of Inductor's code, as `roofline.pytorch.inductor.loops` calls it.
 PHILOX = "random (Philox)"
 NAMES = (*FUNCTIONS, PHILOX)
 #: Numbers of a program, one for each thread, and its warps of 32 threads.
@@ -23,20 +23,20 @@ BLOCK, WARPS = 128, 4
 
 
 def functions(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
-    """The rates of functions in fp32, and of drawing numbers. What Triton cannot compile becomes a note."""
-    found, notes = {}, {}
+    """Measure the rates of functions in fp32, and of drawing numbers. A function that does not compile gets a note."""
+    ceilings, notes = {}, {}
     for name in NAMES:
         if f"function.{name}" not in wanted:
             continue
         try:
             candidates = _drawing() if name == PHILOX else [_evaluating(name)]
             best = fastest_first(candidates, seconds / len(NAMES), timer.events)[0]
-            found[f"function.{name}"] = ceiling(best, conditions, date)
+            ceilings[f"function.{name}"] = ceiling(best, conditions, date)
         # Triton is missing, lacks a C compiler, or does not know this GPU: its errors have no common class.
         except Exception as error:
             why = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
             notes[f"function.{name}"] = notes["functions of generated code"] = why
-    return Finding(found, notes=notes)
+    return Finding(ceilings, notes=notes)
 
 
 def _evaluating(name: str) -> Candidate:
@@ -56,12 +56,12 @@ def _drawing() -> list[Candidate]:
     out = torch.empty(blocks * BLOCK, device="cuda")
     seeds = torch.full((1,), 2**40 + 12345, device="cuda")  # of 64 bit, as Inductor's are
     kernel = partial(_kernel("draw")[(blocks,)], num_warps=WARPS)
-    found = []
+    candidates = []
     for numbers in (1, 4):
         run: Callable[[], object] = partial(kernel, out, seeds, TURNS, FOUR=numbers == 4, BLOCK=BLOCK, UNROLL=unroll)
         label = f"Philox of Triton in registers, {numbers} of 4 numbers used"
-        found.append(Candidate(label, float(numbers * unroll * TURNS * out.numel()), run))
-    return found
+        candidates.append(Candidate(label, float(numbers * unroll * TURNS * out.numel()), run))
+    return candidates
 
 
 @cache

@@ -1,8 +1,8 @@
-"""The last-level cache of a GPU: bandwidth against working set, by kernels that go over it again and again.
+"""Measure the last-level cache of a GPU: bandwidth against working set, by kernels that repeat their passes over it.
 
-One reads and gives the bandwidth. The other reads and writes, and gives the usable size: what a step writes stays dirty
-in the cache until it is evicted, and where the cache is two halves a line may stand in both, of which reading alone, by
-the same block in each pass, shows little.
+The first kernel reads and gives the bandwidth. The second reads and writes, and gives the usable size: lines that a
+step writes stay dirty in the cache until they are evicted, and in a cache of two halves a line may be in both, which
+reading alone, by the same block in each pass, hardly shows.
 """
 
 from __future__ import annotations
@@ -31,101 +31,104 @@ _MIB = 2**20
 def cache(
     wanted: Collection[str],
     *,
-    seen: dict[int, Best],
-    rewritten: dict[int, Best],
+    read_bests: dict[int, Best],
+    write_bests: dict[int, Best],
     seconds: float,
     conditions: str,
     date: str,
 ) -> Finding:
-    """The best bandwidth of reading, and the usable size by reading and writing.
+    """Measure the best bandwidth of reading, and the usable size by reading and writing.
 
-    seen, rewritten: the best of each working set, read, and read and written; kept from turn to turn.
+    read_bests, write_bests: the best of each working set [byte], read, and read and written; passed from turn to
+    turn.
     """
     import torch
 
     cached = l2_size()
     if not cached:
         return Finding(notes={"cache.llc": "the driver does not tell the size of the cache"})
-    whole = grid(kernels.READERS)
-    slices = sorted({slice_of(share * cached, whole) for share in SHARES})
-    turn = whole.total * kernels.LOAD
+    launch_grid = grid(kernels.READERS)
+    slices = sorted({slice_of(share * cached, launch_grid) for share in SHARES})
+    turn = launch_grid.total * kernels.LOAD
     data = torch.rand(slices[-1] * turn // 4, device="cuda")
     out = torch.empty((), device="cuda")
     reread, rewrite = nvrtc.kernel(kernels.reread(), "reread"), nvrtc.kernel(kernels.rewrite(), "rewrite")
-    for each in slices:
+    for slice_loads in slices:
         for candidate, curve in (
-            (_reading(reread, whole, data, out, each), seen),
-            (_rewriting(rewrite, whole, data, each), rewritten),
+            (_reading(reread, launch_grid, data, out, slice_loads), read_bests),
+            (_rewriting(rewrite, launch_grid, data, slice_loads), write_bests),
         ):
             best = fastest_first([candidate], seconds / (2 * len(slices)), timer.events, rounds=1)[0]
-            size = each * turn
+            size = slice_loads * turn
             if size not in curve or best.rate > curve[size].rate:
                 curve[size] = best
-    reads, writes = edges(seen, float(cached)), edges(rewritten, float(cached))
+    reads, writes = edges(read_bests, float(cached)), edges(write_bests, float(cached))
     if reads is None or writes is None:
         return Finding(notes={"cache.llc": "no working set fits the cache"})
     where = f"working set of {reads[0] / _MIB:.3g} MiB, {conditions}"
     source = (
         "measured with reads and writes: the largest working set that is read and written at more than the middle "
-        f"between the cache's rate and that of {max(rewritten) / _MIB:.0f} MiB ({reads[1] / _MIB:.3g} MiB by reads "
+        f"between the cache's rate and that of {max(write_bests) / _MIB:.0f} MiB ({reads[1] / _MIB:.3g} MiB by reads "
         f"alone), {conditions}"
     )
     level = Cache(level="llc", size=writes[1], source=source)
-    return Finding({"cache.llc": ceiling(seen[int(reads[0])], where, date)}, (level,))
+    return Finding({"cache.llc": ceiling(read_bests[int(reads[0])], where, date)}, (level,))
 
 
-def slice_of(size: float, whole: Grid) -> int:
-    """Loads of each thread that together read about `size` bytes once; at least one."""
-    return max(1, round(size / (whole.total * kernels.LOAD)))
+def slice_of(size: float, launch_grid: Grid) -> int:
+    """Compute the loads of each thread that together read about `size` bytes once; at least one."""
+    return max(1, round(size / (launch_grid.total * kernels.LOAD)))
 
 
-def loads(each: int, whole: Grid) -> int:
-    """Loads of each thread in one launch that reads slices of `each` loads: a multiple of those in flight."""
-    wanted = max(PASSES * each, -(-PER_LAUNCH // (whole.total * kernels.LOAD)))
+def loads(slice_loads: int, launch_grid: Grid) -> int:
+    """Compute the loads of each thread in one launch on slices of `slice_loads`: a multiple of those in flight."""
+    wanted = max(PASSES * slice_loads, -(-PER_LAUNCH // (launch_grid.total * kernels.LOAD)))
     return -(-wanted // kernels.IN_FLIGHT) * kernels.IN_FLIGHT
 
 
-def edges(seen: dict[int, Best], cached: float) -> tuple[float, float] | None:
-    """Where the cache is fastest and its usable size [byte]; None if no working set fits it."""
-    curve: Sequence[tuple[float, float]] = [(float(size), seen[size].rate) for size in sorted(seen)]
-    return usable(curve, 0.0, cached, cap=cached, beyond=curve[-1][1])
+def edges(bests: dict[int, Best], cached: float) -> tuple[float, float] | None:
+    """Find the working set where the cache is fastest, and its usable size [byte]; None if no working set fits."""
+    curve: Sequence[tuple[float, float]] = [(float(size), bests[size].rate) for size in sorted(bests)]
+    return usable(curve, 0.0, cached, cap=cached, next_level=curve[-1][1])
 
 
-def _reading(kernel: nvrtc.Kernel, whole: Grid, data: Any, out: Any, each: int) -> Candidate:
-    """Reading a slice again and again: neighbouring threads of a block read neighbouring numbers."""
-    number = loads(each, whole)
+def _reading(kernel: nvrtc.Kernel, launch_grid: Grid, data: Any, out: Any, slice_loads: int) -> Candidate:
+    """Read a slice repeatedly: neighbouring threads of a block read neighbouring numbers."""
+    number = loads(slice_loads, launch_grid)
     run = partial(
         kernel,
-        whole,
+        launch_grid,
         data,
         out,
-        ctypes.c_longlong(each * whole.threads),
-        ctypes.c_longlong(whole.threads),
-        ctypes.c_int(each),
+        ctypes.c_longlong(slice_loads * launch_grid.threads),
+        ctypes.c_longlong(launch_grid.threads),
+        ctypes.c_int(slice_loads),
         ctypes.c_int(number),
     )
-    label = f"reading slices of {each * whole.threads * kernels.LOAD // 1024} KiB again and again"
-    return Candidate(label, float(number * whole.total * kernels.LOAD), run)
+    label = f"reading slices of {slice_loads * launch_grid.threads * kernels.LOAD // 1024} KiB again and again"
+    return Candidate(label, float(number * launch_grid.total * kernels.LOAD), run)
 
 
-def _rewriting(kernel: nvrtc.Kernel, whole: Grid, data: Any, each: int) -> Candidate:
-    """Reading and writing a slice, then one of another block, and so on: each pass goes over the whole working set."""
-    number = loads(each, whole)
+def _rewriting(kernel: nvrtc.Kernel, launch_grid: Grid, data: Any, slice_loads: int) -> Candidate:
+    """Read and write a slice, then one of another block, and so on: each pass covers the whole working set."""
+    number = loads(slice_loads, launch_grid)
     run = partial(
         kernel,
-        whole,
+        launch_grid,
         data,
-        ctypes.c_longlong(each * whole.threads),
-        ctypes.c_longlong(whole.threads),
-        ctypes.c_int(each),
+        ctypes.c_longlong(slice_loads * launch_grid.threads),
+        ctypes.c_longlong(launch_grid.threads),
+        ctypes.c_int(slice_loads),
         ctypes.c_int(number),
-        ctypes.c_int(shift(whole.blocks)),
+        ctypes.c_int(shift(launch_grid.blocks)),
     )
-    label = f"reading and writing slices of {each * whole.threads * kernels.LOAD // 1024} KiB in turns"
-    return Candidate(label, 2.0 * number * whole.total * kernels.LOAD, run)
+    label = f"reading and writing slices of {slice_loads * launch_grid.threads * kernels.LOAD // 1024} KiB in turns"
+    return Candidate(label, 2.0 * number * launch_grid.total * kernels.LOAD, run)
 
 
 def shift(blocks: int) -> int:
-    """By how many slices a block moves from pass to pass: an odd part of them without a common divisor, so that a block
-    comes to each slice and two neighbouring passes lie far apart."""
+    """Choose by how many slices a block moves from pass to pass: a number coprime to `blocks`, about a third of them.
+
+    So a block comes to each slice, and two neighbouring passes lie far apart.
+    """
     return next((number for number in range(blocks // 3 | 1, blocks) if gcd(number, blocks) == 1), 0)

@@ -1,8 +1,8 @@
-"""Launches on a GPU: the least duration of a kernel that does next to nothing, by what launched it.
+"""Measure launches on a GPU: the least duration of a kernel that does next to nothing, eager and in a graph.
 
-No kernel ends sooner, however little it does. One that reads before it writes waits for memory (1.12 us on an H100,
-where a fill of one number took 0.93), so several are tried. A replayed graph starts its kernels one after the other on
-the device.
+No kernel ends sooner, however little it does. A kernel that reads before it writes waits for memory (1.12 us on an
+H100, where a fill of one number took 0.93), so several are tried. A replayed graph starts its kernels one after the
+other on the device.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ KERNELS, REPLAYS = 200, 5
 
 
 def launch(wanted: Collection[str], *, conditions: str, date: str) -> Finding:
-    """The least duration of a kernel, by the profiler."""
-    found, notes = {}, {}
+    """Measure the least duration of a kernel with the profiler."""
+    ceilings, notes = {}, {}
     for name in wanted:
         where, prepare = PROBES[name]
-        seen = {method: times for method, call in _little() if (times := _durations(prepare(call)))}
-        if seen:
-            found[name] = least(seen, where, conditions, date)
+        durations = {method: times for method, call in _little() if (times := _durations(prepare(call)))}
+        if durations:
+            ceilings[name] = least(durations, where, conditions, date)
         else:
             notes[name] = "the profiler recorded no kernel"
-    return Finding(found, notes=notes)
+    return Finding(ceilings, notes=notes)
 
 
-def least(seen: Mapping[str, Sequence[float]], where: str, conditions: str, date: str) -> Ceiling:
-    """The ceiling of kernels that did next to nothing. seen: the durations [s] of each kind; spread is of the least."""
-    method = min(seen, key=lambda each: min(seen[each]))
-    shortest, number = min(seen[method]), sum(map(len, seen.values()))
+def least(durations: Mapping[str, Sequence[float]], where: str, conditions: str, date: str) -> Ceiling:
+    """Make the ceiling of kernels that do next to nothing. durations: by kind [s]; spread is of the least kind."""
+    method = min(durations, key=lambda name: min(durations[name]))
+    shortest, number = min(durations[method]), sum(map(len, durations.values()))
     return Ceiling(
         value=shortest,
         source=f"measured: least duration of a kernel{where} ({method}), {number} kernels, {conditions}",
-        spread=round(1 - shortest / median(seen[method]), 4),
+        spread=round(1 - shortest / median(durations[method]), 4),
         date=date,
     )
 
 
 def _little() -> Iterator[tuple[str, Callable[[], object]]]:
-    """Kernels on one number, as words and as calls that enqueue them."""
+    """Yield kernels on one number: a label, and the call that enqueues the kernel."""
     import torch
 
     x = torch.ones(1, device="cuda")
@@ -84,16 +84,16 @@ def _graph(call: Callable[[], object]) -> Callable[[], None]:
 
 
 def _replay(graph: Any, held: Any) -> None:
-    """held: has the tensor whose address the graph has; it must live as long."""
+    """Replay a graph. held: holds the tensor whose address is in the graph, and must live as long."""
     for _ in range(REPLAYS):
         graph.replay()
 
 
 def _durations(run: Callable[[], None]) -> list[float]:
-    """Durations of the kernels that `run` enqueues [s]."""
+    """Record the durations of the kernels that `run` enqueues [s]."""
     import torch
 
-    # What torch.profiler.profile runs inside; that one warns of its cycles, of which there is none here.
+    # torch.profiler.profile runs this one, and warns of its cycles, of which there is none here.
     from torch.autograd.profiler import profile
 
     torch.cuda.synchronize()
@@ -109,7 +109,7 @@ def _durations(run: Callable[[], None]) -> list[float]:
     ]
 
 
-#: Where the kernels of each launch floor run, in words, and what runs a call there.
+#: For each launch floor: the place of its kernels, in words, and the function that prepares a call there.
 PROBES: dict[str, tuple[str, Callable[[Callable[[], object]], Callable[[], None]]]] = {
     "launch.torch-eager": ("", _eager),
     "launch.cuda-graph": (f" in a replayed graph of {KERNELS}", _graph),

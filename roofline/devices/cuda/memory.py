@@ -1,4 +1,4 @@
-"""Main memory of a GPU, by pattern of access."""
+"""Measure main memory of a GPU, by access pattern."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MIB = 2**20
 
 
 def dram(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
-    """The bandwidth of each pattern, of arrays that no cache holds.
+    """Measure the bandwidth of each pattern on arrays that no cache holds.
 
-    Reading has two candidates: a sum, and loads without anything else, which a fused kernel may come nearer to.
+    Reading has two candidates: a sum, and plain loads, which a fused kernel may come nearer to.
     """
     import torch
 
@@ -34,7 +34,7 @@ def dram(wanted: Collection[str], *, seconds: float, conditions: str, date: str)
         "update": (3, "add_", lambda: c.add_(a, alpha=1e-9)),
     }
     where = f"arrays of {size // _MIB} MiB, {conditions}"
-    found, notes = {}, {}
+    ceilings, notes = {}, {}
     for pattern, (moved, label, run) in ops.items():
         if f"dram.{pattern}" not in wanted:
             continue
@@ -45,28 +45,28 @@ def dram(wanted: Collection[str], *, seconds: float, conditions: str, date: str)
             except RuntimeError as error:
                 notes["dram.read by plain loads"] = str(error).partition("\n")[0]
         best = fastest_first(candidates, seconds / len(ops), timer.events)[0]
-        found[f"dram.{pattern}"] = ceiling(best, where, date)
-    return Finding(found, notes=notes)
+        ceilings[f"dram.{pattern}"] = ceiling(best, where, date)
+    return Finding(ceilings, notes=notes)
 
 
 def loads(data: Any) -> Candidate:
-    """Reading a tensor once with a kernel that does nothing else; neighbouring threads read neighbouring numbers."""
+    """Read a tensor once with a kernel that does nothing else; neighbouring threads read neighbouring numbers."""
     import torch
 
-    whole = grid(kernels.READERS)
-    turn = whole.total * kernels.LOAD  # bytes that all threads read with one load each
-    each = data.numel() * data.element_size() // turn // kernels.IN_FLIGHT * kernels.IN_FLIGHT
-    if not each:
+    launch_grid = grid(kernels.READERS)
+    turn = launch_grid.total * kernels.LOAD  # bytes that all threads read with one load each
+    thread_loads = data.numel() * data.element_size() // turn // kernels.IN_FLIGHT * kernels.IN_FLIGHT
+    if not thread_loads:
         raise RuntimeError("the array is too small for this GPU")
     out = torch.empty((), device="cuda")
     run = partial(
         nvrtc.kernel(kernels.reread(), "reread"),
-        whole,
+        launch_grid,
         data,
         out,
-        ctypes.c_longlong(whole.threads),
-        ctypes.c_longlong(whole.total),
-        ctypes.c_int(each),
-        ctypes.c_int(each),
+        ctypes.c_longlong(launch_grid.threads),
+        ctypes.c_longlong(launch_grid.total),
+        ctypes.c_int(thread_loads),
+        ctypes.c_int(thread_loads),
     )
-    return Candidate("plain loads", float(each * turn), run)
+    return Candidate("plain loads", float(thread_loads * turn), run)

@@ -1,7 +1,7 @@
-"""Kernels of our own: CUDA C++ compiled by the NVRTC that torch brings, launched through the driver.
+"""Compile kernels of our own: CUDA C++, by the NVRTC that torch brings, launched through the driver.
 
 torch.cuda._compile_kernel does the same, but wants the headers of a CUDA toolkit, which a machine that only runs models
-lacks. Everything here raises RuntimeError, as torch does for what a processor or a build has not got.
+lacks. All functions raise RuntimeError, as torch does where a processor or a build lacks a feature.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ _POINTER = ctypes.c_void_p
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A loaded kernel; it stays loaded as long as the process lives."""
+    """Hold a loaded kernel; it stays loaded as long as the process lives."""
 
     function: Any
 
     def __call__(self, grid: Grid, *arguments: Any) -> None:
-        """Enqueues it on torch's current stream. arguments: values of ctypes' types, and tensors for their addresses.
+        """Enqueue it on torch's current stream. arguments: values of ctypes' types, and tensors for their addresses.
 
         The tensors must live until the kernel has run.
         """
         import torch
 
-        given = [_POINTER(one.data_ptr()) if isinstance(one, torch.Tensor) else one for one in arguments]
-        addresses = (_POINTER * len(given))(*(ctypes.addressof(one) for one in given))
+        words = [_POINTER(word.data_ptr()) if isinstance(word, torch.Tensor) else word for word in arguments]
+        addresses = (_POINTER * len(words))(*(ctypes.addressof(word) for word in words))
         stream = _POINTER(torch.cuda.current_stream().cuda_stream)
         launch = _driver().cuLaunchKernel
         launch.argtypes = [_POINTER, *(ctypes.c_uint,) * 7, _POINTER, _POINTER, _POINTER]
-        done = launch(self.function, grid.blocks, 1, 1, grid.threads, 1, 1, 0, stream, addresses, None)
-        _succeeded(done, "cuLaunchKernel")
+        code = launch(self.function, grid.blocks, 1, 1, grid.threads, 1, 1, 0, stream, addresses, None)
+        _succeeded(code, "cuLaunchKernel")
 
 
 @cache
 def kernel(source: str, name: str) -> Kernel:
-    """The kernel `name`, declared extern "C" in `source`, compiled for the current GPU."""
+    """Compile the kernel `name`, declared extern "C" in `source`, for the current GPU."""
     import torch
 
     if torch.version.hip is not None:
@@ -57,10 +57,10 @@ def kernel(source: str, name: str) -> Kernel:
 
 
 def compiled(source: str, architecture: str, library: ctypes.CDLL) -> bytes:
-    """The machine code (cubin) of `source` for an architecture such as "sm_90"."""
+    """Compile `source` to machine code (cubin) for an architecture such as "sm_90"."""
     program, options = _POINTER(), (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
-    made = library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"roofline.cu", 0, None, None)
-    _succeeded(made, "nvrtcCreateProgram")
+    code = library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"roofline.cu", 0, None, None)
+    _succeeded(code, "nvrtcCreateProgram")
     try:
         if library.nvrtcCompileProgram(program, 1, options):
             log = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
@@ -83,8 +83,8 @@ def _compiler() -> ctypes.CDLL:
     import torch
 
     # The library through which torch itself calls NVRTC knows where the one of its own version lies.
-    own = Path(torch.__file__).parent / "lib" / "libcaffe2_nvrtc.so"
-    for name in (str(own), f"libnvrtc.so.{str(torch.version.cuda).partition('.')[0]}", "libnvrtc.so"):
+    bundled = Path(torch.__file__).parent / "lib" / "libcaffe2_nvrtc.so"
+    for name in (str(bundled), f"libnvrtc.so.{str(torch.version.cuda).partition('.')[0]}", "libnvrtc.so"):
         try:
             library = ctypes.CDLL(name)
         except OSError:

@@ -1,4 +1,4 @@
-"""Matrix products of a GPU: the best that any shape reaches, and what lasts."""
+"""Measure matrix products on a GPU: the best rate of any shape, and the sustained one."""
 
 from __future__ import annotations
 
@@ -38,13 +38,14 @@ def matrix(
     seconds: float,
     lasting: float,
     full: bool,
-    seen: dict[str, tuple[float, float | None]],
+    sustained: dict[str, tuple[float, float | None]],
     conditions: str,
     date: str,
 ) -> Finding:
-    """The best rate of a product, a burst of milliseconds, and beside it what the fastest shape sustains.
+    """Measure the best rate of a product in bursts of milliseconds, and the sustained rate of the fastest shape.
 
-    lasting: how long that one runs without a pause [s], once: `seen` keeps rate and clock for later turns.
+    lasting: how long that shape runs without a pause [s], once: `sustained` holds its rate [FLOP/s] and clock [Hz] for
+    later turns.
     """
     import torch
 
@@ -59,18 +60,18 @@ def matrix(
     ]
     with tf32(precision == "tf32"):
         best = fastest_first(candidates, seconds, timer.events)[0]
-        if name not in seen:
+        if name not in sustained:
             fastest = next(candidate for candidate in candidates if candidate.label == best.label)
             typical, clock = timer.sustained(fastest.run, lasting)
-            seen[name] = fastest.work / typical, clock
-    rate, clock = seen[name]
-    found = msgspec.structs.replace(ceiling(best, conditions, date), sustained=rate, clock=clock)
-    return Finding({name: found})
+            sustained[name] = fastest.work / typical, clock
+    rate, clock = sustained[name]
+    measured = msgspec.structs.replace(ceiling(best, conditions, date), sustained=rate, clock=clock)
+    return Finding({name: measured})
 
 
 @contextmanager
 def tf32(allowed: bool) -> Iterator[None]:
-    """fp32 products in TF32, or in IEEE arithmetic; the setting before is restored."""
+    """Compute fp32 products in TF32, or in IEEE arithmetic; restore the setting afterwards."""
     import torch
 
     switches = torch.backends.cuda.matmul
@@ -88,10 +89,10 @@ def tf32(allowed: bool) -> Iterator[None]:
 
 
 def product(precision: str, m: int, k: int, n: int) -> Callable[[], object]:
-    """One product into an output that is there already. Operands are made on the first call."""
+    """Make a call that computes a product into an allocated output. Its operands are made on the first call."""
     import torch
 
-    made: list[Callable[[], object]] = []
+    calls: list[Callable[[], object]] = []
     dtype = getattr(torch, PRECISIONS[precision])
 
     def make() -> Callable[[], object]:
@@ -101,13 +102,13 @@ def product(precision: str, m: int, k: int, n: int) -> Callable[[], object]:
         # Small numbers of both signs: all zeros draw less power, and so clock higher, than real data.
         a, b = (torch.randn(*size, device="cuda").to(dtype) for size in ((m, k), (n, k)))
         if precision == "fp8":
-            one = torch.ones((), device="cuda")
-            return partial(torch._scaled_mm, a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
+            scale = torch.ones((), device="cuda")
+            return partial(torch._scaled_mm, a, b.t(), scale, scale, out_dtype=torch.bfloat16, use_fast_accum=True)
         return partial(torch.mm, a, b.t(), out=torch.empty(m, n, dtype=dtype, device="cuda"))
 
     def run() -> object:
-        if not made:
-            made.append(make())
-        return made[0]()
+        if not calls:
+            calls.append(make())
+        return calls[0]()
 
     return run

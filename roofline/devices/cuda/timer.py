@@ -1,6 +1,6 @@
-"""How work on a GPU is timed: by events on the stream, while many calls are enqueued.
+"""Time work on a GPU by events on the stream, while many calls are enqueued.
 
-So the GPU never waits for the host, and what the host needs for a launch is in no time.
+So the GPU never waits for the host, and no time includes the host's part of a launch.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _MOST = 1000
 
 
 def events(run: Callable[[], object], seconds: float) -> list[float]:
-    """The Timer of work on the current stream: times between events around each call [s].
+    """Time work on the current stream, by events around each call [s]; a Timer.
 
-    With no `seconds` there is a call before the one that is timed. What the host does in a first call (making operands,
-    loading a library, compiling) would lie between the events, and the race would take it for the time of the work.
+    With no `seconds` a call goes before the timed one. The host's work in a first call (making operands, loading a
+    library, compiling) would lie between the events, and the race would take it for the time of the work.
     """
     import torch
 
@@ -28,21 +28,21 @@ def events(run: Callable[[], object], seconds: float) -> list[float]:
         run()
         torch.cuda.synchronize()
     times = _batch(run, 1)
-    each = max(times[0], 2e-6)
-    if seconds > 2 * each:
-        times += _batch(run, min(_MOST, int(seconds / each)))
+    call_seconds = max(times[0], 2e-6)
+    if seconds > 2 * call_seconds:
+        times += _batch(run, min(_MOST, int(seconds / call_seconds)))
     return times
 
 
 def sustained(run: Callable[[], object], seconds: float) -> tuple[float, float | None]:
-    """The median time of a call [s] in the second half of `seconds` without a pause, and the SM clock [Hz] in all.
+    """Measure the median time of a call [s] in the second half of `seconds` without a pause, and the SM clock [Hz].
 
-    Power and heat lower the clock only after some time, so that the best of a short burst is not what lasts. The clock
-    is None where the driver does not tell it.
+    Power and heat lower the clock only after some time, so that the best of a short burst does not last. The clock is
+    the median over all of `seconds`, None where the driver does not tell it.
     """
     with nvidia.Sampler(nvidia.visible_index(), interval=0.02) as sampler:
-        each = max(_batch(run, 3)[-1], 2e-6)
-        calls = max(2, min(_MOST, int(seconds / each / 4)))
+        call_seconds = max(_batch(run, 3)[-1], 2e-6)
+        calls = max(2, min(_MOST, int(seconds / call_seconds / 4)))
         times: list[float] = []
         while sum(times) < seconds:
             times += _batch(run, calls)
@@ -50,7 +50,7 @@ def sustained(run: Callable[[], object], seconds: float) -> tuple[float, float |
 
 
 def second_half(times: list[float]) -> float:
-    """The median of the calls that began after half of the whole time had passed."""
+    """Compute the median of the calls that began after half of the whole time had passed [s]."""
     passed, half = 0.0, sum(times) / 2
     late = []
     for time in times:

@@ -1,4 +1,4 @@
-"""Kernels in Triton's language, as Inductor writes them: `generated` compiles them. Importing this needs Triton.
+"""Write kernels in Triton's language, as Inductor does: `generated` compiles them. Importing this needs Triton.
 
 The names in capitals are known when a kernel is compiled; there is one kernel for each value.
 """
@@ -10,10 +10,10 @@ from triton.language.extra import libdevice
 
 
 def evaluate(out: tl.tensor, turns: tl.tensor, NAME: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr) -> None:
-    """x = f(x), UNROLL x turns times, by the functions that torch._inductor's TritonOverrides write into kernels.
+    """Evaluate x = f(x), UNROLL x turns times, by the functions that torch._inductor's TritonOverrides generate.
 
-    Of several forms (with `use_fast_math` or without, rounded as IEEE asks or not) the one of fewest instructions: a
-    ceiling holds for all.
+    Of several forms (with `use_fast_math` or without, rounded as IEEE asks or not) it takes the one of fewest
+    instructions: a ceiling holds for all.
     """
     lane = tl.arange(0, BLOCK)
     x = lane.to(tl.float32) / BLOCK
@@ -54,7 +54,7 @@ def evaluate(out: tl.tensor, turns: tl.tensor, NAME: tl.constexpr, BLOCK: tl.con
 def draw(
     out: tl.tensor, seeds: tl.tensor, turns: tl.tensor, FOUR: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr
 ) -> None:
-    """Adds up random numbers: one of each evaluation of Philox, or the FOUR that it makes; UNROLL x turns evaluations.
+    """Add up random numbers: one of each evaluation of Philox, or the FOUR that it makes; UNROLL x turns evaluations.
 
     Dropout in generated code takes one in torch 2.11 and, in loops of one dimension, four in 2.13.
     """

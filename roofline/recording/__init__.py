@@ -1,1 +1,1 @@
-"""What every recorder shares: the child process, and the protocol of plain, profiled and counting runs."""
+"""Record a step in a child process, by the protocol of plain, profiled and counting runs that all backends share."""

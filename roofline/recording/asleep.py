@@ -1,8 +1,8 @@
 """Measure how long the thread that runs a step sleeps, or waits for others than its own ops.
 
-A framework waits for its ops in its own code, where a thread that is on no core says nothing. What Python itself can
-wait in are few functions of its standard library: sleeping, locks, files, sockets, other processes. A hook of Python's
-looks at these. It slows Python down, which lengthens no sleep; a wait for a worker that goes on meanwhile it shortens.
+A framework waits for its ops in its own code, where time off the core is no sign of sleep. Python itself can wait in
+few functions of its standard library only: sleeping, locks, files, sockets, other processes. A hook of Python's
+watches these. It slows Python down, which lengthens no sleep, but shortens a wait for a worker that runs meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WAITING = frozenset(
 def asleep(run: Callable[[], object], times: int) -> float:
     """Run something several times and return how long this thread is on no core in such functions each time [s].
 
-    Time in the queue for a core is no part of it, where the system tells it.
+    Time in the queue for a core is not included, where the system tells it.
     """
     hook, before = _Hook(), sys.getprofile()
     sys.setprofile(hook)
@@ -32,11 +32,11 @@ def asleep(run: Callable[[], object], times: int) -> float:
             run()
     finally:
         sys.setprofile(before)
-    return max(0.0, hook.seconds) / times  # of a call that does not wait, what clocks lie apart, in either direction
+    return max(0.0, hook.seconds) / times  # without a wait, the clocks may differ a little, in either direction
 
 
 class _Hook:
-    """What `sys.setprofile` calls. seconds: asleep so far [s]."""
+    """Sum the time asleep; `sys.setprofile` calls it. seconds: asleep so far [s]."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

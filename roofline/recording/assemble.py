@@ -1,4 +1,4 @@
-"""The T, P and C runs of a step put together into a recording."""
+"""Put the T, P and C runs of a step together into a recording."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
 from roofline.timing.timed import Timed, profiled
 from roofline.units import seconds
 
-#: Below this share of the time of a step's events that belong to counted ops, steps and counts are not of the same.
+#: Least share of event time that must belong to counted ops; with less, the profiled and the counted steps differ.
 JOINED = 0.999
 
 
 def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain, work: Work) -> Recording:
-    """What was measured of a step, in the form of a profile."""
+    """Put the measurements of a step together, in the form of a profile."""
     counted, timed = work.counted, work.timed
     if step.mode == "generate":
         counted = generation.told_apart(counted)
@@ -70,7 +70,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
 
 
 def _flags(plan: Plan, recorder: StepRecorder[Trace], plain: Plain, timed: Timed | None) -> tuple[str, ...]:
-    """What a reader must know of the measurement; nothing of one that timed no ops."""
+    """List the flags of the measurement that a reader must know; none where no ops were timed."""
     if timed is None:
         return ()
     flags = []
@@ -85,12 +85,12 @@ def _flags(plan: Plan, recorder: StepRecorder[Trace], plain: Plain, timed: Timed
 
 
 def _trains(counted: Counted) -> bool:
-    """Whether a step computes gradients or changes weights, whatever it was called."""
+    """Tell whether a step computes gradients or changes weights, whatever its mode says."""
     return counted.updates or any(PHASES[phase] in ("backward", "optimizer") for phase in set(counted.phase.tolist()))
 
 
 def _block_of_scopes(step: Step, counted: Counted) -> list[str]:
-    """The block of each scope: by the model's map, else as far down as its scopes tell something."""
+    """Name the block of each scope: by the model's map, else derived from the scopes (`core.scopes.blocks`)."""
     if not step.blocks:
         return scopes.blocks(counted.scopes, *_work_of_scopes(counted))
     return [
@@ -100,7 +100,7 @@ def _block_of_scopes(step: Step, counted: Counted) -> list[str]:
 
 
 def _work_of_scopes(counted: Counted) -> tuple[list[float], list[str]]:
-    """The work of the ops of each scope (`weight`), and the class of most of it; without those of the optimizer."""
+    """Sum the work of the ops of each scope (`weight`), and name the class of most of it; without the optimizer's."""
     by_class: list[dict[str, float]] = [{} for _ in counted.scopes]
     for row, op in enumerate(counted.ops):
         parts = op.costed.parts if op.places else (op.costed,)
@@ -113,7 +113,7 @@ def _work_of_scopes(counted: Counted) -> tuple[list[float], list[str]]:
 
 
 def _notes(counted: Counted, timed: Timed | None) -> tuple[str, ...]:
-    """What the profile cannot say, by name: ops whose work is unknown, and events that no counted call explains."""
-    unknown = [f"the work of {name} ({why})" for name, why in sorted(counted.unknown.items())]
+    """List the gaps of the profile by name: ops of unknown work, and events that no counted call explains."""
+    unknown_work = [f"the work of {name} ({why})" for name, why in sorted(counted.unknown.items())]
     lost = timed.unmatched if timed else {}
-    return (*unknown, *(f"what {name} is ({seconds(time)} per step)" for name, time in sorted(lost.items())))
+    return (*unknown_work, *(f"what {name} is ({seconds(time)} per step)" for name, time in sorted(lost.items())))

@@ -1,4 +1,4 @@
-"""What a backend is: a description, which each file of roofline/backends/ holds as `BACKEND`."""
+"""Define a backend: a description that each file of roofline/backends/ holds as `BACKEND`."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from roofline.core.switch import Switch
 from roofline.errors import InputError
 from roofline.recording.recording import Check, Plan, Recording, Say
 
-#: From threads, device and the options given to the variables that must be set before a framework is imported.
+#: (threads, device, options) -> the variables that must be set before a framework is imported.
 Environment = Callable[[int | None, str, Mapping[str, str]], dict[str, str]]
-#: From what builds a step, the name of a switch and what it is set to, to the step that is run then.
+#: (function that builds a step, name of a switch, its value) -> the step with the switch set.
 Turn = Callable[[Callable[[], Step], str, str], Step]
-#: From a step, how many steps are timed, and whether the data lies in memory as batches.
+#: (step, number of timed steps, whether the data lies in memory as batches) -> the timed API.
 TimedApi = Callable[[Step, int, bool], Api]
 
 
 class NeedsData(Exception):
-    """A step whose arrays have no data asked for their numbers, or does what they say; what of it, as "its numbers"."""
+    """Report that a step whose arrays have no data needs it; the text names the need, as "its numbers"."""
 
 
 class Recorder(Protocol):
-    """Runs and records steps of one framework, which is imported inside these methods only."""
+    """Run and record steps of one framework, which is imported inside these methods only."""
 
     def devices(self) -> tuple[str, ...]:
-        """What the framework can run on here, "cpu" first."""
+        """List the devices that the framework can run on here, "cpu" first."""
 
     def profiled_environment(self, device: str) -> dict[str, str]:
-        """Variables that the profiled run alone must have; plain steps then get a process of their own."""
+        """Return variables that only the profiled run must have; plain steps then get a process of their own."""
 
     def record(self, step: Step, plan: Plan, say: Say) -> Recording:
-        """The T, P and C runs. What the step raises passes through."""
+        """Do the T, P and C runs. Exceptions of the step pass through."""
 
     def verify(self, step: Step) -> list[Check]:
-        """Our FLOPs beside those of independent references."""
+        """Compare our FLOPs with those of independent references."""
 
 
 def _as_given(options: Mapping[str, str]) -> dict[str, str]:
@@ -48,19 +48,18 @@ def _as_given(options: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """One way to run a step.
+    """Describe a way to run a step.
 
     framework: the distribution whose ops run, as "torch"; backends that share it have switches of the same names and
-    one launch floor. written_in: of a library that lies on it and that programs are written with, as "keras".
-    requires: modules without which it does not run at all. extras: of our installation; the first one holds what its
-    models are made of, any others what those run on. models: the package of its models. options: what `--backend
-    name:option=value` takes. switches: those that take a cause of slowness away, for `compare --prove`; own_switches:
-    those of a step that is the user's own, which takes no options. turn: sets one of the latter, by its name in
-    `Switch.in_step`, in the measuring process, where it builds the step or after that. model_options: from the options
-    given to what the models are told. without_data: while active, arrays have no data, so that models of any size can
-    be counted; None where there is no such thing. apis: functions of a library that published benchmarks timed, by the
-    names that presets have for them. refuses: modes that no model of ours has on it, each with the
-    sentence that says so before anything is built.
+    one launch floor. written_in: the high-level library of the programs, as "keras", if any. requires: modules without
+    which the backend does not run. extras: of our installation; the first holds the library of the models, the others
+    what that runs on. models: the package of its models. options: the options and values of `--backend
+    name:option=value`. switches: those that remove a cause of slowness, for `compare --prove`; own_switches: those of a
+    user's own step, which takes no options. turn: sets one of the latter, by its name in `Switch.in_step`, in the
+    measuring process, while or after the step is built. model_options: maps the user's options to those of the models.
+    without_data: a context in which arrays have no data, so that models of any size can be counted; None if there is
+    none. apis: functions of a library that published benchmarks timed, by their names in presets. refuses: modes for
+    which we have no model on this backend, each with the sentence of the error.
     """
 
     framework: str
@@ -81,12 +80,12 @@ class Backend:
 
 
 def check_mode(backend: Backend, mode: Mode) -> None:
-    """Raises InputError for a mode in which no model of ours runs on this backend."""
+    """Check a mode. Raises InputError for one in which no model of ours runs on this backend."""
     if mode in backend.refuses:
         raise InputError(backend.refuses[mode])
 
 
 def load(name: str) -> Backend:
-    """The backend of that name. Raises InputError with the alternatives where there is none."""
+    """Load a backend by name. Raises InputError with the alternatives where there is none."""
     backend: Backend = plugins.load("roofline.backends", name, "backend").BACKEND
     return backend

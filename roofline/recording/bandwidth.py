@@ -1,4 +1,4 @@
-"""Memory bandwidth right before and after the steps: on a CPU it is shared with whoever else is there."""
+"""Measure memory bandwidth right before and after the steps: on a CPU other programs share it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from roofline.recording.recording import Plan
 
 
 def bandwidth(plan: Plan, threads: int | None) -> dict[str, Ceiling]:
-    """The ceilings of memory at this moment, where they are wanted; threads: see `probes_cpu.quick_bandwidth`."""
+    """Measure the ceilings of a CPU's memory now; empty for a GPU and in a run of plain steps only.
+
+    threads: see `probes_cpu.quick_bandwidth`.
+    """
     if plan.device != "cpu" or plan.plain_only:
         return {}
     from roofline.devices import probes_cpu

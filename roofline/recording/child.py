@@ -1,4 +1,4 @@
-"""The child process that builds and records a step: `python -m roofline.recording.child FD FOLDER... REQUEST RESULT`.
+"""Build and record a step in the child process: `python -m roofline.recording.child FD FOLDER... REQUEST RESULT`.
 
 Frameworks read thread counts and switches when they are imported, so every profile gets a fresh process with its
 environment set. Progress goes to standard error, the result to a file: {"recording"}, {"checks"} or {"error", "code"}.
@@ -32,7 +32,7 @@ from roofline.recording.backend import Backend, NeedsData, load
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
 
-#: What torch and others say when memory runs out, whatever they raise.
+#: Texts of the errors of torch and others when memory runs out, whatever their class.
 _OUT_OF_MEMORY = (
     "can't allocate memory",
     "out of memory",
@@ -53,11 +53,11 @@ _OUT_OF_MEMORY = (
 
 
 class UserError(Exception):
-    """An exception inside the user's own step: it keeps its traceback."""
+    """Wrap an exception of the user's own step, which keeps its traceback."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the request; 0, whatever became of it, if a result was written."""
+    """Run the request; return 0 if a result was written, even if it is an error."""
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
     result: dict[str, Any]
     try:
@@ -71,14 +71,14 @@ def main(arguments: list[str]) -> int:
         result = {"error": f"The step raised {type(error.__cause__).__name__} (see above).", "code": 4}
     try:
         Path(arguments[1]).write_bytes(msgspec.json.encode(result))
-    except OSError as error:  # a full disk; of what is left of the result the parent makes its sentence
+    except OSError as error:  # a full disk; the parent reports the damaged result
         print(f"The result could not be written: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 
 
 def _from_the_user(error: BaseException | None, file: str | None) -> BaseException | None:
-    """The exception with its traceback cut to begin in the user's file, where there is one."""
+    """Cut the traceback of an exception to begin in the user's file, if there is one."""
     if error is None or file is None:
         return error
     frame = error.__traceback__
@@ -134,9 +134,9 @@ def _run(request: Request) -> dict[str, Any]:
 
 
 def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dict[str, Any] | None:
-    """The work of a model whose arrays have no data, so that it takes neither time nor memory to compute.
+    """Count the work of a model whose arrays have no data, which takes neither time nor memory.
 
-    None on a backend without such arrays, and where a step needs data: then the step itself is counted.
+    Returns None on a backend without such arrays, and where a step needs data: then the step itself is counted.
     """
     if backend.without_data is None:
         return None
@@ -155,7 +155,7 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
     except Exception as error:  # a library that knows of no arrays without data raises whatever it likes
         _say(f"The step is counted with data, since it raises {type(error).__name__} without.")
         return None
-    # What this process has in memory is not what the step needs.
+    # The memory of this process is not that of the step.
     memory = msgspec.structs.replace(recording.memory, peak=None, source="")
     return _result(msgspec.structs.replace(recording, memory=memory), read)
 
@@ -166,7 +166,7 @@ def _result(recording: Recording, read: dict[str, str]) -> dict[str, Any]:
 
 
 def build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
-    """The step, with the switches turned that are to be, and of one of the user's what was read for it."""
+    """Build the step with its switches turned; for a user's step also return the digests of its source files."""
     before = frozenset(sys.modules)
 
     def build() -> Step:
@@ -198,7 +198,7 @@ def _model_step(request: Request, backend: Backend) -> Step:
 
 
 def _model(request: Request, backend: Backend) -> ModuleType:
-    """The module of one of our models. MissingError for a library of which only models are made."""
+    """Load the module of one of our models. Raises MissingError for a missing library of the models."""
     try:
         return plugins.load(backend.models, request.workload.model, "model", sorted_by_kind=True)
     except ModuleNotFoundError as error:
@@ -210,7 +210,7 @@ def _model(request: Request, backend: Backend) -> ModuleType:
 def _import(name: str, asked: str, backend: Backend) -> None:
     """Import a module that the backend needs; asked: the backend's name.
 
-    MissingError where it is not there, or broken, with its own words.
+    Raises MissingError where it is missing or broken, with the module's own error.
     """
     try:
         import_module(name)
@@ -230,7 +230,7 @@ def _missing(name: str | None, asked: str, backend: Backend) -> MissingError:
 
 
 def _limit_memory(device: str) -> None:
-    """On a CPU, running out of memory raises here, before the kernel kills this or another process."""
+    """Limit the memory on a CPU, so that running out of it raises before the kernel kills this or another process."""
     if device != "cpu" or sys.platform != "linux":
         return
     import resource
@@ -244,23 +244,23 @@ def _limit_memory(device: str) -> None:
 
 
 class _Parent:
-    """Watches the process that started this one: when it is gone nobody waits, and nothing may stay behind.
+    """Watch the process that started this one; when it ends, end this one and remove its folders.
 
-    gone: a file descriptor that is read to its end when the parent ends, however it does. left: its folders.
+    gone: a file descriptor that reaches its end when the parent ends, for whatever reason. folders: to be removed.
     """
 
-    #: [s] that this process has to put away what it made itself.
+    #: [s] that this process has to clean up after itself.
     _PATIENCE = 5.0
 
-    def __init__(self, gone: int, left: Sequence[str]) -> None:
-        self._left, self._own = left, os.getpid()
+    def __init__(self, gone: int, folders: Sequence[str]) -> None:
+        self._folders, self._own = folders, os.getpid()
         self._is_gone, self._done = threading.Event(), threading.Event()
         signal.signal(signal.SIGTERM, self._stop)
         self._watch = threading.Thread(target=self._wait, args=(gone,), daemon=True)
         self._watch.start()
 
     def done(self) -> None:
-        """Called at the end: without a parent it does not come back."""
+        """End the watch; without a parent it does not return."""
         self._done.set()
         if self._is_gone.is_set():
             self._watch.join()
@@ -276,19 +276,19 @@ class _Parent:
         self._is_gone.set()
         os.kill(self._own, signal.SIGTERM)
         self._done.wait(self._PATIENCE)
-        for folder in self._left:
+        for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
         _end_descendants()
         os.killpg(0, signal.SIGKILL)
 
 
 def _end_descendants() -> None:
-    """What the user's step started ends with it, in a session of its own, too, which no signal to a group reaches."""
+    """Kill the processes that the user's step started, also in other sessions, which no signal to a group reaches."""
     import psutil
 
-    for one in psutil.Process().children(recursive=True):
+    for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
-            one.kill()
+            process.kill()
 
 
 def _say(text: str) -> None:
@@ -296,13 +296,13 @@ def _say(text: str) -> None:
 
 
 def _say_nothing(text: str) -> None:
-    """Leave it to the parent to say how far it is."""
+    """Say nothing: the parent reports the progress."""
 
 
 if __name__ == "__main__":
     watched, *folders, asked, answered = sys.argv[1:]
     parent = _Parent(int(watched), folders)
-    # What the user's step prints shall stand where it was printed, and not be lost where the process dies.
+    # Output of the user's step keeps its place among ours, and is not lost if the process dies.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
         ended = main([asked, answered])

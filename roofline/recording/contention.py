@@ -1,6 +1,6 @@
-"""Whether the machine was ours while we measured: CPU time against wall and threads, and involuntary switches.
+"""Detect other programs during a measurement: CPU time against wall and threads, and involuntary switches.
 
-Beside them the page faults of plain steps: memory that a step takes from the system anew, and gives back.
+It also counts the page faults of plain steps: memory that a step maps again each time, and returns.
 
 Two OpenMP threads on busy cores have measured 100 times too slow, without any error: every barrier waits for a
 scheduler's quantum.
@@ -18,19 +18,19 @@ from dataclasses import dataclass, field
 
 from roofline.core.executor import AWAY, QUEUED, QUEUED_WORKER
 
-#: Below this CPU time per (wall x threads), with switches, or above this many switches per second, time was taken.
+#: A run was contended below this CPU time per (wall x threads), with switches, or above this many switches per second.
 SHARE, SWITCHES = 0.9, 200.0
-#: Above this share of all cores taken by others, with so much of them taken in all, somebody had to wait.
+#: Threads had to wait if others used more than this share of all cores, and all processes more than that share.
 OTHERS, FULL = 0.05, 0.95
-#: How often clocks are read until nothing came between them. By choice: even on full cores that is rare.
+#: Tries to read several clocks without an interruption in between. By choice: even on full cores one is rare.
 _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of this process since a `start`: wall and CPU time [s], involuntary context switches, load of the machine.
+    """Hold this process's use since a `start`: wall and CPU time [s], involuntary context switches, machine load.
 
-    others: CPU time of everything else on the machine, other tenants' (steal) included [s].
+    others: CPU time of all other processes on the machine, other tenants' (steal) included [s].
     """
 
     wall: float
@@ -40,7 +40,7 @@ class Usage:
     others: float = 0.0
 
     def share(self, threads: int) -> float:
-        """CPU time / (wall x threads); near 1 where all threads work or spin all the time."""
+        """Compute CPU time / (wall x threads); near 1 where all threads work or spin all the time."""
         return self.cpu / (self.wall * threads) if self.wall > 0 else 1.0
 
     @property
@@ -49,16 +49,16 @@ class Usage:
         return self.switches / self.wall if self.wall > 0 else 0.0
 
     def contended(self, threads: int) -> bool:
-        """Whether somebody else used the cores that the threads needed.
+        """Tell whether other processes used the cores that the threads needed.
 
         Fewer CPU seconds than wall x threads alone may be serial code; many involuntary switches are other processes.
         """
         return self.switch_rate > SWITCHES or (self.share(threads) < SHARE and self.switch_rate > SWITCHES / 4)
 
     def crowded(self) -> bool:
-        """Whether the machine was full, and not by this process alone.
+        """Tell whether the machine was full, and not by this process alone.
 
-        For frameworks that have more threads than cores: they switch between their own, which says nothing.
+        For frameworks with more threads than cores: they switch between their own threads, which proves nothing.
         """
         cores = (os.cpu_count() or 1) * self.wall
         return self.others > OTHERS * cores and self.cpu + self.others > FULL * cores
@@ -66,7 +66,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A moment to measure from."""
+    """Hold a moment to measure from."""
 
     wall: float
     cpu: float
@@ -81,21 +81,22 @@ def start() -> Start:
 
 
 def since(begin: Start) -> Usage:
-    """What was used since `begin`."""
+    """Compute the use since `begin`."""
     now = start()
     cpu = now.cpu - begin.cpu
-    others = max(0.0, now.machine - begin.machine - cpu)
-    return Usage(now.wall - begin.wall, cpu, now.switches - begin.switches, os.getloadavg()[0], others)
+    others_cpu = max(0.0, now.machine - begin.machine - cpu)
+    return Usage(now.wall - begin.wall, cpu, now.switches - begin.switches, os.getloadavg()[0], others_cpu)
 
 
 @dataclass(slots=True)
 class System:
-    """What the system did for this process, all threads, while `counting`.
+    """Count the system's work for this process, all threads, while `counting`.
 
-    faults: minor page faults, each a page mapped anew, of 4 KiB or of 2 MiB where it gives huge ones; seconds: CPU time
-    inside the system [s], most of it clearing those pages where there are many. away: time in which the thread that
-    counts was on no core [s]: asleep or waiting; or pushed aside by another program, where the system does not tell.
-    queued: time in which it was pushed aside [s], None there. workers: the same of each other thread, by its number.
+    faults: minor page faults, each a newly mapped page of 4 KiB, or of 2 MiB where the system gives huge pages;
+    seconds: CPU time inside the system [s], most of it clearing those pages where there are many. away: time in which
+    the counting thread was on no core [s]: asleep or waiting; it includes the time in the queue for a core where the
+    system does not tell that. queued: time in that queue [s], None if unknown. workers: time in the queue of each other
+    thread, by thread number.
     """
 
     faults: int = 0
@@ -106,7 +107,7 @@ class System:
 
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Counts what happens inside, beside what was counted before."""
+        """Add the events inside the context to the counts so far."""
         before, waited = resource.getrusage(resource.RUSAGE_SELF), _queued_workers()
         off, queued = _off_core()
         yield
@@ -123,19 +124,19 @@ class System:
         self.seconds += after.ru_stime - before.ru_stime
 
     def per_step(self, steps: int) -> dict[str, float]:
-        """The conditions of a profile; without steps there are none."""
+        """Return faults and system time per step, as conditions of a profile; empty without steps."""
         if not steps:
             return {}
         return {"page_faults_per_step": self.faults / steps, "system_seconds_per_step": self.seconds / steps}
 
     def away_per_step(self, steps: int) -> dict[str, float]:
-        """The conditions of a profile whose ops run in the thread that counts."""
+        """Return the time off the cores per step, for a profile whose ops run in the counting thread."""
         return {AWAY: self.away / steps} if steps else {}
 
     def queued_per_step(self, steps: int) -> dict[str, float]:
-        """What this thread and that other one which waited longest waited for a core; nothing where nobody tells.
+        """Return the time per step that this thread, and the longest waiting other thread, queued for a core.
 
-        Threads wait at the same time, so that their sum would say nothing of a step.
+        Empty where the system does not tell. Threads wait at the same time, so their sum is no part of a step.
         """
         if not steps or self.queued is None:
             return {}
@@ -150,7 +151,7 @@ def away() -> float:
 
 
 def _off_core() -> tuple[float, float | None]:
-    """Time in which this thread was on no core, since some moment, and `_queued` of it [s]."""
+    """Read how long this thread was on no core, since some moment, and the queued part of it [s]."""
     queued = _queued()
     for _ in range(_TRIES):
         off, before, queued = time.perf_counter() - time.thread_time(), queued, _queued()
@@ -160,7 +161,7 @@ def _off_core() -> tuple[float, float | None]:
 
 
 def _queued() -> float | None:
-    """Time in which this thread wanted a core and had none [s]; None where the system does not tell.
+    """Read how long this thread queued for a core [s]; None where the system does not tell.
 
     Linux: the second number of `schedstat`, in ns (the kernel's Documentation/scheduler/sched-stats.rst).
     """
@@ -168,13 +169,13 @@ def _queued() -> float | None:
 
 
 def _queued_workers() -> dict[int, float]:
-    """The same of all other threads of this process, by their number."""
+    """Read how long each other thread of this process queued for a core [s], by thread number."""
     try:
         threads = [int(name) for name in os.listdir("/proc/self/task")]
     except (OSError, ValueError):
         return {}
-    own = threading.get_native_id()
-    waited = ((thread, _queued_in(f"/proc/self/task/{thread}")) for thread in threads if thread != own)
+    this_thread = threading.get_native_id()
+    waited = ((thread, _queued_in(f"/proc/self/task/{thread}")) for thread in threads if thread != this_thread)
     return {thread: seconds for thread, seconds in waited if seconds is not None}  # one may have ended
 
 
@@ -188,15 +189,15 @@ def _queued_in(folder: str) -> float | None:
 
 
 def was_contended(conditions: Mapping[str, float], threads: int) -> bool:
-    """`contended` of a run, or `crowded` where its recorder knows what others used, from the conditions it recorded."""
+    """Evaluate `contended`, or `crowded` where the CPU time of others is known, from the conditions of a run."""
     share = conditions.get("cpu_share", 1.0)
-    rate, others = conditions.get("involuntary_switches_per_second", 0.0), conditions.get("others_cpu")
-    second = Usage(wall=1.0, cpu=share * threads, switches=round(rate), load=0.0, others=others or 0.0)
-    return second.contended(threads) if others is None else second.crowded()
+    rate, others_cpu = conditions.get("involuntary_switches_per_second", 0.0), conditions.get("others_cpu")
+    second = Usage(wall=1.0, cpu=share * threads, switches=round(rate), load=0.0, others=others_cpu or 0.0)
+    return second.contended(threads) if others_cpu is None else second.crowded()
 
 
 def _busy() -> float:
-    """CPU time that the whole machine has spent on anything so far [s]."""
+    """Read the CPU time that the whole machine has spent so far [s]."""
     import psutil
 
     times = psutil.cpu_times()
@@ -205,6 +206,6 @@ def _busy() -> float:
 
 
 def peak_memory() -> float:
-    """The largest resident set of this process so far [byte]."""
+    """Read the largest resident set of this process so far [byte]."""
     scale = 1 if os.uname().sysname == "Darwin" else 1024
     return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale)

@@ -1,11 +1,11 @@
-"""Python's garbage collector while steps are timed: between steps as often as it would run, and within long ones only.
+"""Control Python's garbage collector while steps are timed: it runs between steps, and inside long steps only.
 
-A collection in one step would be taken for the step's own time. Without any, what a step leaves in cycles stays: a
-BERT of Keras on PyTorch leaves three of its activations so, and its steps would fill the memory with them, each with
-pages that are fresh. A long step would do so by itself (Stable Diffusion: 13 GB), and hardly notices a collection.
+A collection inside a short step would count as the step's own time. Without collections, the cycles that a step leaves
+stay: a BERT of Keras on PyTorch leaves three of its activations so, and its steps would fill the memory with them, each
+in fresh pages. A long step fills the memory by itself (Stable Diffusion: 13 GB), and a collection is little of it.
 
-A step that asks for a collection itself (`gc.collect()`) gets one of all there is, as it would without us: with a
-framework loaded that takes a tenth of a second.
+A step that asks for a collection itself (`gc.collect()`) gets a full one, as it would without us: with a framework
+loaded that takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-#: From so long a step on, the collector stays on [s]. By choice: what a step made is looked through in milliseconds.
+#: The collector stays on in steps of this length [s] or more. By choice: a step's objects are searched in milliseconds.
 _LONG = 1.0
 #: Not empty while `collect_if_due` collects.
 _ours: list[bool] = []
@@ -22,9 +22,9 @@ _ours: list[bool] = []
 
 @contextmanager
 def kept_out(step: float) -> Iterator[None]:
-    """Nothing is collected inside but by `collect_if_due`; what was there before is not looked at again.
+    """Keep the collector out, except for `collect_if_due`; it skips the objects that existed before.
 
-    step: how long one takes [s]; in long ones Python collects as always.
+    step: the length of a step [s]; in long steps Python collects as always.
     """
     collecting, frozen = gc.isenabled(), gc.get_freeze_count()
     gc.collect()
@@ -44,7 +44,7 @@ def kept_out(step: float) -> Iterator[None]:
 
 
 def _look_at_all(phase: str, about: dict[str, int]) -> None:
-    """Let a full collection that the step asks for look at what was there before, too."""
+    """Let a full collection that the step asks for include the objects that existed before."""
     if about["generation"] < 2 or _ours:
         return
     if phase == "start":
@@ -54,9 +54,9 @@ def _look_at_all(phase: str, about: dict[str, int]) -> None:
 
 
 def collect_if_due() -> None:
-    """Collect what steps have left, where Python would: it made so many objects more than it dropped.
+    """Collect the steps' garbage, if Python would: it made more objects than it dropped, by its own threshold.
 
-    For between two steps. Nothing where the program had its collector switched off by a threshold of 0.
+    For between two steps. Does nothing where the program switched its collector off by a threshold of 0.
     """
     threshold = gc.get_threshold()[0]
     if threshold and gc.get_count()[0] > threshold:

@@ -1,4 +1,4 @@
-"""Starts a measuring child and takes its result: the parent's half of `child`."""
+"""Start a measuring child and take its result: the parent's half of `child`."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _REMARK = re.compile(
     r"|E\d{4} [\d:.]+ +\d+ cuda_platform\.cc:\d+\] failed call to cuInit"
 )
 
-#: The same of torch's recorder of ops, for each op that it cannot read; and what it prints behind it.
+#: Such a line of torch's recorder of ops, one for each op that it cannot read; and the lines printed after it.
 _OBSERVER = re.compile(r"\[[IW]\d{4} [\d:.]+ execution_trace_observer\.cpp:\d+\]")
 _FRAME = re.compile(r"Exception raised from .+ \(most recent call first\):|frame #\d+: |<omitting python frames>|$")
 
-#: What an interpreter is asked, and its answer.
+#: The program that an interpreter is asked to run, and its answer.
 _PROBE = """
 try:
     import msgspec, roofline
@@ -48,7 +48,7 @@ _ANSWER = re.compile(r"^roofline: (\S+)\s*$", re.MULTILINE)
 
 
 class Result(msgspec.Struct):
-    """What a child wrote: one of recording, checks and error."""
+    """Hold the result of a child: one of recording, checks and error."""
 
     recording: Recording | None = None
     checks: list[Check] | None = None
@@ -62,7 +62,7 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
     request.python: an interpreter that `interpreter` has passed; None: this one.
     `{scratch}` in a variable is a folder that lives as long as the child, `{shared}` one that lives on: `shared`, or
     where it is None that same folder. What the child prints goes to standard error.
-    Raises what it reported, or MeasurementError where it died without a word. Ctrl-C ends both.
+    Raises the error that the child reported, or MeasurementError where it died without a result. Ctrl-C ends both.
     """
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
@@ -70,11 +70,11 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
             ask.write_bytes(msgspec.json.encode(request))
         except OSError as error:
             raise InputError(_no_room(error.strerror)) from None
-        # The other end is this process's alone: the child reads its end when this one is gone, however it went.
+        # Only this process holds the other end: the child reads its end when this one is gone, for whatever reason.
         gone, alive = os.pipe()
-        left = [folder, *([str(shared)] if shared is not None else [])]
+        folders = [folder, *([str(shared)] if shared is not None else [])]
         # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
-        command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(gone), *left]
+        command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(gone), *folders]
         command += [str(ask), str(answer)]
         places = {SCRATCH: folder, SHARED: str(shared or folder)}
         for place, path in places.items():
@@ -117,16 +117,16 @@ def _no_room(why: str | None) -> str:
 
 
 def interpreter(python: str) -> str:
-    """Where `python` is, if this version of roofline can be run with it.
+    """Find the path of `python`, and check that it can run this version of roofline.
 
-    Raises InputError for what is no interpreter or has another version, MissingError where roofline is not installed.
+    Raises InputError for no interpreter or another version of roofline, MissingError where roofline is not installed.
     """
-    found = shutil.which(python)
-    if found is None:
+    path = shutil.which(python)
+    if path is None:
         raise InputError(f"There is no Python at {python}: give the path of an interpreter with --python.")
     try:
         asked = subprocess.run(
-            [found, "-P", "-c", _PROBE], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+            [path, "-P", "-c", _PROBE], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         raise _no_python(python) from None
@@ -139,7 +139,7 @@ def interpreter(python: str) -> str:
         raise InputError(
             f"{python} has roofline {answer[1]} and this is {__version__}: install the same version in both."
         )
-    return found
+    return path
 
 
 def _no_python(python: str) -> InputError:
@@ -148,11 +148,10 @@ def _no_python(python: str) -> InputError:
 
 @contextmanager
 def _relayed() -> Iterator[int]:
-    """A file descriptor whose lines go on to standard error as they come, the remarks of XLA, TensorFlow and torch's
-    recorder left out.
+    """Yield a file descriptor whose lines go to standard error, without the remarks of frameworks.
 
-    Those libraries report to standard error whatever their variables for logging say, and would bury the one sentence
-    that a failed command owes to its user.
+    XLA, TensorFlow and torch's recorder report to standard error whatever their variables for logging say, and would
+    bury the one sentence that a failed command owes to its user.
     """
     reading, writing = os.pipe()
     listener = threading.Thread(target=_pass_on, args=(reading,), daemon=True)
@@ -165,24 +164,24 @@ def _relayed() -> Iterator[int]:
 
 
 def _pass_on(reading: int) -> None:
-    """Read to the end whatever becomes of standard error: the child would die of a pipe that nobody reads."""
+    """Pass lines on; read to the end even if standard error is closed: the child would die of a pipe without reader."""
     with open(reading, encoding="utf-8", errors="replace") as lines:
-        behind = False  # a remark of the observer
+        in_remark = False  # a remark of the observer
         for line in lines:
-            behind = bool(_OBSERVER.match(line) or (behind and _FRAME.match(line)))
-            if sys.stderr is not None and not behind and not _REMARK.match(line):
+            in_remark = bool(_OBSERVER.match(line) or (in_remark and _FRAME.match(line)))
+            if sys.stderr is not None and not in_remark and not _REMARK.match(line):
                 with suppress(OSError, ValueError):  # gone, or closed
                     sys.stderr.write(line)
                     sys.stderr.flush()
 
 
-#: What ends a command that measures.
+#: Signals that end a command that measures.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """While active, Ctrl-C and its like wait: they would leave a child behind that is running and not yet known."""
+    """Hold Ctrl-C and other ending signals back: they would leave a child running that is not yet known."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
@@ -201,12 +200,12 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of the terminal; in the child it would print a traceback from wherever it was."""
+    """Ignore Ctrl-C, which reaches every process of the terminal: the child would print a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the child and what its step forked, whatever ends us."""
+    """End the child and the processes that its step forked."""
     child.terminate()
     with suppress(subprocess.TimeoutExpired):
         child.wait(5)
@@ -216,7 +215,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _error_of(status: int) -> RooflineError:
-    """What to say of a child that ended with this status and without a result."""
+    """Make the error of a child that ended with this status and without a result."""
     if status in (130, -signal.SIGINT):
         raise KeyboardInterrupt
     if status == -signal.SIGKILL:

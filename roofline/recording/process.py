@@ -1,4 +1,4 @@
-"""What is recorded of a measuring process, whatever the framework: versions, cores, variables, where a peak is from."""
+"""Describe a measuring process, whatever the framework: versions, cores, variables, source of the memory peak."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable
 
 from roofline import plugins
 
-#: Where the peak of a profile's memory comes from, on a CPU and on a GPU.
+#: Sources of the peak of a profile's memory, on a CPU and on a GPU.
 RESIDENT, ALLOCATED = "peak resident set of the process, libraries included", "allocator's peak"
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:
-    """The versions of those distributions that are installed."""
-    found = ((name, plugins.version_of(name)) for name in distributions)
-    return {name: version for name, version in found if version is not None}
+    """Look up the versions of distributions; without those that are not installed."""
+    installed = ((name, plugins.version_of(name)) for name in distributions)
+    return {name: version for name, version in installed if version is not None}
 
 
 def cores() -> str:
-    """How many cores this process may run on."""
+    """Count the cores that this process may run on."""
     return str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
 
 
 def variables(names: Iterable[str]) -> dict[str, str]:
-    """Those of the variables that are set."""
+    """Read variables of the environment; without those that are not set."""
     return {name: os.environ[name] for name in names if name in os.environ}

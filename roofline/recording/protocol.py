@@ -1,35 +1,35 @@
-"""The protocol of a measurement in figures: how many steps warm up, are timed plain, and are profiled.
+"""Set the numbers of a measurement's protocol: how many steps warm up, are timed plain, and are profiled.
 
-In its first steps a profiler fills buffers, learns names, and finds its own code in no cache. Of a step of 290 us, 1 us
-per op, the first one after an unmarked step measured 380 to 460 us, its own cost per event already taken off, and the
-seventh of marked ones 325 to 340 us; of steps of 10 ms the difference is lost in what a machine varies.
+In its first steps a profiler fills buffers, learns names, and has its own code in no cache. A step of 290 us, 1 us per
+op, measured 380 to 460 us right after an unmarked step, the profiler's cost per event already subtracted, and 325 to
+340 us as the seventh marked one; for steps of 10 ms the difference is lost in the machine's variation.
 """
 
 from __future__ import annotations
 
-#: Beside a GPU one step may wait in the queue while another runs.
+#: Steps in flight on a GPU: one may wait in the queue while another runs.
 IN_FLIGHT = 2
 #: Plain steps on a CPU, at most and at least, and on a GPU.
 CPU_STEPS, CPU_LEAST, GPU_STEPS = 20, 3, 100
 #: Steps that are timed alone after the others, with a synchronisation before and after.
 SINGLE_STEPS = 3
-#: Settling steps may take so long together [s], and are never more than so many.
+#: Longest time of all settling steps together [s], and their largest number.
 _TIME, _MOST = 0.03, 6
-#: So many steps are profiled; of steps that are no longer than this [s], so many. By choice.
+#: Number of profiled steps; and for steps no longer than this [s], their number. By choice.
 _FEW, _SHORT, _MANY = 5, 0.02, 10
-#: Of steps of so long [s] or more no more are profiled than are timed plain, since each costs as much. By choice.
+#: From this length of a step [s] on, no more are profiled than are timed plain: each costs as much. By choice.
 _LONG = 1.0
-#: Of steps longer than this [s] one is watched for sleep, as it costs a step and the host is little of it. By choice.
+#: Above this length of a step [s], one is watched for sleep: it costs a step and the host is little of it. By choice.
 _HOST_MATTERS = 0.2
-#: What a step is told that starts a profiler itself.
+#: Error of a step that starts a profiler itself.
 TWO_PROFILERS = "The step starts a profiler of its own, and a process can have one at a time: leave it out of the step."
 
 
 def warm_up(device: str, first: float) -> int:
-    """How many steps run before any is timed; first: what the first one took [s].
+    """Choose how many steps run before any is timed; first: the time of the first one [s].
 
-    A fresh process runs its first steps slower: kernels are chosen, memory is mapped. Beside a GPU the first one says
-    little of the others, and a graph is recorded in the second one and replayed from the third on.
+    A fresh process runs its first steps slower: kernels are chosen, memory is mapped. On a GPU the first one predicts
+    the others badly, and a graph is recorded in the second one and replayed from the third on.
     """
     if device == "cuda":
         return 3
@@ -37,16 +37,16 @@ def warm_up(device: str, first: float) -> int:
 
 
 def plain_steps(device: str, typical: float, budget: float) -> int:
-    """How many plain steps are timed unless the user says; typical: what a step takes [s], budget: all of them [s]."""
+    """Choose how many plain steps are timed by default; typical: time of a step [s], budget: of all of them [s]."""
     if device == "cuda":
         return GPU_STEPS
     return max(CPU_LEAST, min(CPU_STEPS, int(budget / typical) if typical > 0 else CPU_STEPS))
 
 
 def profiled_steps(typical: float, plain: int) -> int:
-    """How many steps are profiled; typical: what a step takes [s]; plain: how many are timed without a profiler.
+    """Choose how many steps are profiled; typical: time of a step [s]; plain: number timed without a profiler.
 
-    Short steps lie further apart, and cost little.
+    Short steps vary more, and cost little.
     """
     if typical >= _LONG:
         return max(CPU_LEAST, min(_FEW, plain))
@@ -54,20 +54,20 @@ def profiled_steps(typical: float, plain: int) -> int:
 
 
 def steps_after(plain: int) -> int:
-    """How many plain steps are timed again behind a loop of a library's own; plain: how many were before it.
+    """Choose how many plain steps are timed again after a loop of a library's own; plain: their number before it.
 
-    A fifth, by choice: they are to show whether the machine became faster or slower meanwhile.
+    A fifth, by choice: they show whether the machine became faster or slower meanwhile.
     """
     return min(plain, max(CPU_LEAST, plain // 5))
 
 
 def watched_steps(typical: float) -> int:
-    """How many steps are watched for whether their host sleeps; typical: what a step takes [s]."""
+    """Choose how many steps are watched for a sleeping host; typical: time of a step [s]."""
     return SINGLE_STEPS if typical <= _HOST_MATTERS else 1
 
 
 def settling(typical: float) -> int:
-    """The number of steps before a profiled one; typical: what a step takes [s]. Of steps of a second or more, none."""
+    """Choose the number of steps before a profiled one; typical: time of a step [s]. None before a second or more."""
     if typical >= 1:
         return 0
     return max(1, min(_MOST, int(_TIME / typical))) if typical > 0 else _MOST

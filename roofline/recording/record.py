@@ -1,4 +1,4 @@
-"""The plan of a measurement, whatever the framework: plain steps (T), profiled ones (P), and what they ran (C)."""
+"""Run a measurement, whatever the framework: plain steps (T), profiled ones (P), and the count of their ops (C)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from roofline.units import seconds
 
 
 def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> Recording:
-    """Time plain steps, profile a few and count what they ran. What the step raises passes through."""
+    """Time plain steps, profile a few and count their ops. Exceptions of the step pass through."""
     with recorder.scopes():
         first = recorder.first(replace(step, run=_seen_to_run(step.run)))
         say(f"first step {seconds(first)}")
@@ -38,51 +38,51 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
         typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(plan.device, first))))
         steps = plan.steps or protocol.plain_steps(plan.device, typical, plan.budget)
         profiled = 0 if plan.plain_only else plan.profiled_steps or protocol.profiled_steps(typical, steps)
-        whole = seconds((steps + profiled) * typical)
-        say(f"{steps} plain steps of about {seconds(typical)}, {profiled} profiled: about {whole}")
+        estimate = seconds((steps + profiled) * typical)
+        say(f"{steps} plain steps of about {seconds(typical)}, {profiled} profiled: about {estimate}")
         recorder.note_memory(step)
         plain, traces = _run(step, plan, recorder, first, typical, steps, profiled)
         work = Work(NOTHING) if plan.plain_only else recorder.work(traces, median(plain.wall.steps))
         recording = assemble(step, plan, recorder, plain, work)
-        # Last: what it takes of memory is not the step's, and its libraries may be loaded for it alone.
+        # Last: its memory is not the step's, and it may load libraries of its own.
         return recording if plan.api is None else _with_api(recording, plan.api, step, recorder, say)
 
 
 def _with_api(
     recording: Recording, api: tuple[str, RunApi], step: Step, recorder: StepRecorder[Trace], say: Say
 ) -> Recording:
-    """The recording with as many steps in the function as plain ones, and plain ones again behind these.
+    """Add as many steps in the library's function as there are plain ones, and a few plain ones after these.
 
-    What fails here leaves the recording as it is, with a note of the reason: the bare step was measured.
+    A failure here leaves the recording as it is, with a note of the reason: the bare step was measured.
     """
     name, run = api
     steps = len(recording.wall.steps)
     say(f"{steps + 1} steps of {name}, the first one not timed")
     try:
         with _quiet():
-            found = run(step, steps)
+            timing = run(step, steps)
         after = _again(step, recorder, protocol.steps_after(steps))
     except Exception as error:
         reason = str(error).strip().partition("\n")[0][:300] or type(error).__name__
         return msgspec.structs.replace(recording, notes=(*recording.notes, f"how long {name} takes ({reason})"))
-    return msgspec.structs.replace(recording, api=msgspec.structs.replace(found, after=tuple(after)))
+    return msgspec.structs.replace(recording, api=msgspec.structs.replace(timing, after=tuple(after)))
 
 
 def _again(step: Step, recorder: StepRecorder[Trace], steps: int) -> list[float]:
-    """Plain steps as before, after one that does not count."""
+    """Time plain steps again, after one that does not count [s each]."""
     with garbage.kept_out(recorder.timed(step)):
         return recorder.steady(step, steps)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Progress bars, which the benchmarks had, write to memory: in a terminal they would cover what stands there."""
+    """Write progress bars, which the benchmarks had, to memory: in a terminal they would cover its text."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         yield
 
 
 def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:
-    """The same step, refused where calling it runs none of its lines."""
+    """Wrap a step so that it is refused where calling it runs none of its lines."""
 
     def seen() -> object:
         result = run()
@@ -93,7 +93,7 @@ def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:
 
 
 def _nothing(first: float) -> Plain:
-    """Of a run that only counts: the first step [s], which is no plain one."""
+    """Make the T run of a run that only counts: it has a first step [s] and no plain one."""
     wall = Wall(steps=(), first=first)
     return Plain(wall, contention.since(contention.start()), clocks.Clocks(None), contention.System())
 
@@ -101,7 +101,7 @@ def _nothing(first: float) -> Plain:
 def _run(
     step: Step, plan: Plan, recorder: StepRecorder[Trace], first: float, typical: float, steps: int, profiled: int
 ) -> tuple[Plain, list[Trace]]:
-    """The plain steps and the profiled ones among them, with the bandwidth of the memory measured around them."""
+    """Run the plain steps and the profiled ones among them; measure the memory bandwidth before and after."""
     before = bandwidth(plan, recorder.probing_threads())
     turns = _Turns(step, recorder)
     with garbage.kept_out(typical):
@@ -129,16 +129,16 @@ def _run(
 
 
 def _better(before: Mapping[str, Ceiling], after: Mapping[str, Ceiling]) -> dict[str, Ceiling]:
-    return {name: max(before[name], after[name], key=lambda one: one.value) for name in before.keys() & after}
+    return {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
 
 
 class _Turns(Generic[Trace]):
-    """Runs stretches of plain steps and profiled steps between them, and keeps what came of both."""
+    """Run stretches of plain steps and profiled steps between them, and hold the times and traces of both."""
 
     def __init__(self, step: Step, recorder: StepRecorder[Trace]) -> None:
         self._step, self._recorder = step, recorder
         self.times: list[float] = []
-        #: How many steps have run before each of these, and how many in all.
+        #: Number of steps that ran before each plain one, and of all steps so far.
         self._numbers: list[int] = []
         self._all = 0
         self.traces: list[Trace] = []
@@ -146,25 +146,25 @@ class _Turns(Generic[Trace]):
         self.ran, self.compiling = 0, 0.0
 
     def take(self, steps: int, profiled: int, typical: float) -> None:
-        """Plain and profiled steps in turns.
+        """Run plain and profiled steps in turns.
 
         A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step
-        see the same of it. typical: what a step takes [s]; a few that do not count go before each stretch of either.
+        see the same of it. typical: time of a step [s]; a few that do not count go before each stretch of either.
         """
         for number in range(profiled + 1):
-            here = steps * (number + 1) // (profiled + 1) - len(self.times)
-            if here:
+            stretch = steps * (number + 1) // (profiled + 1) - len(self.times)
+            if stretch:
                 if typical < 1:
                     self._recorder.timed(self._step)
                     self._all += 1
-                self._plain(here)
+                self._plain(stretch)
             if number < profiled:
                 self._profiled(1, protocol.settling(typical))
 
     def take_halves(self, steps: int, profiled: int) -> None:
-        """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.
+        """Run half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.
 
-        What the profiler recorded is read afterwards: meanwhile the device would cool down and lower its clock.
+        The profiler's record is read afterwards: meanwhile the device would cool down and change its clock.
         """
         self._plain((steps + 1) // 2)
         self._recorder.note_memory(self._step)

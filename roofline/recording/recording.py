@@ -1,4 +1,4 @@
-"""What is asked of a recorder and what it returns."""
+"""Define the request to a recorder and its result."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from roofline.core.schema import Api, Compilation, Memory, Op, Profiled, Signatu
 from roofline.core.step import Step
 
 Say = Callable[[str], None]
-#: Runs a step and the given number of others behind it in a function of a library, and times the others.
+#: Runs a step and the given number of steps after it in a function of a library, and times the latter.
 RunApi = Callable[[Step, int], Api]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How much is run.
+    """Plan how much is run.
 
     steps None: the default of the device, within `budget` [s] of plain steps. profiled_steps None: 5, or 10 short ones
-    (`protocol`). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: the user's
-    process, not a child of ours. options: of the backend, as the user gave them. api: its name, and how it is run,
-    where a function of a library is to be timed besides.
+    (`protocol`). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: in the user's
+    process, not in a child of ours. options: of the backend, as the user gave them. api: name and runner of a library's
+    function that is timed, too, if any.
     """
 
     device: str
@@ -40,10 +40,9 @@ class Plan:
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backend measured: a profile without the device, the command and the date.
+    """Hold the measurement of a backend: a profile without the device, the command and the date.
 
-    ceilings: those of the device that were measured again between the steps. sources, addresses,
-    devices: see `schema.Profile`.
+    ceilings: of the device, measured again around the steps. sources, addresses, devices: see `schema.Profile`.
     """
 
     wall: Wall
@@ -78,9 +77,10 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(NamedTuple):
-    """A count beside an independent reference's [FLOP]; None: that side has none.
+    """Hold our count and an independent reference's [FLOP]; None: that side has none.
 
-    verdict: "agrees", "differs" or "not checked"; note: the reconciliation, or why it could not be checked.
+    what: the subject of the count. verdict: "agrees", "differs" or "not checked"; note: the reconciliation, or why it
+    could not be checked.
     """
 
     reference_name: str

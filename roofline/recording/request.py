@@ -1,4 +1,4 @@
-"""What the parent asks of a measuring child."""
+"""Define the request of the parent to a measuring child."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from roofline.core.step import Workload
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One profile to record.
+    """Request a profile.
 
-    without_data: where only counted, weights and inputs have shapes alone. workload: what is run, its options as the
-    user gave them to the backend. file, function: a user's own `path/to/file.py:function` instead of a model. python:
-    the interpreter of the measuring process, None for this one. turned: switches that are turned in the step once it
-    is built, by the names of `Backend.turn`. preset: the published benchmark whose set-up it is, None for none. api:
-    what that timed, one of `Backend.apis`; None for the bare step. cached: whether its data lay in memory as batches.
-    quiet: say nothing of the progress.
+    without_data: count with weights and inputs that have shapes only. workload: the model and its set-up, its options
+    as the user gave them to the backend. file, function: a user's own `path/to/file.py:function` instead of a model.
+    python: the interpreter of the measuring process, None for this one. turned: switches to turn in the step once it is
+    built, by the names of `Backend.turn`. preset: the published benchmark with this set-up, if any. api: the function
+    that the benchmark timed, one of `Backend.apis`; None for the bare step. cached: its data lay in memory as batches.
+    quiet: report no progress.
     """
 
     backend: str

@@ -1,4 +1,4 @@
-"""Counted ops and their times put together into the rows of a profile."""
+"""Join counted ops and their times into the rows of a profile."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from roofline.costs.weight import weight
 from roofline.timing.timed import Timed
 
 Kernels = tuple[tuple[int, int], ...]
-#: [byte] Addresses are counted from the begin of a page of this size, so that no pointer of the process is published.
+#: [byte] Addresses are counted from the start of a page of this size, so that no pointer of the process is published.
 _PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class OpTables:
-    """The tables of a profile that hold its ops. source: the counted op of each, -1 for a kernel without one.
+    """Hold the tables of a profile's ops. source: the counted op of each, -1 for a kernel without one.
 
     addresses: see `schema.Profile`.
     """
@@ -40,10 +40,10 @@ class OpTables:
 def op_rows(
     counted: Counted, timed: Timed | None, block_of_scope: Sequence[str], switches: Mapping[str, str], device: str
 ) -> OpTables:
-    """One row per op that ran on the device, and per kernel without an op; `timed` None: counted only.
+    """Make a row per op that ran on the device, and per kernel without an op; `timed` None: counted only.
 
     block_of_scope: the block of each of `counted.scopes`; the optimizer's ops are a block of their own.
-    switches: what decides the arithmetic of float32 contractions ("float32 matmul (oneDNN)": "ieee").
+    switches: they decide the arithmetic of float32 contractions ("float32 matmul (oneDNN)": "ieee").
     """
     table = _Tables(switches, device, timed.kernel_names if timed else ())
     optimizer = PHASES.index("optimizer")
@@ -89,7 +89,7 @@ def op_rows(
 
 
 def _main(op: CountedOp, blocks: Sequence[str]) -> str | None:
-    """The block that most of a fused op's parts belong to, by their work alone; None for an op without parts."""
+    """Find the block of most of a fused op's work; None for an op without parts."""
     sums: dict[str, float] = {}
     for part, block in zip(op.costed.parts, blocks, strict=bool(blocks)):
         sums[block] = sums.get(block, 0.0) + weight(part.cost)
@@ -101,7 +101,7 @@ def _top(counted: Counted) -> int:
 
 
 class _Tables:
-    """Collects rows and the tables they point into."""
+    """Collect rows and the tables they point into."""
 
     def __init__(self, switches: Mapping[str, str], device: str, kernel_names: Sequence[str]) -> None:
         self._switches, self._device, self._kernel_names = switches, device, kernel_names
@@ -110,7 +110,7 @@ class _Tables:
         self._blocks: dict[str, int] = {}
         self._buffers: dict[int, int] = {}
         self._kernels: dict[str, int] = {}
-        self._named: list[str] = []  # the same in order, since there may be as many as ops
+        self._named: list[str] = []  # names of kernels in order, since there may be as many as ops
         self._ops: list[Op] = []
         self._source: list[int] = []
 
@@ -125,7 +125,7 @@ class _Tables:
         )
 
     def renamed(self, kernels: Kernels) -> Kernels:
-        """Kernels by their number among those that occur in this step."""
+        """Renumber kernels among those that occur in this step."""
         return tuple((self._kernel(self._kernel_names[name]), time) for name, time in kernels)
 
     def _kernel(self, name: str) -> int:
@@ -150,10 +150,10 @@ class _Tables:
     def _signature(self, name: str, costed: Costed, op_class: OpClass, kernels: Sequence[str]) -> Signature:
         arithmetic = None
         if costed.cost.flops:
-            what = "convolution" if costed.kind.startswith("convolution") else "matmul"
+            contraction = "convolution" if costed.kind.startswith("convolution") else "matmul"
             # Each framework has its own switches, and each of torch's libraries as well.
-            torchs = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if what == "convolution" else "cuBLAS")
-            names = (f"float32 {what} ({library})" for library in (torchs, "XLA", "TensorFlow"))
+            torchs = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if contraction == "convolution" else "cuBLAS")
+            names = (f"float32 {contraction} ({library})" for library in (torchs, "XLA", "TensorFlow"))
             switch = costed.arithmetic or next((self._switches[name] for name in names if name in self._switches), None)
             arithmetic = precision.contraction(costed.dtype, costed.output, kernels, switch)
         return Signature(
@@ -173,7 +173,7 @@ class _Tables:
         )
 
     def lost(self, kernel: str) -> int:
-        """The signature of a kernel that no op launched."""
+        """Add the signature of a kernel that no op launched, and return its number."""
         if kernel not in self._signatures:
             self._signatures[kernel] = len(self._made)
             self._made.append(
@@ -234,20 +234,20 @@ class _Tables:
         )
 
     def _buffer(self, storage: int) -> int:
-        """The number of a buffer in this profile; one that was not recorded (-1) is no other one."""
+        """Number a buffer in this profile; each that was not recorded (-1) is a new one."""
         key = storage if storage >= 0 else -1 - len(self._buffers)
         return self._buffers.setdefault(key, len(self._buffers))
 
 
 def _relative(addresses: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Addresses [byte] counted from the page of the lowest one; none where most of them are not known.
+    """Count addresses [byte] from the page of the lowest one; empty where most of them are not known.
 
-    A step whose buffers mostly lie nowhere would show of what overlaps only the least part.
+    Too few known buffers would show only a small part of those that overlap.
     """
-    known = [address for address in addresses if address is not None]
-    if 2 * len(known) <= len(addresses):
+    recorded = [address for address in addresses if address is not None]
+    if 2 * len(recorded) <= len(addresses):
         return ()
-    begin = min(known) // _PAGE * _PAGE
+    begin = min(recorded) // _PAGE * _PAGE
     return tuple(None if address is None else address - begin for address in addresses)
 
 

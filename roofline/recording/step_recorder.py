@@ -1,4 +1,4 @@
-"""What the framework of a step offers to the protocol of a measurement (`record`)."""
+"""Define the interface of a step's framework to the protocol of a measurement (`record`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from roofline.recording.contention import System, Usage
 from roofline.recording.rows import OpTables
 from roofline.timing.timed import Timed
 
-#: What a profiler leaves of some steps; what it is only the recorder of its framework knows.
+#: The profiler's record of some steps; only the recorder of its framework knows its form.
 Trace = TypeVar("Trace")
 
 #: Of a step that only makes views, or nothing.
@@ -25,12 +25,12 @@ NO_WORK = "The step ran no op that does work, so there is nothing to profile."
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """The T run: wall times, and how the machine behaved during it.
+    """Hold the T run: wall times, and how the machine behaved during it.
 
-    asleep: how long the thread that dispatches slept in a step, or waited for others than its own ops [s]; None where
-    nobody looked. ran: how many steps `system` and `compiling` are of. compiling: how long programs were
-    compiled in them [s], None where nobody counts it. ceilings: memory bandwidth, the better of right before and right
-    after.
+    asleep: how long the dispatching thread slept in a step, or waited for others than its own ops [s]; None where that
+    was not measured. ran: the number of steps that `system` and `compiling` cover. compiling: how long programs were
+    compiled in them [s], None where that is not counted. ceilings: memory bandwidth, the better of right before and
+    right after.
     """
 
     wall: Wall
@@ -45,9 +45,9 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The C and P runs: the ops of a step, their times or None where they were only counted.
+    """Hold the C and P runs: the ops of a step, and their times or None where they were only counted.
 
-    ceilings: those that were measured for these ops: the launch floor of their executor, the rates of functions.
+    ceilings: measured for these ops: the launch floor of their executor, the rates of functions.
     """
 
     counted: Counted
@@ -56,78 +56,78 @@ class Work:
 
 
 class StepRecorder(Protocol[Trace]):
-    """How one framework runs, profiles, counts and times one step; made anew for each recording.
+    """Run, profile, count and time a step of one framework; a new recorder is made for each recording.
 
-    Methods are called in the order in which they stand here.
+    Methods are called in the order of this class.
     """
 
     @property
     def in_turns(self) -> bool:
-        """Whether plain and profiled steps take turns; else the profiled ones lie between two halves of plain ones."""
+        """True if plain and profiled steps take turns; else the profiled ones lie between two halves of plain ones."""
 
     @property
     def queued(self) -> int:
-        """Steps that each stretch of plain steps runs untimed to fill a queue, and that `Plain.ran` is to hold."""
+        """Number of untimed steps that fill the queue before each stretch of plain steps; `Plain.ran` includes them."""
 
     def scopes(self) -> AbstractContextManager[object]:
-        """Around the whole recording: what makes `roofline.scope` name ops, where that must hold in every step."""
+        """Make `roofline.scope` name ops during the whole recording, where that must hold in every step."""
 
     def first(self, step: Step) -> float:
-        """Run the first step, which builds and compiles, and keep what it shows of that [s]."""
+        """Run the first step, which builds and compiles, and keep what it shows of that; return its time [s]."""
 
     def count(self, step: Step) -> Counted:
-        """Count one step, when nothing is to be timed."""
+        """Count a step, in a run that times none."""
 
     def prepare(self, step: Step) -> None:
-        """What goes before the warm-up of a run that is profiled: a C run of its own, the profiler's first start."""
+        """Prepare a profiled run before its warm-up: by a C run of its own, or the profiler's first start."""
 
     def timed(self, step: Step) -> float:
-        """One step until the device is done [s]."""
+        """Time a step until the device is done [s]."""
 
     def note_memory(self, step: Step) -> None:
         """Keep the memory at its peak so far, for `memory`; a later call replaces an earlier one."""
 
     def probing_threads(self) -> int | None:
-        """The threads that memory bandwidth is measured with; None: those that torch has in this process."""
+        """Return the number of threads that measure memory bandwidth; None: torch's number in this process."""
 
     def compiling(self) -> float | None:
-        """How long this process has compiled programs so far [s]; None where nobody counts it."""
+        """Return how long this process has compiled programs so far [s]; None where that is not counted."""
 
     def steady(self, step: Step, steps: int) -> list[float]:
-        """`steps` plain steps back to back [s each]."""
+        """Time `steps` plain steps back to back [s each]."""
 
     def profiled(self, step: Step, steps: int, settling: int) -> Trace:
-        """`steps` steps under the profiler, each in an annotation `STEP`, after `settling` ones that do not count."""
+        """Profile `steps` steps, each in an annotation `STEP`, after `settling` ones that do not count."""
 
     def work(self, traces: Sequence[Trace], typical: float) -> Work:
-        """The ops of the profiled steps and their times; typical: the median plain step [s]."""
+        """Read the ops of the profiled steps and their times; typical: the median plain step [s]."""
 
     def threads(self) -> int:
-        """The CPU threads of this process."""
+        """Return the number of CPU threads of this process."""
 
     def contended(self, usage: Usage) -> bool:
-        """Whether somebody else used the cores that this process needed."""
+        """Tell whether other processes used the cores that this process needed."""
 
     def mechanism(self, timed: Timed) -> str:
-        """What launches the ops, as `Profiled.mechanism` names it."""
+        """Name the mechanism that launches the ops (`Profiled.mechanism`)."""
 
     def memory(self, step: Step) -> Memory:
-        """What is known of the memory of the process and of the step."""
+        """Describe the memory of the process and of the step."""
 
     def versions(self) -> dict[str, str]:
-        """Versions of what decides how fast a step is."""
+        """Return the versions of the libraries that decide how fast a step is."""
 
     def switches(self, step: Step) -> dict[str, str]:
-        """The switches that change what runs: of the process, of the step, of what compiles it."""
+        """Return the switches that change which code runs: of the process, of the step, of its compiler."""
 
     def environment(self) -> dict[str, str]:
-        """Threads and affinity of this process, and the variables that steer them."""
+        """Return threads and affinity of this process, and the variables that set them."""
 
     def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
-        """What only this recorder knows of the conditions of the T run."""
+        """Return the conditions of the T run that only this recorder knows."""
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
-        """What a reader must know of how the ops were counted and timed."""
+        """Return the flags of counting and timing that a reader must know."""
 
     def compilation(self, rows: OpTables) -> Compilation | None:
-        """What a compiler did, as far as it is known when the rows of the profile are made."""
+        """Describe the work of a compiler, as far as it is known when the rows of the profile are made."""

@@ -1,4 +1,4 @@
-"""A user's own step: `path/to/file.py:make_step`."""
+"""Load a user's own step: `path/to/file.py:make_step`."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MeasurementError
 from roofline.recording.request import Request
 
-#: What a function may be given of what was asked for, and its options beside that.
+#: Arguments that a user's function may take, besides `options`.
 _OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers", "new_tokens")
 
-#: What the modules are called that a file imports from its folder: their names are nobody's business.
+#: Name for the modules that a file imports from its folder: their own names are not published.
 MODULES = "modules of its folder"
-#: Folders of what is installed, which versions tell of.
+#: Folders of installed libraries, whose versions are recorded instead.
 _INSTALLED = frozenset(("site-packages", "dist-packages"))
 
 
 def sources(file: Path, before: Container[str]) -> dict[str, str]:
-    """The SHA-256 of the user's file, by its name, and one of all modules that it imported from its folder.
+    """Compute the SHA-256 of the user's file, by its name, and one of all modules that it imported from its folder.
 
-    before: the modules that were imported before it was.
+    before: names of the modules that were imported before the file.
     """
-    found = {file.name: digest(file)}
+    digests = {file.name: digest(file)}
     folder = file.resolve().parent
     imported = [module for name, module in tuple(sys.modules.items()) if name not in before]
     paths = {Path(path).resolve() for module in imported if (path := getattr(module, "__file__", None))}
-    own = sorted(
+    local_files = sorted(
         path
         for path in paths - {file.resolve()}
         if path.is_relative_to(folder) and not _INSTALLED.intersection(path.parts)
     )
-    if own:
-        told = "".join(f"{path.relative_to(folder)} {digest(path)}\n" for path in own)
-        found[MODULES] = hashlib.sha256(told.encode()).hexdigest()
-    return found
+    if local_files:
+        listing = "".join(f"{path.relative_to(folder)} {digest(path)}\n" for path in local_files)
+        digests[MODULES] = hashlib.sha256(listing.encode()).hexdigest()
+    return digests
 
 
 def digest(file: Path) -> str:
-    """The SHA-256 of a file, or "gone" where it cannot be read any more."""
+    """Compute the SHA-256 of a file; "gone" where it cannot be read any more."""
     with suppress(OSError):
         return hashlib.sha256(file.read_bytes()).hexdigest()
     return "gone"
@@ -81,25 +81,25 @@ def load_step(request: Request) -> Step:
             for key, value in vars(module).items()
             if inspect.isfunction(value) and value.__module__ == spec.name and not key.startswith("_")
         )
-        there = f"; it defines {', '.join(defined)}" if defined else ": define it there, or name another"
-        raise InputError(f"{file} has no function {name!r}{there}.")
+        hint = f"; it defines {', '.join(defined)}" if defined else ": define it there, or name another"
+        raise InputError(f"{file} has no function {name!r}{hint}.")
     wanted = _wanted(function, request.workload)
     try:
-        made = function(**wanted)
+        returned = function(**wanted)
     except SystemExit as error:
         raise MeasurementError(
             f"{name} called {exit_of(error)} before it returned a step, which ends the measurement: let it return one."
         ) from None
-    return _as_step(made, request.workload, f"{file.name}:{name}")
+    return _as_step(returned, request.workload, f"{file.name}:{name}")
 
 
 def exit_of(error: SystemExit) -> str:
-    """How the process was to be ended, as it is written."""
+    """Write the call that would end the process: "sys.exit(1)"."""
     return f"sys.exit({'' if error.code is None else repr(error.code)})"
 
 
 def _wanted(function: Any, workload: Workload) -> dict[str, Any]:
-    """The arguments the function names, of those we can give; one it must have and we do not know is an error."""
+    """Choose the arguments that the function names. Raises InputError for a required one that is not offered."""
     offered = {name: getattr(workload, name) for name in _OFFERED} | {"options": dict(workload.options) or None}
     wanted = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -122,11 +122,11 @@ def _wanted(function: Any, workload: Workload) -> dict[str, Any]:
 
 
 def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> None:
-    """What the user asked for and the function cannot be given must not be recorded as if it held."""
+    """Refuse options that the function does not take: they must not be recorded as if they held. Raises InputError."""
     unasked = Workload(model=workload.model)
     if workload.options and "options" not in wanted:
-        given = ", ".join(workload.options)
-        raise InputError(f"{name} takes no argument 'options': leave out {given}, or let {name} take it.")
+        options = ", ".join(workload.options)
+        raise InputError(f"{name} takes no argument 'options': leave out {options}, or let {name} take it.")
     for asked in ("batch", "seq", "new_tokens", "layers", "size", "precision"):
         if getattr(workload, asked) != getattr(unasked, asked) and asked not in wanted:
             option = asked.replace("_", "-")
@@ -137,16 +137,16 @@ def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> Non
 
 
 def refuse_unrun(value: object, name: str) -> None:
-    """InputError for a generator or a coroutine, none of whose lines has run when it is returned."""
-    for is_one, what, cure in (
+    """Refuse a generator or a coroutine, none of whose lines has run when it is returned. Raises InputError."""
+    for is_kind, kind, cure in (
         (inspect.isgenerator, "a generator", "leave out `yield`"),
         (inspect.isasyncgen, "an asynchronous generator", "leave out `async` and `yield`"),
         (inspect.iscoroutine, "a coroutine", "leave out `async`, or run it with asyncio.run"),
     ):
-        if is_one(value):
+        if is_kind(value):
             if inspect.iscoroutine(value):
                 value.close()  # or Python warns that nobody waited for it
-            raise InputError(f"{name} returned {what}, of which nothing has run: {cure}.")
+            raise InputError(f"{name} returned {kind}, of which nothing has run: {cure}.")
 
 
 def _as_step(value: Any, workload: Workload, name: str) -> Step:

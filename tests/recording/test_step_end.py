@@ -55,7 +55,7 @@ def test_a_step_ends_when_its_results_are_there(ready: float, seconds: float, mo
     ended = run_to_end(framework.run, framework, framework.mark)  # type: ignore[arg-type]
     assert ended.seconds == seconds
     assert ended.waited == seconds - CALL
-    assert framework.marked == [ended.seconds + ended.beyond], "waiting again is no part of what is marked"
+    assert framework.marked == [ended.seconds + ended.notice_delay], "waiting again is no part of what is marked"
 
 
 def trace(*events: tuple[str, int, int], program: tuple[bool, ...]) -> XTrace:

@@ -1,4 +1,4 @@
-"""Functions of libraries that are seen to be called, where no trace tells of them."""
+"""Record calls of library functions that no trace shows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 @contextmanager
 def called(functions: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
-    """While active, the names of those of `functions` that are called are collected.
+    """Collect the names of those of `functions` that are called while the context is active.
 
-    functions: (module, name or Class.name); of modules that nobody has imported none is called. A subclass that has the
-    function from its base is seen as well.
+    functions: (module, name or Class.name); those of modules that are not imported are skipped. A subclass that
+    inherits the function is covered as well.
     """
-    seen: list[str] = []
+    names: list[str] = []
     with ExitStack() as undo:
         for module, path in functions:
             *outer, name = path.split(".")
@@ -26,22 +26,22 @@ def called(functions: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
             function = getattr(owner, name, None)
             if callable(function):
                 undo.callback(_put_back, owner, name, vars(owner).get(name))
-                setattr(owner, name, _noting(function, f"{module}.{path}", seen))
-        yield seen
+                setattr(owner, name, _noting(function, f"{module}.{path}", names))
+        yield names
 
 
-def _noting(function: Callable[..., Any], name: str, seen: list[str]) -> Callable[..., Any]:
+def _noting(function: Callable[..., Any], name: str, names: list[str]) -> Callable[..., Any]:
     @wraps(function)
     def noting(*args: Any, **kwargs: Any) -> Any:
-        if name not in seen:
-            seen.append(name)
+        if name not in names:
+            names.append(name)
         return function(*args, **kwargs)
 
     return noting
 
 
 def _put_back(owner: Any, name: str, before: object) -> None:
-    """before: None where the owner had it from a base."""
+    """Restore a function of its owner. before: None where the owner inherited it."""
     if before is None:
         delattr(owner, name)
     else:

@@ -1,4 +1,4 @@
-"""What differs between frameworks that write XSpace: how they wait, profile and read, and what they are."""
+"""Define the interface of frameworks that write XSpace: how they wait, profile, read, and describe themselves."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from roofline.costs.counted import Counted
 from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import XTrace
 
-#: What `Framework.trivial` calls ops of which each reads and writes one number.
+#: Name in `Framework.trivial` for ops that each read and write one number.
 LEAST_OP = "an op on one element"
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the traces of a few profiled steps say: the ops of a step, and which op each event belongs to.
+    """Hold the content of a few profiled steps' traces: the ops of a step, and which op each event belongs to.
 
-    conditions: what else they say of how the step ran, as a profile keeps it.
+    conditions: further facts of how the step ran, as a profile saves them.
     """
 
     counted: Counted
@@ -30,7 +30,7 @@ class Read:
 
 
 class Framework(Protocol):
-    """What a framework that writes XSpace offers to the recorder."""
+    """Offer a framework that writes XSpace to the recorder."""
 
     @property
     def mechanism(self) -> str:
@@ -38,71 +38,71 @@ class Framework(Protocol):
 
     @property
     def ahead(self) -> bool:
-        """Whether a call returns before its ops have run on a CPU, so that Python goes on meanwhile."""
+        """True if a call returns before its ops have run on a CPU, so that Python goes on meanwhile."""
 
     def first(self, run: Callable[[], float]) -> float:
-        """Run the first step, which builds and compiles, and keep what it shows of that; what `run` returned."""
+        """Run the first step, which builds and compiles, and keep what it shows of that; return the result of `run`."""
 
     def compiling(self) -> float | None:
-        """How long this process has compiled programs so far [s]; None where nobody counts it."""
+        """Return how long this process has compiled programs so far [s]; None where that is not counted."""
 
     def wait(self, outputs: object) -> None:
-        """Block until `outputs` of a step are there, or what `end` or `token` made of them."""
+        """Block until the `outputs` of a step, or the result of `end` or `token` on them, are computed."""
 
     def waiter(self, outputs: object) -> Callable[[], object]:
-        """What blocks until `outputs` of a step are there: the wait alone, as all it needs is looked up before."""
+        """Return a call that blocks until the `outputs` of a step are computed; its look-ups are done in advance."""
 
     def end(self, outputs: object) -> object:
-        """What tells that the step which returned `outputs` is done, also when further steps have been enqueued."""
+        """Return an object to wait for the end of the step that returned `outputs`, also with more steps enqueued."""
 
     @property
     def token_program(self) -> str | None:
-        """The name of the program that `token` runs; None for a framework without one, whose steps are waited for one
-        at a time."""
+        """The name of the program that `token` runs; None for a framework without one, which waits for each step."""
 
     def token(self, outputs: object) -> object:
-        """The result of a program that the device runs after the step which returned `outputs`."""
+        """Enqueue a program after the step that returned `outputs`, and return its result."""
 
     def profiled(self, run: Callable[[], None]) -> bytes:
-        """XSpace bytes of what ran inside `run`."""
+        """Profile `run` and return XSpace bytes."""
 
     def watch_memory(self, run: Callable[[], None]) -> None:
-        """Run a step and keep where its results lie, unless traces of other steps tell."""
+        """Run a step and keep the addresses of its results, unless traces of other steps have them."""
 
     def mark(self, name: str) -> AbstractContextManager[object]:
-        """An annotation on the host's line of the trace."""
+        """Annotate the host's line of the trace."""
 
     def scope(self, name: str) -> AbstractContextManager[object]:
-        """Names the ops that are made inside it, while a program is traced."""
+        """Name the ops that are made inside it, while a program is traced."""
 
     def read(self, traces: list[XTrace], prefix: str) -> Read:
-        """The ops of the traced steps, which annotations with `prefix` mark."""
+        """Read the ops of the traced steps, which annotations with `prefix` mark."""
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:
-        """Why the traced steps show no op, in one sentence with the cure."""
+        """Explain why the traced steps show no op, in one sentence with the cure."""
 
     def flags(self) -> tuple[str, ...]:
-        """What a reader must know of how the steps ran."""
+        """Return the flags of how the steps ran that a reader must know."""
 
     def trivial(self) -> Mapping[str, Callable[[], object]]:
-        """Many ops that do next to nothing, compiled: one run of each kind of them, by what an op does, in words."""
+        """Return compiled programs of many ops that do next to nothing, by what such an op does, in words."""
 
     def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
-        """A compiled program that evaluates function `name` (ours: "exp", "tanh", ...) on `elements` float32 numbers,
-        on each `times` times in a row; None for one that the framework does not have."""
+        """Compile a program that evaluates function `name` (ours: "exp", "tanh", ...) on `elements` float32 numbers.
+
+        It evaluates each number `times` times in a row. None for a function that the framework does not have.
+        """
 
     def versions(self) -> dict[str, str]:
-        """Versions of what decides how fast a step is."""
+        """Return the versions of the libraries that decide how fast a step is."""
 
     def switches(self) -> dict[str, str]:
-        """The process-wide switches that change what runs."""
+        """Return the process-wide switches that change which code runs."""
 
     def environment(self) -> dict[str, str]:
-        """Affinity of this process, and the variables that steer it."""
+        """Return the affinity of this process, and the variables that set it."""
 
     def threads(self) -> int | None:
-        """The threads of an op that a program set in this process; None where it set none, or the framework tells no
-        such number."""
+        """Return the threads of an op that a program set in this process; None if it set none or it is not known."""
 
     def memory(self, step: Step, device: str) -> Memory:
-        """What is known about the memory of the process now."""
+        """Describe the memory of the process now."""

@@ -1,8 +1,8 @@
-"""Steps beside a GPU: two are in flight, as in a program that does not wait, and the device says where each one ends.
+"""Run steps on a GPU with two in flight, as in a program that does not wait; the device shows where each step ends.
 
-A step may take over the memory of what the one before returned (donation), and may return nothing at all: so what is
-waited for is an output that lives on, else the result of a program that the device runs after the step, its token.
-Profiled steps all have one. Its event lies on the device between two steps, whoever launched their kernels, and when.
+A step may reuse the memory of the previous one's results (donation), and may return nothing at all: so the host waits
+for an output that stays alive, else for the result of a program that the device runs after the step, its token.
+Profiled steps all have a token. Its event lies on the device between two steps, whoever launched their kernels.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from roofline.traces.xplane.reader import XTrace
 
 
 def prepare(step: Step, framework: Framework) -> None:
-    """Two steps in a row: whether one takes what the one before returned is known now, and the token is compiled."""
+    """Run two steps in a row, which shows whether a step reuses the previous one's results, and compile the token."""
     before = framework.end(step.run())
     outputs = step.run()
     framework.wait(before)
@@ -30,7 +30,7 @@ def prepare(step: Step, framework: Framework) -> None:
 
 
 def steady(step: Step, steps: int, framework: Framework) -> list[float]:
-    """`steps` steps back to back [s each]; a step's boundary is the moment at which the host knows of its end."""
+    """Time `steps` steps back to back [s each]; a step ends at the moment at which the host knows of its end."""
     if not steps:
         return []
     waiting = [framework.end(step.run()) for _ in range(IN_FLIGHT)]
@@ -43,15 +43,16 @@ def steady(step: Step, steps: int, framework: Framework) -> list[float]:
         now = time.perf_counter()
         times.append(now - mark)
         mark = now
-    for each in waiting:
-        framework.wait(each)
+    for ended in waiting:
+        framework.wait(ended)
     return times
 
 
 def profiled(step: Step, steps: int, framework: Framework, program: str) -> XTrace:
-    """The trace of `steps` steps, of which the first fills the queue and is not marked where there are more.
+    """Trace `steps` steps, of which the first fills the queue and is not marked, unless it is the only one.
 
-    program: what makes tokens. A marked step begins where the one before ends on the device; a single one on the host.
+    program: the name of the program of tokens. A marked step begins where the previous one ends on the device; a single
+    one begins on the host.
     """
 
     def run() -> None:
@@ -61,14 +62,14 @@ def profiled(step: Step, steps: int, framework: Framework, program: str) -> XTra
                 waiting.append(framework.token(step.run()))
             if len(waiting) == IN_FLIGHT:
                 framework.wait(waiting.pop(0))
-        for each in waiting:
-            framework.wait(each)
+        for token in waiting:
+            framework.wait(token)
 
     return marked(reader.read(framework.profiled(run)), steps, program)
 
 
 def marked(trace: XTrace, steps: int, program: str) -> XTrace:
-    """The trace with `STEP` annotations where tokens end, and without the tokens; see `profiled`.
+    """Mark steps in a trace by `STEP` annotations that end with the tokens, and remove the tokens; see `profiled`.
 
     Raises MeasurementError where the trace does not show the ends of all steps.
     """

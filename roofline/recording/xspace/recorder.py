@@ -1,4 +1,4 @@
-"""The recorder of a step whose framework profiles itself into XSpace bytes.
+"""Record a step whose framework profiles itself into XSpace bytes.
 
 Counting needs no run of its own: the trace of a profiled step holds the programs that ran and the time of each of their
 instructions.
@@ -37,13 +37,13 @@ from roofline.traces.xplane.reader import XTrace
 
 
 def record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording:
-    """Time plain steps (T), profile a few (P), and count what the profiled ones ran (C)."""
+    """Time plain steps (T), profile a few (P), and count the ops of the profiled ones (C)."""
     return runs.record(step, plan, say, XSpaceStepRecorder(plan, framework))
 
 
 def profiled_step(step: Step, framework: Framework, settling: int, steps: int = 1) -> XTrace:
-    """The trace of marked steps, after `settling` ones that do not count; a mark ends with its step as a plain one."""
-    beyond: list[float] = []
+    """Trace marked steps, after `settling` ones that do not count; a mark ends with its step, as a plain one does."""
+    delays: list[float] = []
 
     def run() -> None:
         for _ in range(settling):
@@ -51,55 +51,55 @@ def profiled_step(step: Step, framework: Framework, settling: int, steps: int = 
                 framework.wait(step.run())
         for number in range(steps):
             ended = run_to_end(step.run, framework, partial(framework.mark, f"{STEP}#{number}"))
-            beyond.append(ended.beyond)
+            delays.append(ended.notice_delay)
 
-    return marks.shortened(reader.read(framework.profiled(run)), STEP, beyond)
+    return marks.shortened(reader.read(framework.profiled(run)), STEP, delays)
 
 
 class XSpaceStepRecorder:
-    """See `StepRecorder`; its traces are `XTrace`s."""
+    """Record steps as a `StepRecorder`; its traces are `XTrace`s."""
 
     def __init__(self, plan: Plan, framework: Framework) -> None:
-        """Nothing is known of the memory before the first step."""
+        """Begin without knowledge of the memory, which the first step gives."""
         self._plan, self._framework = plan, framework
         self._memory = Memory()
         #: Kernels of the traces that command buffers launched, and of how many.
         self._replayed = (0, 0)
         self._graphs: tuple[float, float] | None = None
-        #: Of plain steps, how long this thread was on a core, and how long it waited for results [s].
+        #: For each plain step, how long this thread was on a core, and how long it waited for results [s].
         self._host: list[tuple[float, float]] = []
-        #: What the traces say of how the steps ran, and whether all ops ran on other threads.
+        #: Conditions of the steps from the traces, and whether all ops ran on other threads.
         self._conditions: Mapping[str, float] = {}
         self._ahead = False
 
     @property
     def in_turns(self) -> bool:
-        """A GPU's queue must stay filled."""
+        """False on a GPU: its queue must stay filled."""
         return self._plan.device == "cpu"
 
     @property
     def queued(self) -> int:
-        """Beside a GPU, those that fill the queue when a stretch begins."""
+        """On a GPU, the steps that fill the queue when a stretch begins."""
         return 0 if self._plan.device == "cpu" else IN_FLIGHT
 
     def scopes(self) -> AbstractContextManager[object]:
-        """Scopes name ops when a program is traced, whichever step that is in."""
+        """Name ops by scopes when a program is traced, in whichever step that is."""
         return scopes_through(self._framework.scope)
 
     def first(self, step: Step) -> float:
-        """The first step, which traces and compiles [s]; beside a GPU two more, which show how it is waited for."""
+        """Time the first step, which traces and compiles [s]; on a GPU run two more, which show how to wait for it."""
         took = self._framework.first(lambda: self.timed(step))
         if self._plan.device != "cpu":
             queue.prepare(step, self._framework)
         return took
 
     def count(self, step: Step) -> Counted:
-        """What one profiled step ran."""
+        """Count the ops of a profiled step."""
         self._watch_memory(step)
         return self._read([self.profiled(step, 1, 0)]).counted
 
     def prepare(self, step: Step) -> None:
-        """The first start of a profiler in a process takes its time."""
+        """Start the profiler once: its first start in a process takes its time."""
         self._framework.profiled(lambda: None)
         self._watch_memory(step)
 
@@ -107,43 +107,43 @@ class XSpaceStepRecorder:
         self._framework.watch_memory(lambda: self._framework.wait(step.run()))
 
     def timed(self, step: Step) -> float:
-        """One step until its outputs are there [s]."""
+        """Time a step until its outputs are computed [s]."""
         return run_to_end(step.run, self._framework).seconds
 
     def note_memory(self, step: Step) -> None:
-        """Keep what the framework says of its memory."""
+        """Keep the framework's report of its memory."""
         self._memory = self._framework.memory(step, self._plan.device)
 
     def probing_threads(self) -> int | None:
-        """Those of the framework, where they were said, but no more than cores; torch, which probes, has others."""
+        """Return the requested threads, but no more than cores; torch, which measures, has another number."""
         return None if self._plan.threads is None else min(self._plan.threads, int(process.cores()))
 
     def compiling(self) -> float | None:
-        """How long this process has compiled programs so far [s]; None where nobody counts it."""
+        """Return how long this process has compiled programs so far [s]; None where that is not counted."""
         return self._framework.compiling()
 
     def steady(self, step: Step, steps: int) -> list[float]:
-        """`steps` steps back to back [s each]; on a CPU, which is the host, a step ends before the next one begins."""
+        """Time `steps` steps back to back [s each]; on a CPU a step ends before the next one begins."""
         if self._plan.device == "cpu":
             return [self._alone(step) for _ in range(steps)]
         return queue.steady(step, steps, self._framework)
 
     def _alone(self, step: Step) -> float:
-        """See `timed`; what this thread does meanwhile is kept."""
+        """Time a step as `timed` does, and keep the times of this thread."""
         ended = run_to_end(step.run, self._framework)
         self._host.append((ended.on_core, ended.waited))
         collect_if_due()
         return ended.seconds
 
     def profiled(self, step: Step, steps: int, settling: int) -> XTrace:
-        """The trace of `steps` steps; beside a GPU the first of several fills the queue and is not marked."""
+        """Trace `steps` steps; on a GPU the first of several fills the queue and is not marked."""
         program = self._framework.token_program
         if self._plan.device == "cpu" or program is None:
             return profiled_step(step, self._framework, settling, steps)
         return queue.profiled(step, steps, self._framework, program)
 
     def work(self, traces: Sequence[XTrace], typical: float) -> Work:
-        """What the profiled steps ran, its times, and the ceilings of its executor."""
+        """Read the ops of the profiled steps, their times, and measure the ceilings of their executor."""
         read = self._read(list(traces))
         self._conditions = read.conditions
         launch, event_cost = probes.launch(self._framework)
@@ -168,7 +168,7 @@ class XSpaceStepRecorder:
         read = self._framework.read(traces, STEP)
         replayed = [command_buffers.replayed(trace) for trace in traces]
         kernels = sum(int(owned.device and ((owned.op >= 0) | owned.lost).sum()) for owned in read.owned)
-        self._replayed = (sum(int(one.sum()) for one in replayed), kernels)
+        self._replayed = (sum(int(launched.sum()) for launched in replayed), kernels)
         self._graphs = command_buffers.per_step(traces, [executor.windows(trace, STEP) for trace in traces])
         if read.counted.ops:
             return read
@@ -182,58 +182,58 @@ class XSpaceStepRecorder:
         raise MeasurementError(self._framework.unseen(traces, STEP))
 
     def threads(self) -> int:
-        """Those that the step set in its framework, else those that were asked for, which the framework was given."""
+        """Return the threads that the step set in its framework, else the requested ones, which the framework got."""
         return self._framework.threads() or self._plan.threads or 1
 
     def contended(self, usage: Usage) -> bool:
-        """Whether the machine was full: with more threads than cores, switches are between our own."""
+        """Tell whether the machine was full: with more threads than cores, switches are between our own."""
         return usage.crowded()
 
     def mechanism(self, timed: Timed) -> str:
-        """The executor."""
+        """Name the executor."""
         return self._framework.mechanism
 
     def memory(self, step: Step) -> Memory:
-        """What the framework said before the plain steps."""
+        """Return the framework's report from before the plain steps."""
         return self._memory
 
     def versions(self) -> dict[str, str]:
-        """Those of the framework and its libraries."""
+        """Return the versions of the framework and its libraries."""
         return self._framework.versions()
 
     def switches(self, step: Step) -> dict[str, str]:
-        """Those of the framework and of the step."""
+        """Return the switches of the framework and of the step."""
         return {**self._framework.switches(), **step.switches}
 
     def environment(self) -> dict[str, str]:
-        """Threads as they were asked for, and what the framework knows of the rest."""
+        """Return the requested threads, and the framework's environment."""
         return {"threads": str(self.threads()), **self._framework.environment()}
 
     def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
-        """What others used, how many programs ran, and what a host that runs ahead did."""
+        """Return the CPU use of others, the number of programs, and the times of a host that runs ahead."""
         usage, timed = plain.usage, work.timed
-        found = {**self._conditions, "others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
+        conditions = {**self._conditions, "others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
         if timed is not None and timed.programs is not None:
-            found[PROGRAMS] = timed.programs
+            conditions[PROGRAMS] = timed.programs
         if self._graphs is not None:
-            found[GRAPHS], found[IN_GRAPHS] = self._graphs
+            conditions[GRAPHS], conditions[IN_GRAPHS] = self._graphs
         if self._ahead and self._host:
-            found[ON_CORE], found[WAITED] = map(median, zip(*self._host, strict=True))
-        return found
+            conditions[ON_CORE], conditions[WAITED] = map(median, zip(*self._host, strict=True))
+        return conditions
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
-        """What counting says; and where a training step shows no backward pass.
+        """Return the flags of counting and of the framework, and one where a training step shows no backward pass.
 
-        Ops that are compiled one by one do not say where they are.
+        Ops that are compiled one by one do not name their phase.
         """
         counted = work.counted
         backward = (counted.phase == PHASES.index("backward")).any()
         products = any(op.costed.cost.flops for op in counted.ops)
         unresolved = (step.mode == "train" or (step.mode == "infer" and counted.updates)) and products and not backward
         replayed, kernels = self._replayed
-        found = (*counted.flags, *self._framework.flags(), *(("phases-unresolved",) if unresolved else ()))
-        return (*found, f"command-buffers: {replayed} of {kernels} kernels") if replayed else found
+        flags = (*counted.flags, *self._framework.flags(), *(("phases-unresolved",) if unresolved else ()))
+        return (*flags, f"command-buffers: {replayed} of {kernels} kernels") if replayed else flags
 
     def compilation(self, rows: OpTables) -> Compilation | None:
-        """Nothing is told of XLA's compilations but the time of them."""
+        """Return None: of XLA's compilations only the time is known."""
         return None

@@ -1,7 +1,7 @@
-"""Run a step and say when it ended, which is when its last result was there and not when that was noticed.
+"""Run a step and find its end: the moment of its last result, not the later one at which the host noticed it.
 
-Looking up what there is to wait for, and waiting for what is there already, takes 10 us of a JAX step, and for hundreds
-of arrays tenths of a millisecond: no program has to do either.
+Looking up the arrays to wait for, and waiting for finished ones, takes 10 us of a JAX step, and for hundreds of arrays
+tenths of a millisecond: no program has to do either.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from roofline.recording.xspace.framework import Framework
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A step that ended. Times in seconds.
+    """Hold the times of a step that ended [s].
 
-    seconds: how long it took; waited: of it, after its call had returned; beyond: how much later its end was noticed.
-    on_core: how long this thread was on a core until the call returned.
+    seconds: of the step; waited: the part of it after its call had returned; notice_delay: how much later its end was
+    noticed. on_core: how long this thread was on a core until the call returned.
     """
 
     seconds: float
     waited: float
-    beyond: float
+    notice_delay: float
     on_core: float
 
 
 def run_to_end(
     run: Callable[[], object], framework: Framework, mark: Callable[[], AbstractContextManager[object]] = nullcontext
 ) -> Ended:
-    """Run a step until its outputs are there. mark: around it, until its end was noticed."""
+    """Run a step until its outputs are computed. mark: a context around it, until its end was noticed."""
     with mark():
         core, begin = time.thread_time(), time.perf_counter()
         outputs = run()
@@ -40,9 +40,9 @@ def run_to_end(
         asked = time.perf_counter()
         wait()
         noticed = time.perf_counter()
-    # Waiting for what is there already; the shorter of two, as a thread may be pushed aside in one.
+    # The time to wait for finished outputs; the shorter of two, as a thread may be pushed aside in one.
     least = min(_seconds(wait), _seconds(wait))
-    # Where it took no longer than that, all was there before it was asked for.
+    # If the wait took no longer than that, all outputs were there before.
     end = noticed - least if noticed - asked > 2 * least else returned
     return Ended(end - begin, end - returned, noticed - end, core)
 

@@ -1,4 +1,4 @@
-"""The trace that a profiler writes into a folder."""
+"""Read the trace that a profiler writes into a folder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from roofline.errors import MeasurementError
 from roofline.recording.protocol import TWO_PROFILERS
 
-#: What the step is told that starts a profiler, while ours is on: "Profile has already been started. Only one profile
-#: may be run at a time." (JAX), "Another profiler is running." (TensorFlow).
+#: Errors of a step that starts a profiler while ours is on: "Profile has already been started. Only one profile may be
+#: run at a time." (JAX), "Another profiler is running." (TensorFlow).
 _ANOTHER = re.compile(r"profile\w* (has already been started|is (already )?running)", re.IGNORECASE)
 
 
 def written(run: Callable[[], None], start: Callable[[str], object], stop: Callable[[], object]) -> bytes | None:
-    """XSpace bytes of what ran inside `run`, from a profiler that is started on a folder; None where it wrote none.
+    """Profile `run` with a profiler that writes into a folder; return its XSpace bytes, None where it wrote none.
 
-    MeasurementError where `run` starts another one.
+    Raises MeasurementError where `run` starts another profiler.
     """
     with tempfile.TemporaryDirectory() as folder:
         start(folder)

@@ -325,7 +325,7 @@ def _measured(
     for words in plan(candidates, MOST if rounds is None else rounds):
         say(words)
     say(f"Profiles go to {printable(folder)}.")
-    measured = measure(candidates, say=say, progress=calibrating, given=given)
+    measured = measure(candidates, say=say, progress=calibrating, given_device=given)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])

@@ -105,7 +105,12 @@ def command(
     given = given_ceilings(ceilings, request)
 
     profile = session.measure(
-        request, command=words.command_line(), rounds=rounds, say=words.say, progress=words.calibrating, given=given
+        request,
+        command=words.command_line(),
+        rounds=rounds,
+        say=words.say,
+        progress=words.calibrating,
+        given_device=given,
     )
     path = Path(output) if output is not None else session.default_name(profile, Path.cwd())
     save(profile, path)

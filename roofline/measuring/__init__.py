@@ -1,1 +1,1 @@
-"""A measurement from its beginning to its end: one profile, several in turns, an experiment."""
+"""Run a measurement from beginning to end: one profile, several in turns, an experiment."""

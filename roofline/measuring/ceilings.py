@@ -1,4 +1,4 @@
-"""The ceilings that a measured step is put under: this machine's, or those that the user gives."""
+"""Choose the ceilings of a measured step: this machine's, or those that the user gives."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from roofline.errors import InputError, MeasurementError
 from roofline.recording.recording import Say
 from roofline.units import plain
 
-#: What is being calibrated, how many probes are done, and of how many.
+#: (the ceiling that is measured, number of finished probes, number of probes).
 Progress = Callable[[str, int, int], None]
 
 
 def measured(kind: str, threads: int | None, say: Say, progress: Progress | None = None) -> Device:
-    """Measure this machine's ceilings, or take those that are kept.
+    """Measure this machine's ceilings, or take the cached ones.
 
-    None of them where there is nothing to measure them with or that fails: work and times stand without.
+    The device has no ceilings where torch is missing or measuring fails: work and times are valid without.
     """
     if kind == "cpu" and not plugins.importable("torch"):
         say("No ceilings: they are measured with torch, which is not installed (`pip install 'roofline[torch]'`).")
@@ -38,7 +38,7 @@ def given(name: str, kind: str, threads: int | None, say: Say) -> Device:
 
 
 def read(name: str, kind: str) -> Device:
-    """Read a device whose ceilings a step on `kind` may be put under.
+    """Read a device whose ceilings may be used for a step on `kind`.
 
     name: a calibration, a device file, a profile whose device is taken, or the name of a datasheet. Raises InputError
     for a file that holds no device, one of another kind or one without ceilings.
@@ -57,16 +57,16 @@ def read(name: str, kind: str) -> Device:
 def adopt(device: Device, threads: int | None, say: Say) -> Device:
     """Make this machine's device with the ceilings of another one, which `ceilings_of` names.
 
-    The step runs on this machine, so that the device has its name. say is told where the two differ.
+    The step runs on this machine, so the device has its name. say reports where the two differ.
     """
-    here, origin, conditions = _name(device.kind), device.ceilings_of or device.name, dict(device.conditions)
-    if origin != here:
-        say(f"The ceilings are those of {plain(origin)}; the step runs on {here}.")
+    machine, origin, conditions = _name(device.kind), device.ceilings_of or device.name, dict(device.conditions)
+    if origin != machine:
+        say(f"The ceilings are those of {plain(origin)}; the step runs on {machine}.")
     if device.kind == "cpu" and conditions.get("threads", str(threads)) != str(threads):
         say(f"The ceilings were measured with {plain(conditions.pop('threads'))} threads; the step has {threads}.")
-    return msgspec.structs.replace(device, name=here, conditions=conditions, ceilings_of=origin)
+    return msgspec.structs.replace(device, name=machine, conditions=conditions, ceilings_of=origin)
 
 
 def _name(kind: str) -> str:
-    """What the driver or the system calls this machine's device."""
+    """Name this machine's device as the driver or the system does."""
     return calibration.key(kind, 1)["gpu"] if kind == "cuda" else cpu.detect().name

@@ -1,4 +1,4 @@
-"""Runs what comparison/proof plans: a run with one switch turned, profiled once and then in turns with the original."""
+"""Run the experiments of comparison/proof: one switch turned, profiled once, then in turns with the original."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from roofline.recording.request import Request
 
 
 def prove(
-    pair: RankedPair, requests: tuple[Request | str, Request | str], say: Say, *, most: int = MOST
+    pair: RankedPair, requests: tuple[Request | str, Request | str], say: Say, *, most_turns: int = MOST
 ) -> tuple[Proof, ...]:
-    """Turn each switch that answers rows of the account, and measure what that moves; in the order of the rows.
+    """Turn each switch that belongs to rows of the account, and measure the effect; in the order of the rows.
 
-    requests: what the runs are asked for, or in words why that run cannot be run again. most: turns, at most. What
-    cannot be run is said in its proof; nothing is raised for it.
+    requests: of the two runs, or in words why that run cannot be run again. An experiment that cannot be run states the
+    reason in its proof; nothing is raised for it.
     """
     comparison = pair.comparison
     profiles = comparison.a.profile, comparison.b.profile
-    # All that are measured wait alike.
+    # The threads of all forms wait alike.
     variables = shared_variables(profiles)
     originals = {
         letter: request if isinstance(request, str) else form_of(name, profile, request, variables)
@@ -46,13 +46,13 @@ def prove(
     ]
     pairs = [(trial.original, trial.flipped) for trial in trials if isinstance(trial, _Trial)]
     if pairs:
-        take_turns(list(dict.fromkeys(chain.from_iterable(pairs))), pairs, say, most=most)
+        take_turns(list(dict.fromkeys(chain.from_iterable(pairs))), pairs, say, most_turns=most_turns)
     return tuple(trial if isinstance(trial, Proof) else _proof(pair, trial) for trial in trials)
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A switch that is turned: the form without it, the flipped one, and the profile of the latter."""
+    """Hold an experiment with a turned switch: the form without it, the flipped one, and the profile of the latter."""
 
     experiment: Experiment
     original: Form
@@ -96,22 +96,22 @@ def _proof(pair: RankedPair, trial: _Trial) -> Proof:
 
 
 def _switches(profile: Profile) -> Sequence[Switch]:
-    """Return those that can be turned in a run; none of a backend that is not here, which a profile may name."""
+    """List the switches that can be turned in a run; none of an unknown backend, which a profile may name."""
     if profile.backend not in plugins.names("roofline.backends"):
         return ()
     backend = load(profile.backend)
     return backend.own_switches if profile.own_step else backend.switches
 
 
-def _profiled(request: Request, variables: dict[str, str], beside: Profile) -> Profile:
-    """Profile a form under the ceilings of the run that it is a form of.
+def _profiled(request: Request, variables: dict[str, str], recorded: Profile) -> Profile:
+    """Profile a form under the ceilings of the recorded run.
 
     Raises InputError where a compiler that was turned on compiled nothing.
     """
     recording = session.record_whole(request, load(request.backend), variables)
     if request.turned and "nothing-compiled" in map(slug, recording.flags):
         raise InputError("Nothing of this step was compiled, so that compiling it shows nothing.")
-    return session.to_profile(msgspec.structs.replace(recording, ceilings={}), request, beside.device, "")
+    return session.to_profile(msgspec.structs.replace(recording, ceilings={}), request, recorded.device, "")
 
 
 def _with(original: Request, setting: Setting) -> Request:

@@ -1,4 +1,4 @@
-"""Measuring in the user's own process, with its threads and switches as they are (flag `in_process`)."""
+"""Measure in the user's own process, with its threads and switches as they are (flag `in_process`)."""
 
 from __future__ import annotations
 
@@ -31,26 +31,28 @@ def profile(
 ) -> Profile:
     """Profile a step in this process, with its threads and switches as they are (flag `in_process`).
 
-    step: a roofline.Step, or a callable that runs one step. backend: in what it is written. device: "auto", "cpu" or
-    "cuda". steps: plain steps that are timed; by default 100 on a GPU, on a CPU up to 20 within 60 s. name: what the
-    profile calls the model. ceilings: of a calibration, a device file or a profile (its path), or the name of a device,
-    to be used instead of this machine's, of which then none is measured; None: this machine's.
+    step: a roofline.Step, or a callable that runs one step. backend: the framework of the step. device: "auto", "cpu"
+    or "cuda". steps: number of timed plain steps; by default 100 on a GPU, on a CPU up to 20 within 60 s. name: of the
+    model in the profile. ceilings: the path of a calibration, a device file or a profile, or the name of a device, to
+    use instead of this machine's, which are then not measured; None: this machine's.
 
     Returns a Profile: it prints as a verdict and a table, `roofline.analyze` gives its numbers (seconds, FLOP, byte),
-    and `roofline.save` keeps it. Raises InputError for what is no step or holds no ceilings, MissingError without the
-    framework or the device, MeasurementError for a step without any op. What the step itself raises passes through.
+    and `roofline.save` saves it. Raises InputError for an invalid step or a file without ceilings, MissingError without
+    the framework or the device, MeasurementError for a step without any op. Exceptions of the step pass through.
 
-    The float32 switches and the random state are as before afterwards. The step is run some dozen times: a training
-    step trains, so that weights and optimizer state have moved.
+    The float32 switches and the random state are restored. The step runs some dozen times: a training step trains, so
+    weights and optimizer state change.
 
     >>> print(roofline.profile(lambda: model(x), name="mine"))
     """
-    given = None if ceilings is None else os.fspath(ceilings)
-    return measured(as_step(step, mode), backend, device, steps, name, quiet, state_kept=True, given=given)
+    ceilings_name = None if ceilings is None else os.fspath(ceilings)
+    return measured(
+        as_step(step, mode), backend, device, steps, name, quiet, state_kept=True, ceilings_name=ceilings_name
+    )
 
 
 def as_step(step: Step | Callable[[], object], mode: Mode) -> Step:
-    """A step, or a callable as one. Raises InputError for anything else, and for a mode that there is not."""
+    """Make a step of a callable; a Step stays as it is. Raises InputError for other objects and unknown modes."""
     if isinstance(step, Step):
         return step
     if not callable(step):
@@ -69,11 +71,11 @@ def measured(
     quiet: bool,
     *,
     state_kept: bool,
-    given: str | None = None,
+    ceilings_name: str | None = None,
 ) -> Profile:
-    """See `profile`. state_kept: restore what the steps changed; not where they are steps of a run that goes on.
+    """Profile a step; see `profile`. state_kept: restore the user's state, but not in the middle of a run that goes on.
 
-    given: whose ceilings are used, None for this machine's.
+    ceilings_name: path or name of the ceilings to use, None for this machine's.
     """
     from roofline.devices import cpu
 
@@ -82,7 +84,7 @@ def measured(
     if steps is not None and steps < 1:
         raise InputError(f"{steps} steps are not possible: give at least 1.")
     kind = _device(backend, described, device)
-    own = None if given is None else ceilings.read(given, kind)  # refused before a step is run
+    chosen = None if ceilings_name is None else ceilings.read(ceilings_name, kind)  # refused before a step is run
 
     def say(text: str) -> None:
         if not quiet:
@@ -91,38 +93,38 @@ def measured(
     with _kept(described) if state_kept else nullcontext():
         plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
         recording = described.recorder.record(step, plan, say)
-    # Ceilings are of as many threads as there are cores, where the step has more.
+    # A step with more threads than cores gets the ceilings of as many threads as cores.
     threads = min(int(recording.environment["threads"]), len(cpu.affinity()))
     model = name or str(getattr(step.run, "__name__", "step"))
     workload = Workload(model=model, device=kind, mode=step.mode, size="-")
     request, command = Request(backend=backend, workload=workload), "roofline.profile(...)"
-    if own is not None:
-        return under_given(recording, request, ceilings.adopt(own, threads, say), command)
+    if chosen is not None:
+        return under_given(recording, request, ceilings.adopt(chosen, threads, say), command)
     return under_ceilings(recording, request, ceilings.measured(kind, threads, say), command)
 
 
 def _kept(described: Backend) -> AbstractContextManager[None]:
     # The framework's half of the models knows which of its switches a step can move.
-    kept: AbstractContextManager[None] = import_module(f"{described.models}._step").user_state_kept()
-    return kept
+    restored: AbstractContextManager[None] = import_module(f"{described.models}._step").user_state_kept()
+    return restored
 
 
 def _device(backend: str, described: Backend, asked: str) -> str:
-    there = described.recorder.devices()
-    kind = ("cuda" if "cuda" in there else "cpu") if asked == "auto" else asked
+    available = described.recorder.devices()
+    kind = ("cuda" if "cuda" in available else "cpu") if asked == "auto" else asked
     if kind not in ("cpu", "cuda"):
         raise InputError(f"There is no device {kind!r}; there are: auto, cpu, cuda.")
-    if kind not in there:
-        raise MissingError(f"{backend} finds no {kind.upper()} device here; it finds {', '.join(there)}.")
+    if kind not in available:
+        raise MissingError(f"{backend} finds no {kind.upper()} device here; it finds {', '.join(available)}.")
     return kind
 
 
 def _threads_here() -> int:
-    """The CPU threads of this process, for frameworks that do not tell: XLA's rule, and TensorFlow's."""
+    """Count the CPU threads of this process by the rules of XLA and TensorFlow, for frameworks that do not tell."""
     from roofline.devices import cpu
 
     for name in ("NPROC", "TF_NUM_INTRAOP_THREADS"):
-        given = os.environ.get(name, "")
-        if given.isdecimal() and int(given) > 0:
-            return int(given)
+        count = os.environ.get(name, "")
+        if count.isdecimal() and int(count) > 0:
+            return int(count)
     return cpu.detect().cores

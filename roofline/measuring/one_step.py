@@ -1,4 +1,4 @@
-"""Run one step of a profile for a profiler from outside: `python -m roofline.measuring.one_step PROFILE`.
+"""Run one step of a profile for an external profiler: `python -m roofline.measuring.one_step PROFILE`.
 
 The step is built and warmed up as it was when the profile was measured, and one more runs between cuProfilerStart and
 cuProfilerStop, which Nsight Compute waits for with `--profile-from-start off`. Then the process ends.
@@ -24,22 +24,22 @@ from roofline.recording.launch import SCRATCH, SHARED
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 
-#: Steps that run before the one that is marked: the first one, which builds and compiles, and the warm-up but its last.
+#: Steps that run before the marked one: the first one, which builds and compiles, and the warm-up without its last.
 BEFORE = protocol.warm_up("cuda", 0.0)
 
 
 class Marks(Protocol):
-    """What marks the step for a profiler."""
+    """Mark the step for a profiler."""
 
     def start(self) -> None:
-        """The step begins."""
+        """Mark the start of the step."""
 
     def stop(self) -> None:
-        """The step has ended."""
+        """Mark the end of the step."""
 
 
 class CudaMarks:
-    """Marks through the CUDA driver, whichever framework runs the step. Raises MissingError where there is none."""
+    """Mark steps through the CUDA driver, whichever framework runs them. Raises MissingError without a driver."""
 
     def __init__(self) -> None:
         try:
@@ -50,7 +50,7 @@ class CudaMarks:
             ) from None
 
     def start(self) -> None:
-        """Make the context of the first visible device current in this thread, and start what profiles it."""
+        """Make the context of the first visible device current in this thread, and start the profiler."""
         context = ctypes.c_void_p()
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
         self._call("cuCtxSetCurrent", context)
@@ -58,7 +58,7 @@ class CudaMarks:
         self._call("cuProfilerStart")
 
     def stop(self) -> None:
-        """Wait for the device, and stop."""
+        """Wait for the device, and stop the profiler."""
         self._call("cuCtxSynchronize")
         self._call("cuProfilerStop")
 
@@ -69,15 +69,15 @@ class CudaMarks:
 
 
 class _Marked(Exception):
-    """The step has been marked, and no further one is needed."""
+    """Leave the recorder: the step has been marked, and no further one is needed."""
 
 
 def run(request: Request, marks: Marks) -> None:
     """Build the step of a request, run `BEFORE` steps, mark one and end.
 
-    Its recorder runs it, as it runs plain steps: it compiles what is to be compiled, and waits for each step of the
-    warm-up. So the marked step has ended when the next one begins, which is where the mark ends and the recorder is
-    left. The environment of this process is set as that of a measuring process; no framework may be loaded before.
+    Its recorder runs it, as it runs plain steps: it compiles, and waits for each step of the warm-up. So the marked
+    step has ended when the next one begins; there the mark ends, and the recorder is left. This process gets the
+    environment of a measuring process; no framework may be loaded before.
     """
     backend, request = session.ready(request)
     device = request.workload.device
@@ -100,7 +100,7 @@ def run(request: Request, marks: Marks) -> None:
 
 
 def _marking(step: Callable[[], object], marks: Marks) -> Callable[[], object]:
-    """The same step, of which the one after `BEFORE` is marked; the next one is not run."""
+    """Wrap a step so that its call after `BEFORE` ones is marked; the next one is not run."""
     ran = 0
 
     def marked() -> object:
@@ -121,9 +121,9 @@ def _say(text: str) -> None:
 
 
 def main(file: str, marks: Callable[[], Marks] = CudaMarks) -> int:
-    """Mark one step of the profile in that file; 0, or the code of the error that is printed.
+    """Mark one step of the profile in a file; return 0, or the code of the error that is printed.
 
-    marks: makes what marks it, before a framework is loaded.
+    marks: makes the `Marks`, before a framework is loaded.
     """
     try:
         profile = load(Path(file))

@@ -1,4 +1,4 @@
-"""What must be asked for to measure a profile's step again, and which steps are not run just because it names them."""
+"""Make the request that measures a profile's step again; refuse steps that only a foreign profile names."""
 
 from __future__ import annotations
 
@@ -17,27 +17,26 @@ from roofline.units import plain
 
 
 def variables_of(profile: Profile) -> dict[str, str]:
-    """The variable that a measurement on contended cores sets for itself (session.measure), as it was recorded."""
+    """Return the variable that a measurement on contended cores sets (session.measure), as it was recorded."""
     policy = profile.environment.get("OMP_WAIT_POLICY")
     return {"OMP_WAIT_POLICY": policy} if policy in ("PASSIVE", "ACTIVE") else {}
 
 
 def request_of(profile: Profile) -> Request:
-    """What must be asked for to measure a profile's step again, from what is recorded of it.
+    """Make the request that measures a profile's step again, from its recorded set-up.
 
-    Nothing that a profile names is run but our own models: it may come from anywhere. Of the user's own steps those are
-    run that were measured here, as they were asked for then. Raises InputError with the reason where its step cannot be
-    run again here.
+    A profile may come from anywhere, so it can only name our own models, and user's steps that were measured here,
+    which get the request of that time. Raises InputError with the reason where the step cannot be run again here.
     """
     if profile.imported is not None or profile.wall.source != "plain":
         raise InputError("It is an import, which holds no step that could be run again.")
     if "in-process" in map(slug, profile.flags):
         raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
     if profile.own_step:
-        own = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps) or None)
-        checked(own)
+        own_request = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps) or None)
+        checked(own_request)
         _check_machine(profile)
-        return own
+        return own_request
     try:
         words = shlex.split(profile.command)
     except ValueError:
@@ -76,7 +75,7 @@ def request_of(profile: Profile) -> Request:
 
 
 def checked(request: Request) -> Request:
-    """The request, if it is one that the command line would take. Raises InputError otherwise."""
+    """Return a request that the command line would accept. Raises InputError otherwise."""
     from roofline.devices import cpu
     from roofline.models import dimensions
 
@@ -95,16 +94,16 @@ def checked(request: Request) -> Request:
 
 
 def _check_machine(profile: Profile) -> None:
-    """Raises InputError for a profile of another device than the one that is here."""
+    """Check the device of a profile. Raises InputError unless it is this machine's."""
     from roofline.devices import calibration
 
     kind = profile.device.kind
     if kind not in ("cpu", "cuda"):
         raise InputError(f"A step on {plain(kind)} cannot be run from here.")
     calibration.resolve(kind)
-    here = calibration.key(kind, 1)["cpu" if kind == "cpu" else "gpu"]
-    if here != profile.device.name:
+    machine = calibration.key(kind, 1)["cpu" if kind == "cpu" else "gpu"]
+    if machine != profile.device.name:
         raise InputError(
-            f"It was measured on {plain(profile.device.name)} and this is {here or 'another device'}: run its step "
+            f"It was measured on {plain(profile.device.name)} and this is {machine or 'another device'}: run its step "
             "there."
         )

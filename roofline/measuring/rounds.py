@@ -18,40 +18,40 @@ from roofline.recording.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the backends to compare: its name, as the user wrote it, and what its child is asked to do."""
+    """Hold a backend to compare: its name, as the user wrote it, and the request to its child."""
 
     name: str
     request: Request
 
 
 def installed(candidates: Sequence[Candidate], say: Say) -> list[Candidate]:
-    """Those whose framework is installed here; the others are named. Raises their error where two do not remain."""
-    kept = list(candidates)
+    """Drop candidates whose framework is missing, and name them. Raises their error if fewer than two remain."""
+    remaining = list(candidates)
     for candidate in candidates:
         try:
             session.ready(candidate.request)
         except RooflineError as error:
-            kept.remove(candidate)
-            leave_out(candidate.name, error, len(kept), say)
-    return kept
+            remaining.remove(candidate)
+            leave_out(candidate.name, error, len(remaining), say)
+    return remaining
 
 
-def leave_out(name: str, error: RooflineError, left: int, say: Say) -> None:
-    """Say why a backend is left out, or raise its error where fewer than two others are left."""
-    if left < 2:
+def leave_out(name: str, error: RooflineError, remaining: int, say: Say) -> None:
+    """Say why a backend is left out, or raise its error where fewer than two others remain."""
+    if remaining < 2:
         raise error
     say(f"{name} is left out: {error}")
 
 
 def plan(candidates: Sequence[Candidate], turns: int) -> list[str]:
-    """Say what will be measured, and how long that takes at most as far as it is known before the first step."""
+    """Describe the measurement in lines, with its largest time as far as it is known before the first step."""
     names = ", ".join(candidate.name for candidate in candidates)
     request = candidates[0].request
     steps = f"{request.steps} plain steps" if request.steps else f"plain steps for at most {request.budget:.0f} s"
-    told = [f"{len(candidates)} backends: {names}. Each is profiled in a process of its own, which runs {steps}."]
+    lines = [f"{len(candidates)} backends: {names}. Each is profiled in a process of its own, which runs {steps}."]
     if turns > 1:
-        told.append(f"Then they take turns in fresh processes until it is settled which is faster, {turns} at most.")
-    return told
+        lines.append(f"Then they take turns in fresh processes until it is settled which is faster, {turns} at most.")
+    return lines
 
 
 def measure(
@@ -59,12 +59,12 @@ def measure(
     *,
     say: Say,
     progress: Progress | None = None,
-    given: Device | None = None,
+    given_device: Device | None = None,
 ) -> dict[int, Profile]:
-    """Return the profiles of all that could be measured, by place in `candidates`: two may be alike.
+    """Profile all candidates; return the profiles by index in `candidates`, since two may be alike.
 
-    given: the ceilings that all are put under, None for this machine's. A backend that fails is named and left out; its
-    error is raised where two others do not remain.
+    given_device: the ceilings of all, None for this machine's. A backend that fails is named and left out; its error is
+    raised where two others do not remain.
     """
     running, profiles = list(candidates), dict[int, Profile]()
     for place, candidate in enumerate(candidates):
@@ -72,7 +72,7 @@ def measure(
         command = profile_command(candidate.request)
         try:
             profiles[place] = session.measure(
-                candidate.request, command=command, say=say, progress=progress, given=given
+                candidate.request, command=command, say=say, progress=progress, given_device=given_device
             )
         except RooflineError as error:
             running.remove(candidate)
@@ -81,7 +81,7 @@ def measure(
 
 
 def profile_command(request: Request) -> str:
-    """The `roofline profile` that measures the same: what stands in the profile, folders left out."""
+    """Write the `roofline profile` command that measures the same, for the profile; without folders."""
     asked, backend = request.workload, request.backend
     if asked.options:
         backend += ":" + ",".join(f"{name}={value}" for name, value in asked.options.items())

@@ -1,4 +1,4 @@
-"""Measuring from beginning to end: record in a child, calibrate, put the profile together."""
+"""Measure from beginning to end: record in a child, calibrate, put the profile together."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from roofline.version import __version__
 
 #: Lets the threads of OpenMP sleep while they wait for work.
 _ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE"}
-#: So many processors must be missing of those that a step wants before its threads sleep from the start. By choice:
-#: half of the time of one thread. With less, threads that spin may be faster, and candidates of a comparison that are
-#: measured one after the other would not all wait in the same way.
+#: Number of processors that a step must lack before its threads sleep from the start. By choice: half of the time of
+#: one thread. With less, threads that spin may be faster, and candidates of a comparison that are measured one after
+#: the other would not all wait in the same way.
 _MISSING = 0.5
 
 
@@ -38,9 +38,9 @@ def measure(
     rounds: int = 1,
     say: Say,
     progress: Progress | None = None,
-    given: Device | None = None,
+    given_device: Device | None = None,
 ) -> Profile:
-    """Record `request` in a fresh child process and put it under this machine's ceilings, or under `given`.
+    """Record `request` in a fresh child process, under this machine's ceilings or those of `given_device`.
 
     rounds: processes that time plain steps; the first of them also profiles and counts. On a busy machine threads sleep
     while they wait; where that may be wrong the first round is run again, and the faster of the two counts.
@@ -57,15 +57,15 @@ def measure(
     for note in recording.notes:
         say(f"not known: {note}")
     own_steps.remember(request, command, recording.sources)
-    if given is not None:
-        return under_given(recording, request, given, command)
+    if given_device is not None:
+        return under_given(recording, request, given_device, command)
     if request.count_only:
         return to_profile(recording, request, Device(name="not measured", kind=kind, ceilings={}), command)
     return under_ceilings(recording, request, ceilings.measured(kind, threads, say, progress), command)
 
 
 def under_ceilings(recording: Recording, request: Request, device: Device, command: str) -> Profile:
-    """Make the profile of a step that ran on this machine, whose kept ceilings get what was seen beside the step."""
+    """Make the profile of a step under this machine's ceilings; the cache gets the measured bandwidths."""
     from roofline.devices import calibration
 
     if recording.ceilings and request.python is None:  # another interpreter's libraries have a calibration of their own
@@ -76,16 +76,16 @@ def under_ceilings(recording: Recording, request: Request, device: Device, comma
 
 
 def under_given(recording: Recording, request: Request, device: Device, command: str) -> Profile:
-    """Make the profile of a step under ceilings that the user gave, and under nothing that was seen beside the step."""
+    """Make the profile of a step under ceilings that the user gave, without those measured with the step."""
     flags = (*recording.flags, f"given-ceilings: {device.ceilings_of}")
     return to_profile(msgspec.structs.replace(recording, ceilings={}, flags=flags), request, device, command)
 
 
 def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
-    """The first round, again where its threads should have waited otherwise, with the plain steps of the others.
+    """Record the first round, repeat it where its threads should wait otherwise, and add the others' plain steps.
 
-    Threads that spin while they wait keep busy cores from those that they wait for. So they sleep where the machine
-    lacks room for them already, and where the cores turn out to be contended. Where nobody contended for them while
+    Threads that spin while they wait keep cores from the threads that they wait for. So they sleep where the machine
+    lacks room for them already, and where the cores turn out to be contended. If the cores were not contended while
     threads slept, the framework's own way may be faster, and is measured, too. shared: see `launch.run`.
     """
     may_choose = not request.count_only and "OMP_WAIT_POLICY" not in os.environ
@@ -93,26 +93,26 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     if variables:
         say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
     recording = record_whole(request, backend, variables, shared)
-    if may_choose and (other := _otherwise(recording, variables)) is not None:
+    if may_choose and (other_variables := _otherwise(recording, variables)) is not None:
         say(
             "The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE."
-            if other
+            if other_variables
             else "The cores were not contended: measuring again without OMP_WAIT_POLICY=PASSIVE."
         )
-        again = record_whole(request, backend, other, shared)
-        if median(again.wall.steps) < median(recording.wall.steps):
-            recording, variables = again, other
-    others = []
+        second = record_whole(request, backend, other_variables, shared)
+        if median(second.wall.steps) < median(recording.wall.steps):
+            recording, variables = second, other_variables
+    further = []
     for number in range(2, 1 if request.count_only else rounds + 1):
         say(f"Round {number} of {rounds}.")
-        others.append(record(plainly(request), backend, variables, shared).wall.steps)
-    if not others:
+        further.append(record(plainly(request), backend, variables, shared).wall.steps)
+    if not further:
         return recording
-    return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others)))
+    return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(further)))
 
 
 def _is_crowded(request: Request) -> bool:
-    """Whether the threads of a step on the CPU lack room; a step on a GPU does not wait for them."""
+    """Tell whether the threads of a step on the CPU lack room; a step on a GPU does not wait for them."""
     from roofline.devices import contention, cpu
 
     if request.workload.device != "cpu":
@@ -121,14 +121,14 @@ def _is_crowded(request: Request) -> bool:
 
 
 def _otherwise(recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:
-    """The other way to wait, where it may be faster by what was recorded; None where the first way was right."""
+    """Choose the other way to wait, where the recording shows that it may be faster; None where the first was right."""
     if "contended" in recording.flags:
         return None if variables else dict(_ASLEEP)
     return {} if variables else None
 
 
 def ready(request: Request) -> tuple[Backend, Request]:
-    """The backend, and the request with its interpreter found; refused here, before anything is measured."""
+    """Load the backend and find the request's interpreter; raises before anything is measured."""
     from roofline.recording import launch
 
     backend = load(request.backend)
@@ -140,7 +140,7 @@ def ready(request: Request) -> tuple[Backend, Request]:
 
 
 def require(name: str, backend: Backend) -> None:
-    """MissingError where a framework that the backend needs is not installed; looks without importing it."""
+    """Check the frameworks of a backend without importing them. Raises MissingError for one that is not installed."""
     missing = [needed for needed in backend.requires if not plugins.importable(needed)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
@@ -153,12 +153,12 @@ def require(name: str, backend: Backend) -> None:
 def record_whole(
     request: Request, backend: Backend, variables: Mapping[str, str], shared: Path | None = None
 ) -> Recording:
-    """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
+    """Make one recording; if the profiled run needs an environment of its own, plain steps get their own process."""
     if request.count_only or not backend.recorder.profiled_environment(request.workload.device):
         return record(request, backend, variables, shared)
     recording = record(msgspec.structs.replace(request, api=None), backend, variables, shared)
     plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared)
-    # What is compared are plain steps: theirs is the environment, too.
+    # Plain steps are compared: the environment is theirs, too.
     return msgspec.structs.replace(
         recording,
         wall=plain.wall,
@@ -171,14 +171,14 @@ def record_whole(
 
 
 def plainly(request: Request) -> Request:
-    """The request for a further process, which times plain steps and nothing else."""
+    """Make the request for a further process, which times plain steps only."""
     return msgspec.structs.replace(request, plain_only=True, api=None)
 
 
 def record(
     request: Request, backend: Backend, variables: Mapping[str, str] | None = None, shared: Path | None = None
 ) -> Recording:
-    """What one child process recorded; `variables` are set in its environment beside the backend's own.
+    """Record in a child process; `variables` are set in its environment, besides the backend's own.
 
     shared: a folder that it shares with others, see `launch.run`.
     """
@@ -190,7 +190,7 @@ def record(
 
 
 def verify(request: Request) -> list[Check]:
-    """The counts of `request` beside independent references, from a fresh child process."""
+    """Compare the counts of `request` with independent references, in a fresh child process."""
     from roofline.recording import launch
 
     backend, request = ready(request)
@@ -198,14 +198,14 @@ def verify(request: Request) -> list[Check]:
 
 
 def _environment(request: Request, backend: Backend) -> dict[str, str]:
-    """What the backend wants set before its framework is imported; to profile, which is how XLA counts, has its own."""
+    """Return the variables to set before the framework is imported; profiling, by which XLA counts, adds its own."""
     device = request.workload.device
     variables = backend.environment(request.threads, device, request.workload.options)
     return variables if request.plain_only else {**variables, **backend.recorder.profiled_environment(device)}
 
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
-    """A recording with the ceilings of its device and its provenance."""
+    """Make a profile: a recording with the ceilings of its device and its provenance."""
     workload, backend = request.workload, load(request.backend)
     return Profile(
         schema=SCHEMA,
@@ -252,7 +252,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
 
 
 def default_name(profile_: Profile, folder: Path) -> Path:
-    """`bert-torch-infer-b1-s128-<device>-<n>.json`, with the first n that is free."""
+    """Choose the path `bert-torch-infer-b1-s128-<device>-<n>.json`, with the first n that is free."""
     parts = [profile_.model, profile_.backend, profile_.mode]
     parts += [f"b{profile_.batch}"] if profile_.batch is not None else []
     parts += [f"s{profile_.seq}"] if profile_.seq is not None else []

@@ -29,18 +29,18 @@ from roofline.recording.recording import Recording, Say
 from roofline.recording.request import Request
 from roofline.units import seconds
 
-#: What a process takes before its first step, about [s]: only for the plan that is told.
+#: Time of a process before its first step, about [s]: only for the announced plan.
 _START = 5.0
-#: Steps of a process take so long in all [s], of a short one no more than so many: within seconds a machine that others
-#: use gets faster and slower.
+#: Time of all steps of a process [s], and the largest number of steps: within seconds a machine that others use gets
+#: faster and slower.
 _ENOUGH, _STEPS = 2.0, 200
 
 
 @dataclass(slots=True, eq=False)
 class Form:
-    """A step that takes turns. expected: what a process of it takes, about [s].
+    """Hold a step that takes turns. expected: time of a process of it, about [s].
 
-    recordings: of its processes, by turn; None: it had none in that turn. why: what keeps it from being measured.
+    recordings: of its processes, by turn; None: it had none in that turn. why: the reason why it cannot be measured.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Form:
         return [None if recording is None else median(recording.wall.steps) for recording in self.recordings]
 
     def turns(self, token: str = "") -> Turns:
-        """Return what a profile keeps of its turns."""
+        """Return its turns as a profile saves them."""
         on_cpu = self.request.workload.device == "cpu"
         return Turns(
             token=token,
@@ -82,20 +82,20 @@ class Form:
 
 
 def form_of(name: str, profile: Profile, request: Request, variables: dict[str, str]) -> Form:
-    """Return the form of a step that was recorded: as many steps as make its median sure."""
+    """Make the form of a recorded step, with enough steps for a sure median."""
     step = median(profile.wall.steps)
     steps = max(FEWEST, min(_STEPS, math.ceil(_ENOUGH / step)))
     expected = _START + (profile.wall.first or 0.0) + steps * step
     return Form(name, msgspec.structs.replace(request, steps=steps), variables, expected)
 
 
-def take_turns(forms: Sequence[Form], pairs: Sequence[tuple[Form, Form]], say: Say, *, most: int = MOST) -> None:
-    """Take turns until each pair of forms is settled, or more turns would not settle it; `most` turns at most.
+def take_turns(forms: Sequence[Form], pairs: Sequence[tuple[Form, Form]], say: Say, *, most_turns: int = MOST) -> None:
+    """Take turns until each pair of forms is settled, or more turns would not settle it; `most_turns` at most.
 
     A form whose pairs are done takes no more turns.
     """
-    _announce(forms, say, most)
-    for number in range(most):
+    _announce(forms, say, most_turns)
+    for number in range(most_turns):
         if all(_is_done(*pair) for pair in pairs):
             break
         for form in forms[:: 1 if number % 2 == 0 else -1]:
@@ -104,7 +104,7 @@ def take_turns(forms: Sequence[Form], pairs: Sequence[tuple[Form, Form]], say: S
             else:
                 form.measure()
         times = [f"{form.name} {seconds(form.medians[number])}" for form in forms if form.recordings[number]]
-        say(f"Turn {number + 1} of at most {most}: {', '.join(times) or 'nothing could be measured'}.")
+        say(f"Turn {number + 1} of at most {most_turns}: {', '.join(times) or 'nothing could be measured'}.")
     for a, b in pairs:
         say(f"{a.name} against {b.name}: {_outcome(a, b)}")
 
@@ -114,17 +114,17 @@ def judge_forms(a: Form, b: Form) -> Paired | None:
     return judge_turns(a.turns(), b.turns())
 
 
-def _announce(forms: Sequence[Form], say: Say, most: int) -> None:
-    turn, least = sum(form.expected for form in forms), min(FEWEST, most)
-    cost, time = f"{most} {'turn' if most == 1 else 'turns'}", seconds(most * turn)
-    if most > least:
+def _announce(forms: Sequence[Form], say: Say, most_turns: int) -> None:
+    turn, least = sum(form.expected for form in forms), min(FEWEST, most_turns)
+    cost, time = f"{most_turns} {'turn' if most_turns == 1 else 'turns'}", seconds(most_turns * turn)
+    if most_turns > least:
         cost, time = f"{least} to {cost}", f"{seconds(least * turn)} to {time}"
     say(f"In turns until settled: {', '.join(form.name for form in forms)}, a fresh process each time.")
     say(f"Expected: {cost} of {len(forms)} processes, about {time}.")
 
 
 def _is_done(a: Form, b: Form) -> bool:
-    """Whether two forms need no more turns: one cannot be measured, or turns settled them or would not settle them."""
+    """Tell whether two forms are done: one cannot be measured, or they are settled or would not settle."""
     paired = judge_forms(a, b)
     return bool(a.why or b.why) or (paired is not None and (paired.settled or paired.hopeless))
 
@@ -141,24 +141,24 @@ def _outcome(a: Form, b: Form) -> str:
 
 
 def settle_runs(
-    names: Sequence[str], profiles: Sequence[Profile], requests: Sequence[Request], say: Say, *, most: int = MOST
+    names: Sequence[str], profiles: Sequence[Profile], requests: Sequence[Request], say: Say, *, most_turns: int = MOST
 ) -> list[Profile]:
-    """Run steps that were recorded in turns, each against the fastest; return their profiles with these turns.
+    """Run recorded steps in turns, each against the fastest; return their profiles with these turns.
 
-    A profile stays as it is where its step could not be run, or is no longer what was recorded, which is said.
+    A profile stays as it is where its step could not be run, or has changed since it was recorded, which is reported.
     """
-    if most < 1:
+    if most_turns < 1:
         return list(profiles)
     variables = shared_variables(profiles)
     forms = [form_of(*run, variables) for run in zip(names, profiles, requests, strict=True)]
     fastest = forms[min(range(len(forms)), key=lambda number: median(profiles[number].wall.steps))]
-    take_turns(forms, [(form, fastest) for form in forms if form is not fastest], say, most=most)
+    take_turns(forms, [(form, fastest) for form in forms if form is not fastest], say, most_turns=most_turns)
     token = secrets.token_hex(8)
     return [_with_turns(profile, form, token, say) for profile, form in zip(profiles, forms, strict=True)]
 
 
 def shared_variables(profiles: Sequence[Profile]) -> dict[str, str]:
-    """Return the variables under which all are measured: their threads wait alike. What the user set holds anyway."""
+    """Return the variables for all runs, so that their threads wait alike; without those that the user set."""
     variables = (variable for profile in profiles for variable in variables_of(profile).items())
     return {name: value for name, value in variables if name not in os.environ}
 

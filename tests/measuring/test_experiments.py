@@ -51,7 +51,7 @@ def proofs(profile: Profile, *rows: Row, request: Request | None = None) -> tupl
     pair = rank([profile, profile], as_given=True).pairs[0]
     pair = change(pair, account=Account(rows=rows))
     asked = request or requests.request_of(profile)
-    return experiments.prove(pair, (asked, asked), lambda text: None, most=3)
+    return experiments.prove(pair, (asked, asked), lambda text: None, most_turns=3)
 
 
 def named(*names: str) -> Row:

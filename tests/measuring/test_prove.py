@@ -148,7 +148,7 @@ def test_a_form_that_fails_is_said(machine: Machine, failing: str, started: int)
 
 
 def test_few_turns_prove_nothing(machine: Machine) -> None:
-    (proof,) = proofs(machine, "op-by-op", most=2)
+    (proof,) = proofs(machine, "op-by-op", most_turns=2)
     assert (proof.verdict, proof.reason) == ("not proven", "There were too few turns.")
     assert len(machine.started) == 1 + 2 * 2 < 1 + 2 * MOST
 
@@ -158,7 +158,7 @@ def test_all_forms_wait_alike(machine: Machine, monkeypatch: pytest.MonkeyPatch)
     fused = machine.recorded["fused"]
     environment = {**fused.environment, "OMP_WAIT_POLICY": "PASSIVE"}
     machine.recorded["fused"] = replace(fused, environment=environment)
-    (proof,) = proofs(machine, "op-by-op", most=3)
+    (proof,) = proofs(machine, "op-by-op", most_turns=3)
     assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 7
     assert proof.verdict == "confirmed"
 

@@ -97,7 +97,7 @@ def test_the_step_has_run_when_its_ceilings_are_measured(
     assert profile.device.rate("matrix.fp32") == roomy().rate("matrix.fp32")
     # The second profile finds them kept. One with ceilings of its own has these and nothing that was seen beside.
     device = replace(roomy(), ceilings={"dram.copy": Ceiling(value=1e3, source="given")}, ceilings_of="Else")
-    under = session.measure(ask("good"), command="x", say=lambda text: None, given=device)
+    under = session.measure(ask("good"), command="x", say=lambda text: None, given_device=device)
     assert under.device == device
     assert "given-ceilings: Else" in under.flags
     assert session.measure(ask("good"), command="x", say=lambda text: None).device.name == roomy().name

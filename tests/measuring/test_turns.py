@@ -103,11 +103,11 @@ def test_equal_steps_end_where_more_turns_would_not_settle_them(machine: Machine
 
 def test_turns_are_bounded(machine: Machine, said: list[str]) -> None:
     both = forms(machine, a=1.06e-3, b=1e-3)  # so little that three turns settle nothing, and more might
-    let_take_turns(both, [(0, 1)], said.append, most=4)
+    let_take_turns(both, [(0, 1)], said.append, most_turns=4)
     assert "".join(machine.started) == "abbaabba"
     assert "3 to 4 turns" in said[1]
     machine.started.clear()
-    let_take_turns(forms(machine, a=1e-3, b=1e-3), [(0, 1)], said.append, most=2)
+    let_take_turns(forms(machine, a=1e-3, b=1e-3), [(0, 1)], said.append, most_turns=2)
     assert "".join(machine.started) == "abba"
     assert "2 turns of 2 processes, about 40.0 s." in said[-4]
     assert said[-1] == "a against b: too few turns to settle anything."
@@ -115,7 +115,7 @@ def test_turns_are_bounded(machine: Machine, said: list[str]) -> None:
 
 def test_who_is_settled_takes_no_more_turns(machine: Machine, said: list[str]) -> None:
     """In one rotation, each against the fastest, b."""
-    let_take_turns(forms(machine, a=9e-3, b=1e-3, c=1.06e-3), [(0, 1), (2, 1)], said.append, most=5)
+    let_take_turns(forms(machine, a=9e-3, b=1e-3, c=1.06e-3), [(0, 1), (2, 1)], said.append, most_turns=5)
     assert "".join(machine.started) == "abccbaabccbbc"
     assert said[-2] == "a against b: settled in 3 turns."
 
@@ -188,11 +188,11 @@ def test_all_wait_alike(machine: Machine, said: list[str], monkeypatch: pytest.M
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     machine.takes = {"torch": 2e-3, "jax": 1e-3}
     environment = {**handmade.profile().environment, "OMP_WAIT_POLICY": "PASSIVE"}
-    settled([recorded("torch", 2), recorded("jax", 1, environment=environment)], said.append, most=1)
+    settled([recorded("torch", 2), recorded("jax", 1, environment=environment)], said.append, most_turns=1)
     assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 2
     # What the user set holds for all children by itself.
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    settled([recorded("torch", 2), recorded("jax", 1, environment=environment)], said.append, most=1)
+    settled([recorded("torch", 2), recorded("jax", 1, environment=environment)], said.append, most_turns=1)
     assert machine.variables[2:] == [{}, {}]
 
 
@@ -230,7 +230,7 @@ def test_real_steps_take_turns(tmp_path: Path, said: list[str]) -> None:
     workload = Workload(model="mine:make_step", device="cpu")
     request = Request(backend="torch", workload=workload, file=str(file), function="make_step", threads=1, steps=3)
     both = [Form(name, request, {}) for name in ("one", "other")]
-    let_take_turns(both, [(0, 1)], said.append, most=3)
+    let_take_turns(both, [(0, 1)], said.append, most_turns=3)
     for form in both:
         assert form.why == ""
         assert [recording and len(recording.wall.steps) for recording in form.recordings] == [3] * 3

@@ -64,7 +64,7 @@ def settle(
         if path.exists():
             check_writable(path.parent)
     asked = [request for request in requests if not isinstance(request, str)]
-    settled = settle_runs(names, profiles, asked, say, most=MOST if rounds is None else rounds)
+    settled = settle_runs(names, profiles, asked, say, most_turns=MOST if rounds is None else rounds)
     for path, profile, before in zip(paths, settled, profiles, strict=True):
         if profile is not before and path != STDIN and path.exists():
             save(profile, path)
@@ -80,6 +80,6 @@ def prove(ranking: Ranking, say: Say, requests: Sequence[Request | str], rounds:
     pairs = []
     for pair in ranking.pairs:
         one, other = (requests[ranking.names.index(name)] for name in pair.names)
-        proofs = experiments.prove(pair, (one, other), say, most=MOST if rounds is None else rounds)
+        proofs = experiments.prove(pair, (one, other), say, most_turns=MOST if rounds is None else rounds)
         pairs.append(replace(pair, proofs=proofs))
     return replace(ranking, pairs=tuple(pairs))

@@ -10,7 +10,7 @@ from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.regression import check as gates
 from roofline.regression import limits_file
-from roofline.regression.judged import Judgement, judge
+from roofline.regression.batch import Judgement, judge
 from roofline.regression.limits import Limits, parsed
 
 

@@ -83,8 +83,8 @@ def command(
     renderer = plugins.load(_RENDERERS, format, "format")
     more = tables.arguments(renderer, format, width=width)
     from roofline.regression import limits_file
+    from roofline.regression.batch import judge, worst
     from roofline.regression.check import check
-    from roofline.regression.judged import judge, worst
     from roofline.regression.limits import Limits, parsed
 
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}

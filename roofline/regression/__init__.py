@@ -1,1 +1,1 @@
-"""What `roofline check` does: one profile judged by another, measure by measure."""
+"""Judge a profile by a baseline, measure by measure, as `roofline check` does."""

@@ -1,11 +1,11 @@
-"""A gate on causes as well as time: whether a step got worse than a baseline, by how much, and where.
+"""Check whether a step got worse than a baseline, by how much, and where: in its causes as well as its time.
 
 Counts (FLOPs, bytes, kernels, ops of unknown work, graph breaks, opaque regions) are the same on every run and every
 machine, so a limit is a limit. Times are not: a gate of a time fails only where the growth is beyond its limit and its
-95 % interval excludes the limit, too; between the two it is not resolved. A gate that cannot be judged says why.
+95 % interval excludes the limit, too; between the two it is not resolved. A gate that cannot be judged states why.
 
-The limits are in limits.py, one measure against its limit in growth.py, the measures in counts.py and times.py. Here:
-which profiles can be judged, and by what.
+The limits are in limits.py, one measure against its limit in growth.py, the measures in counts.py and times.py. This
+file decides which profiles can be judged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNUSABLE = ("contended", "throttled", "inflated", "beyond-step")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All gates, and what else is different between the two profiles (name, baseline's, current's)."""
+    """Hold all gates, and the differences of the two profiles: (name, baseline's, current's)."""
 
     baseline: WorkAnalysis
     current: WorkAnalysis
@@ -40,7 +40,7 @@ class Result:
 
     @property
     def failed(self) -> tuple[Gate, ...]:
-        """The gates that say no."""
+        """The gates that failed."""
         return tuple(gate for gate in self.gates if gate.status == "failed")
 
 
@@ -49,12 +49,12 @@ def check(
 ) -> Result:
     """Judge `current` by `baseline`.
 
-    counts_only: times, gap and memory are not looked at, and neither is what made them unusable. allow_name: the model
-    may be called otherwise, as that of a trace is by its file.
+    counts_only: ignore times, gap and memory, and the flags that make them unusable. allow_name: the model's name may
+    differ, as a trace's comes from its file.
 
     Raises InputError for profiles that are not of the same step (for times: not on the same device), MeasurementError
-    for times that cannot be judged: others used the processor, the machine was slower meanwhile, or what grew beyond
-    its limit is of too few steps to be told from noise.
+    for times that cannot be judged: others used the processor, the machine was slower meanwhile, or a growth beyond
+    its limit has too few steps to be told from noise.
     """
     _same_step(baseline, current, allow_name)
     before, after = analyze(baseline), analyze(current)
@@ -87,16 +87,16 @@ def _same_step(baseline: Profile, current: Profile, allow_name: bool) -> None:
     _same("kind of device", baseline.device.kind, current.device.kind)
 
 
-def _same(what: str, before: object, after: object, cure: str = "measure both alike") -> None:
+def _same(subject: str, before: object, after: object, cure: str = "measure both alike") -> None:
     if before != after:
         raise InputError(
-            f"The profiles are not of the same step: {what} is {quoted(before)} in BASELINE and {quoted(after)} in "
+            f"The profiles are not of the same step: {subject} is {quoted(before)} in BASELINE and {quoted(after)} in "
             f"CURRENT; {cure}."
         )
 
 
 def _timed(side: WorkAnalysis, name: str) -> Analysis:
-    """Refuse a profile without times: they cannot be judged."""
+    """Return an analysis with times. Raises InputError for a profile without."""
     if isinstance(side, Analysis):
         return side
     raise InputError(f"{name} {why_untimed(side.profile)}, or add --counts-only.")
@@ -110,23 +110,23 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
         ("how steps were timed", lambda side: PROTOCOLS.get(side.profile.wall.protocol, side.profile.wall.protocol)),
         ("what timed the steps", lambda side: side.profile.wall.source),
     )
-    for what, of in conditions:
+    for condition, of in conditions:
         if of(before) != of(after):
             raise InputError(
-                f"Times cannot be compared: {what} is {quoted(of(before))} in BASELINE and {quoted(of(after))} in "
+                f"Times cannot be compared: {condition} is {quoted(of(before))} in BASELINE and {quoted(of(after))} in "
                 "CURRENT; measure both alike, or add --counts-only."
             )
     for name, side in sides:
-        found = [flag for flag in UNUSABLE if any(slug(given) == flag for given in side.flags)]
-        if found:
+        unusable = [flag for flag in UNUSABLE if any(slug(text) == flag for text in side.flags)]
+        if unusable:
             raise MeasurementError(
-                f"The times of {name} cannot be judged, it is flagged {' and '.join(found)}: measure it again on an "
+                f"The times of {name} cannot be judged, it is flagged {' and '.join(unusable)}: measure it again on an "
                 "idle machine, or add --counts-only."
             )
 
 
 def _enough_steps(gates: Iterable[Gate]) -> None:
-    """Refuse to let pass what is over its limit where no number of steps could have failed it."""
+    """Refuse to pass a growth over its limit that has too few steps to fail. Raises MeasurementError."""
     for gate in gates:
         if gate.status == "unresolved" and gate.interval is None:
             raise MeasurementError(
@@ -136,16 +136,16 @@ def _enough_steps(gates: Iterable[Gate]) -> None:
 
 
 def _same_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
-    """Refuse to call a step slower where no more is known than that the machine was: its counts are what they were."""
-    found = machine_speed(before, after)
-    if not found.uneven or found.products > 1:
+    """Refuse to call a step slower where the machine was slower and the counts are equal. Raises MeasurementError."""
+    speed = machine_speed(before, after)
+    if not speed.uneven or speed.products > 1:
         return
     for gate in gates:
         slower = gate.measure == "time" and gate.status == "failed"
-        if slower and gate.limit.allows(gate.limit.growth(before.wall, after.wall + found.seconds)):
+        if slower and gate.limit.allows(gate.limit.growth(before.wall, after.wall + speed.seconds)):
             raise MeasurementError(
                 "The times of CURRENT cannot be judged, what both runs do alike took longer there, as on a slower "
-                f"machine (products {1 / found.products:.2f} times as long, other ops {1 / found.others:.2f} times): "
+                f"machine (products {1 / speed.products:.2f} times as long, other ops {1 / speed.others:.2f} times): "
                 "measure it again, or add --counts-only."
             )
 
@@ -155,14 +155,14 @@ def _threads(side: Analysis) -> str | None:
 
 
 def _differences(before: WorkAnalysis, after: WorkAnalysis) -> tuple[tuple[str, str, str], ...]:
-    """Name, backend, what products compute in, options, versions and switches that are not the same.
+    """List names, backends, precisions of products, options, versions and switches that differ.
 
-    A growth may come from them. Fewer digits are no growth, and faster: no gate but these words tells of them.
+    A growth may come from them. Lower precision is no growth, and faster: only this list shows it, no gate.
     """
     baseline, current = before.profile, after.profile
     words = (("model", baseline.model, current.model), ("backend", baseline.backend, current.backend))
-    found = [(name, one, other) for name, one, other in words if one != other]
-    found += products_differ(before, after)
+    differences = [(name, old, new) for name, old, new in words if old != new]
+    differences += products_differ(before, after)
     for first, second in (
         (baseline.options, current.options),
         (baseline.versions, current.versions),
@@ -170,5 +170,5 @@ def _differences(before: WorkAnalysis, after: WorkAnalysis) -> tuple[tuple[str, 
     ):
         for name in sorted({*first, *second}):
             if first.get(name) != second.get(name):
-                found.append((name, first.get(name, "none"), second.get(name, "none")))
-    return tuple(found)
+                differences.append((name, first.get(name, "none"), second.get(name, "none")))
+    return tuple(differences)

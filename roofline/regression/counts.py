@@ -1,4 +1,4 @@
-"""Gates of what can be counted: FLOPs, bytes, kernels, ops of unknown work, graph breaks, opaque regions."""
+"""Make the gates of counts: FLOPs, bytes, kernels, ops of unknown work, graph breaks, opaque regions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from roofline.regression.limits import ROUNDING, Limit, Limits
 
 
 def counts(before: WorkAnalysis, after: WorkAnalysis, limits: Limits) -> list[Gate]:
-    """The gates of counts; those of a compiler where either profile was compiled."""
+    """Make the gates of counts; those of a compiler only where either profile was compiled."""
     gates = [
         *_flops("model FLOPs", "model_flops", before, after),
         *_flops("executed FLOPs", "flops", before, after),
         _bytes(before, after, limits.bytes),
         _kernels(before, after, limits.kernels),
-        _of_ops("unknown work", before, after, _exact(), lambda side, _, op: float(not _known(side, op))),
+        _of_ops("unknown work", before, after, _exact(), lambda side, _, op: float(not _is_known(side, op))),
     ]
     return [*gates, *_compiled(before, after)]
 
@@ -27,25 +27,25 @@ def _exact() -> Limit:
 
 
 def _flops(measure: Measure, field: str, before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
-    """One gate per phase with matrix work; none of it may grow."""
+    """Make a gate for each phase with matrix work; none of it may grow."""
 
     def of(side: WorkAnalysis, _: int, op: Op) -> float:
         return getattr(side.profile.signatures[op.signature].cost, field) or 0.0
 
     def sums(side: WorkAnalysis) -> dict[str, float]:
-        found: dict[str, float] = {}
+        by_phase: dict[str, float] = {}
         for row, op in enumerate(side.profile.ops):
             phase = side.profile.phases[op.phase]
-            found[phase] = found.get(phase, 0.0) + of(side, row, op)
-        return {phase: work for phase, work in found.items() if work}
+            by_phase[phase] = by_phase.get(phase, 0.0) + of(side, row, op)
+        return {phase: work for phase, work in by_phase.items() if work}
 
     first, second = sums(before), sums(after)
     gates = []
     for phase in dict.fromkeys([*first, *second]):
         causes = grown(before, after, of, phase)
         gate = judged(measure, phase, Limit(0), first.get(phase, 0.0), second.get(phase, 0.0), causes)
-        less = measure == "model FLOPs" and gate.growth is not None and gate.growth < -ROUNDING
-        gates.append(replace(gate, note="the program asks for less than in BASELINE") if less else gate)
+        is_less = measure == "model FLOPs" and gate.growth is not None and gate.growth < -ROUNDING
+        gates.append(replace(gate, note="the program asks for less than in BASELINE") if is_less else gate)
     return gates
 
 
@@ -57,10 +57,10 @@ def _bytes(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
     if not (before.total.costed and after.total.costed):
         return skipped("bytes", limit, "the work of no op is known")
     gate = _of_ops("bytes", before, after, limit, of)
-    known = [f"{side.total.costed} of {side.total.ops}" for side in (before, after)]
+    known_ops = [f"{side.total.costed} of {side.total.ops}" for side in (before, after)]
     if before.total.ops - before.total.costed == after.total.ops - after.total.costed:
         return gate
-    return replace(gate, note=f"known of {known[0]} ops in BASELINE and {known[1]} in CURRENT")
+    return replace(gate, note=f"known of {known_ops[0]} ops in BASELINE and {known_ops[1]} in CURRENT")
 
 
 def _kernels(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
@@ -69,7 +69,7 @@ def _kernels(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
     return _of_ops("kernels", before, after, limit, lambda side, _, op: float(op.launches))
 
 
-def _known(side: WorkAnalysis, op: Op) -> bool:
+def _is_known(side: WorkAnalysis, op: Op) -> bool:
     cost = side.profile.signatures[op.signature].cost
     return cost.flops_known and cost.bytes is not None
 
@@ -86,8 +86,8 @@ def _compiled(before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
     if first is None or second is None:
         why = f"only {'CURRENT' if first is None else 'BASELINE'} was compiled"
         return [skipped("graph breaks", _exact(), why), skipped("opaque", _exact(), why)]
-    more = {why: number - first.breaks.get(why, 0) for why, number in second.breaks.items()}
-    reasons = sorted((GrownPlace((), why, number) for why, number in more.items() if number > 0), key=most_first)
+    growth = {why: number - first.breaks.get(why, 0) for why, number in second.breaks.items()}
+    reasons = sorted((GrownPlace((), why, number) for why, number in growth.items() if number > 0), key=most_first)
     before_breaks, after_breaks = (float(sum(side.breaks.values())) for side in (first, second))
     return [
         judged("graph breaks", None, _exact(), before_breaks, after_breaks, reasons),

@@ -1,4 +1,4 @@
-"""The limits of `roofline check`: how much more than the baseline is allowed, and how people write it."""
+"""Define the limits of `roofline check`, the allowed growth over the baseline, and parse their texts."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LARGEST_SHARE, _LARGEST_COUNT = 100.0, 10**9
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How much more than the baseline is allowed: a share of it, or (absolute) a number of things or of points."""
+    """Hold the allowed growth over the baseline: a share of it, or (absolute) a count or a number of points."""
 
     value: float
     absolute: bool = False
 
     def allows(self, growth: float) -> bool:
-        """Whether the growth, a share or an absolute one, is within the limit."""
+        """Tell whether the growth, a share or an absolute one, is within the limit."""
         return growth <= self.value + ROUNDING
 
     def growth(self, before: float, after: float) -> float:
-        """after - before, as a share of before unless the limit is absolute; infinite from nothing."""
+        """Subtract before from after, as a share of before unless the limit is absolute; infinite from 0."""
         if self.absolute:
             return after - before
         if before == 0:
@@ -37,7 +37,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of `roofline check`; gap is in points of the wall."""
+    """Hold the limits of `roofline check`; gap is in points of the wall."""
 
     time: Limit = Limit(0.05)
     bytes: Limit = Limit(0.01)
@@ -47,17 +47,17 @@ class Limits:
 
 
 def share(text: str, option: str) -> Limit:
-    """A limit written as "5%" or "0.05". InputError for anything else, and for a share from 1 on without "%"."""
+    """Parse a limit like "5%" or "0.05". Raises InputError for other texts, and for 1 or more without "%"."""
     return Limit(_number(text, option))
 
 
 def points(text: str, option: str) -> Limit:
-    """The same, in points of the wall."""
+    """Parse a limit like "5%" or "0.05", in points of the wall."""
     return Limit(_number(text, option), absolute=True)
 
 
 def count(text: str, option: str) -> Limit:
-    """A limit written as a whole number of things, or as "5%" of the baseline's."""
+    """Parse a limit that is a whole number, or like "5%" of the baseline's."""
     if text.strip().endswith("%"):
         return share(text, option)
     if not re.fullmatch(r"\s*\d{1,12}\s*", text, re.ASCII) or int(text) > _LARGEST_COUNT:
@@ -68,7 +68,7 @@ def count(text: str, option: str) -> Limit:
     return Limit(int(text), absolute=True)
 
 
-#: How each of the limits is written.
+#: The parser of each limit's text.
 PARSERS: Mapping[str, Callable[[str, str], Limit]] = {
     "time": share,
     "bytes": share,
@@ -78,9 +78,9 @@ PARSERS: Mapping[str, Callable[[str, str], Limit]] = {
 }
 
 
-def parsed(given: Mapping[str, str], limits: Limits, before: str) -> Limits:
-    """`limits` with those that are given as text, by name; before: what stands before the name in an error."""
-    return replace(limits, **{name: PARSERS[name](text, f"{before}{name}") for name, text in given.items()})
+def parsed(texts: Mapping[str, str], limits: Limits, before: str) -> Limits:
+    """Replace limits by those in `texts`, by name; before: the words before the name in an error."""
+    return replace(limits, **{name: PARSERS[name](text, f"{before}{name}") for name, text in texts.items()})
 
 
 def _number(text: str, option: str) -> float:
@@ -96,5 +96,5 @@ def _number(text: str, option: str) -> float:
 
 
 def quoted(text: object) -> str:
-    """What was given, as an error names it: its beginning, with all that does not print written out."""
+    """Quote a user's text in an error: its beginning, with unprintable characters escaped."""
     return repr(text if len(str(text)) <= 40 else str(text)[:39] + "…")

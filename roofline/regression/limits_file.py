@@ -1,4 +1,4 @@
-"""A file of limits for `roofline check`, kept beside what it judges."""
+"""Read a file of limits for `roofline check`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _LARGEST = 1 << 20
 
 
 def read(path: Path) -> Limits:
-    """The limits in a TOML, by their names in `Limits`; those that it leaves out are the usual ones.
+    """Read limits from a TOML, by their names in `Limits`; those that it leaves out have their defaults.
 
-    Raises InputError for a file that cannot be read, a name that is no limit, and a value that is none.
+    Raises InputError for a file that cannot be read, an unknown name, and an invalid value.
     """
     # Numbers stay as they are written, as those of the command line are.
-    found = files.read_toml(path, _LARGEST, "a file of limits", 'write lines like time = "5%"', parse_float=str)
-    for name, value in found.items():
+    table = files.read_toml(path, _LARGEST, "a file of limits", 'write lines like time = "5%"', parse_float=str)
+    for name, value in table.items():
         if name not in PARSERS:
             raise InputError(f"{path} sets {quoted(name)}, which is no limit; there are: {', '.join(PARSERS)}.")
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise InputError(f'{path}: {name} is no limit: give a percentage like "5%", or a share like 0.05.')
-    given = {name: value if isinstance(value, str) else sound.told(value) for name, value in found.items()}
-    return parsed(given, Limits(), f"{path}: ")
+    texts = {name: value if isinstance(value, str) else sound.told(value) for name, value in table.items()}
+    return parsed(texts, Limits(), f"{path}: ")

@@ -1,4 +1,4 @@
-"""Gates of what is measured: the time of a step, its gap and its peak memory. A time fails beyond its noise only."""
+"""Make the gates of measurements: the time of a step, its gap and its peak memory. A time fails beyond noise only."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.comparison.terms import compare
-from roofline.regression.growth import Gate, GrownPlace, Measure, Status, judged, most_first, skipped, told
+from roofline.regression.growth import Gate, GrownPlace, Measure, Status, judged, main_causes, most_first, skipped
 from roofline.regression.limits import Limit, Limits
 
 
 def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
-    """The gates of the time, the gap and the peak memory of two profiles that were measured alike."""
+    """Make the gates of the time, the gap and the peak memory of two profiles that were measured alike."""
     sides = (before, after)
     walls, gaps = [side.wall_interval for side in sides], [_gap_shares(side) for side in sides]
     time = _timed("time", limits.time, (before.wall, after.wall), walls)
@@ -39,33 +39,33 @@ def _grown_rows(before: Analysis, after: Analysis) -> list[Row]:
 
 
 def _with_causes(gate: Gate, rows: Sequence[Row]) -> Gate:
-    """Return a gate that did not pass with the rows that grew."""
+    """Add the rows that grew as causes to a gate that did not pass."""
     if gate.status in ("passed", "skipped"):
         return gate
     places = [GrownPlace((row.phase, None, row.op_class), row.text, -(row.seconds or 0.0)) for row in rows]
-    return replace(gate, causes=told(places))
+    return replace(gate, causes=main_causes(places))
 
 
 def _timed(
     measure: Measure, limit: Limit, values: tuple[float, float], intervals: Sequence[tuple[float, float] | None]
 ) -> Gate:
-    found = interval(values, intervals, limit)
+    bounds = interval(values, intervals, limit)
     status: Status = "passed"
     note = ""
     if not limit.allows(limit.growth(*values)):
-        resolved = found is not None and not limit.allows(found[0])
+        resolved = bounds is not None and not limit.allows(bounds[0])
         status = "failed" if resolved else "unresolved"
-        if found is None:
+        if bounds is None:
             note = "fewer than 3 steps give no interval"
         elif not resolved:
             note = "its 95 % interval reaches below the limit"
-    return Gate(measure, None, limit, *values, status, found, (), note)
+    return Gate(measure, None, limit, *values, status, bounds, (), note)
 
 
 def interval(
     values: tuple[float, float], intervals: Sequence[tuple[float, float] | None], limit: Limit
 ) -> tuple[float, float] | None:
-    """The 95 % interval of the growth of two independent figures, by their own intervals.
+    """Compute the 95 % interval of the growth of two independent figures from their own intervals.
 
     The distances to the ends add in squares (Zou and Donner, 2008: MOVER), of the logarithms where the growth is a
     share.
@@ -86,8 +86,8 @@ def interval(
 
 
 def _gap_shares(side: Analysis) -> tuple[float, float] | None:
-    found = side.gap_interval
-    return None if found is None else (found[0] / side.wall, found[1] / side.wall)
+    bounds = side.gap_interval
+    return None if bounds is None else (bounds[0] / side.wall, bounds[1] / side.wall)
 
 
 def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:

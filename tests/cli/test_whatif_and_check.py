@@ -19,7 +19,7 @@ from roofline.analysis.analysis import analyze
 from roofline.core.schema import Compilation, Profile, Wall, load, save
 from roofline.projection.project import project
 from roofline.regression import check
-from roofline.regression.judged import Judged
+from roofline.regression.batch import Judged
 from roofline.regression.limits import Limits
 from roofline.renderers.check import github
 from roofline.renderers.whatif import text as whatif

@@ -6,9 +6,9 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from roofline.regression.batch import Judged
 from roofline.regression.check import Result
 from roofline.regression.growth import Gate
-from roofline.regression.judged import Judged
 from roofline.renderers import _terminal, _words
 from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.check import _sentences

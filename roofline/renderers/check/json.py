@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from roofline.core.vocabulary import GROUP_OF
+from roofline.regression.batch import Judged
 from roofline.regression.growth import Gate, GrownPlace
-from roofline.regression.judged import Judged
 from roofline.renderers.check import _sentences
 
 

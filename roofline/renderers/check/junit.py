@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from roofline.regression.batch import Judged
 from roofline.regression.growth import Gate
-from roofline.regression.judged import Judged
 from roofline.renderers import _words
 from roofline.renderers.check import _report, _sentences
 

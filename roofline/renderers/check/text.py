@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline.regression.judged import Judged
+from roofline.regression.batch import Judged
 from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.check import _report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.regression.judged import Judgement
+from roofline.regression.batch import Judgement
 from roofline.renderers.check import json as json_format
 from roofline.renderers.check import text as text_format
 from roofline.renderers.notebook import _html

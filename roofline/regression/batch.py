@@ -1,4 +1,4 @@
-"""Several profiles judged by one baseline: each by itself, so that one that cannot be judged hides no other."""
+"""Judge several profiles by one baseline: each by itself, so that one that cannot be judged hides no other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 8  # profiles that an error names
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One profile: its file, and how its gates ended, or why it could not be judged."""
+    """Hold the judgement of a profile: its file, and the result of its gates, or the error."""
 
     file: str
     result: Result | None = None
@@ -23,7 +23,7 @@ class Judged:
 
     @property
     def code(self) -> int:
-        """The exit code of this profile alone."""
+        """Return the exit code of this profile alone."""
         if self.error is not None:
             return self.error.exit_code
         return GateError.exit_code if self.result is not None and self.result.failed else 0
@@ -31,37 +31,37 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Judgement(Shown):
-    """Profiles judged by a baseline, in the order given; `passed` decides."""
+    """Hold profiles judged by a baseline, in the order of the request; `passed` decides."""
 
     baseline: str
     profiles: tuple[Judged, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether all gates of all profiles passed; False also where one could not be judged."""
+        """True if all gates of all profiles passed; False also where one could not be judged."""
         return self.error is None
 
     @property
     def error(self) -> RooflineError | None:
-        """What the command line would end with: the worst of the profiles, None where all passed."""
+        """The error of the command line: the worst of the profiles, None where all passed."""
         return worst(self.profiles, self.baseline)
 
 
 def judge(files: Sequence[str], load: Callable[[str], Profile], check: Callable[[Profile], Result]) -> list[Judged]:
-    """Each file judged, in the order given; check: holds a profile against the baseline."""
-    found = []
+    """Judge each file, in their order; check: judges a profile by the baseline."""
+    results = []
     for file in files:
         try:
-            found.append(Judged(file, result=check(load(file))))
+            results.append(Judged(file, result=check(load(file))))
         except RooflineError as error:
-            found.append(Judged(file, error=error))
-    return found
+            results.append(Judged(file, error=error))
+    return results
 
 
 def worst(judged: Sequence[Judged], baseline: str) -> RooflineError | None:
-    """What to end with, None where all passed: a gate that failed before what cannot be used or judged."""
-    failed = [each for each in judged if each.result is not None and each.result.failed]
-    unjudged = [each for each in judged if each.error is not None]
+    """Choose the error of several profiles, None where all passed: failed gates come before unusable profiles."""
+    failed = [profile for profile in judged if profile.result is not None and profile.result.failed]
+    unjudged = [profile for profile in judged if profile.error is not None]
     if len(judged) == 1:
         return (
             GateError(f"{judged[0].file} is worse than {baseline}: {_measures(judged[0])}.")
@@ -77,11 +77,11 @@ def worst(judged: Sequence[Judged], baseline: str) -> RooflineError | None:
     if not parts:
         return None
     message = f"{'; '.join(parts)}."
-    return GateError(message) if failed else from_exit_code(min(each.code for each in unjudged), message)
+    return GateError(message) if failed else from_exit_code(min(profile.code for profile in unjudged), message)
 
 
 def _measures(judged: Judged) -> str:
-    """What grew too much: "time, bytes"."""
+    """Name the measures that grew too much: "time, bytes"."""
     names = [gate.measure for gate in judged.result.failed] if judged.result else []
     return ", ".join(dict.fromkeys(names))
 
@@ -91,5 +91,7 @@ def _are(judged: Sequence[Judged]) -> str:
 
 
 def _listed(judged: Sequence[Judged]) -> str:
-    told = [f"{each.file} ({_measures(each)})" if each.result else each.file for each in judged[:_FEW]]
-    return ", ".join([*told, f"{len(judged) - _FEW} more"] if len(judged) > _FEW else told)
+    listing = [
+        f"{profile.file} ({_measures(profile)})" if profile.result else profile.file for profile in judged[:_FEW]
+    ]
+    return ", ".join([*listing, f"{len(judged) - _FEW} more"] if len(judged) > _FEW else listing)

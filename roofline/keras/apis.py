@@ -131,7 +131,7 @@ def _seen(iterator: type[Any], waits: Waits) -> Iterator[None]:
     following = iterator.__next__
 
     def next_batch(self: Any) -> object:
-        return waits.seen(partial(following, self))
+        return waits.timed(partial(following, self))
 
     iterator.__next__ = next_batch
     try:

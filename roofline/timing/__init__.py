@@ -1,1 +1,1 @@
-"""What every recorder needs of time: the times of a step's ops, of its host and of its idle moments."""
+"""Time a step for every recorder: its ops, its host and its idle moments."""

@@ -1,4 +1,4 @@
-"""Op times from the events of an executor: XLA's thunks, TensorFlow's nodes, or the kernels of a GPU.
+"""Compute op times from the events of an executor: XLA's thunks, TensorFlow's nodes, or the kernels of a GPU.
 
 Every event belongs to one op or to none. An op's own time is the union of its events in a step; an instant that k ops
 share counts 1/k to each, so that the shares add up to the time in which any op ran.
@@ -25,9 +25,9 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 
 
 class Waits(NamedTuple):
-    """Stretches in which an op had begun and did not run: the event (its row in the trace), start and end [ps].
+    """Hold stretches in which an op had begun and did not run: the event (its row in the trace), start and end [ps].
 
-    They lie within the events and do not overlap within one.
+    They lie within the events and do not overlap within one event.
     """
 
     row: NDArray[np.int64]
@@ -40,11 +40,11 @@ NO_WAITS = Waits(*(np.zeros(0, np.int64),) * 3)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Owned:
-    """Which op each event of a trace belongs to.
+    """Assign the events of a trace to ops.
 
-    op: for each event the number of its op, or -1. start, end: [ps], as the op ran (an asynchronous tail included).
-    lost: events of the executor that no known op explains. waits: when ops waited within their events. device: events
-    of a GPU, whose kernels are listed by name.
+    op: the number of each event's op, or -1. start, end: [ps], as the op ran (an asynchronous tail included).
+    lost: events of the executor that no known op explains. waits: of ops within their events. device: the events are of
+    a GPU, whose kernels are listed by name.
     """
 
     op: NDArray[np.int64]
@@ -56,7 +56,7 @@ class Owned:
 
 
 def windows(trace: XTrace, prefix: str) -> list[tuple[int, int]]:
-    """(start, end) [ps] of the annotations named prefix#0, prefix#1, ... of the host, in order."""
+    """List (start, end) [ps] of the host's annotations named prefix#0, prefix#1, ..., in order of time."""
     codes = [code for code, name in enumerate(trace.names) if name.startswith(f"{prefix}#")]
     rows = np.flatnonzero(np.isin(trace.name, codes))
     rows = rows[np.argsort(trace.start[rows], kind="stable")]
@@ -64,27 +64,29 @@ def windows(trace: XTrace, prefix: str) -> list[tuple[int, int]]:
 
 
 def time_steps(trace: XTrace, owned: Owned, ops: int, prefix: str, event_cost: float) -> list[Timed]:
-    """The times of `ops` ops in each marked step. event_cost: what one event adds to the time around it [s], on a CPU;
-    a GPU's times are its own."""
+    """Time `ops` ops in each marked step.
+
+    event_cost: the time that one event adds around it [s], on a CPU; a GPU's times are not lengthened.
+    """
     return [_time(trace, owned, ops, low, high, prefix, event_cost) for low, high in windows(trace, prefix)]
 
 
 def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: str, event_cost: float) -> Timed:
     inside = (owned.start >= low) & (owned.start < high)
-    known = np.flatnonzero(inside & (owned.op >= 0))
+    owned_rows = np.flatnonzero(inside & (owned.op >= 0))
     lost = np.flatnonzero(inside & owned.lost)
     extra_codes, extra = np.unique(trace.name[lost], return_inverse=True)
-    rows = np.concatenate((known, lost))
-    owner = np.concatenate((owned.op[known], ops + extra))
+    rows = np.concatenate((owned_rows, lost))
+    owner = np.concatenate((owned.op[owned_rows], ops + extra))
     number = ops + len(extra_codes)
-    # What is still running when the step ends belongs to it: the step was waited for, so that is only rounding.
-    whole = owned.start[rows]
-    start, end, piece = _without(owned.waits, rows, whole, owned.end[rows])
-    owner, whole_owner = owner[piece], owner
-    own = intervals.own(start, end, owner, number) * PICOSECOND
+    # Events that still run when the step ends belong to it: the step was waited for, so that is only rounding.
+    event_start = owned.start[rows]
+    start, end, piece = _without(owned.waits, rows, event_start, owned.end[rows])
+    owner, event_owner = owner[piece], owner
+    own_seconds = intervals.own(start, end, owner, number) * PICOSECOND
     share = intervals.shares(start, end, owner, number) * PICOSECOND
     first = np.full(number, high, np.int64)
-    np.minimum.at(first, whole_owner, whole)
+    np.minimum.at(first, event_owner, event_start)
     events = int(((trace.start >= low) & (trace.start < high)).sum())
     wall = (high - low) * PICOSECOND
     # Events of a device cost the host time, which the device does not wait for as long as its queue is filled.
@@ -94,10 +96,10 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     all_time = float(share.sum())
     framework = _framework(trace, low, high, prefix)
     names = [trace.names[code] for code in extra_codes.tolist()]
-    kernels, kernel_names, launches = _kernels(trace, owned, rows, whole_owner, number)
+    kernels, kernel_names, launches = _kernels(trace, owned, rows, event_owner, number)
     return Timed(
-        own=own[:, None],
-        overlap=own - share,
+        own=own_seconds[:, None],
+        overlap=own_seconds - share,
         start=np.asarray((first - low) * PICOSECOND, np.float64),
         walls=np.asarray([wall]),
         corrected=np.asarray([corrected]),
@@ -112,30 +114,30 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
         kernel_names=kernel_names,
         launches=launches,
         extra=tuple(names),
-        unseen=int((np.bincount(whole_owner, minlength=number)[:ops] == 0).sum()),
-        programs=_programs(trace, known),
+        unseen=int((np.bincount(event_owner, minlength=number)[:ops] == 0).sum()),
+        programs=_programs(trace, owned_rows),
     )
 
 
 def _without(
     waits: Waits, rows: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The stretches in which the events in `rows` ran: starts, ends, and of which event (place in `rows`) each is.
+    """Cut waits out of the events in `rows`: starts and ends of the stretches, and their indices in `rows`.
 
-    An event with n waits has n + 1 of them: from its start or the end of a wait to the start of the next or its end.
+    An event with n waits has n + 1 stretches: from its start or the end of a wait to the start of the next or its end.
     """
     order = np.argsort(rows, kind="stable")
     at = np.searchsorted(rows[order], waits.row)
-    here = np.append(rows[order], -1)[at] == waits.row
-    of = order[at[here]]
-    begins, whose = np.concatenate((start, waits.end[here])), np.concatenate((np.arange(len(rows)), of))
-    ends, also = np.concatenate((end, waits.start[here])), np.concatenate((np.arange(len(rows)), of))
-    first, last = np.lexsort((begins, whose)), np.lexsort((ends, also))
-    return begins[first], ends[last], whose[first]
+    matches = np.append(rows[order], -1)[at] == waits.row
+    of = order[at[matches]]
+    begins, begin_event = np.concatenate((start, waits.end[matches])), np.concatenate((np.arange(len(rows)), of))
+    ends, end_event = np.concatenate((end, waits.start[matches])), np.concatenate((np.arange(len(rows)), of))
+    first, last = np.lexsort((begins, begin_event)), np.lexsort((ends, end_event))
+    return begins[first], ends[last], begin_event[first]
 
 
 def _programs(trace: XTrace, rows: NDArray[np.int64]) -> float | None:
-    """How many executions of compiled programs some events are of; None where one of them does not say."""
+    """Count the executions of compiled programs among events; None where an event names none."""
     if not len(rows) or (trace.run[rows] == 0).any():
         return None
     return float(len(np.unique(np.stack([trace.program[rows], trace.run[rows]]), axis=1).T))
@@ -144,25 +146,25 @@ def _programs(trace: XTrace, rows: NDArray[np.int64]) -> float | None:
 def _kernels(
     trace: XTrace, owned: Owned, rows: NDArray[np.int64], owner: NDArray[np.int64], number: int
 ) -> tuple[list[tuple[tuple[int, int], ...]], tuple[str, ...], NDArray[np.int64] | None]:
-    """Beside a GPU: for each op its kernels (number of the name, time [ns]), their names, and launches per op."""
+    """On a GPU, list the kernels of each op (number of the name, time [ns]), their names, and launches per op."""
     if not owned.device:
         return [()] * number, (), None
     codes, name = np.unique(trace.name[rows], return_inverse=True)
     length = (owned.end[rows] - owned.start[rows]) // 1000
     order = np.lexsort((name, owner))
     kernels: list[list[tuple[int, int]]] = [[] for _ in range(number)]
-    # One entry per op and kernel name: a loop launches the same kernel many times.
+    # One pair per op and kernel name: a loop launches the same kernel many times.
     keys, first = np.unique(owner[order] * len(codes) + name[order], return_index=True)
     sums = np.add.reduceat(length[order], first) if len(first) else length[:0]
     for key, time in zip(keys.tolist(), sums.tolist(), strict=True):
         kernels[key // len(codes)].append((key % len(codes), time))
     names = tuple(trace.names[code] for code in codes.tolist())
-    return [tuple(one) for one in kernels], names, np.bincount(owner, minlength=number)
+    return [tuple(op_kernels) for op_kernels in kernels], names, np.bincount(owner, minlength=number)
 
 
 def _causes(framework: Spans, ran: Spans, low: int, high: int, idle: float) -> dict[str, float]:
-    """Idle time inside the framework (any of its events runs), and outside of all of them (Python)."""
-    start, end = (np.concatenate(both) for both in zip(framework, ran, strict=True))
+    """Split idle time into that inside the framework (any of its events runs) and outside of it (Python) [s]."""
+    start, end = (np.concatenate(spans) for spans in zip(framework, ran, strict=True))
     covered = intervals.length(np.clip(start, low, high), np.clip(end, low, high)) * PICOSECOND
     python = min(idle, max(0.0, (high - low) * PICOSECOND - covered))
     return {HOST_DISPATCH: idle - python, PYTHON: python}
@@ -171,21 +173,21 @@ def _causes(framework: Spans, ran: Spans, low: int, high: int, idle: float) -> d
 def _host(
     framework: Spans, ran: Spans, owner: NDArray[np.int64], owners: int, low: int, high: int, idle: float
 ) -> NDArray[np.float64]:
-    """Idle time before each op, in the framework and outside of it [s]; what events cost is taken off all alike."""
-    seen = host.gaps(*ran, owner, owners, low, high).time(*framework)
+    """Compute idle time before each op, in the framework and outside [s]; the cost of events is taken off all alike."""
+    idle_time = host.gaps(*ran, owner, owners, low, high).time(*framework)
     raw = (high - low - intervals.length(*(np.clip(times, low, high) for times in ran))) * PICOSECOND
-    return seen * PICOSECOND * (min(1.0, idle / raw) if raw > 0 else 0.0)
+    return idle_time * PICOSECOND * (min(1.0, idle / raw) if raw > 0 else 0.0)
 
 
 def _framework(trace: XTrace, low: int, high: int, prefix: str) -> Spans:
-    """Starts and ends of all events in a step but our own marks."""
+    """List starts and ends of all events in a step except our own marks [ps]."""
     ours = [code for code, name in enumerate(trace.names) if name.startswith(prefix)]
-    others = (trace.end > low) & (trace.start < high) & ~np.isin(trace.name, ours)
-    return trace.start[others], trace.end[others]
+    foreign = (trace.end > low) & (trace.start < high) & ~np.isin(trace.name, ours)
+    return trace.start[foreign], trace.end[foreign]
 
 
 def aligned(parts: Sequence[Timed], ops: int) -> list[Timed]:
-    """Steps with the same extra rows: each knows only the names of lost events that it met itself."""
+    """Give all steps the same extra rows: each has only the names of its own lost events."""
     names = tuple(dict.fromkeys(name for part in parts for name in part.extra))
     return [_with_extra(part, ops, names) for part in parts]
 

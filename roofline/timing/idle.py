@@ -1,17 +1,17 @@
-"""When the device was idle, and why.
+"""Find the idle times of the device, and their causes.
 
 The cause of a gap is read from the launch of the device event that ends it:
 
-- Launched after the device went idle: the host was late. What it did between the two decides: whatever fills at
+- Launched after the device went idle: the host was late. The cause is its activity between the two: any that fills at
   least half of that time among compiling, loading data, and waiting for a collective; else a blocking call that
   lasted at least half as long as the gap, since without it the host would have been ahead by that much, unless the
   host paused after it for far longer than it takes from launch to launch; else data input, if a copy of a batch to
   the device ends the gap; else dispatch.
 - Launched before: the queue was not empty. A launch call still running, or a start within LAUNCH_LATENCY of it,
   is dispatch that came too late to hide its latency. Gaps of up to KERNEL_LATENCY are the device's own latency
-  between kernels, unless the launch could not have reached the device before half of the gap was over: what a launch
-  takes to get there is what it took, in the median, where it ended a gap that the host was late for. Next to a
-  collective it waited for that. The rest is the device's own, work that the trace does not show.
+  between kernels, unless the launch could not have reached the device before half of the gap was over: the time to
+  reach it is the median of the launches that ended a gap that the host was late for. Next to a collective the device
+  waited for that. The rest is the device's own, work that the trace does not show.
 - Nothing follows in the window: the host was late as well, up to the window's end.
 
 Instants before the launch call and after it have one cause: the call's latency is exposed because it was late.
@@ -65,7 +65,7 @@ _CAUSE = np.array(list(DETAILS.values()), np.int8)
 KERNEL_LATENCY = 4_000  # [ns] longest gap that two queued kernels leave between them
 LAUNCH_LATENCY = 10_000  # [ns] from the call of a launch to its start on an idle device
 BLOCKING = 5_000  # [ns] a synchronising call that lasts longer has waited
-PAUSE = 10  # times what nine of ten launches come within from the one before: by choice, far from what Python takes
+PAUSE = 10  # times the 90 % quantile from launch to launch: by choice, far from Python's time between launches
 INPUT_COPY = 1_024  # [byte] a copy to the device that is smaller carries no batch but a scalar
 
 _BLOCKS = re.compile(r"Synchronize|Memcpy(?!.*Peer)")
@@ -76,14 +76,14 @@ _COMPILES = re.compile(
 _COLLECTIVE = re.compile(
     r"nccl|rccl|gloo|c10d::|all_?reduce|all_?gather|reduce_?scatter|barrier|SendRecv", re.IGNORECASE
 )
-#: Of these the ones that a host itself waits in; it only enqueues those of NCCL and RCCL.
+#: Collectives that a host itself waits in; it only enqueues those of NCCL and RCCL.
 _WAITS = re.compile(r"gloo|barrier|(?:^|[:_. ])wait", re.IGNORECASE)
 _TO_DEVICE = re.compile(r"HtoD|HostToDevice|(?:Host|Pageable|Pinned) -> Device")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Idle:
-    """Gaps, sorted by start. `start`, `end`: int64[n] [ns]. `window`: int64, the step they lie in.
+    """Hold gaps, sorted by start. `start`, `end`: int64[n] [ns]. `window`: int64, the step they lie in.
 
     `cause`: int8, index into CAUSES. `detail`: int8, index into LABELS. `ended_by`: int64, the device
     event that ends the gap, -1 where its window ends first.
@@ -100,13 +100,13 @@ class Idle:
         return len(self.start)
 
     def seconds(self) -> dict[str, float]:
-        """Idle time of each cause [s], 0 where there is none."""
+        """Sum idle time by cause [s], 0 where there is none."""
         return _sums(CAUSES, self.cause, self.end - self.start)
 
     def before_kernels(self, owner: np.ndarray, owners: int, steps: int) -> np.ndarray:
-        """Idle time before each op [s per step], the host in the framework and in Python; shape (owners, 2).
+        """Sum idle time before each op [s per step], with the host in the framework and in Python; shape (owners, 2).
 
-        owner: of each device event. What the device waited for by itself, or for a collective, is no time of its host.
+        owner: of each device event. The device's own latency, and waits for a collective, are no time of its host.
         """
         ended = (self.ended_by >= 0) & ~np.isin(self.cause, (OTHER, COMM))
         time = (self.end - self.start)[ended] * 1e-9 / max(1, steps)
@@ -122,15 +122,15 @@ def _sums(labels: tuple[str, ...], code: np.ndarray, time: np.ndarray) -> dict[s
 
 
 def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray) -> Idle:
-    """The idle intervals of the device within windows, and the cause of each.
+    """Find the idle intervals of the device within windows, and the cause of each.
 
     `start`, `end`: int64[n] [ns], disjoint windows in order of time. All streams count as one device. A trace
-    without device events does not tell when the device was idle: no gaps.
+    without device events does not show when the device was idle: no gaps.
     """
     device = trace.device
     windows = (start, end) if len(device) else (start[:0], end[:0])
     opens, closes, window = _gaps(device.start, device.end, *windows)
-    # Of the events that start as the gap closes the first has the launch that mattered; the table is sorted.
+    # The first of the events that start as the gap closes has the launch that mattered; the table is sorted.
     running = np.flatnonzero(device.end > device.start)
     at = np.searchsorted(device.start[running], closes)
     candidate = np.append(running, -1)[at]
@@ -144,7 +144,7 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     until = np.where(follows, closes, np.clip(called, opens, closes))
 
     reaches = _latency((closes - called)[late & ~follows], (closes - called)[launch >= 0])
-    # Of gaps that no launch ended late nobody knows it well: there the queue must have been seen empty as well.
+    # Without late launches the latency is uncertain: then the trace must also show that the queue was empty.
     begun = np.append(device.start, 0)[np.searchsorted(device.start, opens) - 1]
     exposed = (2 * (called + reaches - opens) >= closes - opens) & (bool((late & ~follows).any()) | (begun <= called))
     detail = _queued(trace, opens, closes, ended_by, launch, called, returned, exposed)
@@ -155,7 +155,7 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
 def _gaps(
     busy_start: np.ndarray, busy_end: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Starts and ends of the idle times of all windows, and the window of each."""
+    """List starts and ends of the idle times of all windows [ns], and the window of each."""
     if not len(start):
         empty = np.zeros(0, np.int64)
         return empty, empty, empty
@@ -173,13 +173,13 @@ def _gaps(
 
 
 def _latency(late: np.ndarray, all_: np.ndarray) -> float:
-    """What a launch takes to reach an idle device [ns], up to LAUNCH_LATENCY.
+    """Estimate the time of a launch to reach an idle device [ns], up to LAUNCH_LATENCY.
 
-    late: times from call to start of launches that ended a gap late, of which the median is taken; all_: those of all
-    gaps. Without late ones it is no more than the shortest.
+    late: times from call to start of launches that ended a gap late, whose median is taken; all_: those of all gaps.
+    Without late ones it is the shortest of all.
     """
-    known = float(np.median(late)) if len(late) else float(all_.min(initial=LAUNCH_LATENCY))
-    return min(max(known, 0.0), LAUNCH_LATENCY)
+    typical = float(np.median(late)) if len(late) else float(all_.min(initial=LAUNCH_LATENCY))
+    return min(max(typical, 0.0), LAUNCH_LATENCY)
 
 
 def _label(name: str) -> int:
@@ -196,23 +196,23 @@ def _queued(
     returned: np.ndarray,
     exposed: np.ndarray,
 ) -> np.ndarray:
-    """int8 detail of gaps whose end was launched before they began.
+    """Classify gaps whose end was launched before they began: int8, index into LABELS.
 
-    exposed: whether the launch had not reached the device in at least half of the gap.
+    exposed: the launch had not reached the device in at least half of the gap.
     """
     device = trace.device
     collective = _matching(trace, _COLLECTIVE)
     last_ends = np.sort(np.where(collective[device.name], device.end, -1))
     at = np.searchsorted(last_ends, opens)
     after_collective = np.append(last_ends, -2)[at] == opens
-    beside = after_collective | np.append(collective[device.name], False)[ended_by]
+    near_collective = after_collective | np.append(collective[device.name], False)[ended_by]
     detail = np.select(
         [
             launch < 0,
             (closes - opens <= KERNEL_LATENCY) & ~exposed,
             returned > opens,
             exposed & (closes - opens <= KERNEL_LATENCY) | (closes - called <= LAUNCH_LATENCY),
-            beside,
+            near_collective,
         ],
         [
             _label("launch not in the trace"),
@@ -234,7 +234,7 @@ def _late(
     until: np.ndarray,
     ended_by: np.ndarray,
 ) -> np.ndarray:
-    """int8 detail of gaps that the host ended late: it worked on something else from `opens` to `until`."""
+    """Classify gaps that the host ended late, busy otherwise from `opens` to `until`: int8, index into LABELS."""
     ops, launches, annotations, device = trace.ops, trace.launches, trace.annotations, trace.device
     hosts = np.unique(launches.thread[links.launch[links.launch >= 0]])
     ranges = (ops, annotations)
@@ -242,13 +242,13 @@ def _late(
     time = np.maximum(until - opens, 1)
 
     def fills(pattern: re.Pattern[str]) -> np.ndarray:
-        """The ranges with such a name cover at least half of the time."""
+        """Mark gaps where ranges with such a name cover at least half of the time."""
         matching = _matching(trace, pattern)
         rows = [matching[table.name] & host for table, host in zip(ranges, on_host, strict=True)]
         start = np.concatenate([table.start[row] for table, row in zip(ranges, rows, strict=True)])
         end = np.concatenate([table.end[row] for table, row in zip(ranges, rows, strict=True)])
-        found: np.ndarray = 2 * intervals.covered(start, end, opens, until) >= time
-        return found
+        filled: np.ndarray = 2 * intervals.covered(start, end, opens, until) >= time
+        return filled
 
     working = 2 * intervals.covered(ops.start[on_host[0]], ops.end[on_host[0]], opens, until) >= time
     calling = np.isin(launches.thread, hosts)
@@ -286,34 +286,34 @@ def _late(
 
 
 def _matching(trace: KinetoTrace, pattern: re.Pattern[str]) -> np.ndarray:
-    """bool per name."""
+    """Match the names of a trace; bool per name."""
     return np.array([bool(pattern.search(name)) for name in trace.names], bool)
 
 
 def _copied(trace: KinetoTrace, row: int) -> float:
-    """Bytes of a copy; a trace that does not say them is given the benefit of the doubt."""
+    """Read the bytes of a copy; INPUT_COPY where the trace has none, so that it counts as a batch."""
     size = trace.device.arguments(row).get("bytes", INPUT_COPY)
     return size if isinstance(size, int | float) else 0
 
 
 def _between(launches: Events, links: Links) -> float:
-    """Within how long [ns] of the end of a launch on its thread nine of ten others follow; infinite without two.
+    """Compute the 90 % quantile of the time from a launch's end to the next on its thread [ns]; infinite without two.
 
-    Launches are those that the device carried out, and no other calls of the driver.
+    Only launches that the device carried out, and no other calls of the driver.
     """
     row = np.unique(links.launch[links.launch >= 0])
     row = row[np.lexsort((launches.start[row], launches.thread[row]))]
-    same = launches.thread[row[1:]] == launches.thread[row[:-1]]
-    apart = (launches.start[row[1:]] - launches.end[row[:-1]])[same]
-    return max(float(np.quantile(apart, 0.9)), 0.0) if len(apart) else float("inf")
+    same_thread = launches.thread[row[1:]] == launches.thread[row[:-1]]
+    pauses = (launches.start[row[1:]] - launches.end[row[:-1]])[same_thread]
+    return max(float(np.quantile(pauses, 0.9)), 0.0) if len(pauses) else float("inf")
 
 
 def _longest_ending_within(
     start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """int64[m] [ns]: the duration of the longest interval that ends between low and high, 0 for none.
+    """Find the duration of the longest interval that ends between low and high, 0 for none; int64[m] [ns].
 
-    Then when the last of those ends, `low` for none.
+    Also returns the end of the last of those intervals, `low` for none.
     """
     sequence = np.argsort(end, kind="stable")
     length, end = (end - start)[sequence], end[sequence]
@@ -323,5 +323,5 @@ def _longest_ending_within(
         return low, low
     bounds = np.stack((first, last), axis=1).ravel()
     longest = np.maximum.reduceat(np.append(length, 0), bounds)[::2]
-    some = last > first
-    return np.where(some, longest, 0), np.where(some, np.append(end, 0)[last - 1], low)
+    nonempty = last > first
+    return np.where(nonempty, longest, 0), np.where(nonempty, np.append(end, 0)[last - 1], low)

@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 
 class Outermost:
-    """The union of reported tasks, of which each ends when it is reported. seconds: of all so far [s]."""
+    """Unite reported tasks, each of which ends when it is reported. seconds: of all so far [s]."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Nothing was reported yet."""
+        """Begin without any task."""
         self._clock = clock
         #: Begin and duration of the tasks that lie in no other one [s].
         self._tasks: list[tuple[float, float]] = []
         self.seconds = 0.0
 
     def ended(self, duration: float) -> None:
-        """Add a task that took so long [s] and ended just now, in the place of those that it holds."""
+        """Add a task of this duration [s] that ended just now, in place of the tasks inside it."""
         begin = self._clock() - duration
         while self._tasks and self._tasks[-1][0] >= begin:
             self.seconds -= self._tasks.pop()[1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from roofline.timing.elsewhere import elsewhere
+from roofline.timing.async_dispatch import is_async
 from roofline.timing.executor import Owned, aligned, time_steps, windows
 from roofline.timing.timed import HOST_DISPATCH, PYTHON, merge
 from roofline.traces.xplane.reader import Line, XTrace
@@ -136,9 +136,9 @@ def test_windows_are_the_marks_in_order() -> None:
 def test_ops_on_the_thread_of_the_marks_are_not_elsewhere(lines: tuple[int, ...], found: bool) -> None:
     # Two ops of 2 and of 40 us: on the thread that dispatches the first is 2 of 42 us, 4.8 %, and the second most.
     made = replace(trace(("s#0", 0, 100), ("a", 10, 12), ("b", 30, 70), lines=LINES), line=np.asarray(lines, np.int32))
-    assert elsewhere(made, owned(made, [-1, 0, 1]), "s") == found
+    assert is_async(made, owned(made, [-1, 0, 1]), "s") == found
 
 
 def test_what_runs_outside_of_the_steps_says_nothing() -> None:
     made = replace(trace(("s#0", 0, 20), ("a", 10, 12), ("b", 30, 70), lines=LINES), line=np.asarray((0, 1, 0)))
-    assert elsewhere(made, owned(made, [-1, 0, 1]), "s")
+    assert is_async(made, owned(made, [-1, 0, 1]), "s")

@@ -25,7 +25,7 @@ def run(now: list[float], clock: Clock, waits: Waits, batches: int, waiting: flo
             now[0] += waiting
             return "batch"
 
-        assert waits.seen(wait) == "batch"
+        assert waits.timed(wait) == "batch"
         now[0] += 1
         clock.begin(batch)
         now[0] += 4 if batch else 99
@@ -45,7 +45,7 @@ def test_the_steps_add_up_to_what_the_benchmark_timed(now: list[float]) -> None:
 def test_a_loop_that_hides_its_waits_has_none(now: list[float]) -> None:
     """A wait or two while a compiled program is traced do not stand for those of all batches."""
     clock, waits = Clock(), Waits()
-    waits.seen(lambda: None)
+    waits.timed(lambda: None)
     run(now, clock, Waits(), 4, 0.5)
     assert waits.per_step(clock) is None
     assert Waits().per_step(Clock()) is None
@@ -59,5 +59,5 @@ def test_the_end_of_the_data_is_a_wait(now: list[float]) -> None:
         raise StopIteration
 
     with pytest.raises(StopIteration):
-        waits.seen(ended)
+        waits.timed(ended)
     assert waits.waits == [(0.0, 3.0)]

@@ -36,7 +36,7 @@ def train(step: Step, steps: int, cached: bool) -> Api:
 
     class Trainer(library.Trainer):  # type: ignore[misc,name-defined]
         def get_batch_samples(self, *args: Any, **kwargs: Any) -> Any:
-            return waits.seen(partial(super().get_batch_samples, *args, **kwargs))
+            return waits.timed(partial(super().get_batch_samples, *args, **kwargs))
 
     data = _Samples(step, steps + 1)
     with tempfile.TemporaryDirectory() as folder:

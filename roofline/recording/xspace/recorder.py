@@ -29,7 +29,7 @@ from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
 from roofline.recording.xspace.step_end import run_to_end
 from roofline.timing import executor
-from roofline.timing.elsewhere import elsewhere
+from roofline.timing.async_dispatch import is_async
 from roofline.timing.timed import Timed, merge
 from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.xplane import command_buffers, marks, reader
@@ -157,7 +157,7 @@ class XSpaceStepRecorder:
                 "The profiler recorded no step, so there are no times: run again with fewer --steps."
             )
         self._ahead = self._plan.device == "cpu" and self._framework.ahead
-        self._ahead &= all(elsewhere(trace, owned, STEP) for trace, owned in zip(traces, read.owned, strict=True))
+        self._ahead &= all(is_async(trace, owned, STEP) for trace, owned in zip(traces, read.owned, strict=True))
         timed = merge(executor.aligned(parts, len(read.counted.ops)), typical)
         if "nothing-returned" in self._framework.flags() and (timed.unseen or timed.joined < JOINED):
             raise MeasurementError(self._framework.unseen(list(traces), STEP))  # steps ended before their ops did

@@ -15,16 +15,16 @@ from roofline.core.schema import Counters, Profile
 from roofline.counters.nsight_compute import TOOL, Kernel
 from roofline.errors import InputError, MeasurementError
 
-#: Shares of the time that must be joined. By choice: what a table of another step joins by accident is far below.
+#: Share of the time that must be joined. By choice: a table of another step joins far less by accident.
 LEAST = 0.95
-#: Kernels that may be on one side alone, and names that may be compared, before two sequences are taken for those of
-#: different steps: a bound on time (seconds) and memory (tens of megabytes).
+#: Number of kernels that may be on one side alone, and of names that may be compared, before two sequences are taken
+#: for those of different steps: a bound on time (seconds) and memory (tens of megabytes).
 _MOST_APART, _MOST_COMPARED = 2000, 10_000_000
-#: Letters of a kernel's name that are looked at, by choice: names of templates in templates have a few thousand.
+#: Letters of a kernel's name that are read, by choice: names of templates in templates have a few thousand.
 _LONGEST_NAME = 20_000
 #: Functions that a list of kernels names, and letters of each, by choice.
 _NAMES, _LETTERS = 5, 60
-#: What a profile calls copies and fills by the driver, which are no kernels and which ncu does not count.
+#: Names of copies and fills by the driver, which are no kernels and which ncu does not count.
 _DRIVER = re.compile(r"Mem(cpy|set)\b")
 #: Namespaces without a name, as Kineto, ncu and others write them.
 _UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\banonymous-namespace::")
@@ -32,10 +32,10 @@ _UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\banonymous-namesp
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The kernels that were counted of each op.
+    """Hold the counted kernels of each op.
 
-    launches: int[op], the kernels that the profile says it has; kernels: those of each op, in their order; without: the
-    kernels of no op.
+    launches: the number of kernels of each op in the profile; kernels: the counted ones of each op, in their order;
+    without: the kernels of no op.
     """
 
     launches: tuple[int, ...]
@@ -43,15 +43,15 @@ class Joined:
     without: tuple[Kernel, ...]
 
     def complete(self, op: int) -> bool:
-        """Whether all kernels of an op were counted, and there are any."""
+        """Tell whether an op has kernels, and all of them were counted."""
         return 0 < self.launches[op] == len(self.kernels[op])
 
 
 def count(profile: Profile, joined: Joined, file: str) -> Profile:
-    """The profile with the bytes that counters saw of its ops.
+    """Add the counted bytes of its ops to a profile.
 
-    file: the name of the table that the kernels come from. Raises MeasurementError where less than `LEAST` of the time
-    could be joined: the table is then of another step.
+    file: the name of the kernels' table. Raises MeasurementError where less than `LEAST` of the time could be joined:
+    the table is then of another step.
     """
     counters = replace(_columns(joined), file=file, busy=_busy_share(profile, joined))
     if min(counters.joined, counters.busy) < LEAST:
@@ -66,7 +66,7 @@ def count(profile: Profile, joined: Joined, file: str) -> Profile:
 
 
 def _columns(joined: Joined) -> Counters:
-    """The sums of each op; a file and a share of busy time are not known here."""
+    """Sum the counts of each op; file and share of busy time stay empty."""
     ops = range(len(joined.kernels))
     every = [kernel for kernels in (*joined.kernels, joined.without) for kernel in kernels]
 
@@ -78,15 +78,15 @@ def _columns(joined: Joined) -> Counters:
         )
 
     weights = [kernel.seconds for kernel in every]
-    whole = sum(seconds or 0.0 for seconds in weights)
-    timed = whole > 0 and None not in weights
+    total = sum(seconds or 0.0 for seconds in weights)
+    timed = total > 0 and None not in weights
     lost = sum(kernel.seconds or 0.0 for kernel in joined.without) if timed else len(joined.without)
     return Counters(
         tool=TOOL,
         file="",
         kernels=len(every),
         unjoined=len(joined.without),
-        joined=1 - lost / (whole if timed else len(every)),
+        joined=1 - lost / (total if timed else len(every)),
         busy=0.0,
         read=column("read"),
         written=column("written"),
@@ -96,16 +96,16 @@ def _columns(joined: Joined) -> Counters:
 
 
 def _busy_share(profile: Profile, joined: Joined) -> float:
-    """The share of the ops with counted bytes in the own time of all ops that launch kernels."""
-    own = np.asarray([sum(op.own_ns) for op in profile.ops], float)
+    """Compute the share of the ops with counted bytes in the own time of all ops that launch kernels."""
+    own_ns = np.asarray([sum(op.own_ns) for op in profile.ops], float)
     launching = np.asarray(joined.launches) > 0
     complete = np.asarray([joined.complete(op) for op in range(len(profile.ops))], bool)
-    whole = float(own[launching].sum())
-    return float(own[complete].sum()) / whole if whole else 0.0
+    busy_ns = float(own_ns[launching].sum())
+    return float(own_ns[complete].sum()) / busy_ns if busy_ns else 0.0
 
 
 def join(profile: Profile, step: Sequence[Kernel]) -> Joined:
-    """Give each counted kernel of a step to an op; ops are taken in the order in which they began.
+    """Assign each counted kernel of a step to an op; ops are taken in the order in which they began.
 
     step: its kernels in the order of their launches. Raises InputError for a profile without kernels of a GPU,
     MeasurementError where the kernels are far from those of the profile.
@@ -137,21 +137,21 @@ def _functions(profile: Profile) -> list[tuple[str, ...]]:
 
 
 def _launched(names: Sequence[str], launches: int) -> Sequence[str]:
-    """The launches of an op as far as they are known: all of them of one function, of several the first of each."""
+    """List the known launches of an op: all of a single function; of several functions, the first launch of each."""
     return list(names) * launches if len(names) == 1 else names
 
 
 def _owners(
     expected: Sequence[tuple[int, str]], functions: Sequence[Sequence[str]], counted: Sequence[str]
 ) -> list[int | None]:
-    """The op of each counted kernel; None where there is none.
+    """Find the op of each counted kernel; None where there is none.
 
-    A profile does not say how often each of several functions of an op was launched, nor in which order further
-    launches came: a kernel that is left over belongs to the op of its neighbour where that has such a function.
+    A profile does not record how often each of several functions of an op was launched, nor the order of further
+    launches: an unassigned kernel belongs to the op of its neighbour if that has such a function.
     """
     owners: list[int | None] = [None] * len(counted)
-    for here, there in _aligned([name for _, name in expected], counted):
-        owners[there] = expected[here][0]
+    for expected_index, counted_index in _aligned([name for _, name in expected], counted):
+        owners[counted_index] = expected[expected_index][0]
     for step in (1, -1):
         for place in range(len(counted))[::step]:
             before = place - step
@@ -162,26 +162,26 @@ def _owners(
 
 
 def _aligned(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The places of a longest common subsequence of two sequences of names, the last ones first.
+    """Yield the indices (x, y) of a longest common subsequence of two sequences of names, the last ones first.
 
-    E. W. Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986), its greedy form: after so many
-    differences, `reach` holds how far in `first` a path comes on each of the diagonals -apart, 2 - apart, ..., apart,
-    which are the places in `first` less those in `second`. Raises MeasurementError for sequences too far apart.
+    E. W. Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986), its greedy form: after D =
+    `differences`, `reach` holds the furthest x, the index in `first`, of a path on each of the diagonals x - y = -D,
+    2 - D, ..., D. Raises MeasurementError for sequences too far apart.
     """
     numbers: dict[str, int] = {}
     ours, theirs = ([numbers.setdefault(name, len(numbers)) for name in names] for names in (first, second))
     history, compared = [array("l", [0])], 0
-    for apart in range(_MOST_APART + 1):
+    for differences in range(_MOST_APART + 1):
         before, reach = history[-1], array("l")
-        for number in range(apart + 1):
-            here = begin = 0 if not apart else _step(before, number, apart)[0]
-            there = here - (2 * number - apart)
-            while here < len(ours) and there < len(theirs) and ours[here] == theirs[there]:
-                here, there = here + 1, there + 1
-            reach.append(here)
-            compared += here - begin + 1
-            if here >= len(ours) and there >= len(theirs):
-                yield from _backwards(history, number, here)
+        for number in range(differences + 1):
+            x = begin = 0 if not differences else _step(before, number, differences)[0]
+            y = x - (2 * number - differences)
+            while x < len(ours) and y < len(theirs) and ours[x] == theirs[y]:
+                x, y = x + 1, y + 1
+            reach.append(x)
+            compared += x - begin + 1
+            if x >= len(ours) and y >= len(theirs):
+                yield from _backwards(history, number, x)
                 return
         history.append(reach)
         if compared > _MOST_COMPARED:
@@ -189,27 +189,27 @@ def _aligned(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int,
     raise _of_another_step()
 
 
-def _step(before: array[int], number: int, apart: int) -> tuple[int, int]:
-    """Where the last difference leads on a diagonal, by its number, and the number of the diagonal that it comes from.
+def _step(before: array[int], number: int, differences: int) -> tuple[int, int]:
+    """Extend paths by a difference: x on the diagonal of this number, and the number of the diagonal it comes from.
 
-    before: how far paths with a difference less come.
+    before: the furthest x of paths with one difference less.
     """
-    down = number == 0 or (number < apart and before[number - 1] < before[number])
+    down = number == 0 or (number < differences and before[number - 1] < before[number])
     return (before[number], number) if down else (before[number - 1] + 1, number - 1)
 
 
-def _backwards(history: Sequence[array[int]], number: int, here: int) -> Iterator[tuple[int, int]]:
-    """The equal places on the path that ends at `here` on the diagonal of that number, from its end on."""
-    for apart in range(len(history) - 1, -1, -1):
-        begin, previous = _step(history[apart], number, apart) if apart else (0, 0)
-        diagonal = 2 * number - apart
-        yield from ((place, place - diagonal) for place in range(here - 1, begin - 1, -1))
+def _backwards(history: Sequence[array[int]], number: int, x: int) -> Iterator[tuple[int, int]]:
+    """Yield the equal indices on the path that ends at `x` on the diagonal of this number, from its end on."""
+    for differences in range(len(history) - 1, -1, -1):
+        begin, previous = _step(history[differences], number, differences) if differences else (0, 0)
+        diagonal = 2 * number - differences
+        yield from ((place, place - diagonal) for place in range(x - 1, begin - 1, -1))
         number = previous
-        here = history[apart][number]
+        x = history[differences][number]
 
 
 def function(name: str) -> str:
-    """The name of a kernel's function alone: no result, namespaces, template arguments and parameters.
+    """Extract the function from a kernel's name: without result, namespaces, template arguments and parameters.
 
     Kineto writes `void at::native::f<4, (anonymous namespace)::g<float> >(int)`, ncu some of that in other ways.
     """
@@ -225,21 +225,21 @@ def function(name: str) -> str:
 
 
 def most_frequent(kernels: Sequence[Kernel]) -> str:
-    """List the functions of kernels, those of most launches first, and how many launches each has.
+    """List the functions of kernels with their launches, those of most launches first.
 
-    A table may come from anywhere: nothing in its names acts on a terminal.
+    A table may come from anywhere: its names are made harmless for a terminal.
     """
     launches: Counter[str] = Counter()
     for name, number in Counter(kernel.name for kernel in kernels).items():
         launches[function(name)] += number
     listed = [f"{_printable(name) or '(no name)'} x {number}" for name, number in launches.most_common(_NAMES)]
-    if more := len(launches) - len(listed):
-        listed.append(f"{more} more name{'' if more == 1 else 's'}")
+    if omitted := len(launches) - len(listed):
+        listed.append(f"{omitted} more name{'' if omitted == 1 else 's'}")
     return ", ".join(listed)
 
 
 def _printable(name: str) -> str:
-    """Cut a name, and replace what acts on a terminal."""
+    """Cut a name, and replace characters that act on a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in name[:_LETTERS])
 
 

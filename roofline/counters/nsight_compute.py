@@ -1,4 +1,4 @@
-"""Read what Nsight Compute (`ncu`) counted of each kernel, and write the command that counts one step.
+"""Read the counts of kernels by Nsight Compute (`ncu`), and write the command that counts one step.
 
 `ncu --csv` prints a table in one of two shapes, with its own lines (`==PROF== ...`) and the program's around it: with
 `--page raw` a row per kernel, a column per metric and the units below the heading; else a row per kernel and metric,
@@ -23,7 +23,7 @@ TOOL = "Nsight Compute"
 DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
 CACHE, TIME = "lts__t_bytes.sum", "gpu__time_duration.sum"
 METRICS = (DRAM_READ, DRAM_WRITTEN, CACHE, TIME)
-#: Without these a table says nothing of main memory.
+#: Metrics that a table must have, those of main memory.
 _NEEDED = (DRAM_READ, DRAM_WRITTEN)
 #: By choice, far beyond a table of one step, in which a kernel takes about half a kilobyte.
 MAX_BYTES = 64 * 1024 * 1024
@@ -41,17 +41,17 @@ _UNITS = dict.fromkeys((DRAM_READ, DRAM_WRITTEN, CACHE), _SIZES) | {TIME: _TIMES
 _NUMBER = re.compile(r"([0-9]+|[0-9]{1,3}(,[0-9]{3})+)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 #: 1.024 or 1.024.512: threes behind points, as some locales part thousands.
 _POINTED = re.compile(r"[1-9][0-9]{0,2}(\.[0-9]{3})+")
-#: What is counted in these is a whole number.
+#: Units whose counts are whole numbers.
 _WHOLE = ("byte", "ns", "nsecond")
 _CURE = "count again with the command that `roofline counters PROFILE` prints"
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One launch of a kernel as it was counted.
+    """Hold the counts of one launch of a kernel.
 
-    read, written: bytes from and to main memory. through_cache: bytes through the last-level cache; seconds: how long
-    it ran while it was counted. Either is None where the table lacks it.
+    read, written: bytes from and to main memory. through_cache: bytes through the last-level cache; seconds: its time
+    while it was counted. Either is None where the table lacks it.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Kernel:
 
 
 def command(program: Sequence[str], table: str, cache_control: str = "none") -> list[str]:
-    """The words of the command that counts what `program` runs between cudaProfilerStart and cudaProfilerStop.
+    """Write the command, word by word, that counts the kernels of `program` between cudaProfilerStart and -Stop.
 
-    table: where its CSV goes. cache_control: "none" leaves each kernel the cache as the kernel before it did, as a step
-    does; "all", ncu's default, empties it before each. Clocks are left alone: bytes do not depend on them. Numbers
+    table: the path of its CSV. cache_control: "none" leaves each kernel the cache as the previous kernel left it, as in
+    a step; "all", ncu's default, empties it before each. Clocks are left alone: bytes do not depend on them. Numbers
     are those of the locale C, since others part thousands by points.
     """
     words = ["env", "LC_ALL=C", "ncu", "--profile-from-start", "off"]
@@ -75,24 +75,24 @@ def command(program: Sequence[str], table: str, cache_control: str = "none") -> 
 
 
 def read(table: Path) -> list[Kernel]:
-    """The kernels in a table of ncu's, in the order of their launches.
+    """Read the kernels from a table of ncu's, in the order of their launches.
 
-    Raises InputError, with the cure, where it cannot be read, holds no kernel, lacks bytes of main memory, or has a
-    number that nothing counts.
+    Raises InputError, with the cure, where it cannot be read, holds no kernel, lacks bytes of main memory, or has an
+    impossible number.
     """
     return parse(files.read(table, MAX_BYTES, "a table of ncu").decode("utf-8", "replace"), str(table))
 
 
 def parse(text: str, source: str) -> list[Kernel]:
-    """The same of its text; source: what errors call it."""
-    # `splitlines` would end lines inside hostile names, too. What Windows writes may begin with a byte-order mark.
+    """Parse the text of a table, as `read` does; source: its name in errors."""
+    # `splitlines` would end lines inside hostile names, too. A file of Windows may begin with a byte-order mark.
     lines = (line.rstrip("\r").removeprefix("\ufeff") for line in text.split("\n"))
     heading = next(
         (line for line in lines if line.startswith('"') and all(f'"{name}"' in line for name in _HEADING)), ""
     )
     if not heading:
         raise InputError(f"{source} holds no table of ncu: {_CURE}.")
-    # What ncu and the program print between its rows does not begin with a quote.
+    # Lines of ncu and the program between the rows do not begin with a quote.
     rows = csv.reader(chain([heading], (line for line in lines if line.startswith('"'))), strict=True)
     try:
         names = next(rows)
@@ -119,7 +119,7 @@ def _complete(rows: Iterator[list[str]], cells: int, source: str) -> Iterator[li
 
 
 def _per_kernel(columns: dict[str, int], rows: Iterator[list[str]], source: str) -> Iterator[Kernel]:
-    """Kernels of the raw page: a row of units, then one row per kernel."""
+    """Yield the kernels of the raw page: a row of units, then one row per kernel."""
     units = next(rows, [])
     _check_metrics([name for name in METRICS if name in columns and units], source)
     places = [(name, columns[name], units[columns[name]]) for name in METRICS if name in columns]
@@ -131,7 +131,7 @@ def _per_kernel(columns: dict[str, int], rows: Iterator[list[str]], source: str)
 
 
 def _per_metric(columns: dict[str, int], rows: Iterator[list[str]], source: str) -> Iterator[Kernel]:
-    """Kernels of the other pages: several rows per kernel, each with one metric."""
+    """Yield the kernels of the other pages: several rows per kernel, each with one metric."""
     metric, unit, amount = (columns[name] for name in _LONG)
     counted: dict[str, tuple[str, dict[str, float]]] = {}
     processes: set[str] = set()
@@ -165,7 +165,7 @@ def _check_process(columns: dict[str, int], row: list[str], processes: set[str],
 
 
 def _amount(metric: str, text: str, unit: str, source: str) -> float:
-    """A number of bytes or seconds. Raises InputError for a unit that the metric does not have, and for no number."""
+    """Parse a number of bytes or seconds. Raises InputError for a wrong unit, and for no number."""
     text = text.strip()
     if text == "n/a":  # of which ncu may give no unit
         raise InputError(f"{source} has no number for {metric} (n/a): this ncu does not count it on this device.")
@@ -185,5 +185,5 @@ def _amount(metric: str, text: str, unit: str, source: str) -> float:
 
 
 def _shown(text: str) -> str:
-    """A cell of the table as an error names it: short, and nothing that a terminal obeys."""
+    """Quote a cell of the table in an error: short, and harmless for a terminal."""
     return repr(text if len(text) <= 40 else f"{text[:40]}…")

@@ -1,4 +1,4 @@
-"""What `import roofline` offers beside what the rooms below hold themselves: one file per verb of the command line.
+"""Offer the verbs of the command line to `import roofline`, one file per verb.
 
-Wherever a profile is asked for, the path of a saved one, or the short name of one that ships, will do.
+Each function takes a profile, the path of a saved one, or the short name of one that ships.
 """

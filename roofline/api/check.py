@@ -1,11 +1,11 @@
-"""`roofline.check`: whether a step got worse than a baseline."""
+"""Judge runs by a baseline: `roofline.check`."""
 
 from __future__ import annotations
 
 from os import PathLike, fspath
 from pathlib import Path
 
-from roofline.api._given import Run, profile
+from roofline.api._run import Run, profile
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.regression import check as gates
@@ -32,17 +32,17 @@ def check(
     regions alone, which are the same on every machine. allow_name: the model may have another name. max_*: growth that
     passes, written as for `roofline check` ("5%"); limits: a TOML file of them.
 
-    Returns a Judgement: `passed`, `error` (what the command line would end with) and the gates of each profile. Of one
-    profile alone what cannot be judged is raised: InputError for another step, MeasurementError for times that others
-    disturbed; of several each keeps its own.
+    Returns a Judgement: `passed`, `error` (of the command line) and the gates of each profile. For a single profile
+    that cannot be judged, raises InputError for another step, MeasurementError for times that others disturbed; of
+    several profiles each holds its own error.
 
     >>> assert roofline.check("baseline.json", profile, max_time="10%").passed
     """
     if not current:
         raise InputError("There is nothing to judge: give at least one run beside the baseline.")
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
-    given = {name: text for name, text in options.items() if text is not None}
-    allowed = parsed(given, Limits() if limits is None else limits_file.read(Path(limits)), "max_")
+    texts = {name: text for name, text in options.items() if text is not None}
+    allowed = parsed(texts, Limits() if limits is None else limits_file.read(Path(limits)), "max_")
     before = profile(baseline)
     runs = {_name(run, f"run {number}"): run for number, run in enumerate(current, 1)}
     judged = judge(
@@ -56,5 +56,5 @@ def check(
 
 
 def _name(run: Run, otherwise: str) -> str:
-    """What a run is called in a verdict: its path, or, of a profile that is in memory, `otherwise`."""
+    """Name a run in a verdict: its path, or `otherwise` for a profile in memory."""
     return otherwise if isinstance(run, Profile) else fspath(run)

@@ -1,8 +1,8 @@
-"""`roofline.compare`: why one run is faster than another."""
+"""Explain why one run is faster than another: `roofline.compare`."""
 
 from __future__ import annotations
 
-from roofline.api._given import Run, profile
+from roofline.api._run import Run, profile
 from roofline.comparison.parity import parity
 from roofline.comparison.ranking import Ranking, rank
 from roofline.errors import GateError
@@ -30,18 +30,18 @@ def compare(*runs: Run, by: str | None = None, allow: bool = False) -> Ranking:
 
 
 def refusal(ranking: Ranking, option: str = "--allow") -> str | None:
-    """Why runs cannot be compared with the one they are held against, and how to: by `option`; None if they can be."""
+    """Explain why runs cannot be compared, and name the `option` that allows it; None if they can be compared."""
     refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
     if not refused:
         return None
     if len(ranking.runs) == 2:
         return parity.refusal(refused[0].comparison.parity, option)
     fastest = plain(refused[0].names[1], 60)
-    told = []
+    refusals = []
     for pair in refused:
         reasons = [plain(difference.what) for difference in pair.comparison.parity.of("refused")]
-        told.append(f"{plain(pair.names[0], 60)} ({conjunction(reasons)})")
+        refusals.append(f"{plain(pair.names[0], 60)} ({conjunction(reasons)})")
     return (
-        f"Not comparable with {fastest}, the fastest of {len(ranking.runs)} runs: {'; '.join(told)}; leave them out, "
-        f"measure the same work in all, or go on with {option}, which keeps this warning in every output."
+        f"Not comparable with {fastest}, the fastest of {len(ranking.runs)} runs: {'; '.join(refusals)}; leave them "
+        f"out, measure the same work in all, or go on with {option}, which keeps this warning in every output."
     )

@@ -1,4 +1,4 @@
-"""`roofline.import_trace`: from a trace that was recorded elsewhere to a profile."""
+"""Make a profile of a trace that was recorded elsewhere: `roofline.import_trace`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def import_trace(
 ) -> Profile:
     """Make a profile of a trace that somebody recorded, on whatever machine; nothing is run.
 
-    trace: of torch.profiler (.json, .json.gz, .zip), or one of the other formats of `roofline import`. device: whose
-    ceilings to use, a name or a file; by default those of the device that the trace names. capture: the trace of the
-    graphs' capture, for kernels replayed from graphs. name: what the model is called, by default as its file is.
+    trace: of torch.profiler (.json, .json.gz, .zip), or one of the other formats of `roofline import`. device: the name
+    or file of the device whose ceilings to use; by default the device that the trace names. capture: the trace of the
+    graphs' capture, for kernels replayed from graphs. name: of the model, by default the file's.
 
-    Returns a Profile: times in seconds and work in FLOP and byte in its analysis. Raises InputError for what cannot be
-    read, MeasurementError for a trace without anything to measure.
+    Returns a Profile: times in seconds and work in FLOP and byte in its analysis. Raises InputError for an unreadable
+    trace, MeasurementError for one without ops.
 
     >>> roofline.import_trace("trace.json.gz", name="mine")
     """

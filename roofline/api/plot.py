@@ -1,4 +1,4 @@
-"""`roofline.plot`: figures."""
+"""Draw figures: `roofline.plot`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from roofline.analysis.analysis import WorkAnalysis, analyze
-from roofline.api._given import Run, profile
+from roofline.api._run import Run, profile
 from roofline.core.device import Device
 from roofline.renderers import figures
 from roofline.renderers.notebook import _html
@@ -15,7 +15,7 @@ from roofline.renderers.notebook import _html
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plot:
-    """A figure of some runs, drawn when it is shown or saved. width: in inches; caption: what stands under it."""
+    """Hold a figure of some runs, drawn when it is shown or saved. width: in inches; caption: the text under it."""
 
     kind: str
     items: tuple[WorkAnalysis | Device, ...]
@@ -30,11 +30,11 @@ class Plot:
 
     @property
     def caption(self) -> str:
-        """What stands under the figure: device, versions, number of steps and spread."""
+        """The text under the figure: device, versions, number of steps and spread."""
         return figures.render(self.kind, self.items, ".svg", self.width)[1]
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Writes the figure to a .svg, .pdf or .png, over what is there. InputError for any other suffix."""
+        """Write the figure to a .svg, .pdf or .png, over an existing file. Raises InputError for any other suffix."""
         file = Path(fspath(path))
         figures.draw(self.kind, self.items, file, self.width)
         return file
@@ -47,10 +47,10 @@ def plot(*runs: Run | WorkAnalysis | Device, kind: str = "bound", width: float =
     `roofline plot --kind`. width: in inches, 3.3 for one column of a paper and 7 for two.
 
     Returns a Plot, which shows itself in a notebook and is written by `save`. Raises InputError for an unknown kind, no
-    runs, and where the kind has nothing to draw of them.
+    runs, and runs of which the kind has nothing to draw.
 
     >>> roofline.plot("torch.json", "jax.json", kind="waterfall", width=7).save("waterfall.pdf")
     """
     items = tuple(run if isinstance(run, WorkAnalysis | Device) else analyze(profile(run)) for run in runs)
-    figures.build(kind, items, width)  # what cannot be drawn is refused here, not where it is shown
+    figures.build(kind, items, width)  # an impossible figure is refused here, not where it is shown
     return Plot(kind, items, width)

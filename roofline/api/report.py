@@ -1,17 +1,17 @@
-"""`roofline.report`: runs as a page for a browser."""
+"""Write runs as a page for a browser: `roofline.report`."""
 
 from __future__ import annotations
 
 from os import PathLike, fspath
 from pathlib import Path
 
-from roofline.api._given import Run, profile
+from roofline.api._run import Run, profile
 from roofline.core.files import write_atomically
 from roofline.renderers import report as pages
 
 
 class Page(str):
-    """A page for a browser as text, which a notebook shows by its size and not by its letters."""
+    """Hold a page for a browser as text, which a notebook shows by its size and not by its letters."""
 
     __slots__ = ()
 
@@ -22,8 +22,9 @@ class Page(str):
 def report(*runs: Run, output: str | PathLike[str] | None = None, allow: bool = False) -> Page:
     """Make a page about one or more runs: verdict, tables, roofline, timeline, and why they differ.
 
-    runs: profiles, or paths of saved ones; two are compared as A - B, more with the fastest. output: where the page is
-    written, over what is there; None: nowhere. allow: explain the difference of runs that do not do the same work.
+    runs: profiles, or paths of saved ones; two are compared as A - B, more with the fastest. output: the path of the
+    page, which replaces an existing file; None: no file. allow: explain the difference of runs that do not do the same
+    work.
 
     Returns the page, the text of one HTML file that needs no network. Raises InputError for no runs.
 

@@ -1,8 +1,8 @@
-"""`roofline.StepProfiler`: some steps of a loop that runs anyway.
+"""Profile some steps of a loop that runs anyway: `roofline.StepProfiler`.
 
-A recorder calls a step, some dozen times; the loop of a real training calls itself. Both are right if the recorder runs
-as a coroutine on the thread of the loop: where it calls the step, the loop goes on to its next `step()`. All that a
-profiler hooks into is per thread, so that it sees the loop's work as if it had called it.
+A recorder calls a step, some dozen times; the loop of a real training calls its own steps. So the recorder runs as a
+coroutine on the thread of the loop: when it calls the step, the loop goes on to its next `step()`. The hooks of a
+profiler are per thread, so the recorder sees the loop's work as if it had called it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
 
 
 class StepProfiler:
-    """Profiles steps of a loop and leaves the loop as it was: each step runs once, as it would have run.
+    """Profile steps of a loop and leave the loop as it was: each step runs once, as it would have run.
 
-    first: steps that are left alone before anything is measured (compilation, a cold cache). steps: plain steps that
-    are timed; a dozen more are then profiled, and one is counted. mode: what a step of the loop is. backend: in what it
-    is written. name: what the profile calls the model. model: its module, whose parameters are counted.
+    first: number of steps that are skipped before the measurement (compilation, a cold cache). steps: number of timed
+    plain steps; a dozen more are then profiled, and one is counted. mode: of the loop's steps. backend: their
+    framework. name: of the model in the profile. model: its module, whose parameters are counted.
 
-    Call `step()` at the end of every step; what runs between two calls is a step, reading of data included. `profile`
-    is there once the loop ran enough of them. Needs greenlet
-    (`pip install 'roofline[callbacks]'`).
+    Call `step()` at the end of every step; everything between two calls is a step, reading of data included. `profile`
+    is complete once the loop ran enough of them. Needs greenlet (`pip install 'roofline[callbacks]'`).
 
     >>> with roofline.StepProfiler(backend="torch", mode="train") as profiler:
     ...     for batch in loader:
@@ -38,8 +37,8 @@ class StepProfiler:
     ...         profiler.step()
     >>> print(profiler.profile)
 
-    Raises MissingError without greenlet or the backend's framework. What goes wrong while measuring does not end the
-    loop: it is written to stderr, and `profile` raises it.
+    Raises MissingError without greenlet or the backend's framework. An error of the measurement does not end the loop:
+    it is written to stderr, and `profile` raises it.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class StepProfiler:
 
     @property
     def done(self) -> bool:
-        """Whether the profile is there, or will not come: from then on `step()` does nothing."""
+        """True if the profile is complete, or failed: from then on `step()` does nothing."""
         return self._profile is not None or self._error is not None
 
     @property
@@ -93,16 +92,16 @@ class StepProfiler:
         self.close()
 
     def close(self) -> None:
-        """Ends measuring where the loop ended first, and takes away what it hooked in."""
+        """End the measurement if the loop ended first, and remove its hooks."""
         if self._recorder is not None and not self._recorder.dead:
             self._recorder.throw()  # GreenletExit, at the call of the step: profilers stop on its way out
         self._recorder = None
 
     def step(self, *results: object) -> None:
-        """The end of one step of the loop.
+        """Mark the end of a step of the loop.
 
-        results: what it computed, where a framework computes on while Python goes on (JAX, TensorFlow): the step ends
-        when they are there. Not needed for PyTorch.
+        results: of the step, for frameworks that compute asynchronously (JAX, TensorFlow): the step ends when they are
+        computed. Not needed for PyTorch.
         """
         self._ran += 1
         if self._recorder is not None:
@@ -117,7 +116,7 @@ class StepProfiler:
         self._recorder.switch()
 
     def _record(self) -> None:
-        """In the coroutine: measure a step whose every run is one of the loop's."""
+        """Measure, in the coroutine, a step whose every run is one of the loop's."""
         from roofline.measuring.in_process import as_step, measured
 
         assert self._recorder is not None
@@ -135,6 +134,6 @@ class StepProfiler:
             self._recorder = None
 
     def _failed(self, error: RooflineError) -> None:
-        """The loop goes on; who waits for the profile is told."""
+        """Keep the error for `profile`, and print it; the loop goes on."""
         self._error = error
         print(f"StepProfiler: {error}", file=sys.stderr)

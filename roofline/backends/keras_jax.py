@@ -19,7 +19,7 @@ def _without_data() -> Iterator[None]:
     from roofline.keras import names
     from roofline.xla.shapes import arrays
 
-    with names.anew(), arrays.without_data(hands_over=True):
+    with names.restarted(), arrays.without_data(hands_over=True):
         yield
 
 

@@ -1,1 +1,1 @@
-"""What Keras means on every engine: its environment, its optimizers, its layers' names, the memory of its models."""
+"""Handle Keras on every engine: its environment, its optimizers, its layers' names, the memory of its models."""

@@ -1,6 +1,6 @@
-"""Keras's `fit` and `predict` over `tf.data`, timed as the Keras 3 benchmark timed them (`benchmark/keras_utils.py`).
+"""Time Keras's `fit` and `predict` over `tf.data`, as the Keras 3 benchmark timed them (`benchmark/keras_utils.py`).
 
-What is the same in Keras 3, on each engine, and in Keras 2.
+The same code serves Keras 3, on each engine, and Keras 2.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from roofline.timing.loop import Clock, Waits
 
 
 def apis(library: str) -> Mapping[str, TimedApi]:
-    """What `Backend.apis` is of models in `library`: "keras" or "tf_keras"."""
+    """Return `Backend.apis` for models in `library`: "keras" or "tf_keras"."""
     return {name: partial(_timed, library, name) for name in ("fit", "predict")}
 
 
 def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api:
-    """`fit` or `predict` of `steps` + 1 batches; the seconds of each but the first.
+    """Time `fit` or `predict` of `steps` + 1 batches, without the first [s each].
 
     cached: see `_dataset`. Raises MissingError without TensorFlow, whose `tf.data` feeds every engine.
     """
@@ -36,7 +36,7 @@ def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api
     with _on_the_host(keras, tensorflow):
         data = _dataset(tensorflow, step, steps + 1, cached)
     clock, waits = Clock(), Waits()
-    with _seen(type(iter(data)), waits):
+    with _timed_batches(type(iter(data)), waits):
         getattr(step.model, name)(data, callbacks=[_callback(keras, tensorflow, clock)])
     waiting = waits.per_step(clock)
     return Api(
@@ -57,27 +57,27 @@ def _tensorflow() -> ModuleType:
         raise MissingError(
             "tf.data feeds it, and TensorFlow is not installed: run `pip install 'roofline[tensorflow]'`"
         ) from None
-    found: ModuleType = tensorflow
-    return found
+    module: ModuleType = tensorflow
+    return module
 
 
 def _dataset(tensorflow: ModuleType, step: Step, batches: int, cached: bool) -> Any:
-    """`tf.data` of so many batches as the benchmark made them.
+    """Make a `tf.data` dataset of `batches` batches, as the benchmark did.
 
-    cached: of texts, whose one batch is repeated and kept in memory as batches. Otherwise of images: one random sample
-    in float64, as numpy draws it, is put together to a new batch in every step. `predict` is given inputs alone.
+    cached: for texts, repeat one batch and cache the batches in memory. Else, for images, build a new batch in every
+    step from one random sample in float64, as numpy draws it. For `predict` it has inputs only.
     """
     if step.batches is None or step.batch is None:
         raise InputError("the model does not say what it is fed")
-    given = step.batches if step.mode == "train" else step.batches[0]
+    arrays = step.batches if step.mode == "train" else step.batches[0]
     slices = tensorflow.data.Dataset.from_tensor_slices
     if not cached:
-        sample = tensorflow.nest.map_structure(_sample, given)
+        sample = tensorflow.nest.map_structure(_sample, arrays)
         return slices(sample).repeat(batches * step.batch).batch(step.batch)
-    made = slices(given).repeat().batch(step.batch).take(batches).cache()
-    for _ in made:  # what is cached is there when all of it was read once
+    dataset = slices(arrays).repeat().batch(step.batch).take(batches).cache()
+    for _ in dataset:  # the cache is complete when all of it was read once
         pass
-    return made
+    return dataset
 
 
 def _sample(values: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def _sample(values: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def _on_the_host(keras: ModuleType, tensorflow: ModuleType) -> Iterator[None]:
-    """Data of `tf.data` lies in the host's memory; beside another engine TensorFlow takes none of the GPU's."""
+    """Keep data of `tf.data` in the host's memory; next to another engine TensorFlow takes none of the GPU's."""
     if keras.backend.backend() != "tensorflow":
         with suppress(RuntimeError):  # it was loaded and has found its devices
             tensorflow.config.set_visible_devices([], "GPU")
@@ -96,11 +96,11 @@ def _on_the_host(keras: ModuleType, tensorflow: ModuleType) -> Iterator[None]:
 
 
 def _callback(keras: Any, tensorflow: Any, clock: Clock) -> Any:
-    """The benchmark's clock as a callback: from the begin of batch 1 to the end of the last one.
+    """Make the benchmark's clock, a callback: from the begin of batch 1 to the end of the last one.
 
-    Keras makes the logs of `fit` numbers for such a callback, and so waits for the step. The results of `predict` it
-    hands on before the device is done with them, so that the clock would stop before the work does, as the benchmark's
-    did: here they are fetched first, which the bare step does, too.
+    Keras makes the logs of `fit` numbers for such a callback, and so waits for the step. It passes the results of
+    `predict` before the device has computed them, so the benchmark's clock stopped before the work did: this callback
+    fetches them first, as the bare step does.
     """
     fetch = keras.ops.convert_to_numpy if hasattr(keras, "ops") else np.asarray
 
@@ -123,10 +123,10 @@ def _callback(keras: Any, tensorflow: Any, clock: Clock) -> Any:
 
 
 @contextmanager
-def _seen(iterator: type[Any], waits: Waits) -> Iterator[None]:
-    """While active, each batch that Python takes from a `tf.data` iterator is timed.
+def _timed_batches(iterator: type[Any], waits: Waits) -> Iterator[None]:
+    """Time each batch that Python takes from a `tf.data` iterator while the context is active.
 
-    Keras on PyTorch and on JAX takes batches so; on TensorFlow a compiled step does, and nothing is seen.
+    Keras on PyTorch and on JAX takes batches so; on TensorFlow a compiled step does, and no batch is timed.
     """
     following = iterator.__next__
 
@@ -141,7 +141,7 @@ def _seen(iterator: type[Any], waits: Waits) -> Iterator[None]:
 
 
 def _alone(data: Any, steps: int) -> float:
-    """How long a batch takes that is taken from the data and given to no model [s]; the first one is left out."""
+    """Time the reading of a batch without a model [s], the mean without the first one."""
     batches = iter(data)
     next(batches)
     began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Whether a Keras model was told to run op by op, in any version and on any engine; nothing here imports Keras."""
+"""Detect Keras models that run op by op, in any version and on any engine, without importing Keras."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import gc
 _LIBRARIES = frozenset(("keras", "tf_keras"))
 
 
-def asked() -> bool:
-    """Whether a model of this process has `run_eagerly`. It looks at all objects: for an error's words only.
+def runs_eagerly() -> bool:
+    """Tell whether a model of this process has `run_eagerly`. It searches all objects: for an error's words only.
 
-    That Keras was imported says nothing: TensorFlow itself does so when a function is first traced.
+    An imported Keras proves nothing: TensorFlow itself imports it when a function is first traced.
     """
     objects = gc.get_objects()
-    models = {kind for kind in {type(one) for one in objects} if _is_model(kind)}
-    return any(vars(one).get("_run_eagerly") is True for one in objects if type(one) in models)
+    models = {kind for kind in {type(candidate) for candidate in objects} if _is_model(kind)}
+    return any(vars(candidate).get("_run_eagerly") is True for candidate in objects if type(candidate) in models)
 
 
 def _is_model(kind: type) -> bool:
-    """Of its classes alone: an object's own attributes may be made when they are looked at."""
+    """Tell whether a class is a Keras model's, by its bases alone: reading attributes of an object may have effects."""
     return any(
-        one.__name__ in ("Model", "Trainer") and one.__module__.partition(".")[0] in _LIBRARIES for one in kind.__mro__
+        base.__name__ in ("Model", "Trainer") and base.__module__.partition(".")[0] in _LIBRARIES
+        for base in kind.__mro__
     )

@@ -1,4 +1,4 @@
-"""The distributions that Keras models are made of, by major version."""
+"""Name the distributions of Keras models, by major version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a Keras model, of any backend and of both major versions: what its weights and its optimizer hold."""
+"""Add up the memory of a Keras model's weights and optimizer, for any backend and both major versions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OTHERS = {"bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 
 
 def state_bytes(model: Any) -> tuple[float, float | None] | None:
-    """(weights, optimizer state) [byte], the second None without an optimizer; None for what is no Keras model."""
+    """Sum (weights, optimizer state) [byte], the second None without an optimizer; None for other objects."""
     weights = getattr(model, "weights", None)
     if not isinstance(weights, list) or not hasattr(model, "optimizer"):
         return None

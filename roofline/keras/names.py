@@ -1,4 +1,4 @@
-"""The names that Keras 3 gives layers by itself: "dense", "dense_1", ..."""
+"""Control the names that Keras 3 gives layers by itself: "dense", "dense_1", ..."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def anew() -> Iterator[None]:
-    """Keras counts from the beginning, and afterwards again: the same model built once more has the same names."""
+def restarted() -> Iterator[None]:
+    """Restart Keras's counters, and again afterwards: the same model, built once more, has the same names."""
     import keras
 
     keras.utils.clear_session()

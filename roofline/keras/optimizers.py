@@ -1,4 +1,4 @@
-"""What Keras calls the scopes of its optimizers' ops, when the user gave no name."""
+"""List Keras's names for the scopes of its optimizers' ops, where the user gave no name."""
 
 from __future__ import annotations
 

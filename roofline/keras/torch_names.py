@@ -1,7 +1,7 @@
-"""How the counting of PyTorch modules names the layers of Keras 3, and the parts of its training step.
+"""Name the layers of Keras 3, and the parts of its training step, for the counting of PyTorch modules.
 
-Keras's layers are modules on the torch backend, but most are in no module tree: a model keeps them in a list of its
-own. They have names, though, which are those that the other backends write into their ops.
+Keras's layers are modules on the torch backend, but most are in no module tree: a model has them in a list of its own.
+Their names are those that the other backends write into their ops.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from roofline.core.step import scope
 
 
 def name(module: Any) -> str | None:
-    """The name of a Keras layer ("transformer_layer_0"); None for any other module, and where Keras is not loaded."""
+    """Read the name of a Keras layer ("transformer_layer_0"); None for any other module, or without Keras."""
     keras = sys.modules.get("keras")
     return module.name if keras is not None and isinstance(module, keras.layers.Layer) else None
 
 
 @contextmanager
 def marked_training() -> Iterator[None]:
-    """While active, what Keras does around the model in a training step runs under scopes.
+    """Run the parts of Keras's training step outside the model under scopes, while the context is active.
 
     "loss": the compiled loss of a model; "metrics": updating and reading metrics, the mean loss among them;
     "optimizer": the optimizer's update. For models that train by Keras's own `train_step`; a method that a user's
@@ -45,7 +45,7 @@ def marked_training() -> Iterator[None]:
 
 @contextmanager
 def _under_scope(owner: type, method: str, part: str) -> Iterator[None]:
-    """While active, `owner.method`, which may be inherited, runs under the scope `part`."""
+    """Run `owner.method`, which may be inherited, under the scope `part` while the context is active."""
     inherited = method not in vars(owner)
     original = getattr(owner, method)
     setattr(owner, method, _scoped(original, part))

@@ -160,7 +160,7 @@ class TensorFlow:
             why = next(iter(self._graphs.warnings), none)
             return f"The ops of {', '.join(functions[:3])} are not known. {why}"
         if ops:
-            keras = keras_eager.asked()
+            keras = keras_eager.runs_eagerly()
             return (
                 f"The step runs TensorFlow op by op ({', '.join(ops[:3])}), which cannot be counted: "
                 f"{'leave out run_eagerly, or ' if keras else ''}put it into a tf.function."

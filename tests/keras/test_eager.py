@@ -31,9 +31,9 @@ def seen(run):
     return found
 
 compiled = made(run_eagerly=False)
-found = {"without": eager.asked()}
+found = {"without": eager.runs_eagerly()}
 model = made(run_eagerly=True)
-found["with"] = eager.asked()
+found["with"] = eager.runs_eagerly()
 found["trained"] = seen(lambda: model.train_on_batch(x, x[:, :1]))
 found["inferred"] = seen(lambda: model.predict_on_batch(x))
 found["compiled"] = seen(lambda: compiled.train_on_batch(x, x[:, :1]))

@@ -60,7 +60,7 @@ def test_run_eagerly_is_named_only_where_a_model_of_keras_has_it(monkeypatch: py
     """TensorFlow imports Keras by itself, so that Keras being there says nothing."""
     x = tf.eye(64)
     for asked, told in ((False, ": put it into a tf.function."), (True, ": leave out run_eagerly, or put it into")):
-        monkeypatch.setattr(eager, "asked", lambda asked=asked: asked)
+        monkeypatch.setattr(eager, "runs_eagerly", lambda asked=asked: asked)
         with pytest.raises(MeasurementError, match=r"op by op \(MatMul\)") as refused:
             counted(lambda: x @ x, native_tensorflow())
         assert told in str(refused.value)

@@ -32,7 +32,7 @@ def without_data() -> Iterator[None]:
 
     results = _Results(backend.convert_to_numpy)
     with ExitStack() as active:
-        active.enter_context(names.anew())
+        active.enter_context(names.restarted())
         active.enter_context(patch.object(backend.Variable, "__init__", _made(backend.Variable.__init__)))
         active.enter_context(patch.object(backend.Variable, "_initialize_with_initializer", _initialised))
         for module in (backend, backend.torch.core):

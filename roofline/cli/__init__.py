@@ -1,6 +1,6 @@
-"""The command line: one verb per file of this folder, found by looking. Only this package prints and exits.
+"""Build the command line: one verb per file of this folder, found by its name. Only this package prints and exits.
 
-A verb is a module with a function `command`, whose docstring is its help. What a verb needs it imports when it runs:
+A verb is a module with a function `command`, whose docstring is its help. A verb imports its rooms when it runs:
 `roofline --help` loads no framework, no numpy and no matplotlib.
 """
 
@@ -24,7 +24,7 @@ from roofline.cli.options.words import drop_output, printable
 from roofline.errors import RooflineError
 from roofline.version import __version__
 
-#: Verbs in the order of use, for the help; what is not named here follows by name.
+#: Verbs in the order of use, for the help; the others follow by name.
 _ORDER = (
     *("profile", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
     *("verify", "calibrate", "devices", "models", "backends", "published", "doctor"),
@@ -32,14 +32,14 @@ _ORDER = (
 
 #: The exit code after Ctrl-C: 128 + SIGINT.
 _STOPPED = 130
-#: What else ends a command from outside; the code is 128 + the signal, too.
+#: Other signals that end a command from outside; the code is 128 + the signal, too.
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-#: Letters of an error: of a longer one, which quotes what it was given, the beginning and the end with the cure.
+#: Letters of an error: a longer one, which quotes its input, is cut to its beginning and its end with the cure.
 _LONGEST, _END = 1500, 500
 
 
 def build(only: str | None = None) -> typer.Typer:
-    """The command line with all verbs, or with one: running a verb need not load the others."""
+    """Build the command line with all verbs, or with one: running a verb need not load the others."""
     app = typer.Typer(
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
@@ -65,7 +65,7 @@ def build(only: str | None = None) -> typer.Typer:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0, or the code of the error (docs/errors.md). No arguments ask for the help."""
+    """Run the command line and exit: 0, or the code of the error (docs/errors.md). No arguments print the help."""
     arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     verbs = plugins.names("roofline.cli")
     first = next((word for word in arguments if not word.startswith("-")), None)
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         with _signals_stop():
             code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
         if sys.stdout is not None:
-            sys.stdout.flush()  # what fails to be written is told, and not left to the end of the process
+            sys.stdout.flush()  # a failure to write is reported, and not left to the end of the process
     except RooflineError as error:
         _fail(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
@@ -89,22 +89,22 @@ def main(arguments: list[str] | None = None) -> None:
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
             raise
-        _reader_gone()  # of which typer makes the code of a failed gate
+        _reader_gone()  # typer turns it into the code of a failed gate
     except OSError as error:
         _fail(_of_system(error), 2, debug)
     except Exception as error:
         message = usage(error)
         if message is None:
             raise
-        known = first if first in verbs else ""
-        _fail(f"{message.rstrip('.')}; see `{f'roofline {known}'.rstrip()} --help`.", 2, debug)
+        verb = first if first in verbs else ""
+        _fail(f"{message.rstrip('.')}; see `{f'roofline {verb}'.rstrip()} --help`.", 2, debug)
     if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
         _fail("Stopped; nothing was written.", _STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 class _Signalled(BaseException):
-    """A signal that ends the command, once all that it began is put away."""
+    """Carry a signal that ends the command after its clean-up."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -113,7 +113,7 @@ class _Signalled(BaseException):
 
 @contextmanager
 def _signals_stop() -> Iterator[None]:
-    """While active, a signal that ends the command does so as Ctrl-C does: no process and no folder stays behind."""
+    """Let ending signals act like Ctrl-C while the context is active: no process and no folder stays behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -122,17 +122,17 @@ def _signals_stop() -> Iterator[None]:
         raise _Signalled(number)
 
     # One that is ignored (nohup) stays so.
-    taken = [number for number in _SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
-    for number in taken:
+    handled = [number for number in _SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, stop)
     try:
         yield
     finally:
-        for number in taken:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
-#: What stands for our signs where an encoding lacks them: "24-50 %" says what "24?50 %" does not.
+#: Plain signs for encodings that lack ours: "24-50 %" is readable, "24?50 %" is not.
 _PLAIN = {
     "–": "-",
     "—": "-",
@@ -146,19 +146,19 @@ _PLAIN = {
     "≤": "<=",
     "·": "-",
 }
-#: Of bars: full, what is above a minimum, without one, of the other run; eighths of a letter.
+#: Signs of bars: full, above a minimum, without one, of the other run; eighths of a letter.
 _PLAIN |= {"█": "#", "▓": "=", "░": ".", "▒": "=", **dict.fromkeys("▉▊▋▌▍▎▏", "|")}
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:
-    """Signs that an encoding lacks in those that all have, and anything else as "?"."""
+    """Replace signs that an encoding lacks by plain ones, and any other by "?"; a handler of `codecs`."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
 def _print_anything() -> None:
-    """Let what the terminal's encoding lacks be printed in plain signs: a dash or a name must not end a command."""
+    """Print signs that the terminal's encoding lacks as plain ones: a dash or a name must not end a command."""
     codecs.register_error("roofline", _plainer)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -171,7 +171,7 @@ def _reader_gone() -> NoReturn:
 
 
 def _of_system(error: OSError) -> str:
-    """What the system refused, in a sentence."""
+    """Describe an error of the system in a sentence."""
     try:
         os.getcwd()
     except OSError:
@@ -184,7 +184,7 @@ def _of_system(error: OSError) -> str:
 
 
 def usage(error: Any) -> str | None:
-    """What typer has to say about wrong arguments, or None for any other exception."""
+    """Return typer's message about wrong arguments, or None for any other exception."""
     form = getattr(error, "format_message", None)
     if form is None or not hasattr(error, "exit_code"):
         return None
@@ -198,10 +198,10 @@ def _print_version(wanted: bool) -> None:
 
 
 def _fail(message: str, code: int, debug: bool = False) -> NoReturn:
-    """Say one line on standard error, below the traceback if it is asked for, and exit."""
+    """Print one line on standard error, below the traceback with --debug, and exit."""
     if len(message) > _LONGEST:
         message = f"{message[: _LONGEST - _END]} … {message[-_END:]}"
-    with suppress(OSError):  # where nothing can be said, the code still tells a broken input from a failed gate
+    with suppress(OSError):  # without standard error, the code still tells a broken input from a failed gate
         if debug:
             traceback.print_exc()
         print("roofline:", printable(" ".join(message.splitlines())), file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`roofline backends`."""
+"""List the backends: `roofline backends`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the ceilings of this machine."""
+"""Measure the ceilings of this machine: `roofline calibrate`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def command(
     full: Annotated[
         bool, typer.Option("--full", help="Measure for a minute instead of about twelve seconds (twenty on a GPU).")
     ] = False,
-    again: Annotated[
+    remeasure: Annotated[
         bool, typer.Option("--again", "--force", help="Measure again even if a calibration is kept.")
     ] = False,
     only: Annotated[
@@ -41,7 +41,7 @@ def command(
     from roofline.devices import calibration, cpu
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
-    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, remeasure=again, only=names)
+    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, remeasure=remeasure, only=names)
     typer.echo(as_json(measured) if format == "json" else as_text(measured))
     kind = calibration.resolve(device)
     path = calibration.location(calibration.key(kind, threads or cpu.detect().cores, names))
@@ -56,6 +56,6 @@ def command(
         )
 
 
-def _tell(text: str, done: int, of: int) -> None:
-    """One line per probe; a sentence (of is 0) as it is."""
-    typer.echo(text if not of else f"[{done}/{of}] {text}", err=True)
+def _tell(text: str, finished: int, of: int) -> None:
+    """Print a line per probe; a sentence (`of` is 0) is printed as it is."""
+    typer.echo(text if not of else f"[{finished}/{of}] {text}", err=True)

@@ -1,4 +1,4 @@
-"""`roofline check`: a gate for continuous integration, on causes as well as time."""
+"""Judge profiles by a baseline in continuous integration, on causes as well as time: `roofline check`."""
 
 from __future__ import annotations
 
@@ -81,22 +81,22 @@ def command(
     --count-only. FLOPs must not grow at all.
     """
     renderer = plugins.load(_RENDERERS, format, "format")
-    more = tables.arguments(renderer, format, width=width)
+    extra = tables.arguments(renderer, format, width=width)
     from roofline.regression import limits_file
     from roofline.regression.batch import judge, worst
     from roofline.regression.check import check
     from roofline.regression.limits import Limits, parsed
 
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
-    given = {name: text for name, text in options.items() if text is not None}
-    allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
+    texts = {name: text for name, text in options.items() if text is not None}
+    allowed = parsed(texts, Limits() if limits is None else limits_file.read(limits), "--max-")
     check_once([baseline, *current])
     with if_long(f"checking {', '.join(map(printable, current))}"):
         before = load(baseline)
         judged = judge(
             [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
         )
-    tables.write(renderer.render(judged, **more), more)
+    tables.write(renderer.render(judged, **extra), extra)
     error = worst(judged, str(baseline))
     if error is not None:
         raise error

@@ -1,4 +1,4 @@
-"""`roofline compare`: why one run is faster than another."""
+"""Explain why one run is faster than another: `roofline compare`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from roofline import plugins
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
 from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, reading
-from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
+from roofline.cli.options.request import DEFAULTS, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
 from roofline.cli.options.words import calibrating, if_long, printable, quoted, say
 from roofline.core.step import PRECISIONS
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 class _Filling(NamedTuple):
-    """What a preset fills: its name, the options that the user gave, and whether the bare step is measured alone."""
+    """Hold a preset to fill in: its name, the options that the user set, and whether only the bare step is measured."""
 
     name: str
-    given: frozenset[str]
+    explicit: frozenset[str]
     core: bool
 
 
@@ -60,16 +60,16 @@ def command(
     ] = None,
     mode: Annotated[
         str, typer.Option(help="With --backends: what a step is: infer, train or generate.")
-    ] = UNASKED.mode,
+    ] = DEFAULTS.mode,
     batch: Annotated[int | None, typer.Option(help="With --backends: samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="With --backends: tokens per sample.")] = None,
     new_tokens: Annotated[
         int | None,
         typer.Option("--new-tokens", help="With --backends and --mode generate: tokens that each sample gets."),
     ] = None,
-    size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = UNASKED.size,
+    size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = DEFAULTS.size,
     layers: Annotated[int | None, typer.Option(help="With --backends: layers, if not those of the size.")] = None,
-    precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = UNASKED.precision,
+    precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = DEFAULTS.precision,
     device: Annotated[str, typer.Option(help="With --backends: auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="With --backends: CPU threads.")] = None,
     steps: Annotated[int | None, typer.Option(help="With --backends: plain steps of each process.")] = None,
@@ -80,7 +80,7 @@ def command(
             "faster; 1 for none."
         ),
     ] = None,
-    input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = UNASKED.input,
+    input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = DEFAULTS.input,
     no_optimizer: Annotated[
         bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
     ] = False,
@@ -101,7 +101,7 @@ def command(
     allow: Annotated[
         bool, typer.Option("--allow", help="Compare runs that are not comparable, with a warning.")
     ] = False,
-    again: Annotated[
+    rerun: Annotated[
         bool,
         typer.Option("--again", help="Run the steps of saved profiles in turns, and keep these times in the profiles."),
     ] = False,
@@ -143,7 +143,7 @@ def command(
     renderer = plugins.load(_OF_PRESETS if by_rows else _RENDERERS, format, "format")
     _check_key(by)
     view = None if by_rows else _view(every, row, why, details or (by is not None and format == "text"))
-    more = tables.arguments(renderer, format, view=view, width=width, columns=columns, caption=caption)
+    extra = tables.arguments(renderer, format, view=view, width=width, columns=columns, caption=caption)
     asked: dict[str, Any] = {
         "mode": mode,
         "batch": batch,
@@ -158,15 +158,15 @@ def command(
         "input": input,
         "optimizer": not no_optimizer,
     }
-    _check_turns(rounds, again, backends)
+    _check_turns(rounds, rerun, backends)
     requests: Sequence[Request | str] = ()
     if backends is None:
-        unused = {} if again or prove else {"rounds": rounds}
+        unused = {} if rerun or prove else {"rounds": rounds}
         _refuse_options({**asked, **unused, "ceilings": ceilings, "output": output, "force": force, "core": core})
         if preset is not None:
             _refuse_beside_preset(
                 {
-                    **{"--allow": allow, "--again": again, "--prove": prove, "--by": by is not None},
+                    **{"--allow": allow, "--again": rerun, "--prove": prove, "--by": by is not None},
                     **{"--all": every, "--row": row is not None, "--why": why, "--details": details},
                 }
             )
@@ -175,7 +175,7 @@ def command(
         if preset is not None:
             from roofline.published.presets import compared
 
-            tables.write(renderer.render(compared.rows(preset, profiles), **more), more)
+            tables.write(renderer.render(compared.rows(preset, profiles), **extra), extra)
             return
     else:
         if not runs:
@@ -183,7 +183,7 @@ def command(
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
         presets.check_core(core, preset)
-        filling = None if preset is None else _Filling(preset, presets.given(context, asked), core)
+        filling = None if preset is None else _Filling(preset, presets.explicit_options(context, asked), core)
         paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling, ceilings)
 
     from roofline.api.compare import refusal
@@ -197,30 +197,30 @@ def command(
     refused = None if allow else refusal(ranking)
     if refused is not None:
         raise GateError(refused)
-    if backends is None and (again or prove):
-        requests = turns.requests_of(profiles, ranking.names, say, needed=again)
-    if turns.are_wanted(ranking, requests, rounds, again=again, asked=again or prove or backends is not None):
+    if backends is None and (rerun or prove):
+        requests = turns.requests_of(profiles, ranking.names, say, needed=rerun)
+    if turns.are_wanted(ranking, requests, rounds, rerun=rerun, asked=rerun or prove or backends is not None):
         profiles = turns.settle(paths, profiles, ranking.names, requests, say, rounds)
         ranking = rank(profiles, as_given=backends is None, by=by)
     if prove:
         ranking = turns.prove(ranking, say, requests, rounds)
-    tables.write(renderer.render(ranking, **more), more)
+    tables.write(renderer.render(ranking, **extra), extra)
     if format == "text" and row is None:
         _next(paths)
 
 
 def _view(every: bool, row: int | None, why: bool, details: bool) -> Any:
-    """Return what of the account is shown; None where nothing was asked for."""
+    """Return the requested view of the account; None for the default."""
     from roofline.renderers.comparison._account import View
 
     asked = View(every, row, why, details)
     return None if asked == View() else asked
 
 
-def _check_turns(rounds: int | None, again: bool, backends: str | None) -> None:
+def _check_turns(rounds: int | None, rerun: bool, backends: str | None) -> None:
     if rounds is not None and rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
-    if again and backends is not None:
+    if rerun and backends is not None:
         raise InputError("--again is for saved profiles: leave it out, --backends measures in turns.")
 
 
@@ -236,20 +236,20 @@ def _check_key(by: str | None) -> None:
 _SPELLED = {"optimizer": "--no-optimizer", "output": "-o"}
 
 
-def _refuse_options(given: dict[str, Any]) -> None:
-    """An option of measuring has no meaning for profiles that are there; silently ignored it would mislead."""
+def _refuse_options(chosen: dict[str, Any]) -> None:
+    """Refuse options of measuring for saved profiles: ignored silently, they would mislead. Raises InputError."""
     defaults = {name: option.default for name, option in signature(command).parameters.items()}
     defaults["optimizer"] = not defaults["no_optimizer"]
-    for name, value in given.items():
+    for name, value in chosen.items():
         if value != defaults[name]:
             raise InputError(
                 f"{_SPELLED.get(name, f'--{name}')} is for measuring: leave it out, or give one MODEL and --backends."
             )
 
 
-def _refuse_beside_preset(given: dict[str, bool]) -> None:
-    """What belongs to two runs, and not to the rows of a preset."""
-    for option in (option for option, there in given.items() if there):
+def _refuse_beside_preset(chosen: dict[str, bool]) -> None:
+    """Refuse options that belong to two runs, and not to the rows of a preset. Raises InputError."""
+    for option in (option for option, is_set in chosen.items() if is_set):
         raise InputError(
             f"{option} is not for --preset of saved profiles, which says of each pair whether it is comparable: leave "
             "it out, or compare the runs that it is for without --preset."
@@ -257,12 +257,12 @@ def _refuse_beside_preset(given: dict[str, bool]) -> None:
 
 
 def _paths(runs: list[str], preset: str | None) -> list[Path]:
-    """Take the profiles that are named; where none is, those of the preset that ship."""
+    """List the named profiles; if none is named, the shipped ones of the preset."""
     from roofline.core import shipped
-    from roofline.published import presets as known
+    from roofline.published import presets as published_presets
 
     if preset is not None:
-        known.load(preset)  # an unknown one is refused before anything is read
+        published_presets.load(preset)  # an unknown one is refused before anything is read
     if runs or preset is None:
         return [Path(run) for run in runs]
     return [path for name, path in shipped.paths().items() if name.startswith(f"{preset}/")]
@@ -304,10 +304,10 @@ def _measured(
     preset: _Filling | None,
     ceilings: str | None,
 ) -> tuple[list[Path], list[Profile], list[Request]]:
-    """Measure a model on each backend and save the profiles; all that can be refused is refused before.
+    """Measure a model on each backend and save the profiles; check all arguments before.
 
-    preset: its name, and what the user gave beside it. ceilings: the file that holds them, None for this machine's.
-    Returns the files, the profiles and what was asked for.
+    preset: its name and the user's own options. ceilings: the file that holds them, None for this machine's.
+    Returns the files, the profiles and the requests.
     """
     from roofline.comparison.turns import MOST
     from roofline.core.schema import save
@@ -317,15 +317,15 @@ def _measured(
     if len(names) < 2:
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
     for name in names:
-        parse_backend(name)  # an unknown one is a slip of the keyboard, and no backend to leave out
+        parse_backend(name)  # an unknown name is a slip of the keyboard, and no backend to leave out
     candidates = installed(_candidates(model, names, asked, preset), say)
     folder = _folder(output, candidates[0])
     files = _files(folder, candidates, force)
-    given = given_ceilings(ceilings, candidates[0].request)
+    given_device = given_ceilings(ceilings, candidates[0].request)
     for words in plan(candidates, MOST if rounds is None else rounds):
         say(words)
     say(f"Profiles go to {printable(folder)}.")
-    measured = measure(candidates, say=say, progress=calibrating, given_device=given)
+    measured = measure(candidates, say=say, progress=calibrating, given_device=given_device)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])
@@ -335,43 +335,43 @@ def _measured(
 
 
 def split_backends(text: str) -> list[str]:
-    """ "a,b:opt=val,more=val,c" is a, b:opt=val,more=val and c: what has "=" and no name belongs to the one before."""
-    found: list[str] = []
+    """Split "a,b:opt=val,more=val,c" into a, b:opt=val,more=val and c: a part with "=" and no name continues one."""
+    backends: list[str] = []
     for part in filter(None, (word.strip() for word in text.split(","))):
-        if found and "=" in part and ":" not in part.partition("=")[0]:
-            found[-1] += ("," if ":" in found[-1] else ":") + part
+        if backends and "=" in part and ":" not in part.partition("=")[0]:
+            backends[-1] += ("," if ":" in backends[-1] else ":") + part
         else:
-            found.append(part)
-    return found
+            backends.append(part)
+    return backends
 
 
 def _candidates(model: str, names: list[str], asked: dict[str, Any], preset: _Filling | None) -> list[Candidate]:
-    """Those backends that know the model; the others are named."""
+    """Make candidates of the backends that know the model; name the others."""
     from roofline.measuring.rounds import Candidate, leave_out
 
     check_choice("precision", asked["precision"], PRECISIONS)
-    kept: list[Candidate] = []
-    left = len(names)
+    candidates: list[Candidate] = []
+    remaining = len(names)
     for name in names:
         try:
-            kept.append(Candidate(name, _request(model, name, asked, preset)))
+            candidates.append(Candidate(name, _request(model, name, asked, preset)))
         except RooflineError as error:
-            left -= 1
-            leave_out(name, error, left, say)
-    return kept
+            remaining -= 1
+            leave_out(name, error, remaining, say)
+    return candidates
 
 
 def _request(model: str, backend: str, asked: dict[str, Any], preset: _Filling | None) -> Request:
     if preset is None:
         return make_request(model, backend, **asked)
-    backend, asked, lines = presets.filled(preset.name, model, backend, asked, preset.given, preset.core)
+    backend, asked, lines = presets.fill(preset.name, model, backend, asked, preset.explicit, preset.core)
     for line in lines:
         say(line)
     return make_request(model, backend, **asked, preset=preset.name)
 
 
 def _folder(output: str | None, first: Candidate) -> Path:
-    """Where the profiles go: DIR, or MODEL-MODE-compare-N beside the user, with the first N that is free."""
+    """Choose the folder of the profiles: DIR, or MODEL-MODE-compare-N in this one, with the first N that is free."""
     if output is None:
         stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in first.request.workload.model)
         number = 1
@@ -389,7 +389,7 @@ def _folder(output: str | None, first: Candidate) -> Path:
 
 
 def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]:
-    """A file for each: torch.json, keras-jax-jit-off.json; InputError for one that is there."""
+    """Choose a file for each candidate: torch.json, keras-jax-jit-off.json. Raises InputError for one that exists."""
     files: list[Path] = []
     for candidate in candidates:
         stem = "".join(c if c.isalnum() or c == "-" else "-" for c in candidate.name)
@@ -408,7 +408,7 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 
 def _next(paths: list[Path]) -> None:
     if STDIN in paths:
-        return  # what came from there is gone
+        return  # standard input cannot be read again
     files = " ".join(map(quoted, paths))
     where = paths[0].parent if paths[0].exists() else Path()  # not where profiles that ship lie
     if len(paths) == 2:

@@ -1,4 +1,4 @@
-"""`roofline counters`: bytes by hardware counters, joined to the ops of a profile."""
+"""Join bytes by hardware counters to the ops of a profile: `roofline counters`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _with_times(path: Path) -> Profile:
 
 
 def _print_command(profile: Profile, path: Path) -> None:
-    """The command that counts one step of a profile, or of the user's program where the profile cannot run its step."""
+    """Print the command that counts one step of a profile, or of the user's program if the profile cannot run it."""
     import shlex
     import sys
 

@@ -1,4 +1,4 @@
-"""Lists the devices and shows their ceilings."""
+"""List the devices and show their ceilings: `roofline devices`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def command(
 
 
 def as_text(device: Device) -> str:
-    """A device with all its ceilings, caches and ridge points; sources as numbered notes."""
+    """Write a device with all its ceilings, caches and ridge points; sources as numbered notes."""
     import msgspec
 
     from roofline import units
@@ -60,11 +60,11 @@ def as_text(device: Device) -> str:
     rows = [("ceiling", "value", "spread", "date", "")]
     for name, ceiling in sorted(device.ceilings.items(), key=lambda item: _order(item[0])):
         spread = units.percent(ceiling.spread) if ceiling.spread is not None else ""
-        told = note(ceiling.source) + (" !" if ceiling.flag or ceiling.contended else "")
+        remark = note(ceiling.source) + (" !" if ceiling.flag or ceiling.contended else "")
         if ceiling.reached is not None:
             reached = _value(name, msgspec.structs.replace(ceiling, value=ceiling.reached))
-            told += f"  reached: {reached} {note(ceiling.reached_by)}"
-        rows.append((name, _value(name, ceiling), spread, ceiling.date or "", told))
+            remark += f"  reached: {reached} {note(ceiling.reached_by)}"
+        rows.append((name, _value(name, ceiling), spread, ceiling.date or "", remark))
     for cache in device.caches:
         size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
         rows.append((f"size of {cache.level}", size, "", "", note(cache.source)))
@@ -84,7 +84,7 @@ def as_text(device: Device) -> str:
 
 
 def as_json(device: Device) -> str:
-    """A device as JSON, with its ridge points [FLOP/byte]; what is not known is absent or null."""
+    """Write a device as JSON, with its ridge points [FLOP/byte]; unknown fields are absent or null."""
     import msgspec
 
     content = msgspec.to_builtins(device)
@@ -99,7 +99,7 @@ def _find(name: str) -> Device:
     try:
         return devices.load(name)
     except InputError as unknown:
-        matches = [kept.device for path, kept in calibration.stored() if path.stem.startswith(name)]
+        matches = [content.device for path, content in calibration.stored() if path.stem.startswith(name)]
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -107,17 +107,17 @@ def _find(name: str) -> Device:
         raise
 
 
-def _here() -> dict[str, str]:
-    """The datasheets of the GPUs in this machine: datasheet's name -> driver's name."""
+def _gpus_here() -> dict[str, str]:
+    """Map the datasheets of the GPUs in this machine: datasheet's name -> driver's name."""
     from roofline import devices
     from roofline.devices import nvidia
 
-    found = {}
+    present = {}
     for gpu in nvidia.snapshots():
         device = devices.datasheet(gpu.name, gpu.memory)
         if device is not None:
-            found[device.name] = gpu.name
-    return found
+            present[device.name] = gpu.name
+    return present
 
 
 def _list_text() -> str:
@@ -125,11 +125,11 @@ def _list_text() -> str:
     from roofline.devices import calibration, cpu, nvidia
     from roofline.renderers._terminal import columns
 
-    here = _here()
+    present = _gpus_here()
     rows = [("", "name", "device", "memory", "bf16", "bandwidth")]
     for name in devices.names():
         device = devices.load(name)
-        star = "*" if device.name in here else ""
+        star = "*" if device.name in present else ""
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         rows.append((star, name, device.name, units.byte(device.memory), bf16, bandwidth))
     lines = columns(rows, left=(0, 1, 2))
@@ -137,11 +137,11 @@ def _list_text() -> str:
     lines += ["", f"This machine: {processor.name}, {processor.cores} cores in use."]
     gpus = nvidia.snapshots()
     lines += [f"This machine: {gpu.name}." for gpu in gpus] or [nvidia.unavailable() or ""]
-    kept = calibration.stored()
-    if not kept:
+    calibrations = calibration.stored()
+    if not calibrations:
         return "\n".join([*lines, "", "Nothing is calibrated yet. Next: roofline calibrate"])
     rows = [("calibrated", "device", "threads", "date", "bf16", "bandwidth")]
-    for path, content in kept:
+    for path, content in calibrations:
         device = content.device
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         date = device.conditions.get("date", units.UNKNOWN) + (", busy" if device.contended else "")
@@ -155,7 +155,7 @@ def _list_json() -> str:
     from roofline import devices
     from roofline.devices import calibration
 
-    here = _here()
+    present = _gpus_here()
 
     def entry(device: Device) -> dict[str, Any]:
         return {
@@ -168,10 +168,15 @@ def _list_json() -> str:
 
     sheets = {name: devices.load(name) for name in devices.names()}
     content = {
-        "devices": [{"name": n, **entry(d), "here": d.name in here} for n, d in sheets.items()],
+        "devices": [{"name": n, **entry(d), "here": d.name in present} for n, d in sheets.items()],
         "calibrations": [
-            {"name": path.stem, **entry(kept.device), "conditions": dict(kept.device.conditions), "full": kept.full}
-            for path, kept in calibration.stored()
+            {
+                "name": path.stem,
+                **entry(saved.device),
+                "conditions": dict(saved.device.conditions),
+                "full": saved.full,
+            }
+            for path, saved in calibration.stored()
         ],
     }
     return msgspec.json.format(msgspec.json.encode(content), indent=2).decode()

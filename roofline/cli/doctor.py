@@ -1,4 +1,4 @@
-"""`roofline doctor`."""
+"""Report what can be measured here, and what would disturb it: `roofline doctor`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ STEERING = (
     *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING", "XLA_FLAGS"),
     *("TF_XLA_FLAGS", "TF_NUM_INTEROP_THREADS", "XLA_PYTHON_CLIENT_PREALLOCATE"),
 )
-#: What may be in the way, and what is said of it: docs/guides/troubleshooting.md has a section for each, with the cure.
+#: Possible obstacles, by id, and their sentences: docs/guides/troubleshooting.md has a section for each, with the cure.
 FINDINGS = {
     "busy": "The machine is busy: measurements will be slow and noisy; wait, or use fewer --threads.",
     "throttled": "Clocks are held back: {reasons}.",
@@ -32,25 +32,25 @@ def command() -> None:
     from roofline.version import __version__
 
     rows = [("roofline", f"{__version__}, Python {platform.python_version()}")]
-    here = cpu.detect()
+    processor = cpu.detect()
     load = os.getloadavg()[0]
-    rows += [("CPU", f"{here.name}, {here.cores} cores in use, load {load:.2f}")]
-    if load > 0.5 * here.cores:
+    rows += [("CPU", f"{processor.name}, {processor.cores} cores in use, load {load:.2f}")]
+    if load > 0.5 * processor.cores:
         rows += [("", FINDINGS["busy"])]
-    found = nvidia.snapshots()
-    for snapshot in found:
+    gpus = nvidia.snapshots()
+    for snapshot in gpus:
         rows += [("GPU", f"{snapshot.name}, driver {snapshot.driver}")]
         if snapshot.throttle:
             rows += [("", FINDINGS["throttled"].format(reasons=", ".join(snapshot.throttle)))]
-    if not found:
+    if not gpus:
         rows += [("GPU", FINDINGS["no-gpu"].format(why=nvidia.unavailable()))]
     for name in plugins.names("roofline.backends"):
         described = backend.load(name)
         rows += [(name, plugins.installed(described.extras, described.requires))]
     stored = calibration.stored()
-    told = f"{len(stored)} calibrations in {calibration.folder()}" if stored else FINDINGS["no-ceilings"]
-    rows += [("ceilings", told)]
-    if busy := sum(bool(kept.device.contended) for _, kept in stored):
+    ceilings = f"{len(stored)} calibrations in {calibration.folder()}" if stored else FINDINGS["no-ceilings"]
+    rows += [("ceilings", ceilings)]
+    if busy := sum(bool(content.device.contended) for _, content in stored):
         rows += [("", FINDINGS["busy-ceilings"].format(calibrations=f"{busy} of {len(stored)}"))]
     if not stored and not plugins.importable("torch"):
         rows += [("", FINDINGS["no-probes"])]

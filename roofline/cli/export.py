@@ -1,4 +1,4 @@
-"""`roofline export`: a profile for other programs."""
+"""Write a profile for other programs: `roofline export`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FORMATS = "roofline.renderers.export"
 
 
 def _suffixes() -> dict[str, str]:
-    """The formats by what their files end in, the longest first; read from their files, without importing them."""
-    found = {str(plugins.constants(_FORMATS, name)["SUFFIX"]): name for name in plugins.names(_FORMATS)}
-    return dict(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
+    """Map suffixes to formats, the longest suffix first; read from the formats' files, without importing them."""
+    formats = {str(plugins.constants(_FORMATS, name)["SUFFIX"]): name for name in plugins.names(_FORMATS)}
+    return dict(sorted(formats.items(), key=lambda item: (-len(item[0]), item[0])))
 
 
 _SUFFIXES = _suffixes()

@@ -1,4 +1,4 @@
-"""`roofline import`: from a trace that was recorded elsewhere to a profile."""
+"""Make a profile of a trace that was recorded elsewhere: `roofline import`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _FORMATS = "roofline.importing"
 
 
 def _others() -> str:
-    """The formats beside torch.profiler's, as each says that its files are called: "an XPlane trace (.pb, .pb.gz)"."""
-    told = []
+    """Describe the formats besides torch.profiler's in the words of each: "an XPlane trace (.pb, .pb.gz)"."""
+    formats = []
     for name in plugins.names(_FORMATS):
         says = plugins.constants(_FORMATS, name) if name.startswith("from-") else {}
         if says.get("SUFFIXES"):
             words = says["WORDS"]
-            told.append(f"{words[0].lower()}{words[1:]} ({', '.join(says['SUFFIXES'])})")
-    return ", or ".join(told)
+            formats.append(f"{words[0].lower()}{words[1:]} ({', '.join(says['SUFFIXES'])})")
+    return ", or ".join(formats)
 
 
 #: Once: typer evaluates the annotations of a command four times.
@@ -72,7 +72,7 @@ def command(
     inputs = (*traces, capture, device)
     if output is not None:
         check_output(Path(output), force or len(traces) > 1, (".json",), () if len(traces) > 1 else inputs)
-        if len(traces) > 1:  # which ranks they are of most traces say before their events
+        if len(traces) > 1:  # most traces name their rank before their events
             for rank in importing.ranks(traces):
                 if rank is not None:
                     check_output(_of_rank(Path(output), rank), force, (".json",), inputs)
@@ -82,16 +82,16 @@ def command(
             traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
         )
     if output is None:
-        paths = [default_name(one, Path.cwd()) for one in profiles]
+        paths = [default_name(profile, Path.cwd()) for profile in profiles]
     elif len(profiles) == 1:
         paths = [Path(output)]
     else:
-        paths = [_of_rank(Path(output), one.imported.rank if one.imported else None) for one in profiles]
+        paths = [_of_rank(Path(output), profile.imported.rank if profile.imported else None) for profile in profiles]
         for path in paths:
             check_output(path, force, (".json",), inputs)
     with words.if_long(f"writing {', '.join(map(words.printable, paths))}"):
-        for one, path in zip(profiles, paths, strict=True):
-            save(one, path)
+        for profile, path in zip(profiles, paths, strict=True):
+            save(profile, path)
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
     print(text.render(analyze(profiles[slowest]), None, page=terminal.page(), details=details), end="")
     for path in paths:
@@ -100,5 +100,5 @@ def command(
 
 
 def _of_rank(path: Path, rank: int | None) -> Path:
-    """FILE.json -> FILE-rank3.json."""
+    """Add a rank to a path: FILE.json -> FILE-rank3.json."""
     return path.with_name(f"{path.stem}-rank{rank}.json")

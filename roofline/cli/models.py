@@ -1,4 +1,4 @@
-"""`roofline models`."""
+"""List the models: `roofline models`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ def command() -> None:
     built = {framework: plugins.names(f"roofline.models.{framework}", sorted_by_kind=True) for framework in frameworks}
     for name in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
         geometry = models.geometry(name)
-        there = ", ".join(framework for framework in frameworks if name in built[framework])
+        builders = ", ".join(framework for framework in frameworks if name in built[framework])
         print(f"{name:12s} {geometry.title}")
         print(
-            f"{'':12s} in {there or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; {', '.join(geometry.modes)}"
+            f"{'':12s} in {builders or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; "
+            f"{', '.join(geometry.modes)}"
         )
     print("\nA step of your own: roofline profile path/to/file.py:function --backend torch")

@@ -1,4 +1,4 @@
-"""`roofline plot`: figures for a paper."""
+"""Draw figures for a paper: `roofline plot`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIGURES = "roofline.renderers.figures"
 _KINDS = "|".join(plugins.names(_FIGURES))
 _CAPTIONS = ("short", "long")
 _UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
-#: Narrower, text of 6 pt leaves no room for the data; wider fits no page [in].
+#: Limits of the width [in]: text of 6 pt in a narrower figure leaves no room for the data; a wider one fits no page.
 _NARROWEST, _WIDEST = 2.5, 20.0
 
 
@@ -75,9 +75,9 @@ def command(
     check_output(output, force, figures.SUFFIXES, profiles)
     check_once([Path(name) for name in profiles])
     with if_long(f"drawing {printable(output)}"):
-        told = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
+        caption_text = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
     typer.echo(f"Wrote {printable(output)}")
-    typer.echo(told)
+    typer.echo(caption_text)
 
 
 def _inches(width: str) -> float:

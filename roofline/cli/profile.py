@@ -1,4 +1,4 @@
-"""`roofline profile`."""
+"""Measure one step: `roofline profile`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
-from roofline.cli.options.request import UNASKED, default_backend, make_request
+from roofline.cli.options.request import DEFAULTS, default_backend, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
 
@@ -29,7 +29,7 @@ def command(
             "framework that is installed.",
         ),
     ] = None,
-    mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = UNASKED.mode,
+    mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = DEFAULTS.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step. By default 1 on a CPU and 32 on a GPU.")] = None,
     seq: Annotated[
         int | None, typer.Option(help="Tokens per sample (of its prompt, in generate). By default 128.")
@@ -37,18 +37,18 @@ def command(
     new_tokens: Annotated[
         int | None, typer.Option("--new-tokens", help="With --mode generate: tokens that each sample gets.")
     ] = None,
-    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = UNASKED.size,
+    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = DEFAULTS.size,
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     precision: Annotated[
         str, typer.Option(help=f"{', '.join(PRECISIONS)}. The default touches no switch and records them.")
-    ] = UNASKED.precision,
+    ] = DEFAULTS.precision,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda. auto takes a GPU where there is one.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="CPU threads. By default one per physical core.")] = None,
     steps: Annotated[
         int | None, typer.Option(help="Plain steps. By default 100 on a GPU, on a CPU up to 20 within 60 s.")
     ] = None,
     rounds: Annotated[int, typer.Option(help="Fresh processes that time plain steps.")] = 1,
-    input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = UNASKED.input,
+    input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = DEFAULTS.input,
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
     count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help=presets.HELP)] = None,
@@ -98,11 +98,13 @@ def command(
     presets.check_core(core, preset)
     if preset is not None:
         bare = core or count_only
-        backend, asked, lines = presets.filled(preset, model, backend, asked, presets.given(context, asked), bare)
+        backend, asked, lines = presets.fill(
+            preset, model, backend, asked, presets.explicit_options(context, asked), bare
+        )
         for line in lines:
             words.say(line)
     request = make_request(model, backend, **asked, count_only=count_only, python=python, preset=preset)
-    given = given_ceilings(ceilings, request)
+    given_device = given_ceilings(ceilings, request)
 
     profile = session.measure(
         request,
@@ -110,7 +112,7 @@ def command(
         rounds=rounds,
         say=words.say,
         progress=words.calibrating,
-        given_device=given,
+        given_device=given_device,
     )
     path = Path(output) if output is not None else session.default_name(profile, Path.cwd())
     save(profile, path)

@@ -1,4 +1,4 @@
-"""`roofline published`: what the numbers of published benchmarks imply."""
+"""Show what the numbers of published benchmarks imply: `roofline published`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
     from roofline.published.table import table
 
     if name is None:
-        typer.echo("\n".join(f"{known:16}  {published.load(known).title}" for known in published.names()))
+        typer.echo("\n".join(f"{key:16}  {published.load(key).title}" for key in published.names()))
         return
 
     typer.echo(renderer.render(table(published.load(name), everything=all)), nl=False)

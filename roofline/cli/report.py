@@ -1,4 +1,4 @@
-"""`roofline report`: everything about one or more profiles in one HTML file."""
+"""Write one or more profiles into one HTML file: `roofline report`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from roofline.cli.options.paths import check_once, check_output, load
 from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
 
-#: What the name of a page ends in.
+#: Suffixes of a page.
 SUFFIXES = (".html", ".htm")
 
 

@@ -1,4 +1,4 @@
-"""`roofline show`: what a saved profile says."""
+"""Show a saved profile: `roofline show`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def command(
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
     if depth is not None and (by != "scope" or depth < 1):
         raise InputError("--depth is for --by scope, and at least 1.")
-    more = tables.arguments(
+    extra = tables.arguments(
         renderer,
         format,
         rows=tables.choice(top, every, sort, contains),
@@ -111,8 +111,8 @@ def command(
     with if_long(f"adding up {counted(len(loaded.ops), 'op')}"):
         if depth is not None:
             loaded = to_depth(loaded, depth)
-        told = renderer.render(analyze(loaded), by, **more)
-    tables.write(told, more)
+        text = renderer.render(analyze(loaded), by, **extra)
+    tables.write(text, extra)
 
 
 def _list(*of_a_profile: object, width: int | None, format: str) -> None:
@@ -120,10 +120,10 @@ def _list(*of_a_profile: object, width: int | None, format: str) -> None:
     if any(option not in (None, False) for option in of_a_profile):
         raise InputError("Name the PROFILE to show: without one, only --format and --width have a meaning.")
     renderer = plugins.load(_LISTS, format, "format of the list")
-    more = tables.arguments(renderer, format, width=width)
+    extra = tables.arguments(renderer, format, width=width)
     from roofline.core import schema, shipped
 
-    tables.write(renderer.render({name: schema.load(path) for name, path in shipped.paths().items()}, **more), more)
+    tables.write(renderer.render({name: schema.load(path) for name, path in shipped.paths().items()}, **extra), extra)
 
 
 def _wall(
@@ -140,7 +140,7 @@ def _wall(
     if by not in (None, "group") or depth is not None:
         raise InputError("--wall is a table by group: leave --by and --depth out.")
     renderer = plugins.load(_WALL, format, "format of the wall chart")
-    more = tables.arguments(renderer, format, rows=rows, width=width, columns=columns, caption=caption)
+    extra = tables.arguments(renderer, format, rows=rows, width=width, columns=columns, caption=caption)
     check_once(profiles)
     from roofline.analysis.analysis import analyze
     from roofline.cli.options.words import if_long
@@ -148,4 +148,4 @@ def _wall(
 
     with if_long(f"reading {len(profiles)} profiles"):
         loaded = [load(path) for path in profiles]
-    tables.write(renderer.render(chart([analyze(profile) for profile in loaded]), **more), more)
+    tables.write(renderer.render(chart([analyze(profile) for profile in loaded]), **extra), extra)

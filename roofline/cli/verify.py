@@ -1,4 +1,4 @@
-"""`roofline verify`."""
+"""Check counted FLOPs against independent references: `roofline verify`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from roofline.cli.options import completion
-from roofline.cli.options.request import UNASKED, default_backend, make_request
+from roofline.cli.options.request import DEFAULTS, default_backend, make_request
 from roofline.cli.options.words import result
 from roofline.errors import GateError
 
@@ -26,13 +26,13 @@ def command(
             help="A backend (see `roofline backends`). By default that of the only framework that is installed.",
         ),
     ] = None,
-    mode: Annotated[str, typer.Option(help="infer, train or generate.")] = UNASKED.mode,
+    mode: Annotated[str, typer.Option(help="infer, train or generate.")] = DEFAULTS.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,
     new_tokens: Annotated[
         int | None, typer.Option("--new-tokens", help="With --mode generate: tokens that each sample gets.")
     ] = None,
-    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = UNASKED.size,
+    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = DEFAULTS.size,
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     python: Annotated[
@@ -62,15 +62,16 @@ def command(
     checks = session.verify(request)
     rows = [("reference", "what", "ours", "reference", "", "verdict")]
     rows += [
-        (each.reference_name, each.what, flop(each.ours), flop(each.reference), "", each.verdict) for each in checks
+        (check.reference_name, check.what, flop(check.ours), flop(check.reference), "", check.verdict)
+        for check in checks
     ]
     head, *lines = columns(rows, left=(0, 1, 5), separator=" ", least=(16, 44, 12, 12, 0, 0))
-    told = [head]
+    page = [head]
     for check, line in zip(checks, lines, strict=True):
-        told += [line, f"{'':16s} {check.note}"] if check.note else [line]
+        page += [line, f"{'':16s} {check.note}"] if check.note else [line]
     unchecked = sum(check.verdict == "not checked" for check in checks)
     wrong = [check.what for check in checks if check.verdict == "differs"]
     agreeing = len(checks) - unchecked - len(wrong)
-    result("\n".join([*told, f"{agreeing} agree, {len(wrong)} differ, {unchecked} could not be checked.", ""]))
+    result("\n".join([*page, f"{agreeing} agree, {len(wrong)} differ, {unchecked} could not be checked.", ""]))
     if wrong:
         raise GateError(f"Counts differ from their reference: {', '.join(wrong)}.")

@@ -1,4 +1,4 @@
-"""`roofline whatif`: what a step would take on another device."""
+"""Project a step to another device: `roofline whatif`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def command(
     Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")
-    more = tables.arguments(renderer, format, width=width)
+    extra = tables.arguments(renderer, format, width=width)
     from roofline import devices
     from roofline.api.whatif import whatif
     from roofline.cli.options.words import if_long, printable
@@ -59,15 +59,15 @@ def command(
     from roofline.renderers._words import counted
     from roofline.renderers.whatif import _least
 
-    there = devices.load(device)
+    target = devices.load(device)
     with if_long(f"reading {reading(profile)}"):
         loaded = load(profile)
-    with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
-        found = whatif(loaded, there)
-        if not isinstance(found, Least):
-            told = renderer.render(found, **more)
+    with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(target.name)}"):
+        projection = whatif(loaded, target)
+        if not isinstance(projection, Least):
+            text = renderer.render(projection, **extra)
         elif format == "text":
-            told = _least.render(found, **more)
+            text = _least.render(projection, **extra)
         else:
             raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
-    tables.write(told, more)
+    tables.write(text, extra)

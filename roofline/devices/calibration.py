@@ -94,7 +94,7 @@ def calibrate(
     except MeasurementError as error:
         if cached is None or remeasure or not short:
             raise
-        tell(f"{error} The cached ceilings are used.", 0, 0)
+        tell(f"{error} Those that are kept are used.", 0, 0)
         return cached.device
     stored = Stored(schema=SCHEMA, key=identity, full=not short, device=measured)
     stored = merge(cached, stored, period(), partial=due != only)

@@ -60,7 +60,7 @@ def test_the_command_line_takes_what_is_planned(item: Item) -> None:
         assert given["precision"] in PRECISIONS[1:], "JAX's default is TF32 and PyTorch's is not"
     else:
         said = {word.removeprefix("--").replace("-", "_") for word in words if word.startswith("--")}
-        backend, asked, lines = presets.filled(preset, given["model"], backend, asked, said, given["core"])
+        backend, asked, lines = presets.fill(preset, given["model"], backend, asked, said, given["core"])
         # Only how often it runs is not as the benchmark had it, but for a rehearsal's sizes and what a CPU has not.
         told = next((line.partition("the preset: ")[2] for line in lines if "differs from the preset" in line), "")
         differs = [each for each in told.rstrip(".").split("; ") if each and "which a CPU does not have" not in each]

@@ -190,10 +190,10 @@ def took(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
     taken: list[tuple[float, ...]] = []
     request = Request(backend="torch", workload=Workload(model="toy"))
 
-    def settle(names: Sequence[str], profiles: Sequence[Profile], *_: object, most: int) -> list[Profile]:
+    def settle(names: Sequence[str], profiles: Sequence[Profile], *_: object, most_turns: int) -> list[Profile]:
         turned = []
         for profile in profiles:
-            medians = (profile.wall.steps[2],) * min(most, 3)
+            medians = (profile.wall.steps[2],) * min(most_turns, 3)
             taken.append(medians)
             number = len(medians)
             turns = Turns(token="1", medians=medians, waited=(None,) * number, disturbed=(False,) * number)

@@ -66,7 +66,7 @@ def test_core_is_the_bare_step_alone() -> None:
         ("torch-compile", False, None, "The benchmark timed Trainer.train, which is not run on torch-compile"),
         ("jax", False, None, ""),
     ):
-        _, filled, lines = presets.filled("keras-benchmark", "bert", backend, asked, ("mode", "device"), core)
+        _, filled, lines = presets.fill("keras-benchmark", "bert", backend, asked, ("mode", "device"), core)
         assert filled.get("api") == api
         assert ("is timed" in " ".join(lines)) == (api is not None)
         assert words in " ".join(lines)
@@ -76,7 +76,7 @@ def test_the_published_size_is_what_the_benchmark_ran() -> None:
     asked = {"mode": "train", "device": "cpu", "batch": None, "threads": 1, "size": "published"}
     given = ("mode", "device", "size")
     for backend, differs in (("torch", False), ("keras-jax", True)):  # Keras ran the tanh form of GELU
-        _, _, lines = presets.filled("keras-benchmark", "bert", backend, asked, given, True)
+        _, _, lines = presets.fill("keras-benchmark", "bert", backend, asked, given, True)
         assert ("--size published instead of base-tanh" in " ".join(lines)) == differs
         assert "--size published instead of base;" not in " ".join(lines)
 

@@ -1,1 +1,1 @@
-"""What several verbs share: the options of a measurement, where output may go, proofs."""
+"""Share options among verbs: those of a measurement, of output paths, of proofs."""

@@ -1,4 +1,4 @@
-"""`--ceilings FILE`: whose ceilings a step is put under."""
+"""Read the ceilings of `--ceilings FILE`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CEILINGS = (
 
 
 def given_ceilings(name: str | None, request: Request) -> Device | None:
-    """The device whose ceilings the user gave, None where nothing was. InputError where they cannot be used."""
+    """Read the device whose ceilings the user gave, None without. Raises InputError where they cannot be used."""
     if name is None:
         return None
     from roofline.cli.options.words import say

@@ -1,4 +1,4 @@
-"""What a shell completes: names of files in the folders where plugins lie, read and not imported."""
+"""Complete words for a shell: names of plugins, read from their folders and not imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from roofline import plugins
 
 Complete = Callable[[str], list[str]]
 
-#: What tables can be made by; `analysis.KEYS` would load numpy.
+#: Keys of tables; `analysis.KEYS` would load numpy.
 _KEYS = ("class", "group", "op", "scope", "block", "phase", "kernel", "source")
 
 
@@ -17,7 +17,7 @@ def _beginning(words: tuple[str, ...], incomplete: str) -> list[str]:
 
 
 def formats(package: str) -> Complete:
-    """The formats of a verb."""
+    """Make the completion of a verb's formats."""
 
     def complete(incomplete: str) -> list[str]:
         return _beginning(plugins.names(package), incomplete)
@@ -26,40 +26,40 @@ def formats(package: str) -> Complete:
 
 
 def keys(incomplete: str) -> list[str]:
-    """What tables can be made by."""
+    """Complete the keys of tables."""
     return _beginning(_KEYS, incomplete)
 
 
 def columns(incomplete: str) -> list[str]:
-    """What rows of a table can be sorted by."""
+    """Complete the columns that sort the rows of a table."""
     from roofline.renderers._rows.choice import SORTS
 
     return _beginning(tuple(SORTS), incomplete)
 
 
 def backends(incomplete: str) -> list[str]:
-    """`--backend NAME`."""
+    """Complete `--backend NAME`."""
     return _beginning(plugins.names("roofline.backends"), incomplete)
 
 
 def backends_listed(incomplete: str) -> list[str]:
-    """`--backends A,B`: the last of them."""
+    """Complete the last backend of `--backends A,B`."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in backends(last)]
 
 
 def devices(incomplete: str) -> list[str]:
-    """The devices whose ceilings are known."""
+    """Complete the devices whose ceilings are known."""
     return _beginning(plugins.names("roofline.devices", ".toml"), incomplete)
 
 
 def models(incomplete: str) -> list[str]:
-    """The models of any framework."""
+    """Complete the models of any framework."""
     return _beginning(plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True), incomplete)
 
 
 def profiles(incomplete: str) -> list[str]:
-    """Profiles that ship, where nothing on disk begins so: the shell completes names of files if there is no word."""
+    """Complete shipped profiles, where no file on disk begins so: the shell completes names of files itself."""
     from glob import escape, iglob
 
     if next(iglob(f"{escape(incomplete)}*"), None) is not None:
@@ -70,10 +70,10 @@ def profiles(incomplete: str) -> list[str]:
 
 
 def runs(incomplete: str) -> list[str]:
-    """What `compare` takes: models, and profiles."""
+    """Complete the runs of `compare`: models, and profiles."""
     return [*models(incomplete), *profiles(incomplete)]
 
 
 def publications(incomplete: str) -> list[str]:
-    """The published benchmarks."""
+    """Complete the published benchmarks."""
     return _beginning(plugins.names("roofline.published", ".toml"), incomplete)

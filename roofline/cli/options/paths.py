@@ -1,4 +1,4 @@
-"""Profiles from files and from standard input, and output paths, checked before anything is measured or drawn."""
+"""Load profiles from files and standard input, and check output paths before anything is measured or drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from roofline.errors import InputError
 if TYPE_CHECKING:
     from roofline.core.schema import Profile
 
-#: What stands for standard input.
+#: The path that means standard input.
 STDIN = Path("-")
 
 
@@ -33,7 +33,7 @@ def load(path: str | Path) -> Profile:
 
 
 def reading(path: Path) -> str:
-    """What a profile is called in a sentence."""
+    """Name a profile's path in a sentence."""
     from roofline.cli.options.words import printable
 
     return "standard input" if path == STDIN else printable(path)
@@ -48,15 +48,15 @@ def check_once(paths: Sequence[Path]) -> None:
 def check_output(
     path: str | Path, force: bool, suffixes: Sequence[str] = (), inputs: Sequence[str | Path | None] = ()
 ) -> Path:
-    """`path` if a file can be written there; InputError with the cure otherwise.
+    """Check that a file can be written to `path`, and return it. Raises InputError with the cure.
 
-    force: whether a file that exists may be replaced. suffixes: what the name must end in; none: anything. inputs: what
-    the command reads, none of which it may replace, whatever it is called; None is skipped.
+    force: an existing file may be replaced. suffixes: allowed endings of the name; empty: any. inputs: the files that
+    the command reads, which it may not replace under any name; None is skipped.
     """
     file = Path(path)
-    for given in inputs:
-        if given is not None and same(file, shipped.locate(given) or Path(given)):
-            raise InputError(f"Cannot write {file}: it is what is read, {given}; choose another name with -o.")
+    for source in inputs:
+        if source is not None and same(file, shipped.locate(source) or Path(source)):
+            raise InputError(f"Cannot write {file}: it is what is read, {source}; choose another name with -o.")
     if suffixes and file.suffix not in suffixes:
         raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")
     if not file.parent.is_dir():
@@ -71,7 +71,7 @@ def check_output(
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse a folder that takes no file before anything is measured. Nothing is left in it."""
+    """Check that a folder takes files, before anything is measured. Leaves nothing in it. Raises InputError."""
     import tempfile
 
     try:

@@ -1,4 +1,4 @@
-"""`--preset`: what a published benchmark asked for, filled in where the user says nothing."""
+"""Fill in the options of a published benchmark where the user sets none: `--preset`."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from roofline.errors import InputError
 # Not by `plugins.names`: to find a package inside of another one, Python imports that, and the help needs only names.
 _FILES = (plugins.folder("roofline.published") / "presets").glob("*.toml")
 NAMES = tuple(sorted(file.stem.replace("_", "-") for file in _FILES))
-HELP = f"Run what a published benchmark ran: {', '.join(NAMES)}. What else is given wins, and is said."
+HELP = f"Run what a published benchmark ran: {', '.join(NAMES)}. Explicit options override it and are reported."
 CORE = "With --preset: the bare step alone, without Keras's fit or predict or the Trainer that the benchmark timed."
-#: What a preset fills, by the names of the command line.
+#: Options that a preset fills in, by the names of the command line.
 _FILLS = ("batch", "seq", "new_tokens", "size", "precision", "input", "steps")
 
 
-def given(context: typer.Context, names: Collection[str]) -> frozenset[str]:
-    """The options that stand on the command line, equal to the default or not."""
+def explicit_options(context: typer.Context, names: Collection[str]) -> frozenset[str]:
+    """List the options that stand on the command line, equal to the default or not."""
     sources = {name: context.get_parameter_source(name) for name in names}
     return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
 
 
 def check_core(core: bool, preset: str | None) -> None:
-    """Raises InputError for --core where there is nothing that it leaves out."""
+    """Check --core. Raises InputError without a preset, where it leaves nothing out."""
     if core and preset is None:
         raise InputError("--core is for --preset: without one the bare step alone is measured anyway.")
 
 
-def filled(
-    preset: str, model: str, backend: str, asked: Mapping[str, Any], given: Collection[str], core: bool
+def fill(
+    preset: str, model: str, backend: str, asked: Mapping[str, Any], explicit: Collection[str], core: bool
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """The backend with its options, what is asked for, and sentences for the user.
+    """Fill in a preset; return the backend with its options, the options of the verb, and sentences for the user.
 
-    asked: as the verb has it; given: the names in it that the user gave, which stay; core: whether the bare step is
-    measured alone, without the function of a library that the benchmark timed. Raises InputError where the preset has
-    no such model, mode or column.
+    asked: the options of the verb; explicit: the names in it that the user set, which stay; core: measure the bare step
+    alone, without the function of a library that the benchmark timed. Raises InputError where the preset has no such
+    model, mode or column.
     """
     from roofline.devices import calibration, cpu
     from roofline.published import presets
@@ -50,40 +50,42 @@ def filled(
         raise InputError(f"--preset {preset} is for its models, not for a file: {', '.join(loaded.models)}.")
     name, described, options = parse_backend(backend)
     device = calibration.resolve(asked["device"])
-    row = loaded.find(model, asked["mode"] if "mode" in given else None, device, asked["batch"])
+    row = loaded.find(model, asked["mode"] if "mode" in explicit else None, device, asked["batch"])
     column = loaded.of(name)
-    loaded.check_column(row, column, lambda other: row.model in plugins.names(load(other).models, sorted_by_kind=True))
+    loaded.check_column(
+        row, column, lambda backend_name: row.model in plugins.names(load(backend_name).models, sorted_by_kind=True)
+    )
     wanted = loaded.resolve(row, column, threads=asked["threads"] or cpu.detect().cores, batch=asked["batch"])
-    result, said, apart = {**asked, "mode": row.mode}, [f"--mode {row.mode}"], []
-    also: dict[str, tuple[Any, ...]] = {"batch": row.batches, "seq": row.seqs}  # what the benchmark ran besides
+    result, filled_in, differing = {**asked, "mode": row.mode}, [f"--mode {row.mode}"], []
+    also: dict[str, tuple[Any, ...]] = {"batch": row.batches, "seq": row.seqs}  # further values of the benchmark
     if wanted.size == "base":
         also["size"] = ("published",)  # another name of it
     for option in _FILLS:
-        there = getattr(wanted, option)
-        if there is None:
+        preset_value = getattr(wanted, option)
+        if preset_value is None:
             continue
-        if option == "precision" and there == "tf32" and device == "cpu" and option not in given:
-            apart.append("--precision default instead of tf32, which a CPU does not have")
-        elif option not in given:
-            result[option] = there
-            said.append(f"{_typed(option)} {there}")
-        elif asked[option] not in (there, *also.get(option, ())):
-            apart.append(f"{_typed(option)} {asked[option]} instead of {there}")
+        if option == "precision" and preset_value == "tf32" and device == "cpu" and option not in explicit:
+            differing.append("--precision default instead of tf32, which a CPU does not have")
+        elif option not in explicit:
+            result[option] = preset_value
+            filled_in.append(f"{_typed(option)} {preset_value}")
+        elif asked[option] not in (preset_value, *also.get(option, ())):
+            differing.append(f"{_typed(option)} {asked[option]} instead of {preset_value}")
     if wanted.switches.get("optimizer") == "none":
         result["optimizer"] = False
-        said.append("--no-optimizer")
-    for option, there in wanted.options.items():
+        filled_in.append("--no-optimizer")
+    for option, preset_value in wanted.options.items():
         if option not in options:
-            options[option] = there
-        elif options[option] != there:
-            apart.append(f"{option}={options[option]} instead of {there}")
+            options[option] = preset_value
+        elif options[option] != preset_value:
+            differing.append(f"{option}={options[option]} instead of {preset_value}")
     text = name + (":" + ",".join(f"{option}={value}" for option, value in options.items()) if options else "")
-    parse_backend(text)  # what a preset holds is checked as what a user types
+    parse_backend(text)  # a preset's backend is checked like a user's
     where = f"{preset}{f', {row.task}' if row.task else ''}"
     who = f"as {column.name}: {text}" if column else f"which has no column for {name}"
-    lines = [f"{where}, {who} {' '.join(said)}."]
-    if apart:
-        lines.append(f"{name} differs from the preset: {'; '.join(apart)}.")
+    lines = [f"{where}, {who} {' '.join(filled_in)}."]
+    if differing:
+        lines.append(f"{name} differs from the preset: {'; '.join(differing)}.")
     api = None if core else wanted.api
     if api in described.apis:
         result |= {"api": api, "cached": bool(wanted.cached)}

@@ -1,4 +1,4 @@
-"""From the words of the command line to a request for a measuring child, checked before anything heavy is loaded."""
+"""Make a request for a measuring child of the words of the command line, checked before anything heavy is loaded."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from roofline.recording.backend import Backend
     from roofline.recording.request import Request
 
-#: What is run where the user says nothing; the verbs have their defaults from here.
-UNASKED = Workload(model="")
-#: What people call a backend by.
+#: The defaults of the verbs.
+DEFAULTS = Workload(model="")
+#: Other names of backends.
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow"}
 #: Backends that run a framework as it is, by the module that must be there.
 _PLAIN = ("torch", "jax", "tensorflow")
-#: Beyond this a number is a slip of the keyboard, and frameworks fail at it in ways of their own.
+#: Largest number that is accepted: more is a slip of the keyboard, at which each framework fails in its own way.
 _MOST = 10**12
 _CHOICES = {
     "mode": MODES,
@@ -41,9 +41,9 @@ def make_request(
     cached: bool = False,
     **asked: Any,
 ) -> Request:
-    """The request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
+    """Make the request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
 
-    Raises InputError for what cannot be, MissingError for a device that is not there.
+    Raises InputError for impossible options, MissingError for a missing device.
     """
     from roofline.devices import calibration, cpu
     from roofline.recording.backend import check_mode
@@ -71,7 +71,7 @@ def make_request(
     if threads is None:
         threads = cpu.detect().cores  # what the frameworks take by default: one per physical core
     if file is None:
-        # What the model cannot be is refused before a framework is loaded or a ceiling is measured.
+        # Impossible dimensions are refused before a framework is loaded or a ceiling is measured.
         from roofline.models import dimensions
 
         dimensions(workload)
@@ -104,23 +104,23 @@ def default_backend(python: str | None) -> str:
         raise MissingError("No framework is installed: see `roofline backends`.")
     if len(installed) == 1 and python is None:
         return installed[0]
-    known = ", ".join(plugins.names("roofline.backends"))
-    raise InputError(f"Say which framework runs the step, as in --backend torch; there are: {known}.")
+    alternatives = ", ".join(plugins.names("roofline.backends"))
+    raise InputError(f"Say which framework runs the step, as in --backend torch; there are: {alternatives}.")
 
 
 def parse_backend(text: str) -> tuple[str, Backend, dict[str, str]]:
-    """ "keras-jax:jit=off" is ("keras-jax", its description, {"jit": "off"}), checked against the description."""
+    """Parse "keras-jax:jit=off" into ("keras-jax", its description, {"jit": "off"}). Raises InputError."""
     from roofline.recording.backend import load
 
-    name, _, rest = text.partition(":")
+    name, _, option_text = text.partition(":")
     name = _ALIASES.get(name, name)
     backend = load(name)
     options: dict[str, str] = {}
-    for part in filter(None, rest.split(",")):
+    for part in filter(None, option_text.split(",")):
         option, equals, value = part.partition("=")
         if option not in backend.options:
-            known = ", ".join(backend.options) or "none"
-            raise InputError(f"The {name} backend has no option {option!r}; there are: {known}.")
+            alternatives = ", ".join(backend.options) or "none"
+            raise InputError(f"The {name} backend has no option {option!r}; there are: {alternatives}.")
         if not equals or value not in backend.options[option]:
             raise InputError(f"{name}:{option} takes {' or '.join(backend.options[option])}, not {value!r}.")
         options[option] = value
@@ -128,7 +128,7 @@ def parse_backend(text: str) -> tuple[str, Backend, dict[str, str]]:
 
 
 def _model(model: str, asked: str, backend: Backend) -> tuple[str | None, str | None, str]:
-    """(file, function, name) of what the user wants to run; asked: the backend's name."""
+    """Resolve a model into (file, function, name), the first two None for ours; asked: the backend's name."""
     from pathlib import Path
 
     from roofline import plugins
@@ -140,14 +140,14 @@ def _model(model: str, asked: str, backend: Backend) -> tuple[str | None, str | 
         if not Path(file).is_file():
             raise InputError(f"There is no file {file}: give the path of one, as in path/to/file.py:function.")
         return file, function, f"{Path(file).stem}:{function}"
-    known = plugins.names(backend.models, sorted_by_kind=True)
-    if model not in known and model in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
-        raise InputError(f"{asked} has no model called {model!r}; it has: {', '.join(known)}.")
+    alternatives = plugins.names(backend.models, sorted_by_kind=True)
+    if model not in alternatives and model in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
+        raise InputError(f"{asked} has no model called {model!r}; it has: {', '.join(alternatives)}.")
     plugins.require(backend.models, model, "model", sorted_by_kind=True)
     return None, None, model
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    """InputError with the alternatives if `value` is none of `choices`."""
+    """Check a choice. Raises InputError with the alternatives if `value` is none of `choices`."""
     if value not in choices:
         raise InputError(f"There is no {option} {value!r}; there are: {', '.join(choices)}.")

@@ -1,6 +1,6 @@
-"""Options of tables, each for the formats whose `render` takes them: found by its arguments, so that no list is kept.
+"""Pass options of tables to the formats whose `render` takes them, found by its arguments, so that no list is needed.
 
-`rows` is a choice of rows, `view` what of an account is shown, `page` what a text is written on, `columns` and
+`rows` is a choice of rows, `view` the shown part of an account, `page` the terminal or pipe of a text; `columns` and
 `caption` are of a table in a paper.
 """
 
@@ -58,7 +58,7 @@ _CAPTIONS = ("short", "long")
 
 
 def choice(top: int | None, every: bool, sort: str | None, contains: str | None) -> Any:
-    """The rows asked for, as `render` takes them; None where nothing was."""
+    """Make the choice of rows, as `render` takes it; None for the default."""
     from roofline.renderers._rows.choice import SORTS, Choice
 
     if top is not None and top < 1:
@@ -84,12 +84,12 @@ def arguments(
     caption: str | None = None,
     details: bool | None = None,
 ) -> dict[str, Any]:
-    """What `renderer.render` gets beside what it renders. Raises InputError for what its format has no use for."""
+    """Collect the further arguments of `renderer.render`. Raises InputError for an option that its format lacks."""
     if columns not in (None, 1, 2):
         raise InputError(f"--columns {columns} is not possible: a table is as wide as 1 or 2 columns.")
     if caption not in (None, *_CAPTIONS):
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
-    known = signature(renderer.render).parameters
+    accepted = signature(renderer.render).parameters
     asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption, "details": details}
     spelled = {
         "rows": "--top, --all, --sort and --filter are",
@@ -97,15 +97,15 @@ def arguments(
         "page": "--width is",
     }
     for name, value in asked.items():
-        if value is not None and name not in known:
-            what = spelled.get(name, f"--{name} is")
-            raise InputError(f"{what} not for --format {format}: leave it out, or give another format.")
-    found = {name: value for name, value in asked.items() if value is not None}
-    if "page" in known:
-        found["page"] = page(width)
-    return found
+        if value is not None and name not in accepted:
+            words = spelled.get(name, f"--{name} is")
+            raise InputError(f"{words} not for --format {format}: leave it out, or give another format.")
+    chosen = {name: value for name, value in asked.items() if value is not None}
+    if "page" in accepted:
+        chosen["page"] = page(width)
+    return chosen
 
 
-def write(text: str, given: dict[str, Any]) -> None:
-    """Print what a format rendered with the arguments `given`. Typer takes colours out of a pipe, if not told."""
-    result(text, True if "page" in given and given["page"].colour else None)
+def write(text: str, extra: dict[str, Any]) -> None:
+    """Print the text that a format rendered with the arguments `extra`, colours included where its page has them."""
+    result(text, True if "page" in extra and extra["page"].colour else None)

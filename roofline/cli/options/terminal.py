@@ -1,4 +1,4 @@
-"""What a text is written on: the reader's terminal, or a pipe."""
+"""Describe the page of a text: the reader's terminal, or a pipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from roofline.errors import InputError
 if TYPE_CHECKING:
     from roofline.renderers._terminal import Page
 
-#: In a pipe nothing makes a name short but its own length; one of a damaged trace may have thousands of letters.
+#: Longest name in a pipe, where no width limits it: one of a damaged trace may have thousands of letters.
 _LETTERS_IN_A_PIPE = 240
 
 Width = Annotated[
@@ -27,7 +27,7 @@ Width = Annotated[
 
 
 def page(width: int | None = None) -> Page:
-    """`--width`, else the width of the terminal; in a pipe, 100 for sentences, and names are not cut."""
+    """Make the page of `--width`, else of the terminal; in a pipe, 100 letters for sentences, and long names."""
     from roofline.renderers._terminal import NARROWEST, WIDEST, WIDTH, Page
 
     colour = coloured(os.environ, _is_terminal())
@@ -42,7 +42,7 @@ def page(width: int | None = None) -> Page:
 
 
 def coloured(environment: Mapping[str, str], terminal: bool) -> bool:
-    """Whether to use colours: not with NO_COLOR (no-color.org), always with FORCE_COLOR, else on a terminal.
+    """Decide on colours: none with NO_COLOR (no-color.org), always with FORCE_COLOR, else on a terminal.
 
     Empty variables count as not set. TERM=dumb is a terminal that shows none. NO_COLOR goes first, as in Python 3.13.
     """

@@ -1,4 +1,4 @@
-"""Runs in turns for `roofline compare`: which are run again, where their times are kept, and proofs."""
+"""Run saved profiles in turns for `roofline compare`, save their times, and prove rows."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def requests_of(profiles: Sequence[Profile], names: Sequence[str], say: Say, *, 
 
 
 def are_wanted(
-    ranking: Ranking, requests: Sequence[Request | str], rounds: int | None, *, again: bool, asked: bool
+    ranking: Ranking, requests: Sequence[Request | str], rounds: int | None, *, rerun: bool, asked: bool
 ) -> bool:
-    """Return whether the runs take turns: all can be run, and what they took in turns before does not settle it."""
+    """Tell whether the runs take turns: all can be run, and their earlier turns do not settle it."""
     settled = all(pair.headline.settled for pair in ranking.pairs)
     can_run = not any(isinstance(request, str) for request in requests)
-    return asked and rounds != 1 and can_run and (again or not settled)
+    return asked and rounds != 1 and can_run and (rerun or not settled)
 
 
 def settle(
@@ -55,7 +55,7 @@ def settle(
     say: Say,
     rounds: int | None,
 ) -> list[Profile]:
-    """Run all that can be run in turns, and keep these times in the files of the profiles."""
+    """Run all in turns, and save these times in the files of the profiles."""
     from roofline.comparison.turns import MOST
     from roofline.core.schema import save
     from roofline.measuring.turns import settle_runs
@@ -79,7 +79,7 @@ def prove(ranking: Ranking, say: Say, requests: Sequence[Request | str], rounds:
 
     pairs = []
     for pair in ranking.pairs:
-        one, other = (requests[ranking.names.index(name)] for name in pair.names)
-        proofs = experiments.prove(pair, (one, other), say, most_turns=MOST if rounds is None else rounds)
+        first, second = (requests[ranking.names.index(name)] for name in pair.names)
+        proofs = experiments.prove(pair, (first, second), say, most_turns=MOST if rounds is None else rounds)
         pairs.append(replace(pair, proofs=proofs))
     return replace(ranking, pairs=tuple(pairs))

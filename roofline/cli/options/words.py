@@ -1,4 +1,4 @@
-"""What a command says: while it measures, to the user; in a profile, of how it was called."""
+"""Print a command's progress and results, and write its call into a profile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import typer
 
 
 def say(text: str) -> None:
-    """A line of progress, on standard error."""
+    """Print a line of progress on standard error."""
     print(printable(text), file=sys.stderr, flush=True)
 
 
 def result(text: str, colour: bool | None = None) -> None:
-    """What a command found, on standard output; colour: whether to keep it, None: on a terminal.
+    """Print the result of a command on standard output; colour: keep colours, None: on a terminal only.
 
-    A reader that has gone (`| head`) misses the rest of it, and what is to be judged is judged all the same.
+    A reader that has gone (`| head`) misses the rest of it; the command still ends with its exit code.
     """
     try:
         typer.echo(text, nl=False, color=colour)
@@ -29,13 +29,13 @@ def result(text: str, colour: bool | None = None) -> None:
 
 
 def drop_output() -> None:
-    """Let what is still to be printed go nowhere."""
+    """Discard all further output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @contextmanager
 def if_long(text: str, after: float = 1.0) -> Iterator[None]:
-    """Say what is being done, to a person who waits for it longer than `after` [s]; to nobody else."""
+    """Name the running work to a person who waits for it longer than `after` [s]; print nothing in a pipe."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -48,21 +48,21 @@ def if_long(text: str, after: float = 1.0) -> Iterator[None]:
         timer.cancel()
 
 
-def calibrating(text: str, done: int, of: int) -> None:
-    """A line for each probe of the ceilings, one when all are done, and sentences (of is 0) as they are."""
+def calibrating(text: str, finished: int, of: int) -> None:
+    """Print a line for each probe of the ceilings, one when all are done, and sentences (`of` is 0) as they are."""
     if not of:
         say(text)
     else:
-        say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
+        say(f"calibrating ({finished + 1}/{of}): {text}" if finished < of else "calibrated")
 
 
 def printable(text: object) -> str:
-    """`text` without what acts on a terminal: a file may have any name."""
+    """Replace characters that act on a terminal: a file may have any name."""
     return "".join(character if character.isprintable() else "?" for character in str(text))
 
 
 def quoted(path: object) -> str:
-    """A path as a shell takes it, in a command that is printed to be copied."""
+    """Quote a path for a shell, in a command that is printed to be copied."""
     text = str(path)
     if text.isprintable():
         return shlex.quote(text if not text.startswith("-") else f"./{text}")
@@ -71,6 +71,6 @@ def quoted(path: object) -> str:
 
 
 def command_line() -> str:
-    """What the user typed, folders left out: a profile is made to be passed on."""
+    """Write the command that the user typed, without folders: a profile is made to be passed on."""
     words = [word.rpartition("/")[2] or word for word in sys.argv[1:] if word != "--debug"]
     return shlex.join(["roofline", *words])

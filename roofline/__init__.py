@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from roofline.measuring.in_process import profile
 
 
-#: Where each name is.
+#: The module of each public name.
 _HOME = {
     "Analysis": "roofline.analysis.analysis",
     "Cost": "roofline.core.cost",

@@ -1,13 +1,13 @@
-"""`python -m roofline`."""
+"""Run the command line: `python -m roofline`."""
 
 import gc
 import sys
 
 
 def main() -> None:
-    """The command line; Ctrl-C while it is still being loaded stops it as later."""
-    # Of what is imported, and read of a large profile, next to nothing becomes garbage before the process ends: looking
-    # for some, then and at the end, takes a tenth of `show`.
+    """Run the command line; Ctrl-C stops it also while it is being loaded."""
+    # Next to none of the imported modules and of a large profile becomes garbage before the process ends: collecting,
+    # then and at the end, takes a tenth of `show`.
     gc.disable()
     try:
         try:

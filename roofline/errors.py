@@ -1,4 +1,4 @@
-"""Errors that the user can mend. Each is one sentence with the cure, and carries its exit code.
+"""Define the errors that the user can mend. Each is one sentence with the cure, and carries its exit code.
 
 RooflineError
 ├── GateError          1   a check that failed, runs that are not comparable
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 
 class RooflineError(Exception):
-    """Base of all errors that are told to the user without a traceback."""
+    """Base of all errors that are shown to the user without a traceback."""
 
     exit_code = 1
 
@@ -23,7 +23,7 @@ class GateError(RooflineError):
 
 
 class InputError(RooflineError):
-    """Something the user gave that cannot be used."""
+    """An argument, file or option of the user that cannot be used."""
 
     exit_code = 2
 
@@ -41,7 +41,7 @@ class MeasurementError(RooflineError):
 
 
 def from_exit_code(code: int, message: str) -> RooflineError:
-    """The error a child process reported, rebuilt in the parent."""
+    """Rebuild in the parent the error that a child process reported."""
     for kind in (InputError, MissingError, MeasurementError):
         if kind.exit_code == code:
             return kind(message)

@@ -1,4 +1,4 @@
-"""Finding backends, models, devices, verbs and renderers by looking in their folders, and what is installed for them.
+"""Find backends, models, devices, verbs and renderers in their folders, and the versions installed for them.
 
 A plugin is a module. Listing reads file names and docstrings and imports nothing, so `roofline backends`
 works where no framework is installed.
@@ -23,7 +23,7 @@ _ON_ONE_LINE = re.compile(r"^([A-Z_]+) = (.+)$", re.MULTILINE)
 
 
 def folder(package: str) -> Path:
-    """The folder that holds the modules of `package`."""
+    """Find the folder of a package's modules. Raises InputError where the package is not installed."""
     spec = find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise InputError(f"{package} is not installed: run `pip install -e .` in the checkout.")
@@ -31,32 +31,32 @@ def folder(package: str) -> Path:
 
 
 def names(package: str, suffix: str = ".py", *, sorted_by_kind: bool = False) -> tuple[str, ...]:
-    """The plugins in `package`, as the user types them (`bert_layer.py` is "bert-layer").
+    """List the plugins in `package`, as the user types them (`bert_layer.py` is "bert-layer").
 
-    sorted_by_kind: they lie in folders of it.
+    sorted_by_kind: they lie in folders by kind.
     """
     return tuple(sorted(_paths(package, suffix, sorted_by_kind)))
 
 
 def _paths(package: str, suffix: str, sorted_by_kind: bool) -> dict[str, Path]:
-    """By name, the files of the plugins in `package`."""
-    found = folder(package).glob(f"[!_]*/[!_]*{suffix}" if sorted_by_kind else f"[!_]*{suffix}")
-    return {path.stem.replace("_", "-"): path for path in found}
+    """Map the names of the plugins in `package` to their files."""
+    paths = folder(package).glob(f"[!_]*/[!_]*{suffix}" if sorted_by_kind else f"[!_]*{suffix}")
+    return {path.stem.replace("_", "-"): path for path in paths}
 
 
 def require(package: str, name: str, kind: str, *, sorted_by_kind: bool = False) -> str:
-    """`name` if it is a plugin of `package`; InputError with the alternatives otherwise."""
-    known = names(package, sorted_by_kind=sorted_by_kind)
-    if name not in known:
-        raise InputError(f"There is no {kind} called {name!r}; there are: {', '.join(known)}.")
+    """Return `name` if it is a plugin of `package`. Raises InputError with the alternatives otherwise."""
+    available = names(package, sorted_by_kind=sorted_by_kind)
+    if name not in available:
+        raise InputError(f"There is no {kind} called {name!r}; there are: {', '.join(available)}.")
     return name
 
 
 def distributions(extra: str, needed: Iterable[str]) -> dict[str, str | None]:
-    """What a backend and its models are made of: the version installed here of each distribution, None for none.
+    """Look up the installed version of each distribution of a backend and its models, None for a missing one.
 
-    needed: without which the backend does not run at all. The rest of the installation extra follows, which some of the
-    models need; where roofline itself runs without having been installed there is no list of it.
+    needed: distributions without which the backend does not run. The others of the installation extra follow, which
+    some of the models need; they are unknown where roofline runs without being installed.
     """
     from importlib import metadata
 
@@ -75,8 +75,8 @@ def distributions(extra: str, needed: Iterable[str]) -> dict[str, str | None]:
 
 
 def version_of(distribution: str) -> str | None:
-    """The version that is installed here, found without importing it; None for none."""
-    from importlib import metadata  # not above: it takes a tenth of what `roofline --help` does
+    """Look up the installed version of a distribution without importing it; None where it is missing."""
+    from importlib import metadata  # not above: it takes a tenth of the time of `roofline --help`
 
     try:
         return metadata.version(distribution)
@@ -85,7 +85,7 @@ def version_of(distribution: str) -> str | None:
 
 
 def importable(module: str) -> bool:
-    """Whether a module of that name is installed here; looks without importing it."""
+    """Tell whether a module is installed here, without importing it."""
     try:
         return find_spec(module) is not None
     except ImportError:  # from a finder that somebody put in to forbid it
@@ -94,7 +94,7 @@ def importable(module: str) -> bool:
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """While active, nobody looks for garbage: what is imported stays, and looking at it takes up to a quarter more."""
+    """Pause the garbage collector for an import: modules stay, and collecting takes up to a quarter more time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -105,37 +105,37 @@ def importing() -> Iterator[None]:
 
 
 def installed(extras: Sequence[str], needed: Iterable[str]) -> str:
-    """`distributions` in words: "jax 0.10.2, flax 0.12.8; optax is missing: pip install 'roofline[jax]'".
+    """Write `distributions` in words: "jax 0.10.2, flax 0.12.8; optax is missing: pip install 'roofline[jax]'".
 
-    extras: the first holds what the models are made of; what any others hold is in `needed`, as far as it is.
+    extras: the first holds the libraries of the models; those of the others that are necessary are in `needed`.
     """
-    found = distributions(extras[0], needed)
-    there = ", ".join(f"{name} {number}" for name, number in found.items() if number is not None)
-    missing = [name for name, number in found.items() if number is None]
+    versions = distributions(extras[0], needed)
+    present = ", ".join(f"{name} {number}" for name, number in versions.items() if number is not None)
+    missing = [name for name, number in versions.items() if number is None]
     verb = "is" if len(missing) == 1 else "are"
     lacking = f"{', '.join(missing)} {verb} missing: pip install 'roofline[{','.join(extras)}]'" if missing else ""
-    return "; ".join(filter(None, (there, lacking)))
+    return "; ".join(filter(None, (present, lacking)))
 
 
 def load(package: str, name: str, kind: str, *, sorted_by_kind: bool = False) -> ModuleType:
-    """The module of plugin `name`. Raises InputError for an unknown name."""
+    """Import the module of plugin `name`. Raises InputError for an unknown name."""
     require(package, name, kind, sorted_by_kind=sorted_by_kind)
     below = f".{_paths(package, '.py', True)[name].parent.name}" if sorted_by_kind else ""
     return import_module(f"{package}{below}.{name.replace('-', '_')}")
 
 
 def summary(package: str, name: str) -> str:
-    """The first line of the plugin's docstring, read without importing it."""
+    """Read the first line of the plugin's docstring without importing it."""
     return (ast.get_docstring(ast.parse(_source(package, name))) or "").partition("\n")[0]
 
 
 def constants(package: str, name: str) -> dict[str, Any]:
-    """What the plugin assigns to its constants as literals on one line, read without importing or parsing all of it."""
-    found: dict[str, Any] = {}
+    """Read the plugin's constants that are literals on one line, without importing or parsing all of it."""
+    literals: dict[str, Any] = {}
     for constant, text in _ON_ONE_LINE.findall(_source(package, name)):
         with suppress(ValueError, SyntaxError):  # not a literal, or not all of it
-            found[constant] = ast.literal_eval(text)
-    return found
+            literals[constant] = ast.literal_eval(text)
+    return literals
 
 
 def _source(package: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Classes of protobuf messages, made from what their .proto file says.
+"""Make classes of protobuf messages from the text of their .proto file.
 
 Code that protoc generates runs only with some versions of the protobuf library, and two files that define one
 name cannot both be loaded into the library's common pool: a second copy of XLA's messages would break the
@@ -36,12 +36,12 @@ _STATEMENT = re.compile(
 
 
 def messages(package: str, proto: str) -> Mapping[str, type[Message]]:
-    """The classes of the outermost messages defined in `proto`, by name.
+    """Make the classes of the outermost messages defined in `proto`, by name.
 
     `proto` is the body of a proto3 file, of which this reads `message`, `oneof`, fields of the types in use
     here and `//` comments. An enum field is declared int32, a map field as the repeated entries that it is on
     the wire; fields that nobody reads may be left out, and a message that is to be decoded later may be
-    declared `bytes`. Raises ValueError for text that is none of that, TypeError for a type that is not there.
+    declared `bytes`. Raises ValueError for any other text, TypeError for an unknown type.
     """
     file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto3")
     _define(file, _COMMENT.sub("", proto))
@@ -56,7 +56,7 @@ def messages(package: str, proto: str) -> Mapping[str, type[Message]]:
 
 
 def _define(file: descriptor_pb2.FileDescriptorProto, text: str) -> None:
-    """Adds the messages of `text` to `file`."""
+    """Add the messages of `text` to `file`."""
     open_blocks: list[descriptor_pb2.DescriptorProto] = []
     oneof = False
     at = 0

@@ -1,4 +1,4 @@
-"""How quantities are written for people, and texts from elsewhere: the only place that formats them.
+"""Format quantities, and texts from elsewhere, for people: the only place that does.
 
 Inside the program everything is in base units: FLOP, byte, second, FLOP/s, byte/s. Unknown is None and is
 written as a dash, never as 0.
@@ -12,20 +12,20 @@ from collections.abc import Callable
 UNKNOWN = "–"
 #: What clocks count [s].
 NANOSECOND = 1e-9
-#: Digits that keep apart what differs by 0.1 %.
+#: Digits that distinguish numbers which differ by 0.1 %.
 PRECISE = 5
 #: Letters of a text in a sentence, and of a name there; longer ones are cut.
 LONGEST, LONGEST_NAME = 80, 60
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
-#: Units of time, and the least that is written in each [s]; the last one holds what is less.
+#: Units of time, and the least time that is written in each [s]; the last one serves all shorter times.
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """`value` with at least `digits` significant digits and no exponent: 0.0123, 4.56, 789, 1235."""
+    """Write `value` with at least `digits` significant digits and no exponent: 0.0123, 4.56, 789, 1235."""
     if value == 0:
         return "0"
     # Rounded first: 99.96 has its third digit where 100 has it, and 1e-4 / 1e-6 is 99.99999999999999.
@@ -41,7 +41,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def scaled(value: float | None, unit: str, digits: int = 3) -> str:
-    """`value` [unit] with an SI prefix: scaled(9.89e14, "FLOP/s") is "989 TFLOP/s"."""
+    """Write `value` [unit] with an SI prefix: scaled(9.89e14, "FLOP/s") is "989 TFLOP/s"."""
     if value is None:
         return UNKNOWN
     for factor, prefix in _PREFIXES:
@@ -52,32 +52,32 @@ def scaled(value: float | None, unit: str, digits: int = 3) -> str:
 
 
 def flop(value: float | None) -> str:
-    """Work [FLOP]."""
+    """Write work [FLOP]."""
     return scaled(value, "FLOP")
 
 
 def flop_rate(value: float | None) -> str:
-    """A rate of work [FLOP/s]."""
+    """Write a rate of work [FLOP/s]."""
     return scaled(value, "FLOP/s")
 
 
 def byte(value: float | None) -> str:
-    """Traffic or size [byte]; decimal prefixes, as memory bandwidths are quoted."""
+    """Write traffic or size [byte]; decimal prefixes, as memory bandwidths are quoted."""
     return scaled(value, "B")
 
 
 def byte_rate(value: float | None) -> str:
-    """A bandwidth [byte/s]."""
+    """Write a bandwidth [byte/s]."""
     return scaled(value, "B/s")
 
 
 def intensity(value: float | None) -> str:
-    """Operational intensity [FLOP/byte]."""
+    """Write operational intensity [FLOP/byte]."""
     return UNKNOWN if value is None else f"{significant(value)} FLOP/B"
 
 
 def seconds(value: float | None) -> str:
-    """A time [s], written in s, ms, µs or ns."""
+    """Write a time [s] in s, ms, µs or ns."""
     if value is None:
         return UNKNOWN
     if value == 0:
@@ -87,20 +87,20 @@ def seconds(value: float | None) -> str:
 
 
 def seconds_unit(largest: float) -> Callable[[float | None], str]:
-    """Return how the times of one column are written: all in the unit of the largest [s], with three digits each."""
+    """Make a function that writes the times of a column: all in the unit of the largest [s], with three digits each."""
     factor, unit = next(((factor, unit) for factor, unit in _SECONDS if largest >= factor * 0.9995), _SECONDS[-1])
     return lambda value: UNKNOWN if value is None else f"{significant(value / factor)} {unit}"
 
 
 def seconds_between(low: float, high: float) -> str:
-    """Two times [s] with one unit where they share it: "12.4–12.6 ms"."""
+    """Write two times [s] with one unit where they share it: "12.4–12.6 ms"."""
     first, second = seconds(low), seconds(high)
     number, _, unit = first.partition(" ")
     return f"{number}–{second}" if second.endswith(f" {unit}") and low >= 0 else f"{first} to {second}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share of one as percent; what rounds to nothing but is not nothing is written as "<0.1 %"."""
+    """Write a share of one as percent; a share above 0 that rounds to 0 is "<0.1 %"."""
     if share is None:
         return UNKNOWN
     least = 10**-digits
@@ -113,15 +113,15 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def percent_between(low: float, high: float) -> str:
-    """A share of one, or the range that it lies in, in whole percents: "24–48 %", "up to 3 %"."""
-    one, other = percent(low, 0), percent(high, 0)
-    if one == other:
-        return one
-    return f"up to {other}" if one in ("0 %", "<1 %") else f"{one.removesuffix(' %')}–{other}"
+    """Write a range of shares of one in whole percents: "24–48 %", "up to 3 %", "24 %" where the ends agree."""
+    first, second = percent(low, 0), percent(high, 0)
+    if first == second:
+        return first
+    return f"up to {second}" if first in ("0 %", "<1 %") else f"{first.removesuffix(' %')}–{second}"
 
 
 def count(value: float | None) -> str:
-    """A number of things, with thousands separators."""
+    """Write a count, with thousands separators."""
     return UNKNOWN if value is None else f"{value:,.0f}"
 
 
@@ -130,7 +130,7 @@ def plain(text: str, width: int | None = LONGEST) -> str:
 
     Control characters, terminal escapes and bidirectional marks are left out.
     """
-    text = text if width is None else text[: 4 * width]  # enough for what is left out, and no more work than that
+    text = text if width is None else text[: 4 * width]  # enough for the omitted characters, and no more work than that
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
     text = " ".join(text.split())

@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 #: Used everywhere and importing nothing above them; their arrows would say nothing.
-GROUND = ("errors", "units", "version", "plugins", "protobuf", "shown")
+GROUND = ("errors", "units", "version", "plugins", "protobuf", "repr_mixin")
 
 Arrow = tuple[str, str]
 

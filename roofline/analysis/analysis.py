@@ -35,7 +35,7 @@ from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature, slug
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, LINEAR_ALGEBRA, OpClass
 from roofline.errors import InputError
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 
 #: A device that dispatch keeps waiting for this share of the step waits for its host. By choice: well above the
 #: latencies of a device that always has work in its queue.
@@ -65,7 +65,7 @@ class Constituent(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class WorkAnalysis(Shown):
+class WorkAnalysis(ReprMixin):
     """The work of a step under the ceilings of a device: of a profile whose ops have no times, all that is known.
 
     What only times can say is None here, and a number in an `Analysis`. table: its times are NaN. scale: what measured

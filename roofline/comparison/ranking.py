@@ -22,7 +22,7 @@ from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 from roofline.units import plain
 
 
@@ -54,7 +54,7 @@ class RankedPair:
 
 
 @dataclass(frozen=True, repr=False)
-class Ranking(Shown):
+class Ranking(ReprMixin):
     """Runs in the order given, the number of the fastest, and the pairs that are shown.
 
     pairs: of two runs one; of more, each against the fastest, which is B, the fastest of them first.

@@ -22,7 +22,7 @@ from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.vocabulary import OpClass
 from roofline.errors import InputError
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 
 SCHEMA = 1
 
@@ -283,7 +283,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: tuple[float | None, ...] = ()
 
 
-class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
+class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
     """One measured step and its provenance. See the module docstring and docs/profile-format.md.
 
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that

@@ -13,11 +13,11 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 from roofline.errors import InputError
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Least(Shown):
+class Least(ReprMixin):
     """Hold the least time of counted work on a device.
 
     step: the work under the ceilings of the device. groups: sums by group; floors: the least time of each group [s].

@@ -36,7 +36,7 @@ from roofline.projection.overlap import shared
 from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
 from roofline.projection.roofs import Array, divide, roofs, served
 from roofline.projection.startup import startup
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 
 #: Least known share of a group's time for which the known ops stand for the unknown ones. By choice, as in
 #: comparability.
@@ -79,7 +79,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WhatIf(Shown):
+class WhatIf(ReprMixin):
     """Hold a step of the analysis `here` as projected to the device `there`. Times in seconds.
 
     groups: the groups that have ops; total: all ops. gap: unchanged from here; interval: of `seconds`. starting: the

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roofline.core.schema import Profile
 from roofline.errors import GateError, RooflineError, from_exit_code
 from roofline.regression.check import Result
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 
 _FEW = 8  # profiles that an error names
 
@@ -30,7 +30,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Judgement(Shown):
+class Judgement(ReprMixin):
     """Hold profiles judged by a baseline, in the order of the request; `passed` decides."""
 
     baseline: str

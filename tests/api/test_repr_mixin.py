@@ -21,7 +21,7 @@ from roofline.core.schema import Profile
 from roofline.projection.least import least
 from roofline.renderers import json as json_format
 from roofline.renderers import text as text_format
-from roofline.shown import Shown
+from roofline.repr_mixin import ReprMixin
 
 
 def slower(profile: Profile, factor: float = 2.0) -> Profile:
@@ -29,7 +29,7 @@ def slower(profile: Profile, factor: float = 2.0) -> Profile:
     return replace(profile, wall=replace(profile.wall, steps=steps))
 
 
-RESULTS: dict[str, Callable[[Profile], Shown]] = {
+RESULTS: dict[str, Callable[[Profile], ReprMixin]] = {
     "profile": lambda profile: profile,
     "analysis": analyze,
     "ranking": lambda profile: roofline.compare(profile, slower(profile), allow=True),

@@ -1,7 +1,6 @@
-"""Results that show themselves: as text where they are printed, as a table and a figure in a notebook.
+"""Let results show themselves: as text where they are printed, as a table and a figure in a notebook.
 
-What they show is written by the plugin of `roofline.renderers.notebook` that is called like the result's class, so that
-nothing of it is imported before somebody looks.
+The plugin of `roofline.renderers.notebook` with the name of the result's class writes them, and is imported only then.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-class Shown:
-    """What a result of the Python interface can do; a class that is one derives from it and has nothing to add."""
+class ReprMixin:
+    """Give a result of the Python interface its text, HTML, dictionary and data frame, by deriving from this class."""
 
     __slots__ = ()
 
@@ -31,21 +30,21 @@ class Shown:
         return text.rstrip("\n")
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython prints in a terminal."""
+        """Print the result in IPython's terminal."""
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        """What Jupyter shows: under 100 kB, whatever the names in it."""
+        """Write the HTML for Jupyter: under 100 kB, whatever the names in it."""
         html: str = _renderer(self).html(self)
         return html
 
     def to_dict(self) -> dict[str, Any]:
-        """The same numbers as `--format json` writes, as plain dictionaries: seconds, FLOP, bytes; None is unknown."""
+        """Return the numbers of `--format json` as plain dictionaries: seconds, FLOP, bytes; None is unknown."""
         document: dict[str, Any] = _renderer(self).document(self)
         return document
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a data frame: seconds, FLOP, bytes; NaN is unknown. Raises MissingError without pandas."""
+        """Return the rows as a data frame: seconds, FLOP, bytes; NaN is unknown. Raises MissingError without pandas."""
         from roofline.errors import MissingError
 
         if not plugins.importable("pandas"):

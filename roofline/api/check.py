@@ -11,7 +11,7 @@ from roofline.errors import InputError
 from roofline.regression import check as gates
 from roofline.regression import limits_file
 from roofline.regression.batch import Judgement, judge
-from roofline.regression.limits import Limits, parsed
+from roofline.regression.limits import Limits, parse_limits
 
 
 def check(
@@ -42,7 +42,7 @@ def check(
         raise InputError("There is nothing to judge: give at least one run beside the baseline.")
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     texts = {name: text for name, text in options.items() if text is not None}
-    allowed = parsed(texts, Limits() if limits is None else limits_file.read(Path(limits)), "max_")
+    allowed = parse_limits(texts, Limits() if limits is None else limits_file.read(Path(limits)), "max_")
     before = profile(baseline)
     runs = {_name(run, f"run {number}"): run for number, run in enumerate(current, 1)}
     judged = judge(

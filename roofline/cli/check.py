@@ -85,11 +85,11 @@ def command(
     from roofline.regression import limits_file
     from roofline.regression.batch import judge, worst
     from roofline.regression.check import check
-    from roofline.regression.limits import Limits, parsed
+    from roofline.regression.limits import Limits, parse_limits
 
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     texts = {name: text for name, text in options.items() if text is not None}
-    allowed = parsed(texts, Limits() if limits is None else limits_file.read(limits), "--max-")
+    allowed = parse_limits(texts, Limits() if limits is None else limits_file.read(limits), "--max-")
     check_once([baseline, *current])
     with if_long(f"checking {', '.join(map(printable, current))}"):
         before = load(baseline)

@@ -11,7 +11,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
-from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, reading
+from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, path_name
 from roofline.cli.options.request import DEFAULTS, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
 from roofline.cli.options.words import calibrating, if_long, printable, quoted, say
@@ -184,7 +184,7 @@ def command(
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
         presets.check_core(core, preset)
         filling = None if preset is None else _Filling(preset, presets.explicit_options(context, asked), core)
-        paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling, ceilings)
+        paths, profiles, requests = _measure(runs[0], backends, asked, rounds, output, force, filling, ceilings)
 
     from roofline.api.compare import refusal
     from roofline.cli.options import turns
@@ -287,14 +287,14 @@ def _load(paths: list[Path]) -> list[Profile]:
     with if_long(f"reading {len(paths)} profiles"):
         profiles = [load(path) for path in paths]
     for path, profile in zip(paths, profiles, strict=True):
-        check_timed(profile, reading(path))
+        check_timed(profile, path_name(path))
     return profiles
 
 
 # ------------------------------------------------------------------------------------------------------- measuring
 
 
-def _measured(
+def _measure(
     model: str,
     backends: str,
     asked: dict[str, Any],
@@ -311,14 +311,14 @@ def _measured(
     """
     from roofline.comparison.turns import MOST
     from roofline.core.schema import save
-    from roofline.measuring.rounds import installed, measure, plan
+    from roofline.measuring.rounds import keep_installed, measure, plan
 
     names = split_backends(backends)
     if len(names) < 2:
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
     for name in names:
         parse_backend(name)  # an unknown name is a slip of the keyboard, and no backend to leave out
-    candidates = installed(_candidates(model, names, asked, preset), say)
+    candidates = keep_installed(_candidates(model, names, asked, preset), say)
     folder = _folder(output, candidates[0])
     files = _files(folder, candidates, force)
     given_device = given_ceilings(ceilings, candidates[0].request)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roofline.cli.options.completion import profiles as short_names
-from roofline.cli.options.paths import STDIN, check_output, load, reading
+from roofline.cli.options.paths import STDIN, check_output, load, path_name
 from roofline.cli.options.words import if_long, printable, quoted
 from roofline.errors import InputError
 
@@ -59,7 +59,7 @@ def command(
     with if_long(f"reading {printable(table)}"):
         kernels = nsight_compute.read(table)
     loaded = _with_times(profile)
-    with if_long(f"joining {len(kernels)} kernels to {reading(profile)}"):
+    with if_long(f"joining {len(kernels)} kernels to {path_name(profile)}"):
         joined = joining.join(loaded, kernels)
         counted = joining.count(loaded, joined, table.name)
     sentence = _sentence(counters.compare_counters(analyze_timed(counted)))

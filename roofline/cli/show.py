@@ -11,7 +11,7 @@ from roofline import plugins
 from roofline.cli.options import tables
 from roofline.cli.options.completion import formats, keys
 from roofline.cli.options.completion import profiles as short_names
-from roofline.cli.options.paths import check_once, load, reading
+from roofline.cli.options.paths import check_once, load, path_name
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
@@ -106,7 +106,7 @@ def command(
         caption=caption,
         details=details or None,
     )
-    with if_long(f"reading {reading(profile)}"):
+    with if_long(f"reading {path_name(profile)}"):
         loaded = load(profile)
     with if_long(f"adding up {counted(len(loaded.ops), 'op')}"):
         if depth is not None:

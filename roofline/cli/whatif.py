@@ -11,7 +11,7 @@ from roofline import plugins
 from roofline.cli.options import tables
 from roofline.cli.options.completion import devices as device_names
 from roofline.cli.options.completion import formats, profiles
-from roofline.cli.options.paths import load, reading
+from roofline.cli.options.paths import load, path_name
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
@@ -60,7 +60,7 @@ def command(
     from roofline.renderers.whatif import _least
 
     target = devices.load(device)
-    with if_long(f"reading {reading(profile)}"):
+    with if_long(f"reading {path_name(profile)}"):
         loaded = load(profile)
     with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(target.name)}"):
         projection = whatif(loaded, target)

@@ -117,7 +117,7 @@ def join(profile: Profile, step: Sequence[Kernel]) -> Joined:
     launches = tuple(op.launches if names else 0 for op, names in zip(profile.ops, functions, strict=True))
     if sum(launches) - len(step) > _MOST_APART:
         raise _of_another_step()
-    expected = [(op, name) for op in order for name in _launched(functions[op], launches[op])]
+    expected = [(op, name) for op in order for name in _known_launches(functions[op], launches[op])]
     kernels: list[list[Kernel]] = [[] for _ in profile.ops]
     without: list[Kernel] = []
     counted = {name: function(name) for name in {kernel.name for kernel in step}}
@@ -136,7 +136,7 @@ def _functions(profile: Profile) -> list[tuple[str, ...]]:
     ]
 
 
-def _launched(names: Sequence[str], launches: int) -> Sequence[str]:
+def _known_launches(names: Sequence[str], launches: int) -> Sequence[str]:
     """List the known launches of an op: all of a single function; of several functions, the first launch of each."""
     return list(names) * launches if len(names) == 1 else names
 
@@ -150,7 +150,7 @@ def _owners(
     launches: an unassigned kernel belongs to the op of its neighbour if that has such a function.
     """
     owners: list[int | None] = [None] * len(counted)
-    for expected_index, counted_index in _aligned([name for _, name in expected], counted):
+    for expected_index, counted_index in _align([name for _, name in expected], counted):
         owners[counted_index] = expected[expected_index][0]
     for step in (1, -1):
         for place in range(len(counted))[::step]:
@@ -161,7 +161,7 @@ def _owners(
     return owners
 
 
-def _aligned(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _align(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the indices (x, y) of a longest common subsequence of two sequences of names, the last ones first.
 
     E. W. Myers, An O(ND) Difference Algorithm and Its Variations, Algorithmica 1 (1986), its greedy form: after D =

@@ -98,7 +98,7 @@ def parse(text: str, source: str) -> list[Kernel]:
         names = next(rows)
         columns = {name: place for place, name in enumerate(names)}
         long = all(name in columns for name in _LONG)
-        kernels = list((_per_metric if long else _per_kernel)(columns, _complete(rows, len(names), source), source))
+        kernels = list((_per_metric if long else _per_kernel)(columns, _check_rows(rows, len(names), source), source))
     except csv.Error as error:
         raise InputError(f"{source} is damaged ({error}): {_CURE}.") from None
     if not kernels:
@@ -108,7 +108,7 @@ def parse(text: str, source: str) -> list[Kernel]:
     return kernels
 
 
-def _complete(rows: Iterator[list[str]], cells: int, source: str) -> Iterator[list[str]]:
+def _check_rows(rows: Iterator[list[str]], cells: int, source: str) -> Iterator[list[str]]:
     """Yield the rows. Raises InputError for one with more or fewer cells, and for the heading of a second table."""
     for number, row in enumerate(rows, 1):
         if all(name in row for name in _HEADING):
@@ -171,19 +171,19 @@ def _amount(metric: str, text: str, unit: str, source: str) -> float:
         raise InputError(f"{source} has no number for {metric} (n/a): this ncu does not count it on this device.")
     factor = _UNITS[metric].get(unit)
     if factor is None:
-        raise InputError(f"{source} has {metric} in {_shown(unit)}, which is no unit of it: add --print-units base.")
+        raise InputError(f"{source} has {metric} in {_quote(unit)}, which is no unit of it: add --print-units base.")
     if unit in _WHOLE and _POINTED.fullmatch(text):
         raise InputError(
-            f"{source} says {_shown(text)} {unit} for {metric}, whose point may part thousands: set LC_ALL=C and count "
+            f"{source} says {_quote(text)} {unit} for {metric}, whose point may part thousands: set LC_ALL=C and count "
             "again."
         )
     if not _NUMBER.fullmatch(text) or (amount := float(text.replace(",", "")) * factor) > LARGEST:
         raise InputError(
-            f"{source} says {_shown(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
+            f"{source} says {_quote(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
         )
     return amount
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a cell of the table in an error: short, and harmless for a terminal."""
     return repr(text if len(text) <= 40 else f"{text[:40]}…")

@@ -78,8 +78,10 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def device(self) -> Device:
         families = ("matrix", "vector", "dram", "link", "cache", "launch", "latency")
-        figures = {name: figure for family in families for name, figure in _expanded(family, getattr(self, family))}
-        reached = {name: figure for family, by in self.reached.items() for name, figure in _expanded(family, by)}
+        figures = {
+            name: figure for family in families for name, figure in _expand_family(family, getattr(self, family))
+        }
+        reached = {name: figure for family, by in self.reached.items() for name, figure in _expand_family(family, by)}
         if strays := reached.keys() - figures.keys():
             raise InputError(f"{self.name}: {min(strays)} was reached of no figure in the file; correct [reached].")
         return Device(
@@ -104,7 +106,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         )
 
 
-def _expanded(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str, _Figure]]:
+def _expand_family(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str, _Figure]]:
     """Yield the figures of a family by ceiling name; for main memory, `any` stands for each pattern not listed."""
     variants = DRAM if family == "dram" else tuple(figures)
     for variant in variants:
@@ -140,7 +142,7 @@ def load(name: str) -> Device:
     if path.suffix in (".toml", ".json"):
         if not path.exists():
             raise InputError(f"There is no file {name}; `roofline devices` lists the devices known by name.")
-        device = _sheet(path).device() if path.suffix == ".toml" else _saved(path)
+        device = _sheet(path).device() if path.suffix == ".toml" else _load_saved(path)
         sound.check_device(device, name)
         return device
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
@@ -159,7 +161,7 @@ class _Holder(msgspec.Struct, frozen=True):
     device: msgspec.Raw = msgspec.Raw()  # empty where there is none
 
 
-def _saved(path: Path) -> Device:
+def _load_saved(path: Path) -> Device:
     """Read the device of a calibration or of a profile, or a device written as JSON by itself."""
     from roofline.core.schema import MAX_BYTES
 

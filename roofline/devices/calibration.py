@@ -84,7 +84,7 @@ def calibrate(
     identity = key(kind, count, only)
     path = location(identity)
     cached = _read(path, identity, tell)
-    due = only if cached is None or remeasure else _due(cached, kind, short, count, only, tell)
+    due = only if cached is None or remeasure else _ceilings_due(cached, kind, short, count, only, tell)
     if cached is not None and due is None:
         return cached.device
     if not plugins.importable("torch"):
@@ -98,7 +98,7 @@ def calibrate(
         return cached.device
     stored = Stored(schema=SCHEMA, key=identity, full=not short, device=measured)
     stored = merge(cached, stored, period(), partial=due != only)
-    stored = msgspec.structs.replace(stored, device=compare_with_sheet(stored.device, _known(stored.device, count)))
+    stored = msgspec.structs.replace(stored, device=compare_with_sheet(stored.device, _reference(stored.device, count)))
     _write(path, stored, tell)
     return stored.device
 
@@ -175,7 +175,7 @@ def _merge_caches(before: Device, now: Device, old: bool) -> tuple[Cache, ...]:
     return tuple(merged)
 
 
-def _due(
+def _ceilings_due(
     cached: Stored, kind: str, short: bool, threads: int, only: tuple[str, ...], tell: Progress
 ) -> tuple[str, ...] | None:
     """Name the ceilings to measure again, as `only` gives them; None while the cached ones are valid."""
@@ -302,7 +302,7 @@ def compare_with_sheet(measured: Device, sheet: Device | None) -> Device:
     return msgspec.structs.replace(measured, ceilings=ceilings, caches=caches)
 
 
-def _known(measured: Device, threads: int) -> Device | None:
+def _reference(measured: Device, threads: int) -> Device | None:
     """Return the datasheet's figures; for a CPU its theoretical peaks, only of ceilings that were measured."""
     if measured.kind != "cpu":
         return devices.datasheet(measured.name, measured.memory, measured.kind)

@@ -60,13 +60,13 @@ def measure(
         if cpu.clock is not None:
             base = msgspec.structs.replace(base, conditions={"highest clock": f"{cpu.clock / 1e6:.0f} MHz"})
         plan = probes_cpu.probes(cpu, threads, full, today)
-    chosen = [(probe, names) for probe in plan if (names := _wanted(probe, only))]
+    chosen = [(probe, names) for probe in plan if (names := _wanted_names(probe, only))]
     if not chosen:
         available = ", ".join(name for probe in plan for name in probe.names)
         raise InputError(f"Nothing to measure is called {', '.join(only)}; there are: {available}.")
     index = nvidia.visible_index()
     with torch.inference_mode(), nvidia.Sampler(index) as sampler:
-        shares = partial(nvidia.shares, index) if device == "cuda" else _not_asked
+        shares = partial(nvidia.is_shared, index) if device == "cuda" else _not_asked
         finding, load = _run(chosen, threads, report, shares)
     conditions = dict(base.conditions) | {
         "date": today,
@@ -86,7 +86,7 @@ def measure(
     return msgspec.structs.replace(base, ceilings=finding.ceilings, caches=finding.caches, conditions=conditions)
 
 
-def _wanted(probe: Probe, only: tuple[str, ...]) -> tuple[str, ...]:
+def _wanted_names(probe: Probe, only: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in probe.names if not only or any(fnmatch(name, pattern) for pattern in only))
 
 
@@ -133,7 +133,9 @@ def _run(
             runs += 1
         turn += 1
         if turn >= TURNS:
-            probes = [(probe, names) for probe, names in chosen if _disturbed(names, best)] if turn < MOST_TURNS else []
+            probes = (
+                [(probe, names) for probe, names in chosen if _was_disturbed(names, best)] if turn < MOST_TURNS else []
+            )
     if report is not None:
         report("done", runs, runs)
     process_load = Moment.now().since(before)
@@ -144,7 +146,7 @@ def _run(
     return best, load
 
 
-def _disturbed(names: tuple[str, ...], finding: Finding) -> bool:
+def _was_disturbed(names: tuple[str, ...], finding: Finding) -> bool:
     """Tell whether other programs used the device in every turn so far that measured some of these ceilings."""
     ceilings = [finding.ceilings[name] for name in names if name in finding.ceilings]
     return any(ceiling.waited is not None and ceiling.waited > QUIET for ceiling in ceilings)

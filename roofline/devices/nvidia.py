@@ -87,7 +87,7 @@ def snapshot(index: int = 0) -> Snapshot | None:
         return None if isinstance(nvml, str) else _snapshot(nvml, index)
 
 
-def computing(index: int = 0) -> frozenset[int] | None:
+def computing_processes(index: int = 0) -> frozenset[int] | None:
     """List the numbers of the processes that compute on GPU `index` of the driver; None where it does not tell."""
     with _library() as nvml:
         handle = None if isinstance(nvml, str) else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
@@ -97,23 +97,23 @@ def computing(index: int = 0) -> frozenset[int] | None:
         return None if running is None else frozenset(process.pid for process in running)
 
 
-def shares(index: int = 0) -> bool | None:
+def is_shared(index: int = 0) -> bool | None:
     """Tell whether this process, which computes on GPU `index`, shares it with others than its parents.
 
     None where it is not known: without a driver, and where the driver names no process or, in a container, gives their
     numbers outside of it, so that this process is not among them.
     """
-    running = computing(index)
-    return None if running is None or os.getpid() not in running else bool(running - _own())
+    running = computing_processes(index)
+    return None if running is None or os.getpid() not in running else bool(running - _own_processes())
 
 
 def is_free(index: int = 0) -> bool:
     """Tell whether the driver names no process on GPU `index` but this one and its parents."""
-    running = computing(index)
-    return running is not None and not running - _own()
+    running = computing_processes(index)
+    return running is not None and not running - _own_processes()
 
 
-def _own() -> frozenset[int]:
+def _own_processes() -> frozenset[int]:
     """List this process and its parents, which wait for it."""
     import psutil
 

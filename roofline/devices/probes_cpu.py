@@ -18,7 +18,7 @@ from typing import Any
 from roofline.core.device import DRAM, Cache, Ceiling
 from roofline.devices.contention import Moment
 from roofline.devices.cpu import Cpu, detect
-from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, fastest_first, usable
+from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, fastest_first, usable_size
 from roofline.plugins import importing
 
 PRECISIONS = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
@@ -348,7 +348,9 @@ def _cache(
     ceilings: dict[str, Ceiling] = {}
     caches: list[Cache] = []
     for level, above, up_to, cap in [*levels, ("llc", second, largest, None)]:
-        plateau, updates, reads = (usable(curve(bests, label), above, up_to, cap) for label in (None, _UPDATE, _READ))
+        plateau, updates, reads = (
+            usable_size(curve(bests, label), above, up_to, cap) for label in (None, _UPDATE, _READ)
+        )
         if plateau is None or updates is None or reads is None:
             continue
         at = int(plateau[0])

@@ -59,7 +59,7 @@ class Finding:
         """Keep the best of both findings; cache sizes are the later one's, whose curve includes the earlier one's."""
         ceilings = dict(self.ceilings)
         for name, measured in later.ceilings.items():
-            ceilings[name] = better(name, ceilings.get(name), measured)
+            ceilings[name] = best_of(name, ceilings.get(name), measured)
         return Finding(ceilings, later.caches or self.caches, self.notes | later.notes)
 
 
@@ -159,7 +159,7 @@ def ceiling(best: Best, conditions: str, date: str) -> Ceiling:
     )
 
 
-def better(name: str, earlier: Ceiling | None, later: Ceiling) -> Ceiling:
+def best_of(name: str, earlier: Ceiling | None, later: Ceiling) -> Ceiling:
     """Keep the higher of two measured rates, or the shorter of two launch times, with the least waiting of both."""
     if earlier is None:
         return later
@@ -168,7 +168,7 @@ def better(name: str, earlier: Ceiling | None, later: Ceiling) -> Ceiling:
     return best if waited == best.waited else msgspec.structs.replace(best, waited=waited)
 
 
-def usable(
+def usable_size(
     curve: Sequence[tuple[float, float]],
     above: float,
     up_to: float,

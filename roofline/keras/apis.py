@@ -24,10 +24,10 @@ from roofline.timing.loop import Clock, Waits
 
 def apis(library: str) -> Mapping[str, TimedApi]:
     """Return `Backend.apis` for models in `library`: "keras" or "tf_keras"."""
-    return {name: partial(_timed, library, name) for name in ("fit", "predict")}
+    return {name: partial(_time_api, library, name) for name in ("fit", "predict")}
 
 
-def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api:
+def _time_api(library: str, name: str, step: Step, steps: int, cached: bool) -> Api:
     """Time `fit` or `predict` of `steps` + 1 batches, without the first [s each].
 
     cached: see `_dataset`. Raises MissingError without TensorFlow, whose `tf.data` feeds every engine.
@@ -36,7 +36,7 @@ def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api
     with _on_the_host(keras, tensorflow):
         data = _dataset(tensorflow, step, steps + 1, cached)
     clock, waits = Clock(), Waits()
-    with _timed_batches(type(iter(data)), waits):
+    with _time_batches(type(iter(data)), waits):
         getattr(step.model, name)(data, callbacks=[_callback(keras, tensorflow, clock)])
     waiting = waits.per_step(clock)
     return Api(
@@ -44,7 +44,7 @@ def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api
         steps=clock.steps,
         data="tf.data",
         waiting=waiting,
-        alone=_alone(data, steps) if waiting is None else None,
+        alone=_reading_time(data, steps) if waiting is None else None,
     )
 
 
@@ -123,7 +123,7 @@ def _callback(keras: Any, tensorflow: Any, clock: Clock) -> Any:
 
 
 @contextmanager
-def _timed_batches(iterator: type[Any], waits: Waits) -> Iterator[None]:
+def _time_batches(iterator: type[Any], waits: Waits) -> Iterator[None]:
     """Time each batch that Python takes from a `tf.data` iterator while the context is active.
 
     Keras on PyTorch and on JAX takes batches so; on TensorFlow a compiled step does, and no batch is timed.
@@ -140,7 +140,7 @@ def _timed_batches(iterator: type[Any], waits: Waits) -> Iterator[None]:
         iterator.__next__ = following
 
 
-def _alone(data: Any, steps: int) -> float:
+def _reading_time(data: Any, steps: int) -> float:
     """Time the reading of a batch without a model [s], the mean without the first one."""
     batches = iter(data)
     next(batches)

@@ -17,7 +17,7 @@ from roofline.core.schema import Profile, slug
 from roofline.core.switch import Setting, Switch
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
-from roofline.measuring.requests import checked
+from roofline.measuring.requests import validate_request
 from roofline.measuring.turns import Form, form_of, judge_forms, shared_variables, take_turns
 from roofline.recording.backend import load
 from roofline.recording.recording import Say
@@ -74,7 +74,7 @@ def _trial(experiment: Experiment, original: Form | str, comparison: Comparison,
     name = f"{experiment.name} ({setting.text})"
     say(f"Profiling {name}.")
     try:
-        request = _with(original.request, setting)
+        request = _turn_switch(original.request, setting)
         variables = {**original.variables, **setting.variables}
         profile = _profiled(msgspec.structs.replace(request, steps=None, api=None), variables, recorded.profile)
     except RooflineError as error:
@@ -114,7 +114,7 @@ def _profiled(request: Request, variables: dict[str, str], recorded: Profile) ->
     return session.to_profile(msgspec.structs.replace(recording, ceilings={}), request, recorded.device, "")
 
 
-def _with(original: Request, setting: Setting) -> Request:
+def _turn_switch(original: Request, setting: Setting) -> Request:
     """Return the request with one switch turned. Raises InputError where the backend has no such value."""
     workload = original.workload
     if setting.precision is not None:
@@ -128,4 +128,4 @@ def _with(original: Request, setting: Setting) -> Request:
         threads=original.threads if setting.threads is None else setting.threads,
         turned=dict(setting.in_step),
     )
-    return checked(turned)
+    return validate_request(turned)

@@ -90,7 +90,7 @@ def measured(
         if not quiet:
             print(text, file=sys.stderr)
 
-    with _kept(described) if state_kept else nullcontext():
+    with _restored_state(described) if state_kept else nullcontext():
         plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
         recording = described.recorder.record(step, plan, say)
     # A step with more threads than cores gets the ceilings of as many threads as cores.
@@ -103,7 +103,7 @@ def measured(
     return under_ceilings(recording, request, ceilings.measured(kind, threads, say), command)
 
 
-def _kept(described: Backend) -> AbstractContextManager[None]:
+def _restored_state(described: Backend) -> AbstractContextManager[None]:
     # The framework's half of the models knows which of its switches a step can move.
     restored: AbstractContextManager[None] = import_module(f"{described.models}._step").user_state_kept()
     return restored

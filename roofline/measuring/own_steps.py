@@ -30,7 +30,7 @@ def remember(request: Request, command: str, sources: Mapping[str, str]) -> None
     if request.file is None or Path(request.file).name not in sources:
         return
     file = Path(request.file).resolve()
-    place = _place(sources[Path(request.file).name], command)
+    place = _request_path(sources[Path(request.file).name], command)
     remembered = msgspec.structs.replace(request, file=str(file))
     with suppress(OSError, InputError):
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,9 @@ def recall(profile: Profile) -> Request:
     match = None
     for name, recorded in profile.sources.items():
         with suppress(InputError, msgspec.MsgspecError, UnicodeDecodeError):
-            asked = msgspec.json.decode(files.read(_place(recorded, profile.command), _LARGEST, "a step"), type=Request)
+            asked = msgspec.json.decode(
+                files.read(_request_path(recorded, profile.command), _LARGEST, "a step"), type=Request
+            )
             if asked.file is not None and Path(asked.file).name == name:
                 match = asked, recorded
     if match is None:
@@ -60,20 +62,22 @@ def recall(profile: Profile) -> Request:
     request, recorded = match
     file = Path(str(request.file))
     if not file.is_file():
-        raise InputError(f"{_named(file)} is no longer where it was measured: put it back, or measure it again.")
+        raise InputError(
+            f"{_printable_name(file)} is no longer where it was measured: put it back, or measure it again."
+        )
     if digest(file) != recorded:
         raise InputError(
-            f"{_named(file)} has changed since this was measured, so that running it proves nothing about it: "
+            f"{_printable_name(file)} has changed since this was measured, so that running it proves nothing about it: "
             "measure it again."
         )
     return request
 
 
-def _named(file: Path) -> str:
+def _printable_name(file: Path) -> str:
     return "".join(character if character.isprintable() else "?" for character in file.name)
 
 
-def _place(digest_: str, command: str) -> Path:
+def _request_path(digest_: str, command: str) -> Path:
     """Return the path of a remembered request."""
     from roofline.devices import calibration
 

@@ -34,7 +34,7 @@ def request_of(profile: Profile) -> Request:
         raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
     if profile.own_step:
         own_request = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps) or None)
-        checked(own_request)
+        validate_request(own_request)
         _check_machine(profile)
         return own_request
     try:
@@ -69,12 +69,12 @@ def request_of(profile: Profile) -> Request:
         steps=len(profile.wall.steps) or None,
         preset=profile.preset,
     )
-    checked(request)
+    validate_request(request)
     _check_machine(profile)
     return request
 
 
-def checked(request: Request) -> Request:
+def validate_request(request: Request) -> Request:
     """Return a request that the command line would accept. Raises InputError otherwise."""
     from roofline.devices import cpu
     from roofline.models import dimensions

@@ -24,7 +24,7 @@ class Candidate:
     request: Request
 
 
-def installed(candidates: Sequence[Candidate], say: Say) -> list[Candidate]:
+def keep_installed(candidates: Sequence[Candidate], say: Say) -> list[Candidate]:
     """Drop candidates whose framework is missing, and name them. Raises their error if fewer than two remain."""
     remaining = list(candidates)
     for candidate in candidates:

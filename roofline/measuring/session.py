@@ -53,7 +53,7 @@ def measure(
     if threads is not None and not request.count_only:
         calibration.check_threads(threads)
     with TemporaryDirectory(prefix="roofline-") as shared:
-        recording = _recorded(request, backend, rounds, say, Path(shared))
+        recording = _record_rounds(request, backend, rounds, say, Path(shared))
     for note in recording.notes:
         say(f"not known: {note}")
     own_steps.remember(request, command, recording.sources)
@@ -81,7 +81,7 @@ def under_given(recording: Recording, request: Request, device: Device, command:
     return to_profile(msgspec.structs.replace(recording, ceilings={}, flags=flags), request, device, command)
 
 
-def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
+def _record_rounds(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
     """Record the first round, repeat it where its threads should wait otherwise, and add the others' plain steps.
 
     Threads that spin while they wait keep cores from the threads that they wait for. So they sleep where the machine
@@ -93,7 +93,7 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     if variables:
         say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
     recording = record_whole(request, backend, variables, shared)
-    if may_choose and (other_variables := _otherwise(recording, variables)) is not None:
+    if may_choose and (other_variables := _other_waiting(recording, variables)) is not None:
         say(
             "The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE."
             if other_variables
@@ -105,7 +105,7 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     further = []
     for number in range(2, 1 if request.count_only else rounds + 1):
         say(f"Round {number} of {rounds}.")
-        further.append(record(plainly(request), backend, variables, shared).wall.steps)
+        further.append(record(plain_request(request), backend, variables, shared).wall.steps)
     if not further:
         return recording
     return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(further)))
@@ -120,7 +120,7 @@ def _is_crowded(request: Request) -> bool:
     return contention.free_processors() <= (request.threads or cpu.detect().cores) - _MISSING
 
 
-def _otherwise(recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:
+def _other_waiting(recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:
     """Choose the other way to wait, where the recording shows that it may be faster; None where the first was right."""
     if "contended" in recording.flags:
         return None if variables else dict(_ASLEEP)
@@ -170,7 +170,7 @@ def record_whole(
     )
 
 
-def plainly(request: Request) -> Request:
+def plain_request(request: Request) -> Request:
     """Make the request for a further process, which times plain steps only."""
     return msgspec.structs.replace(request, plain_only=True, api=None)
 

@@ -68,7 +68,7 @@ class Form:
     def measure(self) -> None:
         """Time plain steps in one more process. Where that fails, it is not measured again."""
         try:
-            request = msgspec.structs.replace(session.plainly(self.request), quiet=True)
+            request = msgspec.structs.replace(session.plain_request(self.request), quiet=True)
             self.recordings.append(session.record(request, load(request.backend), self.variables))
         except RooflineError as error:
             self.recordings.append(None)

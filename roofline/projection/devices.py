@@ -22,7 +22,7 @@ def is_sheet(ceiling: Ceiling) -> bool:
     return ceiling.spread is None and ceiling.drift is None
 
 
-def comparable(source: Device, target: Device, sheet: Device | None) -> tuple[Device, Device]:
+def make_comparable(source: Device, target: Device, sheet: Device | None) -> tuple[Device, Device]:
     """Give both devices ceilings of the same kind (reached, or printed), where both have that kind.
 
     sheet: the datasheet of `source`, if there is one.
@@ -33,7 +33,7 @@ def comparable(source: Device, target: Device, sheet: Device | None) -> tuple[De
             continue
         source_ceiling, target_ceiling = ours[name], theirs[name]
         listed = sheet.ceilings.get(name) if sheet is not None else None
-        reached = _reached(source_ceiling) or (listed and _reached(listed)), _reached(target_ceiling)
+        reached = _reached_rate(source_ceiling) or (listed and _reached_rate(listed)), _reached_rate(target_ceiling)
         printed = (
             source_ceiling if is_sheet(source_ceiling) else listed,
             target_ceiling if is_sheet(target_ceiling) else None,
@@ -45,7 +45,7 @@ def comparable(source: Device, target: Device, sheet: Device | None) -> tuple[De
     return replace(source, ceilings=ours), replace(target, ceilings=theirs)
 
 
-def _reached(ceiling: Ceiling) -> Ceiling | None:
+def _reached_rate(ceiling: Ceiling) -> Ceiling | None:
     """Return the reached rate of a ceiling, as a measured ceiling; None where it is not known."""
     if not is_sheet(ceiling):
         return ceiling
@@ -54,7 +54,7 @@ def _reached(ceiling: Ceiling) -> Ceiling | None:
     return Ceiling(value=ceiling.reached, source=ceiling.reached_by, spread=0.0, date=ceiling.date)
 
 
-def without_optional(source: Device, target: Device) -> tuple[Device, Device, tuple[str, ...]]:
+def drop_optional(source: Device, target: Device) -> tuple[Device, Device, tuple[str, ...]]:
     """Drop the optional ceilings that only one device has; return both devices and the dropped names."""
     one_sided = source.ceilings.keys() ^ target.ceilings.keys()
     absent = tuple(sorted(name for name in one_sided if name.partition(".")[0] in _OPTIONAL))
@@ -64,7 +64,7 @@ def without_optional(source: Device, target: Device) -> tuple[Device, Device, tu
     return replace(source, ceilings=source_ceilings), replace(target, ceilings=target_ceilings), absent
 
 
-def with_launches(target: Device, source: Device, profile: Profile) -> tuple[Device, tuple[str, ...]]:
+def borrow_launches(target: Device, source: Device, profile: Profile) -> tuple[Device, tuple[str, ...]]:
     """Give a CPU `target` the launch floors that it lacks from `source`, and return it with their names.
 
     Launching is the host's work. A GPU stays as it is: it has the start-up of kernels instead (startup.py).

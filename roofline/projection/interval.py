@@ -26,7 +26,7 @@ _SAME_KIND, _OTHER_KIND = 1.3, 1.4
 _MOST = 0.99
 
 
-def kernels(source: Device, target: Device) -> float:
+def kernel_spread(source: Device, target: Device) -> float:
     """Return the factor by which kernels may be faster or slower there: 1 where both devices have the same ceilings.
 
     Launch floors of a GPU are ignored: they project no op (startup.py), and a trace brings its own.
@@ -40,7 +40,7 @@ def kernels(source: Device, target: Device) -> float:
     return _SAME_KIND if source.kind == target.kind else _OTHER_KIND
 
 
-def against_sheet(ours: Roofs, theirs: Roofs, source: Device, target: Device) -> NDArray[np.bool_]:
+def sheet_mismatches(ours: Roofs, theirs: Roofs, source: Device, target: Device) -> NDArray[np.bool_]:
     """Mark the ops bound by a ceiling that is a datasheet's on one device only; shape (ops,)."""
     mixed = [
         name
@@ -51,7 +51,7 @@ def against_sheet(ours: Roofs, theirs: Roofs, source: Device, target: Device) ->
     return opposed
 
 
-def drawn(
+def draw_times(
     analysis: Analysis,
     resamples: Resamples,
     group: NDArray[np.int64],
@@ -114,6 +114,6 @@ def drawn(
     return totals
 
 
-def around(value: float, lower: Array, upper: Array) -> Interval:
+def interval_around(value: float, lower: Array, upper: Array) -> Interval:
     """Span the 2.5 % point of the lower draws to the 97.5 % point of the upper ones, widened to hold the value [s]."""
     return min(value, float(np.percentile(lower, 2.5))), max(value, float(np.percentile(upper, 97.5)))

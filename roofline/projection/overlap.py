@@ -26,7 +26,7 @@ _HALF = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class ShareTimes:
     """Hold the share time of each op [s], unscaled; shape (ops,).
 
     seconds_here: of an op that is not projected, only the time without projected ops; seconds_there: of projected ops;
@@ -40,16 +40,16 @@ class Shared:
     other_roof: Array
 
 
-def shared(
+def share_times(
     profile: Profile, durations: Array, overlap: Array, carried: NDArray[np.bool_], ratio: Array, roof: Ints
-) -> Shared:
+) -> ShareTimes:
     """Compute the share times of all ops here and there.
 
     durations, overlap: own time of each op, and the part that other ops share [s]; ratio: own time there over own time
     here, of the `carried` ops; roof: the row of the roof that binds an op there.
     """
     share, after = durations - overlap, np.where(carried, durations * ratio, 0.0)
-    earlier, later, seconds = _pairs(profile, overlap)
+    earlier, later, seconds = _overlapping_pairs(profile, overlap)
     size = len(durations)
 
     def of_ops(pair_seconds: Array, chosen: NDArray[np.bool_]) -> Array:
@@ -90,10 +90,10 @@ def shared(
     hidden = np.where(carried, np.where(before > 0, np.minimum(hidden, limit), hidden), 0.0)
     elsewhere = of_ops(pair_there, both_carried & (roof[earlier] != roof[later]))
     other_roof = np.where(before > 0, divide(elsewhere, there_all, there_all > 0), 1.0)
-    return Shared(seconds_here, after - hidden, hidden, divide(hidden * other_roof, after, hidden > 0))
+    return ShareTimes(seconds_here, after - hidden, hidden, divide(hidden * other_roof, after, hidden > 0))
 
 
-def _pairs(profile: Profile, overlap: Array) -> tuple[Ints, Ints, Array]:
+def _overlapping_pairs(profile: Profile, overlap: Array) -> tuple[Ints, Ints, Array]:
     """Find the pairs of ops that overlap in the profiled step whose starts are saved, and for how long [s].
 
     Returns the row of the op that starts first, the row of the other one, and seconds; shape (pairs,). No pair where

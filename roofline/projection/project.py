@@ -30,12 +30,12 @@ from roofline.analysis.bootstrap import draw
 from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
-from roofline.projection.devices import comparable, with_launches, without_optional
-from roofline.projection.interval import Interval, against_sheet, around, drawn, kernels
-from roofline.projection.overlap import shared
-from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
-from roofline.projection.roofs import Array, divide, roofs, served
-from roofline.projection.startup import startup
+from roofline.projection.devices import borrow_launches, drop_optional, make_comparable
+from roofline.projection.interval import Interval, draw_times, interval_around, kernel_spread, sheet_mismatches
+from roofline.projection.overlap import share_times
+from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, find_reasons
+from roofline.projection.roofs import Array, cache_served, divide, roofs
+from roofline.projection.startup import startup_times
 from roofline.repr_mixin import ReprMixin
 
 #: Least known share of a group's time for which the known ops stand for the unknown ones. By choice, as in
@@ -135,28 +135,28 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
     profile = analysis.profile
     _check(analysis, target)
     # Both devices with the same kinds of ceilings: only their values differ then.
-    common, held, left_out = without_optional(*comparable(analysis.device, target, sheet))
-    held, borrowed = with_launches(held, common, profile)
+    common, held, left_out = drop_optional(*make_comparable(analysis.device, target, sheet))
+    held, borrowed = borrow_launches(held, common, profile)
     ours, theirs = common.without_caches, held.without_caches
     work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
     columns = analysis.table.columns
-    start_here, start_there = startup(profile, columns, common, held)
+    start_here, start_there = startup_times(profile, columns, common, held)
     target_roofs, least_here = roofs(profile, target.without_caches), roofs(profile, analysis.device.without_caches)
 
     group = _groups(analysis)
     before, after = work_here.work + start_here, work_there.work + start_there
-    why = why_not(profile, columns, ours, theirs, work_here.work, work_there.work)
+    why = find_reasons(profile, columns, ours, theirs, work_here.work, work_there.work)
     why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
     by_work = why == CARRIED
     floor = np.where(by_work, target_roofs.work, 0.0)
     alike = divide(after, before, by_work)
-    ratio = _not_below(alike, analysis, least_here.work, floor)
+    ratio = _raise_to_floor(alike, analysis, least_here.work, floor)
     # A cache that may have served an op here may serve it there: the range goes below main memory's roof, `ratio` not.
-    (kept_here, _), (kept_there, cached) = served(profile, analysis.device), served(profile, target)
+    (kept_here, _), (kept_there, cached) = cache_served(profile, analysis.device), cache_served(profile, target)
     cacheable = by_work & kept_here & kept_there
     lowest = np.where(cacheable, cached, floor)
-    fastest = np.where(cacheable, _not_below(alike, analysis, least_here.work, lowest), ratio)
-    assumed = _like_their_group(
+    fastest = np.where(cacheable, _raise_to_floor(alike, analysis, least_here.work, lowest), ratio)
+    assumed = _ratio_of_group(
         group, analysis.table.share, ratio, by_work, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN)
     )
     carried = by_work | (assumed > 0)
@@ -164,16 +164,16 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
         names = sorted(set(why.tolist())) or ["it has no ops"]
         raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
     ratio, fastest = (np.where(by_work, factor, assumed) for factor in (ratio, fastest))
-    shares = shared(profile, columns.own, columns.overlap, carried, ratio, target_roofs.binding)
+    shares = share_times(profile, columns.own, columns.overlap, carried, ratio, target_roofs.binding)
     share, projected = shares.seconds_here * analysis.scale, shares.seconds_there * analysis.scale
     floor, lowest = floor * (1 - shares.other_roof), lowest * (1 - shares.other_roof)
-    kernel_factor = kernels(common, held)
-    opposed = against_sheet(work_here, work_there, ours, theirs)
+    kernel_factor = kernel_spread(common, held)
+    opposed = sheet_mismatches(work_here, work_there, ours, theirs)
     resamples = draw(analysis)
     devices, sides = (ours, theirs), (work_here, work_there)
     starts = divide(start_here, before, by_work), divide(start_there, after, by_work)
     times, sooner = (
-        drawn(
+        draw_times(
             analysis, resamples, group, carried, factor, shares.hidden, sides, devices, starts, opposed, kernel_factor
         )
         for factor in (ratio, fastest)
@@ -187,7 +187,7 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
             ops=int(rows.sum()),
             measured=float(share[chosen].sum()),
             projected=seconds,
-            interval=_above(float(lowest[rows].sum()), seconds, around(seconds, lower, upper)),
+            interval=_raise_start(float(lowest[rows].sum()), seconds, interval_around(seconds, lower, upper)),
             floor=float(floor[rows].sum()),
             assumed=float(share[chosen & ~by_work].sum()),
             not_carried=float(share[rows & ~carried].sum()),
@@ -196,15 +196,15 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
     total = row(np.ones(len(share), bool), None)
     # Plain and profiled steps are drawn separately: in some draws the ops take longer than the step.
     gap = np.maximum(resamples.gap, 0.0)
-    step_interval = around(total.projected + analysis.gap, sooner.sum(axis=0) + gap, times.sum(axis=0) + gap)
+    step_interval = interval_around(total.projected + analysis.gap, sooner.sum(axis=0) + gap, times.sum(axis=0) + gap)
     return WhatIf(
         here=analysis,
         there=target,
         groups={GROUPS[code]: row(group == code, code) for code in np.unique(group).tolist()},
         total=total,
         gap=analysis.gap,
-        interval=_above(float(lowest.sum()) + analysis.gap, total.projected + analysis.gap, step_interval),
-        unknown=_unknown(analysis, why, carried, share),
+        interval=_raise_start(float(lowest.sum()) + analysis.gap, total.projected + analysis.gap, step_interval),
+        unknown=_unknown_ops(analysis, why, carried, share),
         starting=float((share * starts[0])[by_work].sum()),
         hidden=float((analysis.table.own - share)[carried].sum()),
         cached=float(share[carried & (fastest < ratio)].sum()),
@@ -249,7 +249,7 @@ def _groups(analysis: Analysis) -> NDArray[np.int64]:
     return np.where(updating[columns.phase], GROUPS.index(GROUP_OF["optimizer"]), codes[columns.signature])
 
 
-def _not_below(ratio: Array, analysis: Analysis, ours: Array, theirs: Array) -> Array:
+def _raise_to_floor(ratio: Array, analysis: Analysis, ours: Array, theirs: Array) -> Array:
     """Raise each ratio so that no op takes less than its floor there, unless it beats its floor here.
 
     ours, theirs: the least time of each op here and there by the device's own ceilings [s], not by the lower reached
@@ -259,7 +259,7 @@ def _not_below(ratio: Array, analysis: Analysis, ours: Array, theirs: Array) -> 
     return np.where(ratio > 0, np.maximum(ratio, least), ratio)
 
 
-def _like_their_group(
+def _ratio_of_group(
     group: NDArray[np.int64], share: Array, ratio: Array, by_work: NDArray[np.bool_], unknown_work: NDArray[np.bool_]
 ) -> Array:
     """Give ops of unknown work the mean ratio of their group, weighted by time; 0 where too little of it is known.
@@ -274,13 +274,13 @@ def _like_their_group(
     return np.where(unknown_work, mean[group], 0.0)
 
 
-def _above(least: float, value: float, interval: Interval) -> Interval:
+def _raise_start(least: float, value: float, interval: Interval) -> Interval:
     """Raise the start of a value's interval to the least time there, unless the value itself is lower [s]."""
     low, high = interval
     return max(low, min(least, value)), high
 
 
-def _unknown(analysis: Analysis, why: Words, carried: NDArray[np.bool_], share: Array) -> tuple[Unknown, ...]:
+def _unknown_ops(analysis: Analysis, why: Words, carried: NDArray[np.bool_], share: Array) -> tuple[Unknown, ...]:
     durations, signature = analysis.table.own, analysis.table.columns.signature
     rows = []
     for reason in np.unique(why[why != CARRIED]).tolist():

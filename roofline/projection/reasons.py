@@ -18,7 +18,7 @@ NO_CEILING = "no ceiling of its work is known on both devices"
 Words = NDArray[np.str_]
 
 
-def why_not(
+def find_reasons(
     profile: Profile,
     columns: Columns,
     source: Device,
@@ -33,7 +33,7 @@ def why_not(
     by_signature = np.asarray([_reason(signature, source, target) for signature in profile.signatures], np.str_)
     if not profile.ops:
         return np.zeros(0, np.str_)
-    empty = np.asarray([_empty(signature) for signature in profile.signatures], bool)[columns.signature]
+    empty = np.asarray([_is_empty(signature) for signature in profile.signatures], bool)[columns.signature]
     lacking = np.where(empty | ((ours > 0) & (theirs > 0)), CARRIED, NO_CEILING)
     reasons = by_signature[columns.signature]
     return np.where(reasons == CARRIED, lacking, reasons)
@@ -44,23 +44,23 @@ def _reason(signature: Signature, source: Device, target: Device) -> str:
     if not cost.flops_known or cost.bytes is None:
         return WORK_NOT_KNOWN
     if signature.op_class in LINKS:
-        return _without(LINKS[signature.op_class], source, target)
+        return _missing_ceiling(LINKS[signature.op_class], source, target)
     if cost.useful_flops:
         arithmetic = signature.precision.arithmetic if signature.precision else None
         if arithmetic is None:
             return PRECISION_NOT_KNOWN
-        if lacking := _without((f"matrix.{arithmetic}",), source, target):
+        if lacking := _missing_ceiling((f"matrix.{arithmetic}",), source, target):
             return lacking
-    return _without(tuple(f"dram.{pattern}" for pattern in DRAM), source, target) if cost.bytes else CARRIED
+    return _missing_ceiling(tuple(f"dram.{pattern}" for pattern in DRAM), source, target) if cost.bytes else CARRIED
 
 
-def _empty(signature: Signature) -> bool:
+def _is_empty(signature: Signature) -> bool:
     """Tell whether an op is known to do nothing but start."""
     cost = signature.cost
     return not (cost.bytes or cost.useful_flops or cost.vector_flops or cost.functions)
 
 
-def _without(names: tuple[str, ...], source: Device, target: Device) -> str:
+def _missing_ceiling(names: tuple[str, ...], source: Device, target: Device) -> str:
     """Name the device that has none of these ceilings; CARRIED if both have one."""
     for device, side in ((source, "here"), (target, "there")):
         if not any(name in device.ceilings for name in names):

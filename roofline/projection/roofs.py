@@ -64,7 +64,7 @@ def roofs(profile: Profile, device: Device) -> Roofs:
     return Roofs(tuple(works), work, np.asarray(values, np.float64).reshape(-1, 3)[work].T)
 
 
-def served(profile: Profile, device: Device) -> tuple[NDArray[np.bool_], Array]:
+def cache_served(profile: Profile, device: Device) -> tuple[NDArray[np.bool_], Array]:
     """Mark the ops that a cache may have served in part or whole, and compute the work of each if it did [s].
 
     Marks no op of a step whose buffers are known: the part of its inputs that the cache holds is then known.

@@ -28,7 +28,7 @@ _KERNELS = 2.0
 _ANY_GPU = 1.8e-6
 
 
-def startup(profile: Profile, columns: Columns, source: Device, target: Device) -> tuple[Array, Array]:
+def startup_times(profile: Profile, columns: Columns, source: Device, target: Device) -> tuple[Array, Array]:
     """Estimate the start-up time of each op on source and target [s]; 0 where it is not known.
 
     A GPU has that of its kernels; where one of two GPUs has no figure, both get the other's, or that of any GPU. On a
@@ -37,13 +37,13 @@ def startup(profile: Profile, columns: Columns, source: Device, target: Device) 
     latencies = [device.rate(LATENCY) if device.kind != "cpu" else None for device in (source, target)]
     if source.kind != "cpu" and target.kind != "cpu" and None in latencies:
         latencies = [next((latency for latency in latencies if latency is not None), _ANY_GPU)] * 2
-    ours, theirs = (_of(profile, columns, *side) for side in zip((source, target), latencies, strict=True))
+    ours, theirs = (_launch_startup(profile, columns, *side) for side in zip((source, target), latencies, strict=True))
     # A copy that the driver makes is no launch of a kernel, and gets going all the same.
     launches = np.maximum(columns.launches, 1)
     return launches * ours, launches * theirs
 
 
-def _of(profile: Profile, columns: Columns, device: Device, latency: float | None) -> Array:
+def _launch_startup(profile: Profile, columns: Columns, device: Device, latency: float | None) -> Array:
     """Estimate the start-up time of one launch of each op [s]; shape (ops,)."""
     if device.kind != "cpu":
         return np.full(len(profile.ops), _KERNELS * (_ANY_GPU if latency is None else latency))

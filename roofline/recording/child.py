@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except UserError as error:
-        traceback.print_exception(_from_the_user(error.__cause__, request.file))
+        traceback.print_exception(_cut_traceback(error.__cause__, request.file))
         result = {"error": f"The step raised {type(error.__cause__).__name__} (see above).", "code": 4}
     try:
         Path(arguments[1]).write_bytes(msgspec.json.encode(result))
@@ -77,7 +77,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _from_the_user(error: BaseException | None, file: str | None) -> BaseException | None:
+def _cut_traceback(error: BaseException | None, file: str | None) -> BaseException | None:
     """Cut the traceback of an exception to begin in the user's file, if there is one."""
     if error is None or file is None:
         return error

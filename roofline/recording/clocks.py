@@ -37,7 +37,7 @@ class Clocks:
 
 
 @contextmanager
-def watched(device: str) -> Iterator[Clocks]:
+def watch_clock(device: str) -> Iterator[Clocks]:
     """Watch the GPU of a measurement on "cuda"; on a CPU do nothing."""
     if device != "cuda":
         yield Clocks(None)

@@ -30,20 +30,20 @@ def kept_out(step: float) -> Iterator[None]:
     gc.collect()
     if not frozen:
         gc.freeze()
-        gc.callbacks.append(_look_at_all)
+        gc.callbacks.append(_include_all)
     if step < _LONG:
         gc.disable()
     try:
         yield
     finally:
         if not frozen:
-            gc.callbacks.remove(_look_at_all)
+            gc.callbacks.remove(_include_all)
             gc.unfreeze()
         if collecting:
             gc.enable()
 
 
-def _look_at_all(phase: str, about: dict[str, int]) -> None:
+def _include_all(phase: str, about: dict[str, int]) -> None:
     """Let a full collection that the step asks for include the objects that existed before."""
     if about["generation"] < 2 or _ours:
         return

@@ -81,8 +81,8 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
             variables = {name: value.replace(place, path) for name, value in variables.items()}
         child = None
         try:
-            with _relayed() as printed:
-                with _interrupts_held():
+            with _relay_output() as printed:
+                with _hold_interrupts():
                     child = subprocess.Popen(
                         command,
                         env={**os.environ, **variables},
@@ -96,7 +96,7 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
                 status = child.wait()
         except BaseException:
             if child is not None:
-                _end(child)
+                _end_child(child)
             raise
         finally:
             os.close(gone)
@@ -147,7 +147,7 @@ def _no_python(python: str) -> InputError:
 
 
 @contextmanager
-def _relayed() -> Iterator[int]:
+def _relay_output() -> Iterator[int]:
     """Yield a file descriptor whose lines go to standard error, without the remarks of frameworks.
 
     XLA, TensorFlow and torch's recorder report to standard error whatever their variables for logging say, and would
@@ -180,7 +180,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def _hold_interrupts() -> Iterator[None]:
     """Hold Ctrl-C and other ending signals back: they would leave a child running that is not yet known."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
@@ -204,7 +204,7 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end_child(child: subprocess.Popen[bytes]) -> None:
     """End the child and the processes that its step forked."""
     child.terminate()
     with suppress(subprocess.TimeoutExpired):

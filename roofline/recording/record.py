@@ -28,11 +28,11 @@ from roofline.units import seconds
 def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> Recording:
     """Time plain steps, profile a few and count their ops. Exceptions of the step pass through."""
     with recorder.scopes():
-        first = recorder.first(replace(step, run=_seen_to_run(step.run)))
+        first = recorder.first(replace(step, run=_refuse_if_unrun(step.run)))
         say(f"first step {seconds(first)}")
         if plan.count_only:
             work = Work(recorder.count(step))
-            return assemble(step, plan, recorder, _nothing(first), work)
+            return assemble(step, plan, recorder, _counting_run(first), work)
         if not plan.plain_only:
             recorder.prepare(step)
         typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(plan.device, first))))
@@ -41,14 +41,14 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
         estimate = seconds((steps + profiled) * typical)
         say(f"{steps} plain steps of about {seconds(typical)}, {profiled} profiled: about {estimate}")
         recorder.note_memory(step)
-        plain, traces = _run(step, plan, recorder, first, typical, steps, profiled)
+        plain, traces = _run_steps(step, plan, recorder, first, typical, steps, profiled)
         work = Work(NOTHING) if plan.plain_only else recorder.work(traces, median(plain.wall.steps))
         recording = assemble(step, plan, recorder, plain, work)
         # Last: its memory is not the step's, and it may load libraries of its own.
-        return recording if plan.api is None else _with_api(recording, plan.api, step, recorder, say)
+        return recording if plan.api is None else _add_api(recording, plan.api, step, recorder, say)
 
 
-def _with_api(
+def _add_api(
     recording: Recording, api: tuple[str, RunApi], step: Step, recorder: StepRecorder[Trace], say: Say
 ) -> Recording:
     """Add as many steps in the library's function as there are plain ones, and a few plain ones after these.
@@ -61,14 +61,14 @@ def _with_api(
     try:
         with _quiet():
             timing = run(step, steps)
-        after = _again(step, recorder, protocol.steps_after(steps))
+        after = _time_again(step, recorder, protocol.steps_after(steps))
     except Exception as error:
         reason = str(error).strip().partition("\n")[0][:300] or type(error).__name__
         return msgspec.structs.replace(recording, notes=(*recording.notes, f"how long {name} takes ({reason})"))
     return msgspec.structs.replace(recording, api=msgspec.structs.replace(timing, after=tuple(after)))
 
 
-def _again(step: Step, recorder: StepRecorder[Trace], steps: int) -> list[float]:
+def _time_again(step: Step, recorder: StepRecorder[Trace], steps: int) -> list[float]:
     """Time plain steps again, after one that does not count [s each]."""
     with garbage.kept_out(recorder.timed(step)):
         return recorder.steady(step, steps)
@@ -81,7 +81,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:
+def _refuse_if_unrun(run: Callable[[], object]) -> Callable[[], object]:
     """Wrap a step so that it is refused where calling it runs none of its lines."""
 
     def seen() -> object:
@@ -92,13 +92,13 @@ def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:
     return seen
 
 
-def _nothing(first: float) -> Plain:
+def _counting_run(first: float) -> Plain:
     """Make the T run of a run that only counts: it has a first step [s] and no plain one."""
     wall = Wall(steps=(), first=first)
     return Plain(wall, contention.since(contention.start()), clocks.Clocks(None), contention.System())
 
 
-def _run(
+def _run_steps(
     step: Step, plan: Plan, recorder: StepRecorder[Trace], first: float, typical: float, steps: int, profiled: int
 ) -> tuple[Plain, list[Trace]]:
     """Run the plain steps and the profiled ones among them; measure the memory bandwidth before and after."""
@@ -106,7 +106,7 @@ def _run(
     turns = _Turns(step, recorder)
     with garbage.kept_out(typical):
         begin = contention.start()
-        with clocks.watched(plan.device) as watched:
+        with clocks.watch_clock(plan.device) as watched:
             if recorder.in_turns:
                 turns.take(steps, profiled, typical)
             else:
@@ -122,13 +122,13 @@ def _run(
         system=turns.system,
         ran=turns.ran,
         compiling=None if recorder.compiling() is None else turns.compiling,
-        ceilings=_better(before, after),
+        ceilings=_best_ceilings(before, after),
         asleep=sleeps,
     )
     return plain, turns.traces
 
 
-def _better(before: Mapping[str, Ceiling], after: Mapping[str, Ceiling]) -> dict[str, Ceiling]:
+def _best_ceilings(before: Mapping[str, Ceiling], after: Mapping[str, Ceiling]) -> dict[str, Ceiling]:
     return {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
 
 

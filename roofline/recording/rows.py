@@ -58,7 +58,7 @@ def op_rows(
             table.signature(counted.names_of_ops[row], op.costed, kernels),
             scope=scope,
             phase=phase,
-            block="optimizer" if phase == optimizer else _main(op, blocks) or block_of_scope[scope],
+            block="optimizer" if phase == optimizer else _main_block(op, blocks) or block_of_scope[scope],
             timed=timed,
             row=row,
             launches=launches,
@@ -76,7 +76,7 @@ def op_rows(
         row = len(counted.ops) + number
         table.add(
             table.lost(name),
-            scope=_top(counted),
+            scope=_top_scope(counted),
             phase=PHASES.index("forward"),
             block="(no op)",
             is_op=False,
@@ -88,7 +88,7 @@ def op_rows(
     return table.rows(counted.addresses)
 
 
-def _main(op: CountedOp, blocks: Sequence[str]) -> str | None:
+def _main_block(op: CountedOp, blocks: Sequence[str]) -> str | None:
     """Find the block of most of a fused op's work; None for an op without parts."""
     sums: dict[str, float] = {}
     for part, block in zip(op.costed.parts, blocks, strict=bool(blocks)):
@@ -96,7 +96,7 @@ def _main(op: CountedOp, blocks: Sequence[str]) -> str | None:
     return max(sums, key=sums.__getitem__, default=None)
 
 
-def _top(counted: Counted) -> int:
+def _top_scope(counted: Counted) -> int:
     return counted.scopes.index("") if "" in counted.scopes else 0
 
 
@@ -121,7 +121,7 @@ class _Tables:
             blocks=tuple(self._blocks),
             kernels=tuple(self._named),
             source=tuple(self._source),
-            addresses=_relative([addresses.get(storage) for storage in self._buffers]),
+            addresses=_relative_addresses([addresses.get(storage) for storage in self._buffers]),
         )
 
     def renamed(self, kernels: Kernels) -> Kernels:
@@ -239,7 +239,7 @@ class _Tables:
         return self._buffers.setdefault(key, len(self._buffers))
 
 
-def _relative(addresses: Sequence[int | None]) -> tuple[int | None, ...]:
+def _relative_addresses(addresses: Sequence[int | None]) -> tuple[int | None, ...]:
     """Count addresses [byte] from the page of the lowest one; empty where most of them are not known.
 
     Too few known buffers would show only a small part of those that overlap.

@@ -83,7 +83,7 @@ def load_step(request: Request) -> Step:
         )
         hint = f"; it defines {', '.join(defined)}" if defined else ": define it there, or name another"
         raise InputError(f"{file} has no function {name!r}{hint}.")
-    wanted = _wanted(function, request.workload)
+    wanted = _chosen_arguments(function, request.workload)
     try:
         returned = function(**wanted)
     except SystemExit as error:
@@ -98,7 +98,7 @@ def exit_of(error: SystemExit) -> str:
     return f"sys.exit({'' if error.code is None else repr(error.code)})"
 
 
-def _wanted(function: Any, workload: Workload) -> dict[str, Any]:
+def _chosen_arguments(function: Any, workload: Workload) -> dict[str, Any]:
     """Choose the arguments that the function names. Raises InputError for a required one that is not offered."""
     offered = {name: getattr(workload, name) for name in _OFFERED} | {"options": dict(workload.options) or None}
     wanted = {}

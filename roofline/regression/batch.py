@@ -70,10 +70,12 @@ def worst(judged: Sequence[Judged], baseline: str) -> RooflineError | None:
         )
     parts = []
     if failed:
-        parts.append(f"{len(failed)} of {len(judged)} profiles {_are(failed)} worse than {baseline}: {_listed(failed)}")
+        parts.append(
+            f"{len(failed)} of {len(judged)} profiles {_are(failed)} worse than {baseline}: {_list_files(failed)}"
+        )
     if unjudged:
         of = "" if failed else f" of {len(judged)} profiles"
-        parts.append(f"{len(unjudged)}{of} cannot be judged: {_listed(unjudged)}")
+        parts.append(f"{len(unjudged)}{of} cannot be judged: {_list_files(unjudged)}")
     if not parts:
         return None
     message = f"{'; '.join(parts)}."
@@ -90,7 +92,7 @@ def _are(judged: Sequence[Judged]) -> str:
     return "is" if len(judged) == 1 else "are"
 
 
-def _listed(judged: Sequence[Judged]) -> str:
+def _list_files(judged: Sequence[Judged]) -> str:
     listing = [
         f"{profile.file} ({_measures(profile)})" if profile.result else profile.file for profile in judged[:_FEW]
     ]

@@ -21,7 +21,7 @@ from roofline.core.vocabulary import PROTOCOLS
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.counts import counts
 from roofline.regression.growth import Gate
-from roofline.regression.limits import Limits, quoted
+from roofline.regression.limits import Limits, quote
 from roofline.regression.times import times
 
 #: Flags of a profile whose times cannot be judged.
@@ -56,53 +56,53 @@ def check(
     for times that cannot be judged: others used the processor, the machine was slower meanwhile, or a growth beyond
     its limit has too few steps to be told from noise.
     """
-    _same_step(baseline, current, allow_name)
+    _check_step(baseline, current, allow_name)
     before, after = analyze(baseline), analyze(current)
     gates = counts(before, after, limits)
     if not counts_only:
-        first, second = _timed(before, "BASELINE"), _timed(after, "CURRENT")
-        _same_conditions(first, second)
+        first, second = _require_times(before, "BASELINE"), _require_times(after, "CURRENT")
+        _check_conditions(first, second)
         timed = times(first, second, limits)
         gates = [*timed, *gates]
         if all(gate.measure in ("time", "gap") for gate in gates if gate.status == "failed"):
-            _same_machine_speed(first, second, timed)
+            _check_machine_speed(first, second, timed)
         if not any(gate.status == "failed" for gate in gates):
-            _enough_steps(timed)
+            _check_steps(timed)
     return Result(before, after, counts_only, tuple(gates), _differences(before, after))
 
 
 # ------------------------------------------------------------------------------------- what can be judged
 
 
-def _same_step(baseline: Profile, current: Profile, allow_name: bool) -> None:
+def _check_step(baseline: Profile, current: Profile, allow_name: bool) -> None:
     for name, profile in (("BASELINE", baseline), ("CURRENT", current)):
         if not profile.ops:
             raise InputError(f"{name} has no ops, so there is nothing to judge: measure it again.")
     if not allow_name:
         traced = baseline.imported is not None and current.imported is not None
         cure = "import both traces with one --name" if traced else "measure both alike"
-        _same("model", baseline.model, current.model, f"{cure}, or add --allow-name if only the name differs")
+        _check_equal("model", baseline.model, current.model, f"{cure}, or add --allow-name if only the name differs")
     for field in ("mode", "size", "layers", "batch", "seq", "precision"):
-        _same(field, getattr(baseline, field), getattr(current, field))
-    _same("kind of device", baseline.device.kind, current.device.kind)
+        _check_equal(field, getattr(baseline, field), getattr(current, field))
+    _check_equal("kind of device", baseline.device.kind, current.device.kind)
 
 
-def _same(subject: str, before: object, after: object, cure: str = "measure both alike") -> None:
+def _check_equal(subject: str, before: object, after: object, cure: str = "measure both alike") -> None:
     if before != after:
         raise InputError(
-            f"The profiles are not of the same step: {subject} is {quoted(before)} in BASELINE and {quoted(after)} in "
+            f"The profiles are not of the same step: {subject} is {quote(before)} in BASELINE and {quote(after)} in "
             f"CURRENT; {cure}."
         )
 
 
-def _timed(side: WorkAnalysis, name: str) -> Analysis:
+def _require_times(side: WorkAnalysis, name: str) -> Analysis:
     """Return an analysis with times. Raises InputError for a profile without."""
     if isinstance(side, Analysis):
         return side
     raise InputError(f"{name} {why_untimed(side.profile)}, or add --counts-only.")
 
 
-def _same_conditions(before: Analysis, after: Analysis) -> None:
+def _check_conditions(before: Analysis, after: Analysis) -> None:
     sides = (("BASELINE", before), ("CURRENT", after))
     conditions: tuple[tuple[str, Callable[[Analysis], object]], ...] = (
         ("the device", lambda side: side.device.name),
@@ -113,7 +113,7 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
     for condition, of in conditions:
         if of(before) != of(after):
             raise InputError(
-                f"Times cannot be compared: {condition} is {quoted(of(before))} in BASELINE and {quoted(of(after))} in "
+                f"Times cannot be compared: {condition} is {quote(of(before))} in BASELINE and {quote(of(after))} in "
                 "CURRENT; measure both alike, or add --counts-only."
             )
     for name, side in sides:
@@ -125,7 +125,7 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
             )
 
 
-def _enough_steps(gates: Iterable[Gate]) -> None:
+def _check_steps(gates: Iterable[Gate]) -> None:
     """Refuse to pass a growth over its limit that has too few steps to fail. Raises MeasurementError."""
     for gate in gates:
         if gate.status == "unresolved" and gate.interval is None:
@@ -135,7 +135,7 @@ def _enough_steps(gates: Iterable[Gate]) -> None:
             )
 
 
-def _same_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
+def _check_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
     """Refuse to call a step slower where the machine was slower and the counts are equal. Raises MeasurementError."""
     speed = machine_speed(before, after)
     if not speed.uneven or speed.products > 1:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.schema import Op
-from roofline.regression.growth import Gate, GrownPlace, Measure, Of, grown, judged, most_first, skipped
+from roofline.regression.growth import Gate, GrownPlace, Measure, Of, grown_places, make_gate, most_first, skip_gate
 from roofline.regression.limits import ROUNDING, Limit, Limits
 
 
@@ -42,8 +42,8 @@ def _flops(measure: Measure, field: str, before: WorkAnalysis, after: WorkAnalys
     first, second = sums(before), sums(after)
     gates = []
     for phase in dict.fromkeys([*first, *second]):
-        causes = grown(before, after, of, phase)
-        gate = judged(measure, phase, Limit(0), first.get(phase, 0.0), second.get(phase, 0.0), causes)
+        causes = grown_places(before, after, of, phase)
+        gate = make_gate(measure, phase, Limit(0), first.get(phase, 0.0), second.get(phase, 0.0), causes)
         is_less = measure == "model FLOPs" and gate.growth is not None and gate.growth < -ROUNDING
         gates.append(replace(gate, note="the program asks for less than in BASELINE") if is_less else gate)
     return gates
@@ -55,7 +55,7 @@ def _bytes(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
         return (cost.bytes_read or 0.0) + (cost.bytes_written or 0.0)
 
     if not (before.total.costed and after.total.costed):
-        return skipped("bytes", limit, "the work of no op is known")
+        return skip_gate("bytes", limit, "the work of no op is known")
     gate = _of_ops("bytes", before, after, limit, of)
     known_ops = [f"{side.total.costed} of {side.total.ops}" for side in (before, after)]
     if before.total.ops - before.total.costed == after.total.ops - after.total.costed:
@@ -65,7 +65,7 @@ def _bytes(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
 
 def _kernels(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
     if before.device.kind != "cpu" and isinstance(before, Analysis) != isinstance(after, Analysis):
-        return skipped("kernels", limit, "one profile was only counted, and only a timed one knows its launches")
+        return skip_gate("kernels", limit, "one profile was only counted, and only a timed one knows its launches")
     return _of_ops("kernels", before, after, limit, lambda side, _, op: float(op.launches))
 
 
@@ -76,7 +76,7 @@ def _is_known(side: WorkAnalysis, op: Op) -> bool:
 
 def _of_ops(measure: Measure, before: WorkAnalysis, after: WorkAnalysis, limit: Limit, of: Of) -> Gate:
     first, second = (sum(of(side, row, op) for row, op in enumerate(side.profile.ops)) for side in (before, after))
-    return judged(measure, None, limit, first, second, grown(before, after, of))
+    return make_gate(measure, None, limit, first, second, grown_places(before, after, of))
 
 
 def _compiled(before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
@@ -85,11 +85,11 @@ def _compiled(before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
         return []
     if first is None or second is None:
         why = f"only {'CURRENT' if first is None else 'BASELINE'} was compiled"
-        return [skipped("graph breaks", _exact(), why), skipped("opaque", _exact(), why)]
+        return [skip_gate("graph breaks", _exact(), why), skip_gate("opaque", _exact(), why)]
     growth = {why: number - first.breaks.get(why, 0) for why, number in second.breaks.items()}
     reasons = sorted((GrownPlace((), why, number) for why, number in growth.items() if number > 0), key=most_first)
     before_breaks, after_breaks = (float(sum(side.breaks.values())) for side in (first, second))
     return [
-        judged("graph breaks", None, _exact(), before_breaks, after_breaks, reasons),
-        judged("opaque", None, _exact(), float(first.opaque), float(second.opaque), []),
+        make_gate("graph breaks", None, _exact(), before_breaks, after_breaks, reasons),
+        make_gate("opaque", None, _exact(), float(first.opaque), float(second.opaque), []),
     ]

@@ -75,7 +75,7 @@ class Gate:
         return self.limit.growth(self.baseline, self.current)
 
 
-def judged(
+def make_gate(
     measure: Measure, phase: str | None, limit: Limit, before: float, after: float, causes: Sequence[GrownPlace]
 ) -> Gate:
     """Make a gate that both values decide; causes: most first, named if it failed."""
@@ -84,7 +84,7 @@ def judged(
     return Gate(measure, phase, limit, before, after, status, None, main_causes(causes) if failed else ())
 
 
-def skipped(measure: Measure, limit: Limit, why: str) -> Gate:
+def skip_gate(measure: Measure, limit: Limit, why: str) -> Gate:
     """Make a gate that cannot be judged."""
     return Gate(measure, None, limit, None, None, "skipped", note=why)
 
@@ -99,7 +99,7 @@ def most_first(cause: GrownPlace) -> tuple[float, tuple[str, ...], str]:
     return -cause.amount, tuple(name or "" for name in cause.place), cause.what
 
 
-def grown(before: WorkAnalysis, after: WorkAnalysis, of: Of, phase: str | None = None) -> list[GrownPlace]:
+def grown_places(before: WorkAnalysis, after: WorkAnalysis, of: Of, phase: str | None = None) -> list[GrownPlace]:
     """List the places (phase, block, class) where a measure of the ops grew, most first, each with its main op."""
     (first, ops_then), (second, ops_now) = (_by_place(side, of, phase) for side in (before, after))
     causes = []

@@ -62,7 +62,7 @@ def count(text: str, option: str) -> Limit:
         return share(text, option)
     if not re.fullmatch(r"\s*\d{1,12}\s*", text, re.ASCII) or int(text) > _LARGEST_COUNT:
         raise InputError(
-            f"{option} {quoted(text)} is no limit: give a whole number of at most {_LARGEST_COUNT:,}, or a percentage "
+            f"{option} {quote(text)} is no limit: give a whole number of at most {_LARGEST_COUNT:,}, or a percentage "
             "like 5%."
         )
     return Limit(int(text), absolute=True)
@@ -78,7 +78,7 @@ PARSERS: Mapping[str, Callable[[str, str], Limit]] = {
 }
 
 
-def parsed(texts: Mapping[str, str], limits: Limits, before: str) -> Limits:
+def parse_limits(texts: Mapping[str, str], limits: Limits, before: str) -> Limits:
     """Replace limits by those in `texts`, by name; before: the words before the name in an error."""
     return replace(limits, **{name: PARSERS[name](text, f"{before}{name}") for name, text in texts.items()})
 
@@ -86,15 +86,15 @@ def parsed(texts: Mapping[str, str], limits: Limits, before: str) -> Limits:
 def _number(text: str, option: str) -> float:
     match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})\s*(%?)\s*", text, re.ASCII)
     if match is None:
-        raise InputError(f"{option} {quoted(text)} is no limit: give a percentage like 5%, or a share like 0.05.")
+        raise InputError(f"{option} {quote(text)} is no limit: give a percentage like 5%, or a share like 0.05.")
     value = float(match[1]) / (100 if match[2] else 1)
     if value > _LARGEST_SHARE:
-        raise InputError(f"{option} {quoted(text)} is too large: give at most {_LARGEST_SHARE * 100:.0f}%.")
+        raise InputError(f"{option} {quote(text)} is too large: give at most {_LARGEST_SHARE * 100:.0f}%.")
     if value >= 1 and not match[2]:  # meant as 5 %, or 1 %, and anything would pass
-        raise InputError(f"{option} {quoted(text)} would be {100 * value:g} %: give {value:g}% or {value / 100:g}.")
+        raise InputError(f"{option} {quote(text)} would be {100 * value:g} %: give {value:g}% or {value / 100:g}.")
     return value
 
 
-def quoted(text: object) -> str:
+def quote(text: object) -> str:
     """Quote a user's text in an error: its beginning, with unprintable characters escaped."""
     return repr(text if len(str(text)) <= 40 else str(text)[:39] + "…")

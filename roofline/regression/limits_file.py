@@ -6,7 +6,7 @@ from pathlib import Path
 
 from roofline.core import files, sound
 from roofline.errors import InputError
-from roofline.regression.limits import PARSERS, Limits, parsed, quoted
+from roofline.regression.limits import PARSERS, Limits, parse_limits, quote
 
 _LARGEST = 1 << 20
 
@@ -20,8 +20,8 @@ def read(path: Path) -> Limits:
     table = files.read_toml(path, _LARGEST, "a file of limits", 'write lines like time = "5%"', parse_float=str)
     for name, value in table.items():
         if name not in PARSERS:
-            raise InputError(f"{path} sets {quoted(name)}, which is no limit; there are: {', '.join(PARSERS)}.")
+            raise InputError(f"{path} sets {quote(name)}, which is no limit; there are: {', '.join(PARSERS)}.")
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise InputError(f'{path}: {name} is no limit: give a percentage like "5%", or a share like 0.05.')
     texts = {name: value if isinstance(value, str) else sound.told(value) for name, value in table.items()}
-    return parsed(texts, Limits(), f"{path}: ")
+    return parse_limits(texts, Limits(), f"{path}: ")

@@ -11,7 +11,7 @@ from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.comparison.terms import compare
-from roofline.regression.growth import Gate, GrownPlace, Measure, Status, judged, main_causes, most_first, skipped
+from roofline.regression.growth import Gate, GrownPlace, Measure, Status, main_causes, make_gate, most_first, skip_gate
 from roofline.regression.limits import Limit, Limits
 
 
@@ -21,7 +21,7 @@ def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
     walls, gaps = [side.wall_interval for side in sides], [_gap_shares(side) for side in sides]
     time = _timed("time", limits.time, (before.wall, after.wall), walls)
     if any(side.fills_by_scale for side in sides):
-        gap = skipped("gap", limits.gap, "op times of one were scaled to plain steps, which they fill")
+        gap = skip_gate("gap", limits.gap, "op times of one were scaled to plain steps, which they fill")
     else:
         gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps)
     if time.status != "passed" or gap.status not in ("passed", "skipped"):
@@ -93,9 +93,9 @@ def _gap_shares(side: Analysis) -> tuple[float, float] | None:
 def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:
     first, second = before.profile.memory, after.profile.memory
     if first.peak is None or second.peak is None:
-        return skipped("memory", limit, "the peak is not known of both")
+        return skip_gate("memory", limit, "the peak is not known of both")
     if first.source != second.source:
-        return skipped("memory", limit, "the peaks were not read the same way")
+        return skip_gate("memory", limit, "the peaks were not read the same way")
     parts = [
         GrownPlace((), name, now - then)
         for name, then, now in (
@@ -104,4 +104,4 @@ def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:
         )
         if then is not None and now is not None and now > then
     ]
-    return judged("memory", None, limit, first.peak, second.peak, sorted(parts, key=most_first))
+    return make_gate("memory", None, limit, first.peak, second.peak, sorted(parts, key=most_first))

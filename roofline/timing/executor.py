@@ -81,7 +81,7 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     number = ops + len(extra_codes)
     # Events that still run when the step ends belong to it: the step was waited for, so that is only rounding.
     event_start = owned.start[rows]
-    start, end, piece = _without(owned.waits, rows, event_start, owned.end[rows])
+    start, end, piece = _cut_waits(owned.waits, rows, event_start, owned.end[rows])
     owner, event_owner = owner[piece], owner
     own_seconds = intervals.own(start, end, owner, number) * PICOSECOND
     share = intervals.shares(start, end, owner, number) * PICOSECOND
@@ -119,7 +119,7 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     )
 
 
-def _without(
+def _cut_waits(
     waits: Waits, rows: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Cut waits out of the events in `rows`: starts and ends of the stretches, and their indices in `rows`.

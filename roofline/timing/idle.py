@@ -147,8 +147,8 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     # Without late launches the latency is uncertain: then the trace must also show that the queue was empty.
     begun = np.append(device.start, 0)[np.searchsorted(device.start, opens) - 1]
     exposed = (2 * (called + reaches - opens) >= closes - opens) & (bool((late & ~follows).any()) | (begun <= called))
-    detail = _queued(trace, opens, closes, ended_by, launch, called, returned, exposed)
-    detail[late] = _late(trace, links, opens[late], closes[late], until[late], ended_by[late])
+    detail = _classify_queued(trace, opens, closes, ended_by, launch, called, returned, exposed)
+    detail[late] = _classify_late(trace, links, opens[late], closes[late], until[late], ended_by[late])
     return Idle(opens, closes, window, _CAUSE[detail], detail, ended_by)
 
 
@@ -186,7 +186,7 @@ def _label(name: str) -> int:
     return LABELS.index(name)
 
 
-def _queued(
+def _classify_queued(
     trace: KinetoTrace,
     opens: np.ndarray,
     closes: np.ndarray,
@@ -201,7 +201,7 @@ def _queued(
     exposed: the launch had not reached the device in at least half of the gap.
     """
     device = trace.device
-    collective = _matching(trace, _COLLECTIVE)
+    collective = _match_names(trace, _COLLECTIVE)
     last_ends = np.sort(np.where(collective[device.name], device.end, -1))
     at = np.searchsorted(last_ends, opens)
     after_collective = np.append(last_ends, -2)[at] == opens
@@ -226,7 +226,7 @@ def _queued(
     return detail.astype(np.int8)
 
 
-def _late(
+def _classify_late(
     trace: KinetoTrace,
     links: Links,
     opens: np.ndarray,
@@ -243,7 +243,7 @@ def _late(
 
     def fills(pattern: re.Pattern[str]) -> np.ndarray:
         """Mark gaps where ranges with such a name cover at least half of the time."""
-        matching = _matching(trace, pattern)
+        matching = _match_names(trace, pattern)
         rows = [matching[table.name] & host for table, host in zip(ranges, on_host, strict=True)]
         start = np.concatenate([table.start[row] for table, row in zip(ranges, rows, strict=True)])
         end = np.concatenate([table.end[row] for table, row in zip(ranges, rows, strict=True)])
@@ -254,12 +254,12 @@ def _late(
     calling = np.isin(launches.thread, hosts)
     in_driver = 2 * intervals.covered(launches.start[calling], launches.end[calling], opens, until) >= time
 
-    blocking = calling & _matching(trace, _BLOCKS)[launches.name] & (launches.duration > BLOCKING)
+    blocking = calling & _match_names(trace, _BLOCKS)[launches.name] & (launches.duration > BLOCKING)
     waited, back = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
-    held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _between(launches, links))
+    held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _launch_interval(launches, links))
 
-    to_device = np.append((device.kind == MEMCPY) & _matching(trace, _TO_DEVICE)[device.name], False)[ended_by]
-    to_device[to_device] = [_copied(trace, row) >= INPUT_COPY for row in ended_by[to_device].tolist()]
+    to_device = np.append((device.kind == MEMCPY) & _match_names(trace, _TO_DEVICE)[device.name], False)[ended_by]
+    to_device[to_device] = [_copied_bytes(trace, row) >= INPUT_COPY for row in ended_by[to_device].tolist()]
 
     detail = np.select(
         [
@@ -285,18 +285,18 @@ def _late(
     return detail.astype(np.int8)
 
 
-def _matching(trace: KinetoTrace, pattern: re.Pattern[str]) -> np.ndarray:
+def _match_names(trace: KinetoTrace, pattern: re.Pattern[str]) -> np.ndarray:
     """Match the names of a trace; bool per name."""
     return np.array([bool(pattern.search(name)) for name in trace.names], bool)
 
 
-def _copied(trace: KinetoTrace, row: int) -> float:
+def _copied_bytes(trace: KinetoTrace, row: int) -> float:
     """Read the bytes of a copy; INPUT_COPY where the trace has none, so that it counts as a batch."""
     size = trace.device.arguments(row).get("bytes", INPUT_COPY)
     return size if isinstance(size, int | float) else 0
 
 
-def _between(launches: Events, links: Links) -> float:
+def _launch_interval(launches: Events, links: Links) -> float:
     """Compute the 90 % quantile of the time from a launch's end to the next on its thread [ns]; infinite without two.
 
     Only launches that the device carried out, and no other calls of the driver.

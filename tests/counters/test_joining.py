@@ -177,7 +177,7 @@ def test_most_names_are_aligned_in_both_orders() -> None:
     drawn = random.Random(1)
     for _ in range(500):
         first, second = ([drawn.choice("abc") for _ in range(drawn.randint(0, 12))] for _ in range(2))
-        pairs = list(joining._aligned(first, second))
+        pairs = list(joining._align(first, second))
         assert all(first[here] == second[there] for here, there in pairs)
         assert all(a > c and b > d for (a, b), (c, d) in pairwise(pairs))
         assert len(pairs) == longest_common(first, second)

@@ -81,13 +81,13 @@ def test_other_processes_on_a_gpu(
     running: list[int] | None, shares: bool | None, is_free: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nvidia, "_library", lambda: nullcontext(Driver(running)))
-    assert (nvidia.shares(), nvidia.is_free()) == (shares, is_free)
-    assert (nvidia.shares(7), nvidia.is_free(7)) == (None, False)  # there is no such GPU
+    assert (nvidia.is_shared(), nvidia.is_free()) == (shares, is_free)
+    assert (nvidia.is_shared(7), nvidia.is_free(7)) == (None, False)  # there is no such GPU
 
 
 def test_without_the_library_nobody_tells_who_computes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvidia, "_library", lambda: nullcontext("There is no driver."))
-    assert (nvidia.shares(), nvidia.is_free()) == (None, False)
+    assert (nvidia.is_shared(), nvidia.is_free()) == (None, False)
 
 
 @pytest.mark.gpu

@@ -8,7 +8,7 @@ from roofline.core.device import Cache, Ceiling
 from roofline.devices import contention, measure
 from roofline.devices.contention import Load, Moment
 from roofline.devices.measure import _run, ranges
-from roofline.devices.sampling import Best, Candidate, Finding, Probe, better, ceiling, fastest_first, usable
+from roofline.devices.sampling import Best, Candidate, Finding, Probe, best_of, ceiling, fastest_first, usable_size
 
 
 class Clock:
@@ -81,28 +81,28 @@ CURVE = [(1.0, 50.0), (2.0, 100.0), (4.0, 98.0), (8.0, 80.0), (16.0, 74.0), (32.
 
 def test_usable_size_is_the_largest_that_reaches_three_quarters():
     # plateau within (0, 16]: 100, seen at 2; the largest with at least 75 is 32; the dip to 74 at 16 is noise
-    assert usable(CURVE, 0.0, 16.0) == (2.0, 32.0)
+    assert usable_size(CURVE, 0.0, 16.0) == (2.0, 32.0)
     # the level reported to have 16 cannot be larger
-    assert usable(CURVE, 0.0, 16.0, cap=16.0) == (2.0, 16.0)
+    assert usable_size(CURVE, 0.0, 16.0, cap=16.0) == (2.0, 16.0)
     # (4, 16]: plateau 80 at 8; 90 at 32 reaches 60, 20 at 64 does not
-    assert usable(CURVE, 4.0, 16.0) == (8.0, 32.0)
-    assert usable(CURVE, 64.0, 128.0) is None
+    assert usable_size(CURVE, 4.0, 16.0) == (8.0, 32.0)
+    assert usable_size(CURVE, 64.0, 128.0) is None
 
 
 def test_usable_size_is_midway_where_the_next_level_is_known():
     # (100 + 50) / 2 = 75: 16 with 74 is below, 32 with 90 above; (100 + 90) / 2 = 95: 4 with 98 is the last
-    assert usable(CURVE, 0.0, 16.0, next_level=50.0) == (2.0, 32.0)
-    assert usable(CURVE, 0.0, 16.0, next_level=90.0) == (2.0, 4.0)
+    assert usable_size(CURVE, 0.0, 16.0, next_level=50.0) == (2.0, 32.0)
+    assert usable_size(CURVE, 0.0, 16.0, next_level=90.0) == (2.0, 4.0)
     # a next level that is faster says nothing: 75 % again, and no more than what is reported
-    assert usable(CURVE, 0.0, 16.0, cap=16.0, next_level=120.0) == (2.0, 16.0)
+    assert usable_size(CURVE, 0.0, 16.0, cap=16.0, next_level=120.0) == (2.0, 16.0)
 
 
 def test_the_better_of_two_turns():
     slow, fast = Ceiling(value=1.0, source="a"), Ceiling(value=2.0, source="b")
-    assert better("dram.copy", slow, fast) is fast
-    assert better("dram.copy", fast, slow) is fast
-    assert better("launch.torch-eager", fast, slow) is slow  # a time: the shorter
-    assert better("dram.copy", None, slow) is slow
+    assert best_of("dram.copy", slow, fast) is fast
+    assert best_of("dram.copy", fast, slow) is fast
+    assert best_of("launch.torch-eager", fast, slow) is slow  # a time: the shorter
+    assert best_of("dram.copy", None, slow) is slow
 
 
 def test_findings_join_by_ceiling_and_keep_the_later_caches():
@@ -195,9 +195,9 @@ def test_the_best_rate_has_the_least_waiting_of_all():
     # A rate that others' load let pass is at least what an idle machine reaches: 3 while waiting 40 % of the time, 2 of
     # 1 %, is a ceiling of 3 that needs no second look.
     busy, idle = Ceiling(value=3.0, source="a", waited=0.4), Ceiling(value=2.0, source="b", waited=0.01)
-    assert better("dram.copy", busy, idle) == Ceiling(value=3.0, source="a", waited=0.01)
-    assert not better("dram.copy", busy, idle).contended
-    assert better("dram.copy", busy, Ceiling(value=1.0, source="c")).contended
+    assert best_of("dram.copy", busy, idle) == Ceiling(value=3.0, source="a", waited=0.01)
+    assert not best_of("dram.copy", busy, idle).contended
+    assert best_of("dram.copy", busy, Ceiling(value=1.0, source="c")).contended
 
 
 def test_contention_is_waiting_over_the_threads_time():

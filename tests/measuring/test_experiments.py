@@ -85,7 +85,7 @@ def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
 def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Path) -> None:
     asked = {"file": str(tmp_path / "mine.py"), "function": "make_step"}
     request = Request(backend="torch", workload=Workload(model="mine:make_step"), threads=1, **asked)
-    assert requests.checked(request) == request
+    assert requests.validate_request(request) == request
     (proved,) = proofs(recorded(), named("tensor-by-tensor"), request=request)
     assert proved.verdict == "not proven"
     assert "There is no file" in proved.text

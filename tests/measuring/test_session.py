@@ -182,7 +182,7 @@ class Machine:
 
     def run(self, device: str = "cpu") -> float:
         request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=2)
-        return session._recorded(request, None, 1, lambda text: None, Path()).wall.steps[0]  # type: ignore[arg-type]
+        return session._record_rounds(request, None, 1, lambda text: None, Path()).wall.steps[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import torch
 
 from roofline.backends.torch import BACKEND
 from roofline.core.step import Step
-from roofline.recording.garbage import _look_at_all, collect_if_due, kept_out
+from roofline.recording.garbage import _include_all, collect_if_due, kept_out
 from roofline.recording.recording import Plan
 
 
@@ -64,7 +64,7 @@ def test_a_collection_that_the_step_asks_for_looks_at_all_there_is(step: float) 
             later = weakref.ref(Cycle(10 * due))
             collect_if_due()
             assert later() is None
-    assert _look_at_all not in gc.callbacks
+    assert _include_all not in gc.callbacks
     assert len(lists) == 2 * due
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline.core.cost import unknown
 from roofline.costs.counted import Costed
-from roofline.recording.rows import _relative, _Tables
+from roofline.recording.rows import _relative_addresses, _Tables
 
 
 class Names(dict[str, int]):
@@ -28,6 +28,6 @@ def test_the_names_of_kernels_are_looked_up() -> None:
 
 def test_addresses_are_counted_from_a_page_and_left_out_where_most_are_not_known() -> None:
     # The lowest lies 16 bytes behind the begin of a page of 4096.
-    assert _relative([7 * 4096 + 16, None, 9 * 4096]) == (16, None, 2 * 4096)
-    assert _relative([4096, None]) == ()
-    assert _relative([]) == ()
+    assert _relative_addresses([7 * 4096 + 16, None, 9 * 4096]) == (16, None, 2 * 4096)
+    assert _relative_addresses([4096, None]) == ()
+    assert _relative_addresses([]) == ()

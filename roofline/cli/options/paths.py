@@ -32,7 +32,7 @@ def load(path: str | Path) -> Profile:
     return schema.decode(read_standard_input(schema.MAX_BYTES, "a profile"), "Standard input")
 
 
-def reading(path: Path) -> str:
+def path_name(path: Path) -> str:
     """Name a profile's path in a sentence."""
     from roofline.cli.options.words import printable
 

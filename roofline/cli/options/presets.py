@@ -68,9 +68,9 @@ def fill(
             differing.append("--precision default instead of tf32, which a CPU does not have")
         elif option not in explicit:
             result[option] = preset_value
-            filled_in.append(f"{_typed(option)} {preset_value}")
+            filled_in.append(f"{_option_name(option)} {preset_value}")
         elif asked[option] not in (preset_value, *also.get(option, ())):
-            differing.append(f"{_typed(option)} {asked[option]} instead of {preset_value}")
+            differing.append(f"{_option_name(option)} {asked[option]} instead of {preset_value}")
     if wanted.switches.get("optimizer") == "none":
         result["optimizer"] = False
         filled_in.append("--no-optimizer")
@@ -95,5 +95,5 @@ def fill(
     return text, result, lines
 
 
-def _typed(option: str) -> str:
+def _option_name(option: str) -> str:
     return f"--{option.replace('_', '-')}"

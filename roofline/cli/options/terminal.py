@@ -30,7 +30,7 @@ def page(width: int | None = None) -> Page:
     """Make the page of `--width`, else of the terminal; in a pipe, 100 letters for sentences, and long names."""
     from roofline.renderers._terminal import NARROWEST, WIDEST, WIDTH, Page
 
-    colour = coloured(os.environ, _is_terminal())
+    colour = wants_colour(os.environ, _is_terminal())
     if width is not None:
         if width < NARROWEST:
             raise InputError(f"--width {width} is too narrow for a table: give at least {NARROWEST}.")
@@ -41,7 +41,7 @@ def page(width: int | None = None) -> Page:
     return Page(max(NARROWEST, min(columns, WIDEST)), colour=colour)
 
 
-def coloured(environment: Mapping[str, str], terminal: bool) -> bool:
+def wants_colour(environment: Mapping[str, str], terminal: bool) -> bool:
     """Decide on colours: none with NO_COLOR (no-color.org), always with FORCE_COLOR, else on a terminal.
 
     Empty variables count as not set. TERM=dumb is a terminal that shows none. NO_COLOR goes first, as in Python 3.13.

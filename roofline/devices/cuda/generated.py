@@ -29,7 +29,7 @@ def functions(wanted: Collection[str], *, seconds: float, conditions: str, date:
         if f"function.{name}" not in wanted:
             continue
         try:
-            candidates = _drawing() if name == PHILOX else [_evaluating(name)]
+            candidates = _random_candidates() if name == PHILOX else [_function_candidate(name)]
             best = fastest_first(candidates, seconds / len(NAMES), timer.events)[0]
             ceilings[f"function.{name}"] = ceiling(best, conditions, date)
         # Triton is missing, lacks a C compiler, or does not know this GPU: its errors have no common class.
@@ -39,7 +39,7 @@ def functions(wanted: Collection[str], *, seconds: float, conditions: str, date:
     return Finding(ceilings, notes=notes)
 
 
-def _evaluating(name: str) -> Candidate:
+def _function_candidate(name: str) -> Candidate:
     import torch
 
     blocks = grid(threads=32 * WARPS).blocks
@@ -49,7 +49,7 @@ def _evaluating(name: str) -> Candidate:
     return Candidate(f"{name} of Triton in registers, fp32", float(TURNS * UNROLL_FUNCTION * out.numel()), run)
 
 
-def _drawing() -> list[Candidate]:
+def _random_candidates() -> list[Candidate]:
     import torch
 
     blocks, unroll = grid(threads=32 * WARPS).blocks, 4

@@ -16,7 +16,7 @@ from typing import Any
 from roofline.core.device import Cache
 from roofline.devices.cuda import kernels, nvrtc, timer
 from roofline.devices.cuda.card import Grid, grid, l2_size
-from roofline.devices.sampling import Best, Candidate, Finding, ceiling, fastest_first, usable
+from roofline.devices.sampling import Best, Candidate, Finding, ceiling, fastest_first, usable_size
 
 #: Working sets as shares of the size that the driver tells. The last is main memory's: the cache holds 6 % of it.
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 16.0)
@@ -62,7 +62,7 @@ def cache(
             size = slice_loads * turn
             if size not in curve or best.rate > curve[size].rate:
                 curve[size] = best
-    reads, writes = edges(read_bests, float(cached)), edges(write_bests, float(cached))
+    reads, writes = find_edges(read_bests, float(cached)), find_edges(write_bests, float(cached))
     if reads is None or writes is None:
         return Finding(notes={"cache.llc": "no working set fits the cache"})
     where = f"working set of {reads[0] / _MIB:.3g} MiB, {conditions}"
@@ -86,10 +86,10 @@ def loads(slice_loads: int, launch_grid: Grid) -> int:
     return -(-wanted // kernels.IN_FLIGHT) * kernels.IN_FLIGHT
 
 
-def edges(bests: dict[int, Best], cached: float) -> tuple[float, float] | None:
+def find_edges(bests: dict[int, Best], cached: float) -> tuple[float, float] | None:
     """Find the working set where the cache is fastest, and its usable size [byte]; None if no working set fits."""
     curve: Sequence[tuple[float, float]] = [(float(size), bests[size].rate) for size in sorted(bests)]
-    return usable(curve, 0.0, cached, cap=cached, next_level=curve[-1][1])
+    return usable_size(curve, 0.0, cached, cap=cached, next_level=curve[-1][1])
 
 
 def _reading(kernel: nvrtc.Kernel, launch_grid: Grid, data: Any, out: Any, slice_loads: int) -> Candidate:

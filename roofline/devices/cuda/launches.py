@@ -26,7 +26,7 @@ def launch(wanted: Collection[str], *, conditions: str, date: str) -> Finding:
     ceilings, notes = {}, {}
     for name in wanted:
         where, prepare = PROBES[name]
-        durations = {method: times for method, call in _little() if (times := _durations(prepare(call)))}
+        durations = {method: times for method, call in _short_kernels() if (times := _durations(prepare(call)))}
         if durations:
             ceilings[name] = least(durations, where, conditions, date)
         else:
@@ -46,7 +46,7 @@ def least(durations: Mapping[str, Sequence[float]], where: str, conditions: str,
     )
 
 
-def _little() -> Iterator[tuple[str, Callable[[], object]]]:
+def _short_kernels() -> Iterator[tuple[str, Callable[[], object]]]:
     """Yield kernels on one number: a label, and the call that enqueues the kernel."""
     import torch
 

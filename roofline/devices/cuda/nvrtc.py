@@ -37,7 +37,7 @@ class Kernel:
         launch = _driver().cuLaunchKernel
         launch.argtypes = [_POINTER, *(ctypes.c_uint,) * 7, _POINTER, _POINTER, _POINTER]
         code = launch(self.function, grid.blocks, 1, 1, grid.threads, 1, 1, 0, stream, addresses, None)
-        _succeeded(code, "cuLaunchKernel")
+        _check_status(code, "cuLaunchKernel")
 
 
 @cache
@@ -49,18 +49,18 @@ def kernel(source: str, name: str) -> Kernel:
         raise RuntimeError("kernels of our own are compiled for NVIDIA GPUs only")
     torch.cuda.synchronize()  # makes torch's context the current one, which the driver loads into
     major, minor = torch.cuda.get_device_capability()
-    image = compiled(source, f"sm_{major}{minor}", _compiler())
+    image = compile_source(source, f"sm_{major}{minor}", _compiler())
     driver, module, function = _driver(), _POINTER(), _POINTER()
-    _succeeded(driver.cuModuleLoadData(ctypes.byref(module), image), "cuModuleLoadData")
-    _succeeded(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction")
+    _check_status(driver.cuModuleLoadData(ctypes.byref(module), image), "cuModuleLoadData")
+    _check_status(driver.cuModuleGetFunction(ctypes.byref(function), module, name.encode()), "cuModuleGetFunction")
     return Kernel(function)
 
 
-def compiled(source: str, architecture: str, library: ctypes.CDLL) -> bytes:
+def compile_source(source: str, architecture: str, library: ctypes.CDLL) -> bytes:
     """Compile `source` to machine code (cubin) for an architecture such as "sm_90"."""
     program, options = _POINTER(), (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
     code = library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"roofline.cu", 0, None, None)
-    _succeeded(code, "nvrtcCreateProgram")
+    _check_status(code, "nvrtcCreateProgram")
     try:
         if library.nvrtcCompileProgram(program, 1, options):
             log = _read(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program)
@@ -72,9 +72,9 @@ def compiled(source: str, architecture: str, library: ctypes.CDLL) -> bytes:
 
 def _read(size: Callable[..., int], content: Callable[..., int], program: ctypes.c_void_p) -> bytes:
     length = ctypes.c_size_t()
-    _succeeded(size(program, ctypes.byref(length)), "NVRTC")
+    _check_status(size(program, ctypes.byref(length)), "NVRTC")
     buffer = ctypes.create_string_buffer(length.value)
-    _succeeded(content(program, buffer), "NVRTC")
+    _check_status(content(program, buffer), "NVRTC")
     return buffer.raw
 
 
@@ -102,6 +102,6 @@ def _driver() -> ctypes.CDLL:
         raise RuntimeError(f"the driver's library cannot be loaded ({error})") from error
 
 
-def _succeeded(code: int, call: str) -> None:
+def _check_status(code: int, call: str) -> None:
     if code:
         raise RuntimeError(f"{call} failed with code {code}")

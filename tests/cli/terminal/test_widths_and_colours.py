@@ -18,7 +18,7 @@ import pytest
 
 from roofline import plugins
 from roofline.analysis.analysis import KEYS
-from roofline.cli.options.terminal import coloured
+from roofline.cli.options.terminal import wants_colour
 
 Run = Callable[..., Any]
 
@@ -129,7 +129,7 @@ def test_a_width_that_is_no_width(files: Path, roofline: Run) -> None:
     ],
 )
 def test_when_there_are_colours(environment: dict[str, str], terminal: bool, colour: bool) -> None:
-    assert coloured(environment, terminal) is colour
+    assert wants_colour(environment, terminal) is colour
 
 
 @pytest.mark.parametrize(

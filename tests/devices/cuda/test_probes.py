@@ -92,8 +92,8 @@ def test_the_edge_of_the_cache_is_midway_between_its_bandwidth_and_that_of_the_m
     # TB/s by MiB: the cache's 5.5, the memory's 3.1; midway 4.3 is reached at 40 and not at 45
     curve = {5: 5.3, 20: 5.5, 35: 5.2, 40: 4.4, 45: 4.2, 100: 3.4, 800: 3.1}
     seen = {size * 2**20: Best("x", rate * 1e12, 0.0, 1) for size, rate in curve.items()}
-    assert l2.edges(seen, 50.0 * 2**20) == (20 * 2**20, 40 * 2**20)
-    assert l2.edges(seen, 1.0) is None
+    assert l2.find_edges(seen, 50.0 * 2**20) == (20 * 2**20, 40 * 2**20)
+    assert l2.find_edges(seen, 1.0) is None
 
 
 def test_what_lasts_is_the_median_of_the_second_half():

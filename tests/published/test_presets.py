@@ -324,7 +324,7 @@ def test_the_layer_of_ivanov_et_al_runs_on_a_gpu_alone(monkeypatch: pytest.Monke
         preset.find("bert-layer", None, "cpu")
     monkeypatch.setattr("roofline.devices.calibration.resolve", lambda device: "cuda")
     asked = {"mode": "infer", "device": "auto", "batch": None, "threads": 1, "optimizer": True}
-    backend, filled, lines = command_line.filled("ivanov", "bert-layer", "torch", asked, (), core=False)
+    backend, filled, lines = command_line.fill("ivanov", "bert-layer", "torch", asked, (), core=False)
     assert (backend, filled["mode"], filled["optimizer"]) == ("torch:attention=eager", "train", False)
     assert "--no-optimizer" in lines[0]
 

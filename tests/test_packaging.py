@@ -143,4 +143,4 @@ def test_saved_profiles_are_found_in_the_wheel(installed: Path, tmp_path: Path) 
     there = [path.relative_to(ROOT / "profiles") for path in (ROOT / "profiles").rglob("*.json")]
     assert [profile["name"] for profile in listed] == sorted(path.with_suffix("").as_posix() for path in there)
     shown = _run(["-m", "roofline", "show", "h100/bert-torch-infer-b32-tf32"], tmp_path, **variables)
-    assert shown.startswith("bert infer, b32 s128 on NVIDIA H100 80GB HBM3: 10.6 ms per step")
+    assert shown.startswith("bert · inference · batch 32 x 128 tokens")

@@ -24,6 +24,7 @@ from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import einsum, unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.aten.tables import ALLOCATIONS, base
+from roofline.pytorch.execution_trace import DISPATCH_MODE
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.opening import opened, stand_for
 from roofline.pytorch.padded_products import PaddedProducts
@@ -44,8 +45,6 @@ _EVALUATE = "autograd::engine::evaluate_function"
 HOST_READ = "aten::_local_scalar_dense"
 #: PyTorch's annotation around reading the next batch, which its loaders do in the step where they have no workers.
 _LOADS = "enumerate(DataLoader)#"
-#: What a dispatch mode of Python does in a call.
-_MODE = "PythonDispatchMode"
 #: The node of a reentrant checkpoint.
 _CHECKPOINT = "CheckpointFunctionBackward"
 
@@ -364,7 +363,7 @@ def _kept(nodes: Nodes) -> NDArray[np.int64]:
 
     A selective checkpoint answers them in a dispatch mode, which calls the op itself for all others.
     """
-    modes = np.asarray([name == _MODE for name in nodes.names], bool)
+    modes = np.asarray([name == DISPATCH_MODE for name in nodes.names], bool)
     again = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
     calling = nesting.nearest(nodes.parent, modes)[nodes.is_op]
     answered = np.setdiff1d(np.flatnonzero(modes & again), calling)

@@ -21,6 +21,8 @@ from roofline.costs.calls import Call, Tensor
 from roofline.errors import MeasurementError
 from roofline.pytorch.aten import schema as aten_schema
 
+#: The call of a dispatch mode of Python in an op.
+DISPATCH_MODE = "PythonDispatchMode"
 #: What a kernel asks a sparse tensor for its numbers by.
 _STORED = frozenset(("aten::_values", "aten::values"))
 #: What is written for an argument that is an object.
@@ -170,7 +172,11 @@ def _around(nodes: Sequence[_Node], roots: Collection[int]) -> Iterator[int]:
     roots: the numbers of threads.
     """
     attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
-    is_op = {node.id: bool(attribute.get("op_schema")) for node, attribute in zip(nodes, attributes, strict=True)}
+    # An op ends by itself, as does a dispatch mode in one, so that nothing inside them raises.
+    ends = {
+        node.id: bool(attribute.get("op_schema")) or node.name == DISPATCH_MODE
+        for node, attribute in zip(nodes, attributes, strict=True)
+    }
     calls = np.asarray([int(attribute.get("rf_id", -1)) for attribute in attributes], np.int64)
     order = np.sort(calls)
     missed = dict(zip(order[1:].tolist(), (np.diff(order) - 1).tolist(), strict=True))
@@ -178,7 +184,7 @@ def _around(nodes: Sequence[_Node], roots: Collection[int]) -> Iterator[int]:
     for node, attribute, call in zip(nodes, attributes, calls.tolist(), strict=True):
         thread = threads.setdefault(int(attribute.get("tid", 0)), _Thread())
         for number in range(missed.get(call, 0)):
-            while thread.open and is_op.get(thread.open[-1]):  # it ends by itself, so nothing inside it raises
+            while thread.open and ends.get(thread.open[-1]):
                 thread.end()
             thread.begin(-2 - call - number)
         thread.end_down_to(node.ctrl_deps, node.ctrl_deps in roots)

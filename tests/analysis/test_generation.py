@@ -11,7 +11,7 @@ from roofline.analysis.analysis import analyze
 from roofline.analysis.generation import generation
 from roofline.core.device import Cache, Ceiling
 from roofline.core.schema import Memory, Profile
-from roofline.renderers._facts.generation import told
+from roofline.renderers._facts.generation import describe_generation
 from tests.synthetic import LINEAR, SDPA, step
 
 US = 1e-6
@@ -70,11 +70,11 @@ def test_a_number_of_passes_that_is_none(passes: str) -> None:
 
 def test_a_step_without_decode_has_none() -> None:
     assert generation(analyze(step())) is None
-    assert told(analyze(step())) == ""
+    assert describe_generation(analyze(step())) == ""
 
 
 def test_in_words() -> None:
-    words = told(analyze(generated()))
+    words = describe_generation(analyze(generated()))
     assert words.startswith("prefill 640 µs; decode 580 µs, 290 µs for each of 2 passes; a pass: floor ")
     assert "reading all parameters once (50.0 MB) takes " in words
     assert words.endswith("its attention core reads 200 kB")

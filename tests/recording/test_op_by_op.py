@@ -27,7 +27,6 @@ from roofline.errors import MeasurementError
 from roofline.keras import eager
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import recorder
-from roofline.tensorflow.graph.graph import Graphs
 from roofline.tensorflow.recorder import TensorFlowRecorder
 from roofline.xla import jax as xla_jax
 from roofline.xla.recorder import JaxRecorder
@@ -51,7 +50,8 @@ def test_a_function_whose_graph_is_not_shown_is_named(monkeypatch: pytest.Monkey
     x = tf.eye(64)
     function = tf.function(lambda: x @ x, autograph=False)
     framework = native_tensorflow()
-    monkeypatch.setattr(graphs, "read", lambda metadata, seen=(): Graphs(()))
+    shown = tf.compat.v1.RunMetadata()  # without a graph
+    monkeypatch.setattr(graphs, "_metadata", lambda run: (run(), shown)[1])
     with pytest.raises(MeasurementError, match=r"ops of <lambda> are not known\. TensorFlow showed no graph of them"):
         counted(function, framework)
 

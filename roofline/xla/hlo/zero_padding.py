@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from roofline.costs.margins import Margins, reshaped
+from roofline.costs.margins import Margins, added, reshaped
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, Path, number, origin
@@ -150,11 +150,13 @@ def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | 
         parts = user.message.slice_dimensions
         if any(part.stride not in (0, 1) for part in parts):
             return None
-        return tuple((part.start, size - part.limit) for part, size in zip(parts, dims, strict=True))
-    margins = _margins(user) if user.opcode == "pad" and place == 0 else None
-    if not margins or max(max(edges) for edges in margins) > 0:
-        return None
-    return tuple((-low, -high) for low, high in margins)
+        cut: Margins = tuple((part.start, size - part.limit) for part, size in zip(parts, dims, strict=True))
+    else:
+        margins = _margins(user) if user.opcode == "pad" and place == 0 else None
+        if not margins or max(max(edges) for edges in margins) > 0:
+            return None
+        cut = tuple((-low, -high) for low, high in margins)
+    return added(cut, cut_off(module, user, hops - 1) or ((0, 0),) * len(cut))
 
 
 def _undone(cut: Margins, windows: Sequence[Any], spatial: Sequence[int]) -> Margins:

@@ -14,12 +14,13 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
+from roofline.analysis.step_times import FAR, far_steps, spread, trend
 from roofline.core.framework import framework, written_in
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
-from roofline.renderers._facts import compiling, floors, host, notes
+from roofline.renderers._facts import compiling, floors, notes
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._names.distinct import LEAST
 from roofline.renderers._names.kernels import brief
@@ -79,7 +80,7 @@ def _headline(analysis: Analysis) -> str:
     profile = analysis.profile
     lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
     parts = [
-        _words.plain(profile.model, 60),
+        " ".join(filter(None, (_words.plain(profile.model, 60), _size(profile.size)))),
         _MODES.get(profile.mode, _words.plain(profile.mode, 20)),
         f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else "",
         _words.plain(analysis.precision or profile.precision, 20).removeprefix("default"),
@@ -87,6 +88,11 @@ def _headline(analysis: Analysis) -> str:
         _words.device(analysis),
     ]
     return " · ".join(filter(None, parts))
+
+
+def _size(size: str) -> str:
+    """Name the size of a model that is not the published one; "-" is of a model that has none."""
+    return "" if size in ("base", "-") else _words.plain(size, 20)
 
 
 def _framework(analysis: Analysis) -> str:
@@ -107,15 +113,16 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     overhead = ", the profiler's overhead included" if profile.wall.source == "profiled" else ""
     facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)}{overhead})"]
     facts += [
-        f"{units.significant(number / wall)} {what}/s"
+        f"{_rate(number / wall)} {what}/s"
         for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
         if number is not None
     ]
     if analysis.mfu is not None:
-        facts.append(f"MFU {notes.least(analysis)}{units.percent(analysis.mfu, 0)}")
+        share = units.percent(analysis.mfu, 0)
+        facts.append(f"MFU {'' if share.startswith('<') else notes.least(analysis)}{share}")
     found = generation(analysis)
     if found is not None and found.passes:
-        facts.append(f"{units.seconds(found.decode / found.passes)} per token")
+        facts.append(f"{units.seconds(found.decode / found.passes)} per decode pass")
     lines = [f"  {facts[0]}"]
     for fact in facts[1:]:
         if len(lines[-1]) + 3 + len(fact) <= page.width:
@@ -123,6 +130,11 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
         else:
             lines.append(f"  {fact}")
     return [line[: page.width] for line in lines]
+
+
+def _rate(per_second: float) -> str:
+    """Write a rate in three digits, or whole with thousands separators."""
+    return units.significant(per_second) if per_second < 1000 else units.count(per_second)
 
 
 # ---------------------------------------------------------------------------------------------------------------- bars
@@ -169,7 +181,7 @@ def _gap_in_words(analysis: Analysis) -> str:
     if not parts:
         return ""
     part = max(parts, key=lambda name: parts[name])
-    return f"{units.seconds(parts[part])} {_words.plain(part, 60)}" if analysis.gap > 0 else ""
+    return f"of it {units.seconds(parts[part])} {_words.plain(part, 60)}" if analysis.gap > 0 else ""
 
 
 def _bars(analysis: Analysis, page: Page) -> list[str]:
@@ -205,8 +217,10 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     """What limits the longest part of the step."""
     share = units.percent(bar.share, 0)
     if bar.bound is None:
-        why = host.most(analysis)
-        waits = ": it waits for its host" if analysis.waits_for_host else f", {why}" if why else ""
+        parts = analysis.gap_causes or {}
+        largest = max(parts, key=lambda part: parts[part], default="")
+        why = f", most of it {_words.plain(largest, 60)}" if 2 * parts.get(largest, 0.0) > analysis.gap else ""
+        waits = ": it waits for its host" if analysis.waits_for_host else why
         return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share} of the step{waits}."
     times, upper = _tables.split(analysis)[bar.bound], _tables.split_at_upper_end(analysis)[bar.bound]
     ends = _tables.attained(times, upper)
@@ -214,9 +228,7 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
         kind = _words.unknown_work(analysis, {bar.bound})
         why = "the device is not known" if not analysis.device.ceilings else kind or "the work of its ops is not known"
         return f"What limits {share} of the step is not known: {why}."
-    launches = _words.roofs_of(analysis, bar.bound) == [_words.LAUNCH_FLOOR]
-    limited = _words.limit(bar.bound, ends[0], ends[0], launches)
-    return f"{share} of the step is {limited}, {_words.closeness(analysis, bar.bound, *ends)}."
+    return f"{share} of the step is {_words.bound(analysis, bar.bound, times, upper)}."
 
 
 def _at_the_roof(analysis: Analysis) -> str:
@@ -323,8 +335,8 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]
     if not advice or advice[0].part != largest or not any(row.is_gap for row in rows[:_FEWEST]):
         return []
     text, annotation, part, seconds = advice[0]
-    most = f"at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
-    return _terminal.facts([("try", f"{text}: {most} (measured in docs/annotations/{annotation}.md)")], page)
+    most = f"saves at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
+    return _terminal.facts([("try", f"{text}: {most}; measured example: docs/annotations/{annotation}.md")], page)
 
 
 def _doubts(analysis: Analysis, page: Page) -> list[str]:
@@ -350,6 +362,9 @@ def reasons(analysis: Analysis) -> Iterator[str]:
         flags.keys() - _HARMLESS, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)
     ):
         yield flags[name].partition(": ")[2].partition(". ")[0].removesuffix(".") + "."
+    if spread(analysis.profile.wall) == "uneven" and trend(analysis.profile.wall) is None:
+        far, number = far_steps(analysis.profile.wall), len(analysis.profile.wall.steps)
+        yield f"Steps vary: {far} of {number} are over {units.percent(FAR, 0)} off the median."
     known = analysis.coverage
     lacking = {kind: share for kind, share in known.items() if share is not None and share < 0.995}
     if "flops" in lacking or "bytes" in lacking:

@@ -93,8 +93,8 @@ FLAGS = {
     "waits itself, its times are those of starting it. Return its outputs.",
     "replays-unattributed": "Some kernels that were replayed from a CUDA graph could not be traced back to their ops; "
     "their work is unknown. An import gets them with --capture.",
-    "replays-by-order": "The profiler of this PyTorch writes no ids of graph nodes, so the ops of kernels that a CUDA "
-    "graph replayed rest on the kernels' order, names, grids and blocks.",
+    "replays-by-order": "Which op a replayed kernel is of follows from the kernels' order, names, grids and blocks, as "
+    "the profiler of this PyTorch writes no ids of graph nodes.",
     "beyond-step": "Some ops, or all of them together, took longer than the whole step they ran in, which is a "
     "defect of the recorded times.",
     "throttled": "The driver named a reason to hold the device's clock back during the measurement; the ceilings "

@@ -118,7 +118,14 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
 
 
 def _asked_once(module: hlo.Module, unit: Unit, flops: float) -> float:
-    """Return what is asked for of a product that executes `flops`."""
+    """Return what is asked for of a product that executes `flops`; all of it where what is around it is damaged."""
+    try:
+        return _without_zeros(module, unit, flops)
+    except (IndexError, ValueError):  # attributes that do not fit the operands
+        return flops
+
+
+def _without_zeros(module: hlo.Module, unit: Unit, flops: float) -> float:
     product, path = unit.instruction, unit.path
     if product.opcode == "convolution":
         inside = zero_padding.flops(module, product, path)

@@ -72,7 +72,7 @@ def filled_up(value: Instruction, path: Path, hops: int = _HOPS) -> Margins | No
         return None
     if value.opcode == "pad":
         margins = _margins(value) if number(value.operands[1], path) == 0 else None
-        if margins is None or min(min(edges) for edges in margins) < 0:
+        if margins is None or any(min(edges) < 0 for edges in margins):
             return None
         inner = filled_up(value.operands[0], path, hops - 1) or ((0, 0),) * len(margins)
         return tuple((low + more, high + further) for (low, high), (more, further) in zip(margins, inner, strict=True))

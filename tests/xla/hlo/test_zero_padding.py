@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from roofline.xla import model_flops
 from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.proto import HloModuleProto
 
 IMAGE, KERNEL = np.ones((2, 6, 6, 3), np.float32), np.ones((3, 3, 3, 5), np.float32)
 CHANNELS = 2 * 2 * 3 * 5  # FLOPs of a pair: batch 2, 3 channels to 5
@@ -121,3 +122,33 @@ def test_a_part_of_the_results_is_asked_for_as_the_whole() -> None:
         return jnp.tanh(convolved(image, kernel, 1, (1, 1))[:, 2:-2, 2:-2])
 
     assert asked(part, IMAGE, KERNEL) == [CHANNELS * 16**2]
+
+
+def turned(image: Any, kernel: Any) -> Any:
+    """Cut the results of an image that is filled up and transposed, next to other ones."""
+    around = jnp.transpose(jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0))), (0, 2, 1, 3))
+    return jnp.tanh(jnp.concatenate([convolved(around, kernel, 1, (0, 0)), jnp.ones((2, 1, 6, 5))], 1)[:, :, 1:])
+
+
+def no_edges(pad: Any) -> None:
+    pad.padding_config.ClearField("dimensions")
+
+
+def another_dimension(instruction: Any) -> None:
+    instruction.dimensions[0] = 9
+
+
+@pytest.mark.parametrize(
+    ("opcode", "damage"),
+    [("pad", no_edges), ("transpose", another_dimension), ("concatenate", another_dimension)],
+    ids=["pad", "transpose", "concatenate"],
+)
+def test_beside_a_damaged_instruction_a_convolution_is_asked_for_as_it_runs(opcode: str, damage: Any) -> None:
+    """3 taps at each of 6 x 6 results, of an image of 8 x 8 with its zeros."""
+    lowered = jax.jit(turned).lower(IMAGE, KERNEL).compiler_ir("hlo")
+    proto = HloModuleProto.FromString(lowered.as_serialized_hlo_module_proto())
+    for computation in proto.computations:
+        for instruction in computation.instructions:
+            if instruction.opcode == opcode:
+                damage(instruction)
+    assert list(model_flops.asked(hlo.read(proto.SerializeToString())).fixed.values()) == [CHANNELS * 18**2]

@@ -31,17 +31,15 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
     """
     if convolution.message.conv_kind:
         return None
-    before, behind = filled_up(convolution.operands[0], path), cut_off(module, convolution)
+    numbers = convolution.message.convolution_dimension_numbers
+    before = _spatial(filled_up(convolution.operands[0], path), numbers.input_spatial_dimensions)
+    behind = _spatial(cut_off(module, convolution), numbers.output_spatial_dimensions)
     if before is None and behind is None:
         return None
-    numbers = convolution.message.convolution_dimension_numbers
     image, result = convolution.operands[0].shape, convolution.first
     message: Any = type(convolution.message)()
     message.CopyFrom(convolution.message)
     windows = message.window.dimensions
-    for margins, spatial in ((before, numbers.input_spatial_dimensions), (behind, numbers.output_spatial_dimensions)):
-        if margins and any(edges != (0, 0) for place, edges in enumerate(margins) if place not in spatial):
-            return None
     for window, place in zip(windows, numbers.input_spatial_dimensions, strict=True):
         low, high = before[place] if before else (0, 0)
         window.padding_low += low * (window.base_dilation or 1)
@@ -54,6 +52,12 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
         message, _without(image, before), convolution.operands[1].shape, _without(result, behind)
     )
     return work.flops
+
+
+def _spatial(margins: Margins | None, places: Sequence[int]) -> Margins | None:
+    """Return margins without those of batch and channels, of which all are asked for; None where none are left."""
+    kept = tuple(edges if place in places else (0, 0) for place, edges in enumerate(margins or ()))
+    return kept if any(edges != (0, 0) for edges in kept) else None
 
 
 def _without(shape: Any, margins: Margins | None) -> Any:

@@ -124,6 +124,23 @@ def test_a_part_of_the_results_is_asked_for_as_the_whole() -> None:
     assert asked(part, IMAGE, KERNEL) == [CHANNELS * 16**2]
 
 
+@pytest.mark.parametrize(
+    ("part", "rows"),
+    [(np.s_[0], 16), (np.s_[:, :, :, :3], 16), (np.s_[0, 1:-1], 12)],
+    ids=["batch", "channels", "batch and rows"],
+)
+def test_zeros_of_an_image_of_whose_results_samples_or_channels_are_taken(part: Any, rows: int) -> None:
+    """All samples and channels are asked for: 16 pairs of 6 results and 3 taps; the outermost results are for the zeros
+    and have 2 pairs each.
+    """
+
+    def taken(image: Any, kernel: Any) -> Any:
+        around = jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0)))
+        return jnp.tanh(convolved(around, kernel, 1, (0, 0))[part])
+
+    assert asked(taken, IMAGE, KERNEL) == [CHANNELS * rows * 16]
+
+
 def turned(image: Any, kernel: Any) -> Any:
     """Cut the results of an image that is filled up and transposed, next to other ones."""
     around = jnp.transpose(jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0))), (0, 2, 1, 3))

@@ -340,6 +340,23 @@ def test_a_dilated_convolution_asks_for_what_is_inside_the_image(padding: str, c
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_a_dilated_convolution_of_one_row_asks_for_what_is_inside_it(compiled: bool) -> None:
+    """9 results of 3 taps two apart, 4 of which are outside, of one sample: a `reshape` that only adds ones cuts it.
+
+    3 channels become 2 each; in both gradients as well.
+    """
+    image, kernel = tf.Variable(tf.ones((1, 1, 9, 3))), tf.Variable(tf.ones((1, 3, 3, 2)))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            made = tf.nn.depthwise_conv2d(tf.square(image), kernel, (1, 1, 1, 1), "SAME", dilations=(1, 2))
+            loss = tf.reduce_sum(tf.square(made))
+        return tape.gradient(loss, [image, kernel])
+
+    assert model_flops_of(step, compiled) == 3 * 2 * 3 * 2 * (27 - 4)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_zeros_in_front_of_a_dilated_convolution_are_not_asked_for(compiled: bool) -> None:
     """As padding that the convolution does: forward, and in both gradients, one of which is cut off again."""
     image, kernel = tf.Variable(tf.ones((2, 7, 9, 3))), tf.Variable(tf.ones((3, 3, 3, 4)))

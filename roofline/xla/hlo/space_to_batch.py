@@ -90,31 +90,43 @@ def _taken(value: Instruction, path: Path) -> _Cut | None:
     """Return how an operand was cut into pieces; None where it was not."""
     value, path = origin(value, path)
     merged, inner = value, path
-    while merged.opcode == "reshape" and _is_same(merged, merged.operands[0]):
+    while merged.opcode == "reshape":
+        cut = _split(value, merged, inner)
+        if cut is not None or not _is_same(merged, merged.operands[0]):
+            return cut
         merged, inner = origin(merged.operands[0], inner)
-    if merged.opcode != "reshape":
-        return None
-    turned, inner = origin(merged.operands[0], inner)
+    return None
+
+
+def _split(value: Instruction, merged: Instruction, path: Path) -> _Cut | None:
+    """Return how a `reshape` that makes one dimension of the batch and the offsets cuts a value, behind its others."""
+    turned, path = origin(merged.operands[0], path)
     if turned.opcode != "transpose":
         return None
-    split, inner = origin(turned.operands[0], inner)
+    split, path = origin(turned.operands[0], path)
     if split.opcode != "reshape":
         return None
-    whole, inner = origin(split.operands[0], inner)
-    margins = filled_up(whole, inner) or ((0, 0),) * len(whole.shape.dims)
+    whole, path = origin(split.operands[0], path)
+    margins = filled_up(whole, path) or ((0, 0),) * len(whole.shape.dims)
     return _by_place(value, merged, split, whole, margins)
 
 
 def _put_together(module: Module, convolution: Instruction) -> _Cut | None:
     """Return how pieces of a result are put together; None where they are not."""
     merged = convolution
-    split = _only_user(module, merged)
     for _ in range(MAX_CHAIN):
-        if split is None or not (split.opcode in COPIES or (split.opcode == "reshape" and _is_same(split, merged))):
-            break
-        merged, split = split, _only_user(module, split)
-    if split is None or split.opcode != "reshape":
-        return None
+        split = _only_user(module, merged)
+        if split is None or split.opcode not in COPIES | {"reshape"}:
+            return None
+        cut = _joined(module, convolution, merged, split) if split.opcode == "reshape" else None
+        if cut is not None or not (split.opcode in COPIES or _is_same(split, merged)):
+            return cut
+        merged = split
+    return None
+
+
+def _joined(module: Module, convolution: Instruction, merged: Instruction, split: Instruction) -> _Cut | None:
+    """Return how pieces are put together from where a `reshape` makes batch and offsets of one dimension."""
     turned = _only_user(module, split)
     if turned is None or turned.opcode != "transpose":
         return None

@@ -186,9 +186,10 @@ def around_slice(node: Node, sizes: Sequence[int], first: int, graph: Graph) -> 
     found = []
     for place, size in enumerate(sizes):
         begin, end = (begins[place], ends[place]) if place < len(ends) else (0, size)
-        begin = 0 if free_begin >> place & 1 else begin + size if begin < 0 else begin
-        end = size if free_end >> place & 1 else end + size if end < 0 else min(end, size)
-        found.append((begin, size - end))
+        begin, end = (at + size if at < 0 else at for at in (begin, end))
+        begin = 0 if free_begin >> place & 1 else min(max(begin, 0), size)
+        end = size if free_end >> place & 1 else min(max(end, 0), size)
+        found.append((begin, size - max(begin, end)))
     return tuple(found)
 
 

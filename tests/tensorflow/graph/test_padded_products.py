@@ -63,3 +63,27 @@ def test_rows_that_somebody_reads_are_asked_for(tmp_path: Path, cut) -> None:
         return tf.square(cut(tf.pad(tf.square(image), ROWS) @ weight))
 
     assert record(step, tmp_path).model_flops("forward") == 32 * ROW
+
+
+def test_a_slice_that_begins_before_its_array_takes_it_from_its_first_row(tmp_path: Path) -> None:
+    image, weight = data(30, 14), variable(14, 8)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.square((tf.square(image) @ weight)[-100:]))
+        return tape.gradient(loss, [image, weight])
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (30 * ROW, 2 * 30 * ROW)
+
+
+def test_a_slice_that_begins_before_its_array_cuts_off_what_was_filled_up_behind(tmp_path: Path) -> None:
+    image, weight = data(30, 14), variable(14, 8)
+
+    @tf.function
+    def step():
+        return tf.square((tf.pad(tf.square(image), ROWS) @ weight)[-100:30])
+
+    assert record(step, tmp_path).model_flops("forward") == 30 * ROW

@@ -19,6 +19,8 @@ from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 _REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
 #: The name scopes of a tape's gradients, and of symbolic ones.
 _GRADIENTS = frozenset(("gradient_tape", "gradients"))
+#: A chain of these longer than this is not followed.
+_HOPS = 20
 
 
 def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
@@ -69,11 +71,14 @@ def _is_gradient(node: Node) -> bool:
     return not _GRADIENTS.isdisjoint(node.name.split("/"))
 
 
-def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
-    """What a `Slice` cuts off of what a node gives; nothing where something else takes it."""
+def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
+    """What a `Slice` cuts off of what a node gives; nothing where something else takes it.
+
+    hops: how many nodes that hand it on are followed.
+    """
     rank = len(sizes(node.outputs[0], "the result"))
     users = [user for user in consumers.get(node.name, ()) if not _is_gradient(user)]
-    if len(users) != 1:
+    if len(users) != 1 or not hops:
         return ()
     user = users[0]
     if user.op == "Slice":
@@ -85,11 +90,11 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) 
             (low, 0 if part < 0 else all_of - low - part) for low, part, all_of in zip(begin, size, whole, strict=True)
         )
     if user.op in _REARRANGES and user.in_types and user.outputs:
-        edges = _cut_off(user, graph, consumers)
+        edges = _cut_off(user, graph, consumers, hops - 1)
         before, behind = sizes(user.outputs[0], "the result"), sizes(user.in_types[0], "the image")
         return (reshaped(tuple(edges), before, behind) or ()) if len(edges) == len(before) else ()
     if user.op == "ConcatV2":
-        edges, axis = _cut_off(user, graph, consumers), numbers(graph, user, len(user.inputs) - 1)
+        edges, axis = _cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
     return ()
 
@@ -108,21 +113,21 @@ def _undone(node: Node, cut: Margins) -> Margins:
     )
 
 
-def margins(graph: Graph, name: str) -> Margins:
+def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
     """The zeros before and behind what a node gives, in each dimension; nothing where there are none, or not known.
 
-    They are followed through what hands an image on, whole or in parts.
+    They are followed through what hands an image on, whole or in parts. hops: through how many nodes.
     """
     node = graph.by_name.get(name)
-    if node is None:
+    if node is None or not hops:
         return ()
     if node.op == "Split":
-        edges = margins(graph, node.inputs[1][0]) if len(node.inputs) > 1 else ()
+        edges = margins(graph, node.inputs[1][0], hops - 1) if len(node.inputs) > 1 else ()
         axis = numbers(graph, node, 0)
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
     if node.op not in _HANDS_ON or not node.inputs:
         return ()
-    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[0][0]))
+    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[0][0], hops - 1))
 
 
 def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:

@@ -7,6 +7,7 @@ where it can.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
@@ -17,8 +18,8 @@ from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
-#: The name scopes of a tape's gradients, and of symbolic ones.
-_GRADIENTS = frozenset(("gradient_tape", "gradients"))
+#: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
+_GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
 #: A chain of these longer than this is not followed.
 _HOPS = 20
 
@@ -44,7 +45,7 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     has the gradient of an image those of the forward pass, which the gradient of padding cuts off.
     """
     makes_image = "BackpropInput" in node.op
-    if makes_image and not _is_gradient(node):
+    if makes_image and not is_gradient(node):
         return _undone(node, _cut_off(node, graph, consumers))
     place = 2 if "BackpropFilter" in node.op else 1
     given = node.inputs[place : place + 1]
@@ -60,15 +61,16 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
         images = [one.inputs[0][0] for one in (*sharing, *beside) if "BackpropInput" not in one.op]
         known = {margins(graph, image) for image in images}
         return known.pop() if len(known) == 1 else ()
-    transposed = [one for one in sharing if "BackpropInput" in one.op and not _is_gradient(one)]
-    if transposed and _is_gradient(node):
+    transposed = [one for one in sharing if "BackpropInput" in one.op and not is_gradient(one)]
+    if transposed and is_gradient(node):
         known = {_undone(one, _cut_off(one, graph, consumers)) for one in transposed}
         return known.pop() if len(known) == 1 else ()
     return margins(graph, node.inputs[0][0])
 
 
-def _is_gradient(node: Node) -> bool:
-    return not _GRADIENTS.isdisjoint(node.name.split("/"))
+def is_gradient(node: Node) -> bool:
+    """Return whether a node belongs to the backward pass."""
+    return _GRADIENT.search(node.name) is not None
 
 
 def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
@@ -77,7 +79,7 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
     hops: how many nodes that hand it on are followed.
     """
     rank = len(sizes(node.outputs[0], "the result"))
-    users = [user for user in consumers.get(node.name, ()) if not _is_gradient(user)]
+    users = [user for user in consumers.get(node.name, ()) if not is_gradient(user)]
     if len(users) != 1 or not hops:
         return ()
     user = users[0]

@@ -87,3 +87,13 @@ def test_a_slice_that_begins_before_its_array_cuts_off_what_was_filled_up_behind
         return tf.square((tf.pad(tf.square(image), ROWS) @ weight)[-100:30])
 
     assert record(step, tmp_path).model_flops("forward") == 30 * ROW
+
+
+def test_a_slice_that_begins_where_the_program_computes_may_take_any_rows(tmp_path: Path) -> None:
+    image, weight, begin = data(30, 14), variable(14, 8), tf.Variable((1, 0))
+
+    @tf.function
+    def step():
+        return tf.square(tf.slice(tf.pad(tf.square(image), ROWS) @ weight, begin, (30, 8)))
+
+    assert record(step, tmp_path).model_flops("forward") == 32 * ROW

@@ -119,3 +119,30 @@ def test_a_long_chain_before_and_behind_a_convolution_is_not_followed_without_en
         return tf.square(around(up[None])[:, :, 1:7])
 
     assert record(step, tmp_path).model_flops("forward") == 2 * CHANNELS * 18
+
+
+@pytest.mark.parametrize("outer", ["", "model/"])
+def test_who_reads_the_whole_in_a_scope_called_gradients_is_no_gradient(outer: str, tmp_path: Path) -> None:
+    image, kernel = data(2, 6, 3), variable(3, 5, 3)
+
+    @tf.function
+    def step():
+        whole = tf.nn.conv1d_transpose(tf.square(image), kernel, (2, 8, 5), 1, "VALID")
+        with tf.name_scope(f"{outer}gradients"):
+            read = tf.square(whole)
+        return tf.slice(whole, (0, 1, 0), (-1, 6, -1)), read
+
+    assert record(step, tmp_path).model_flops("forward") == CHANNELS * 18
+
+
+def test_symbolic_gradients_of_what_is_cut_off_are_not_asked_for(tmp_path: Path) -> None:
+    image, kernel = data(2, 6, 3), variable(3, 5, 3)
+
+    @tf.function
+    def step():
+        with tf.name_scope("model"):
+            loss = tf.reduce_sum(tf.square(cut_sequence(tf.square(image), kernel)))
+            return tf.gradients(loss, [image, kernel])
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (CHANNELS * 16, 2 * CHANNELS * 16)

@@ -21,6 +21,8 @@ _PRODUCTS = frozenset("mm bmm matmul mv dot linear einsum tensordot inner addmm 
 #: Ops whose result is their first argument in another place, type or layout.
 _COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 _ZEROS = frozenset(("zeros", "zeros_like", "new_zeros", "zero"))
+#: Ops that fill their result with one number, and which argument that is.
+_FILLED = {"scalar_tensor": 0, "full": 1, "full_like": 1, "new_full": 2}
 _ROWS_OF = frozenset(("index", "index_select", "embedding"))
 
 
@@ -52,7 +54,7 @@ class OneHot:
         name, values = base(call.name), call.inputs
         if name == "one_hot":
             return "one-hot"
-        if name in _ZEROS:
+        if name in _ZEROS or (name in _FILLED and len(values) > _FILLED[name] and _is_zero(values[_FILLED[name]])):
             return "zeros"
         if name == "arange":
             return "counting" if call.overload != "start_step" or values[2] == 1 else None
@@ -65,8 +67,9 @@ class OneHot:
             return "one-hot" if first == "identity" else None
         if name == "scatter" and first == "zeros":
             return "one-hot" if _writes_one_per_row(values) else None
-        if name == "where" and self._holding(values[1]) == "one-hot":
-            return "one-hot" if _replaces_rows(values[0], values[1], values[2]) else None
+        if name == "where" and len(values) > 2 and self._holding(values[1]) == "one-hot":
+            zeros = self._holding(values[2]) == "zeros" or _is_zero(values[2])
+            return "one-hot" if zeros and _are_rows(values[0], values[1], values[2]) else None
         if name == "eq":
             return "one-hot" if any(self._names_each(*pair) for pair in _both_ways(values)) else None
         return None
@@ -90,9 +93,13 @@ def _writes_one_per_row(values: tuple[Any, ...]) -> bool:
     return value == 1 and -len(index.shape) <= dim < len(index.shape) and index.shape[dim] == 1
 
 
-def _replaces_rows(chosen: Any, rows: Any, other: Any) -> bool:
-    """Whether whole rows are replaced by one number, as Keras does where an index is none."""
-    if not all(isinstance(one, Tensor) for one in (chosen, rows, other)) or other.shape:
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
+
+
+def _are_rows(chosen: Any, rows: Any, other: Any) -> bool:
+    """Whether `where` replaces whole rows by one number, as a program does where an index is none."""
+    if not all(isinstance(one, Tensor) for one in (chosen, rows)) or (isinstance(other, Tensor) and other.shape):
         return False
     return len(chosen.shape) == len(rows.shape) and any(
         one == 1 != size for one, size in zip(chosen.shape, rows.shape, strict=True)

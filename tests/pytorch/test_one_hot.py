@@ -46,7 +46,13 @@ PICKS = {
     "compared with each": lambda: (INDICES[..., None] == torch.arange(0, 11, 1, dtype=torch.int64)).float() @ TABLE,
     "scattered": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[..., None], 1.0) @ TABLE,
     "none where there is no index": lambda: (
-        torch.where(INDICES[..., None] >= 0, functional.one_hot(INDICES, 11), torch.tensor(0)).float() @ TABLE
+        torch.where(INDICES[..., None] >= 0, functional.one_hot(INDICES, 11), 0).float() @ TABLE
+    ),
+    "none where there is no index, of zeros": lambda: (
+        torch.where(INDICES[..., None] >= 0, one_hot(), torch.zeros(())) @ TABLE
+    ),
+    "none where there is no index, filled": lambda: (
+        torch.where(INDICES[..., None] >= 0, one_hot(), torch.full((), 0.0)) @ TABLE
     ),
     "identity": lambda: torch.eye(11)[INDICES] @ TABLE,
 }
@@ -57,6 +63,11 @@ ASKS = {
     "smoothed": lambda: torch.full((2, 6, 11), 0.1).scatter_(2, INDICES[..., None], 1.0) @ TABLE,
     "twos": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[..., None], 2.0) @ TABLE,
     "replaced by others": lambda: torch.where(INDICES[..., None] >= 5, one_hot(), torch.rand(2, 6, 11)) @ TABLE,
+    "replaced by a half": lambda: torch.where(INDICES[..., None] >= 5, one_hot(), 0.5) @ TABLE,
+    "replaced by a number that nobody recorded": lambda: (
+        torch.where(INDICES[..., None] >= 5, one_hot(), torch.tensor(0.5)) @ TABLE
+    ),
+    "replaced by a full half": lambda: torch.where(INDICES[..., None] >= 5, one_hot(), torch.full((), 0.5)) @ TABLE,
     "several per row": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[:, None].expand(2, 6, 6), 1.0) @ TABLE,
     "even numbers": lambda: (INDICES[..., None] == torch.arange(0, 22, 2)).float() @ TABLE,
     "indices against indices": lambda: (

@@ -37,6 +37,8 @@ SCOPE = "roofline:scope:"
 PHASE = "roofline:phase:"
 #: Another that it makes: around what a checkpoint repeats of the forward pass.
 AGAIN = "roofline:again"
+#: And one around calls of its own on the tensors that the step returns, which are no ops of the step.
+RETURNED = "roofline:returned"
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
@@ -107,6 +109,9 @@ def count(
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
     is_op[_kept(nodes)] = False
+    returned = nesting.nearest(nodes.parent, np.asarray([name == RETURNED for name in nodes.names], bool)) >= 0
+    is_op[returned] = False
+    ours |= returned
     unit = nesting.outermost(nodes.parent, is_op)
     scope_names, scope = _scopes(nodes)
     phase = _phases(nodes)
@@ -126,7 +131,7 @@ def count(
         for node, one in generated.items()
     }
     where = np.stack([np.where(scope >= 0, scope, _name(scope_names, "")), phase], axis=1)
-    work = _Work(nodes, engine, is_op, where, _recomputed(nodes, phase), made)
+    work = _Work(nodes, engine, Uses(nodes, is_op, returned, engine), is_op, where, _recomputed(nodes, phase), made)
     ops: list[CountedOp] = []
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
@@ -178,6 +183,7 @@ class _Work:
         self,
         nodes: Nodes,
         engine: Costing,
+        uses: Uses,
         is_op: NDArray[np.bool_],
         place: NDArray[np.int64],
         again: NDArray[np.bool_],
@@ -190,7 +196,7 @@ class _Work:
         self._made = made
         self._nodes, self._engine, self._place, self._again = nodes, engine, place, again
         self._same, self._padded, self._one_hot = Interner(), ZeroPadding(), OneHot()
-        self._uses = Uses(nodes, is_op, engine)
+        self._uses = uses
         self._products = PaddedProducts(nodes, nodes.names, self._uses)
         self._multiplied = einsum.multiplications(nodes)
         self._not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)

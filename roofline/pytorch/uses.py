@@ -31,9 +31,9 @@ class Costing(Protocol):
 class Uses:
     """Knows of each storage which calls take it and which make it anew, in order; looked up when first asked."""
 
-    def __init__(self, nodes: Calls, is_op: NDArray[np.bool_], engine: Costing) -> None:
-        """is_op: which calls are ops, whether or not inside of others."""
-        self._nodes, self._is_op, self._engine = nodes, is_op, engine
+    def __init__(self, nodes: Calls, is_op: NDArray[np.bool_], returned: NDArray[np.bool_], engine: Costing) -> None:
+        """is_op: which calls are ops, whether or not inside of others. returned: which take what the step returns."""
+        self._nodes, self._is_op, self._returned, self._engine = nodes, is_op, returned, engine
         self._around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]
         self._known: dict[int, list[tuple[int, bool, Call]]] | None = None
 
@@ -55,13 +55,18 @@ class Uses:
         """List the later ops that read the first result of the op `root`, and what each reads; a view reads nothing.
 
         call: that of the op. Later ones are those beside it, also where all are inside of an op, and those beside the
-        ops around it. Where there is none, the step hands out the last views of it.
+        ops around it. Whoever runs the step reads the tensors that it returns. Where nobody reads anything, the step
+        hands out the last views of the result in an object.
         """
         result = next(tensors(call.outputs or ()), None)
         if result is None or result.storage < 0:
             return
         is_read, views = False, list[tuple[int, Call, Tensor]]()
         for node, reader in self.after(root, result.storage):
+            if self._returned[node]:
+                is_read = True
+                yield from ((node, reader, each) for each in tensors(reader.inputs) if each.storage == result.storage)
+                continue
             around = int(self._around[node])
             if not self._is_op[node] or not (around < 0 or self._lies_in(root, around)):
                 continue

@@ -78,7 +78,8 @@ def test_rows_that_are_filled_up_and_cut_off():
         return functional.pad(x, (0, 0, 0, 2))
 
     assert counted(lambda: (filled() @ weight)[:30] * 2) == (30 * product, 32 * product)
-    # Somebody reads all of it, or what is cut off was no filling.
+    # Somebody reads all of it, also who runs the step, or what is cut off was no filling.
+    assert counted(lambda: (y := filled() @ weight, y[:30] * 2)) == (32 * product, 32 * product)
     assert counted(lambda: (filled() @ weight) * 2) == (32 * product, 32 * product)
     assert counted(lambda: (x @ weight)[:20] * 2) == (30 * product, 30 * product)
     assert counted(lambda: (functional.pad(x, (0, 0, 0, 2), value=1.0) @ weight)[:30] * 2) == (32 * product,) * 2

@@ -147,3 +147,40 @@ def test_a_part_of_the_results_is_asked_for_as_the_whole(begin, end):
     )
     whole = 2 * 2 * 4 * 6 * (30 * 3 - 2)
     assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [whole, 2 * whole]
+
+
+def _returned_with_a_part(y):
+    return {"whole": [y], "part": y[..., 1:-1]}
+
+
+def _returned_where_a_part_is_read(y):
+    return y, (y[..., 1:-1] * 2).sum()
+
+
+def _returned_where_a_part_is_written(y):
+    y[..., 1:-1].mul_(2)
+    return y
+
+
+def _returned_in_a_part(y):
+    return (y[..., 1:-1],)
+
+
+@pytest.mark.parametrize(
+    ("hand_out", "taps"),
+    [
+        (_returned_with_a_part, 28),
+        (_returned_where_a_part_is_read, 28),
+        (_returned_where_a_part_is_written, 28),
+        (_returned_in_a_part, 24),
+    ],
+)
+def test_what_the_step_returns_is_taken(hand_out, taps):
+    """10 places of 3 taps, of which one is outside at either edge; without the places at the edges 8 of 3."""
+    x, weight = torch.randn(2, 3, 10), torch.randn(5, 3, 3)
+    counted = count.count(
+        counting.record(Step(run=lambda: hand_out(functional.conv1d(x, weight, padding=1)))), Engine()
+    )
+    assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * taps]
+    # What the recorder does to see it is no call of the step.
+    assert "aten::detach" not in counted.names

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from torch.profiler import ExecutionTraceObserver
 
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
-from roofline.pytorch.count import AGAIN, PHASE, SCOPE
+from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
 from roofline.pytorch.recording import event_tree, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
@@ -74,7 +74,7 @@ def record(
                     if not unobserved:
                         observer.start()
                 try:
-                    step.run()
+                    note_returned(step.run())
                     if torch.cuda.is_available() and torch.cuda.is_initialized():
                         torch.cuda.synchronize()
                 finally:
@@ -94,6 +94,29 @@ def record(
         return nodes
     results = watched.kineto_results
     return nodes if results is None else replace(nodes, addresses=addresses(nodes, results.experimental_event_tree()))
+
+
+def note_returned(value: object) -> None:
+    """Have the recorders see the dense tensors that a step returns, those in containers as well: each in a view of it.
+
+    They cannot take others (see `record`).
+    """
+    with shapes.mark(RETURNED), torch.no_grad():
+        waiting, met = [value], set[int]()
+        while waiting:
+            inner = waiting.pop()
+            if id(inner) in met:
+                continue
+            met.add(id(inner))
+            if isinstance(inner, torch.Tensor):
+                if inner.layout == torch.strided and not inner.is_nested:
+                    inner.detach()
+            elif isinstance(inner, Mapping):
+                waiting += inner.values()
+            elif isinstance(inner, list | tuple | set | frozenset):
+                waiting += inner
+            elif is_dataclass(inner):
+                waiting += (getattr(inner, each.name, None) for each in fields(inner))
 
 
 def _has_nested() -> bool:

@@ -115,14 +115,14 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
         run.eager = True
         try:
             with record_function(_EAGER):
-                step.run()
+                torch_counting.note_returned(step.run())
                 _wait()
         finally:
             run.eager = False
         run.marked = True
         try:
             with record_function(_TRACED):
-                step.run()
+                torch_counting.note_returned(step.run())
                 _wait()
         finally:
             run.marked = False

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from roofline.costs.calls import Call, Tensor, tensors
-from roofline.costs.margins import Margins, common
+from roofline.costs.margins import Margins, added, common
 from roofline.pytorch.aten.tables import base
 from roofline.pytorch.uses import Calls, Uses
 from roofline.pytorch.zero_padding import around_slice, cut_by_padding, margins_of, padding_of
@@ -120,8 +120,14 @@ def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None
         return None
     if name in _PADS:
         margins = padding_of(call) if name == "constant_pad_nd" else around_slice(call)
+        if margins is None:
+            return None
+        image = call.inputs[0]
+        known = storages.get(image.storage)
+        inner = known.at(image.offset, image.shape, image.stride) if known and image.stride is not None else None
+        margins = added(margins, tuple(inner)) if inner else margins
         keys = zip(result.stride or (), result.shape, strict=True)
-        return None if margins is None else _Pieces(result.numel, (dict(zip(keys, margins, strict=True)),))
+        return _Pieces(result.numel, (dict(zip(keys, margins, strict=True)),))
     if name in _COPIES:
         (argument, *_) = call.inputs
         known = storages.get(argument.storage) if isinstance(argument, Tensor) else None

@@ -39,11 +39,10 @@ class ZeroPadding:
         margins = None
         if result is not None and name in _COPIES:
             margins = self._of(call.inputs[0])
-        elif result is not None and name == "constant_pad_nd":
-            margins = padding_of(call)
-        elif result is not None and name == "slice_backward":
-            inner, margins = self._of(call.inputs[0]), around_slice(call)
-            margins = margins and added(margins, inner) if inner else margins
+        elif result is not None and name in ("constant_pad_nd", "slice_backward"):
+            inner = self._of(call.inputs[0])
+            margins = padding_of(call) if name == "constant_pad_nd" else around_slice(call)
+            margins = added(margins, inner) if margins and inner else margins
         for storage in writes:
             self._known.pop(storage, None)
         if margins is None or not _whole(result) or len(result.shape) != len(margins):
@@ -71,8 +70,8 @@ class ZeroPadding:
         before = self._of(values[0]) if len(values) > _GROUPS else None
         if before is None and behind is None:
             return None
-        if any(edges != (0, 0) for margins in (before, behind) for edges in (margins or ())[:2]):
-            return None
+        if any(edges != (0, 0) for edges in (before or ())[:2]):
+            return None  # of images or channels; where results are cut so, a part of them is taken
         image, weight, _, stride, padding, dilation, transposed, more, groups = values[: _GROUPS + 1]
         dimensions = len(weight.shape) - 2
         none = ((0, 0),) * dimensions

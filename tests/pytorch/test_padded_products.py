@@ -85,6 +85,16 @@ def test_rows_that_are_filled_up_and_cut_off():
     assert counted(lambda: (functional.pad(x, (0, 0, 0, 2), value=1.0) @ weight)[:30] * 2) == (32 * product,) * 2
 
 
+def test_rows_that_are_filled_up_twice():
+    x, weight = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT)
+    product = 2 * WIDTH * OUT
+
+    def run():
+        return (functional.pad(functional.pad(x, (0, 0, 1, 0)), (0, 0, 0, 2)) @ weight)[1:31] * 2
+
+    assert counted(run) == (30 * product, 33 * product)
+
+
 def test_gradients_of_rows_that_are_filled_up_and_cut_off():
     """Of the rows, where they were filled up and their gradient is cut, and of the weight, summed over both."""
     x, weight = torch.randn(30, WIDTH, requires_grad=True), torch.randn(WIDTH, OUT, requires_grad=True)

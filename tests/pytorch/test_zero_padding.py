@@ -46,6 +46,32 @@ def test_zeros_around_an_image_are_not_asked_for() -> None:
     assert convolutions(lambda image: image, padding=1) == twice(16**2, 16**2)
 
 
+@pytest.mark.parametrize("sides", [((1, 1), (0, 0, 1, 1)), ((1, 0, 1, 0), (0, 1, 0, 1))])
+def test_zeros_around_zeros(sides) -> None:
+    """Filled up in two steps, by rows and columns or by what is before and behind."""
+    first, then = sides
+    assert convolutions(lambda image: functional.pad(functional.pad(image, first), then)) == twice(16**2, 18**2)
+    # What is filled up with ones has no zeros at its edge.
+    ones = convolutions(lambda image: functional.pad(functional.pad(image, AROUND), (1, 1, 1, 1), value=1.0))
+    assert ones == twice((3 * 8) ** 2, (3 * 8) ** 2)
+
+
+@pytest.mark.parametrize(
+    "part", [lambda y: y[0], lambda y: y[:, :3], lambda y: y[:1, ..., 1:]], ids=["an image", "channels", "both"]
+)
+def test_a_part_of_the_images_or_channels_is_asked_for_as_the_whole(part) -> None:
+    """10 places of 3 taps, of which the one before and the one behind the image are zeros, wherever these come from.
+
+    Where the first place is cut off again, of the 2 taps that it has on the image nobody asks.
+    """
+    x, weight = torch.randn(2, 3, 10), torch.randn(5, 3, 3)
+    counted = count.count(
+        counting.record(Step(run=lambda: part(functional.conv1d(functional.pad(x, (1, 1)), weight)) * 2)), Engine()
+    )
+    taps = 28 if part(torch.empty(2, 5, 10)).shape[-1] == 10 else 26
+    assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * taps]
+
+
 def test_zeros_on_one_side() -> None:
     assert convolutions(lambda image: functional.pad(image, BEHIND), stride=2) == twice(8**2, 9**2)
 

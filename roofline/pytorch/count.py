@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ from roofline.pytorch.execution_trace import DISPATCH_MODE
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.opening import opened, stand_for
 from roofline.pytorch.padded_products import PaddedProducts
-from roofline.pytorch.uses import Uses
+from roofline.pytorch.uses import Uses, storages_of
 from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
 
@@ -245,7 +245,7 @@ class _Work:
         elif costed.cost.model_flops:
             costed = self._asked(node, call, costed)
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
-        reads, writes = (_storages(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
+        reads, writes = (storages_of(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
         self._padded.follow(call, writes)
         self._one_hot.follow(call, writes)
         return CountedOp(node, costed, reads, writes)
@@ -525,11 +525,3 @@ def _nearest_kept(parent: NDArray[np.int64], dropped: NDArray[np.bool_], place: 
         if not skip.any():
             return np.where(current >= 0, place[current], -1)
         current = np.where(skip, parent[current], current)
-
-
-def _storages(accesses: tuple[Any, ...], arguments: list[Any], results: list[Any]) -> tuple[int, ...]:
-    """The storage of each access; -1 where it was not recorded, as results are not in a Chrome trace."""
-    return tuple(
-        many[number].storage if number < len(many) else -1
-        for many, number in ((arguments if is_input else results, number) for is_input, number, _ in accesses)
-    )

@@ -7,7 +7,7 @@ Nobody asked for the rest, nor where a program fills rows up to a round number b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TypeVar
@@ -23,7 +23,7 @@ from roofline.traces import nesting
 
 #: Which arguments of a product are its factors.
 _FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "_addmm_activation": (1, 2)}
-_COPIES = frozenset(("clone", "contiguous"))
+_COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 _JOINS = frozenset(("stack", "cat"))
 #: What puts zeros around an array; the second one is the gradient of a slice.
 _PADS = frozenset(("constant_pad_nd", "slice_backward"))
@@ -106,7 +106,7 @@ class PaddedProducts:
             if any(pieces):
                 found[node] = pieces
             made = _made(call, name, storages)
-            for storage in _written(call):
+            for storage in self._uses.written(node, call):
                 storages.pop(storage, None)
             if made is not None and call.outputs:
                 storages[call.outputs[0].storage] = made
@@ -144,14 +144,6 @@ def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None
 
 def _is_whole(margins: Margins) -> bool:
     return all(edges == (0, 0) for edges in margins)
-
-
-def _written(call: Call) -> Iterator[int]:
-    """List the storages that a call writes: results that are no views, and what it changes in place."""
-    taken = {tensor.storage for tensor in tensors(call.inputs)}
-    yield from (tensor.storage for tensor in tensors(call.outputs or ()) if tensor.storage not in taken)
-    if call.name.endswith("_"):
-        yield from (tensor.storage for tensor in tensors(call.inputs[:1]))
 
 
 def _asked(pieces: Sequence[_Pieces | None], arrays: tuple[Tensor, Tensor, Tensor], batch: int) -> tuple[int, int, int]:

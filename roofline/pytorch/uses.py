@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, Tensor, tensors
-from roofline.costs.counted import Costed
+from roofline.costs.counted import Access, Costed
 from roofline.traces import nesting
 
 
@@ -85,6 +85,21 @@ class Uses:
         if not is_read:
             yield from views
 
+    def written(self, node: int, call: Call) -> set[int]:
+        """Return the storages that a call writes: results that are no views, and what an op changes in place or fills.
+
+        An op of unknown work may write all that it takes.
+        """
+        arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
+        taken = {tensor.storage for tensor in arguments}
+        fresh = {tensor.storage for tensor in results} - taken
+        if not self._is_op[node]:
+            return fresh
+        costed = self._engine.cost(call)
+        if costed.cost.quality == "unknown" and not costed.view:
+            return fresh | taken
+        return fresh | set(storages_of(costed.writes, arguments, results))
+
     def is_read(self, root: int, result: Any) -> bool:
         """Whether any call takes a result of the op `root`; True of one whose storage was not recorded."""
         if not isinstance(result, Tensor) or result.storage < 0:
@@ -105,3 +120,11 @@ class Uses:
             for storage in taken | made:
                 found.setdefault(storage, []).append((node, storage in taken, call))
         return found
+
+
+def storages_of(accesses: Sequence[Access], arguments: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[int, ...]:
+    """Return the storage of each access; -1 where it was not recorded, as results are not in a Chrome trace."""
+    return tuple(
+        many[number].storage if number < len(many) else -1
+        for many, number in ((arguments if is_input else results, number) for is_input, number, _ in accesses)
+    )

@@ -85,6 +85,41 @@ def test_rows_that_are_filled_up_and_cut_off():
     assert counted(lambda: (functional.pad(x, (0, 0, 0, 2), value=1.0) @ weight)[:30] * 2) == (32 * product,) * 2
 
 
+def test_rows_that_are_filled_up_in_another_type():
+    x, weight = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT)
+    product = 2 * WIDTH * OUT
+
+    def run():
+        with torch.autocast("cpu", torch.bfloat16):
+            return (functional.pad(x, (0, 0, 0, 2)) @ weight)[:30] * 2
+
+    assert counted(run) == (30 * product, 32 * product)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda y: torch.add(y, 1, out=y),
+        lambda y: y.add_(1),
+        lambda y: y.copy_(torch.ones(())),
+        lambda y: torch._foreach_add_([y], 1),
+    ],
+    ids=["out", "in place", "copied into", "of a list"],
+)
+def test_zeros_that_are_written_over(change):
+    x, weight = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT)
+
+    def run(change=change):
+        left, right = functional.pad(x, (0, 2)), functional.pad(weight, (0, 0, 0, 2))
+        change(left)
+        change(right)
+        return left @ right
+
+    summed = 2 * 30 * OUT
+    assert counted(run)[0] == summed * (WIDTH + 2)
+    assert counted(lambda: run(lambda array: array))[0] == summed * WIDTH
+
+
 def test_rows_that_are_filled_up_twice():
     x, weight = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT)
     product = 2 * WIDTH * OUT

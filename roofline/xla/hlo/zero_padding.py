@@ -4,7 +4,7 @@ A framework that pads by a layer of its own asks for no products with these zero
 convolution does not: model FLOPs are of positions inside the image. XLA folds such a `pad` into the convolution, where
 it can. In the gradient of the image the margins are cut off again: what is cut off was not asked for either. Nor are
 results of a convolution that padding added at an edge and that are cut off; where more is, a part of the results is
-taken, and all of them are asked for.
+taken, and all of them are asked for. The gradients, in which zeros stand where results were cut off, ask for the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from roofline.costs.margins import Margins, added, reshaped
+from roofline.costs.margins import Edges, Margins, added, reshaped
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, Path, number, origin
 from roofline.xla.hlo.patterns import is_backward
-from roofline.xla.hlo.schedule import live
+from roofline.xla.hlo.schedule import live, schedule
 
 #: A chain of these longer than this is damage.
 _HOPS = 20
@@ -32,26 +32,89 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
     if convolution.message.conv_kind:
         return None
     numbers = convolution.message.convolution_dimension_numbers
-    before = _spatial(filled_up(convolution.operands[0], path), numbers.input_spatial_dimensions)
+    image, kernel = convolution.operands[:2]
+    before = _spatial(filled_up(image, path), numbers.input_spatial_dimensions)
     behind = _spatial(cut_off(module, convolution), numbers.output_spatial_dimensions)
-    if before is None and behind is None:
+    taps, gradient = None, _is_gradient(convolution, path)
+    if gradient:
+        behind = _of_images(module, behind, convolution)
+        if _is_gradient(kernel, path):  # the gradient of the result, in that of the kernel
+            taps = _spatial(filled_up(kernel, path), numbers.kernel_spatial_dimensions)
+    if before is None and behind is None and taps is None:
         return None
-    image, result = convolution.operands[0].shape, convolution.first
     message: Any = type(convolution.message)()
     message.CopyFrom(convolution.message)
     windows = message.window.dimensions
-    for window, place in zip(windows, numbers.input_spatial_dimensions, strict=True):
-        low, high = before[place] if before else (0, 0)
+    if gradient and taps is None and _is_gradient(image, path):  # likewise, in that of the image
+        before = _undone(before, numbers.input_spatial_dimensions, *_of_forward(windows, behind, numbers))
+    for window, (low, high) in zip(windows, _along(before, numbers.input_spatial_dimensions), strict=True):
         window.padding_low += low * (window.base_dilation or 1)
         window.padding_high += high * (window.base_dilation or 1)
-    if behind and not is_backward(convolution):
-        behind = _undone(behind, windows, numbers.output_spatial_dimensions)
-    for window, place in zip(windows, numbers.output_spatial_dimensions, strict=True):
-        window.padding_low -= behind[place][0] * (window.stride or 1) if behind else 0
-    work = custom_calls.convolution(
-        message, _without(image, before), convolution.operands[1].shape, _without(result, behind)
+    zeros = [(window.padding_low, window.padding_high) for window in windows]
+    if not gradient:
+        behind = _undone(behind, numbers.output_spatial_dimensions, zeros, [one.stride or 1 for one in windows])
+    taps = _undone(taps, numbers.kernel_spatial_dimensions, zeros, [one.window_dilation or 1 for one in windows])
+    lost = _along(behind, numbers.output_spatial_dimensions), _along(taps, numbers.kernel_spatial_dimensions)
+    for window, (of_result, _), (of_kernel, _) in zip(windows, *lost, strict=True):
+        window.padding_low -= of_result * (window.stride or 1) + of_kernel * (window.window_dilation or 1)
+    shapes = zip((image.shape, kernel.shape, convolution.first), (before, taps, behind), strict=True)
+    return custom_calls.convolution(message, *(_without(shape, margins) for shape, margins in shapes)).flops
+
+
+def _is_gradient(value: Instruction, path: Path) -> bool:
+    """Return whether a value is of the backward pass and not made again for it (`scopes.is_recomputed`)."""
+    made, _ = origin(value, path)
+    return is_backward(made) and "rematted_computation" not in made.op_name
+
+
+def _along(margins: Margins | None, places: Sequence[int]) -> list[Edges]:
+    return [margins[place] if margins else (0, 0) for place in places]
+
+
+def _of_forward(windows: Sequence[Any], behind: Margins | None, numbers: Any) -> tuple[list[Edges], list[int]]:
+    """Return the zeros of a convolution and its strides, from the windows of the gradient of its image.
+
+    behind: what is cut off of that gradient, which are zeros around the image.
+    """
+    zeros = []
+    for window, (low, high) in zip(windows, _along(behind, numbers.output_spatial_dimensions), strict=True):
+        reach, step = (window.size - 1) * (window.window_dilation or 1), window.stride or 1
+        zeros.append((reach - window.padding_low + low * step, reach - window.padding_high + high * step))
+    return zeros, [window.base_dilation or 1 for window in windows]
+
+
+def _of_images(module: Module, cut: Margins | None, gradient: Instruction) -> Margins | None:
+    """Return what is cut off of the gradient of an image as far as zeros were put there around such an image.
+
+    What is cut off otherwise is a part that somebody takes, as of images that were put together. Where no convolution
+    of such an image is left, as none needs its result, all that is cut off is taken for zeros.
+    """
+    places = list(gradient.message.convolution_dimension_numbers.output_spatial_dimensions)
+    sizes = [gradient.first.dims[place] for place in places]
+    edges = [edges for dims, edges in _images(module) if dims == sizes] if cut else []
+    if cut is None or not edges:
+        return cut
+    lost = _along(cut, places)
+    zeros = [[(min(a, c), min(b, d)) for (a, b), (c, d) in zip(lost, one, strict=True)] for one in edges]
+    most = max(zeros, key=lambda one: sum(map(sum, one)))
+    return _spatial(
+        tuple(most[places.index(place)] if place in places else (0, 0) for place in range(len(cut))), places
     )
-    return work.flops
+
+
+def _images(module: Module) -> list[tuple[list[int], list[Edges]]]:
+    """List sizes of the images of convolutions, with the edges that were filled up, by spatial dimension."""
+    if "images" not in module.memo:
+        found = []
+        for unit in schedule(module):
+            convolution, path = unit.instruction, unit.path
+            if convolution.opcode == "convolution" and not _is_gradient(convolution.operands[0], path):
+                image = convolution.operands[0]
+                spatial = convolution.message.convolution_dimension_numbers.input_spatial_dimensions
+                found.append(([image.shape.dims[at] for at in spatial], _along(filled_up(image, path), spatial)))
+        module.memo["images"] = found
+    images: list[tuple[list[int], list[Edges]]] = module.memo["images"]
+    return images
 
 
 def _spatial(margins: Margins | None, places: Sequence[int]) -> Margins | None:
@@ -163,12 +226,18 @@ def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | 
     return added(cut, cut_off(module, user, hops - 1) or ((0, 0),) * len(cut))
 
 
-def _undone(cut: Margins, windows: Sequence[Any], spatial: Sequence[int]) -> Margins:
-    """Results of a convolution that are cut off, as far as they are there for the zeros at that edge."""
+def _undone(
+    cut: Margins | None, spatial: Sequence[int], zeros: Sequence[Edges], steps: Sequence[int]
+) -> Margins | None:
+    """Return results of a convolution that are cut off, as far as they are there for the zeros at that edge.
+
+    spatial: their dimensions, of each of which zeros and steps (the stride) say how many.
+    """
+    if cut is None:
+        return None
     edges = list(cut)
-    for place, window in zip(spatial, windows, strict=True):
-        zeros, step = (window.padding_low, window.padding_high), window.stride or 1
-        low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut[place], zeros, strict=True))
+    for place, around, step in zip(spatial, zeros, steps, strict=True):
+        low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut[place], around, strict=True))
         edges[place] = (low, high)
     return tuple(edges)
 

@@ -124,6 +124,48 @@ def test_a_part_of_the_results_is_asked_for_as_the_whole() -> None:
     assert asked(part, IMAGE, KERNEL) == [CHANNELS * 16**2]
 
 
+def row(image: Any, kernel: Any, edges: tuple[int, int] = (0, 0)) -> Any:
+    return jax.lax.conv_general_dilated(image, kernel, (1,), (edges,))
+
+
+def around(image: Any) -> Any:
+    return jnp.pad(image, ((0, 0), (0, 0), (1, 1)))
+
+
+def halves(image: Any, kernel: Any, edges: tuple[int, int] = (1, 1)) -> Any:
+    return row(jnp.concatenate([image, jnp.ones((2, 3, 5), np.float32)], 2), kernel, edges)
+
+
+#: Convolutions of rows, the places of the image, and pairs of a result with a tap.
+ROWS = {
+    # 5 of 8 results are taken, which no zero is there for: all 8.
+    "a part": (lambda x, w: row(x, w)[..., :5], 10, 8 * 3),
+    # 10 results, the outermost of which are cut off, and are there for the zeros.
+    "undone": (lambda x, w: row(x, w, (1, 1))[..., 1:-1], 10, 8 * 3),
+    "undone behind a pad": (lambda x, w: row(around(x), w)[..., 1:-1], 10, 8 * 3),
+    # The first of them, and of the last ones more than a zero was added for.
+    "undone in front": (lambda x, w: row(around(x), w)[..., 1:-2], 10, 9 * 3 - 1),
+    # 10 results of two halves, of one of which the gradient is taken; two taps are outside.
+    "one half": (halves, 5, 10 * 3 - 2),
+}
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["kept", "made again"])
+@pytest.mark.parametrize("case", ROWS)
+def test_both_gradients_ask_for_the_pairs_of_the_forward_pass(case: str, again: bool) -> None:
+    """Each of them, also where only a part of the results, or of the image, hands a gradient on."""
+    function, places, pairs = ROWS[case]
+    function = jax.checkpoint(function) if again else function
+    image, kernel = np.ones((2, 3, places), np.float32), np.ones((5, 3, 3), np.float32)
+    assert asked(training(function), image, kernel) == [CHANNELS * pairs, 2 * CHANNELS * pairs]
+
+
+def test_the_gradient_of_a_padded_image_alone_asks_for_what_is_inside_it() -> None:
+    """28 pairs of 10 results; a sum needs no forward pass, so that none is left to tell of the zeros."""
+    image, kernel = np.ones((2, 3, 10), np.float32), np.ones((5, 3, 3), np.float32)
+    assert asked(jax.grad(lambda x, w: jnp.sum(row(around(x), w))), image, kernel) == [CHANNELS * 28]
+
+
 @pytest.mark.parametrize(
     ("part", "rows"),
     [(np.s_[0], 16), (np.s_[:, :, :, :3], 16), (np.s_[0, 1:-1], 12)],

@@ -12,7 +12,7 @@ from math import prod
 from roofline.costs.margins import common
 from roofline.tensorflow.graph.contractions import Margins, UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
-from roofline.tensorflow.graph.zero_padding import around_slice, is_gradient, margins, numbers
+from roofline.tensorflow.graph.zero_padding import around_slice, is_gradient, margins
 
 #: Products, and the attributes that say which factor is transposed.
 _PRODUCTS = {
@@ -65,16 +65,9 @@ def _cut(users: Sequence[Node], result: Sequence[int], filled: Margins, graph: G
 
 
 def _cut_by(user: Node, result: Sequence[int], filled: Margins, graph: Graph) -> Margins | None:
-    if user.op == "StridedSlice":
-        return around_slice(user, result, 1, graph)
-    if user.op != "Slice":
-        return None
-    begins, lengths = (numbers(graph, user, place) for place in (1, 2))
-    if len(begins) == len(lengths) == len(result):
-        lengths = tuple(size - at if n < 0 else n for at, n, size in zip(begins, lengths, result, strict=True))
-        return tuple((at, size - at - n) for at, n, size in zip(begins, lengths, result, strict=True))
-    if not is_gradient(user):
-        return None
+    known = around_slice(user, result, graph) if user.op in ("Slice", "StridedSlice") else None
+    if known is not None or user.op != "Slice" or not is_gradient(user):
+        return known
     # In the gradient of a `Pad` the places are computed of its edges: they are those that the size leaves room for.
     kept = user.outputs[0].shape if user.outputs else None
     lost = None if kept is None or len(kept) != len(result) else zip(result, kept, filled, strict=True)

@@ -1,18 +1,21 @@
-"""What is asked for of a convolution whose image another node filled up with zeros first.
+"""What is asked for of a convolution whose image another node filled up with zeros first, or whose result is cut.
 
 A framework that pads by a layer of its own asks for no products with these zeros, as one that leaves padding to the
 convolution does not: model FLOPs are of positions inside the image. Grappler folds such a `Pad` into the convolution,
-where it can.
+where it can. Nor are results asked for that padding added at an edge and that are cut off again; where more is cut off,
+a part of the results is taken, and all of them are asked for.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import ceil
+from typing import NamedTuple
 
-from roofline.costs.margins import added, reshaped
-from roofline.tensorflow.graph.contractions import Margins, UnknownWork, inside, sizes
+from roofline.costs.margins import Edges, added, reshaped
+from roofline.tensorflow.graph.contractions import Margins, UnknownWork, _at, _padding, _roles, inside, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 
@@ -20,6 +23,7 @@ from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 _REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
 #: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
 _GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
+_NONE = (0, 0)
 #: A chain of these longer than this is not followed.
 _HOPS = 20
 
@@ -33,7 +37,8 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
         return None
     try:
         edges = _of_image(node, graph, consumers)
-        return inside(node, edges) if edges else None
+        fewer = _with_fewer_results(node, edges, _of_result(node, graph, consumers))
+        return inside(fewer or node, edges) if edges or fewer else None
     except UnknownWork:
         return None
 
@@ -46,7 +51,7 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     """
     makes_image = "BackpropInput" in node.op
     if makes_image and not is_gradient(node):
-        return _undone(node, _cut_off(node, graph, consumers))
+        return _undone_of_transposed(node, _cut_off(node, graph, consumers))
     place = 2 if "BackpropFilter" in node.op else 1
     given = node.inputs[place : place + 1]
     sharing = [
@@ -63,9 +68,86 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
         return known.pop() if len(known) == 1 else ()
     transposed = [one for one in sharing if "BackpropInput" in one.op and not is_gradient(one)]
     if transposed and is_gradient(node):
-        known = {_undone(one, _cut_off(one, graph, consumers)) for one in transposed}
+        known = {_undone_of_transposed(one, _cut_off(one, graph, consumers)) for one in transposed}
         return known.pop() if len(known) == 1 else ()
     return margins(graph, node.inputs[0][0])
+
+
+def _of_result(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
+    """What is cut off of the result of a convolution, or of the gradient that its own gradients take.
+
+    Nothing of a transposed one and its gradients: what that makes is the image.
+    """
+    if "Backprop" not in node.op:
+        return () if is_gradient(node) else _cut_off(node, graph, consumers)
+    beside = consumers.get(node.inputs[2][0], ()) if is_gradient(node) else (node,)
+    if any("BackpropInput" in one.op and one.inputs[2] == node.inputs[2] and not is_gradient(one) for one in beside):
+        return ()
+    place = 1 if "BackpropInput" in node.op else 0  # which input it has in common with the convolution itself
+    sharing = [one for one in consumers.get(node.inputs[place][0], ()) if base(one.op) in CONVOLUTIONS]
+    cuts = {
+        _cut_off(one, graph, consumers)
+        for one in sharing
+        if "Backprop" not in one.op and one.inputs[place] == node.inputs[place] and not is_gradient(one)
+    }
+    return margins(graph, node.inputs[2][0]) or (cuts.pop() if len(cuts) == 1 else ())
+
+
+def _with_fewer_results(node: Node, around: Margins, cut: Margins) -> Node | None:
+    """Return a convolution, or a gradient of one, without results that padding added and that are cut off; else None.
+
+    around: the zeros that another node put around the image.
+    """
+    dimensions = _dimensions(node)
+    if len(cut) != len(dimensions) + 2 or any(edges != _NONE for at, edges in enumerate(cut) if at not in dimensions):
+        return None
+    lost, paddings = [_NONE] * len(cut), [0] * 2 * len(cut)
+    for place, one in dimensions.items():
+        low, high = around[place] if around else _NONE
+        lost[place] = _undone(cut[place], (one.padding[0] + low, one.padding[1] + high), one.stride)
+        paddings[2 * place] = one.padding[0] - lost[place][0] * one.stride
+    if not any(map(any, lost)):
+        return None
+    tensors = list(node.in_types if "Backprop" in node.op else node.outputs)
+    place = 2 if "Backprop" in node.op else 0
+    result = sizes(tensors[place], "the result")
+    kept = tuple(size - sum(edges) for size, edges in zip(result, lost, strict=True))
+    tensors[place] = replace(tensors[place], shape=kept)
+    attrs = {**node.attrs, "padding": "EXPLICIT", "explicit_paddings": tuple(paddings)}
+    if "Backprop" in node.op:
+        return replace(node, in_types=tuple(tensors), attrs=attrs)
+    return replace(node, outputs=tuple(tensors), attrs=attrs)
+
+
+class _Dimension(NamedTuple):
+    """One along which the kernel of a convolution goes. reach: of its last tap from its first. padding: its own."""
+
+    size: int
+    results: int
+    reach: int
+    stride: int
+    padding: Edges
+
+
+def _dimensions(node: Node) -> dict[int, _Dimension]:
+    """List the dimensions of a convolution that its kernel goes along, by their places in its image."""
+    image, kernel, result = _roles(node, base(node.op))
+    first = 2 if str(node.attrs.get("data_format", "N")).startswith("NC") else 1
+    explicit = node.attrs.get("explicit_paddings") if node.attrs.get("padding") == "EXPLICIT" else None
+    found = {}
+    for place, taps in enumerate(kernel[: len(image) - 2], first):
+        size, results = image[place], result[place]
+        stride, dilation = _at(node, "strides", place), _at(node, "dilations", place)
+        low, reach = _padding(node, place, size, taps, stride, dilation, results), (taps - 1) * dilation
+        high = int(explicit[2 * place + 1]) if explicit else (results - 1) * stride + reach + 1 - size - low
+        found[place] = _Dimension(size, results, reach, stride, (low, max(0, high)))
+    return found
+
+
+def _undone(cut: Edges, zeros: Edges, step: int) -> Edges:
+    """Results that are cut off at either edge of a dimension, as far as they are there for the zeros before it."""
+    low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut, zeros, strict=True))
+    return low, high
 
 
 def is_gradient(node: Node) -> bool:
@@ -74,23 +156,16 @@ def is_gradient(node: Node) -> bool:
 
 
 def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
-    """What a `Slice` cuts off of what a node gives; nothing where something else takes it.
+    """What a slice cuts off of what a node gives; nothing where something else takes it.
 
     hops: how many nodes that hand it on are followed.
     """
-    rank = len(sizes(node.outputs[0], "the result"))
     users = [user for user in consumers.get(node.name, ()) if not is_gradient(user)]
     if len(users) != 1 or not hops:
         return ()
     user = users[0]
-    if user.op == "Slice":
-        begin, size = (numbers(graph, user, place) for place in (1, 2))
-        whole = sizes(user.in_types[0], "the image")
-        if not len(begin) == len(size) == len(whole) == rank:
-            return ()
-        return tuple(
-            (low, 0 if part < 0 else all_of - low - part) for low, part, all_of in zip(begin, size, whole, strict=True)
-        )
+    if user.op in ("Slice", "StridedSlice"):
+        return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
     if user.op in _REARRANGES and user.in_types and user.outputs:
         edges = _cut_off(user, graph, consumers, hops - 1)
         before, behind = sizes(user.outputs[0], "the result"), sizes(user.in_types[0], "the image")
@@ -101,7 +176,7 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
     return ()
 
 
-def _undone(node: Node, cut: Margins) -> Margins:
+def _undone_of_transposed(node: Node, cut: Margins) -> Margins:
     """Results of a transposed convolution that are cut off at an edge, as far as not all taps lead to them."""
     kernel, spatial = sizes(node.in_types[1], "the kernel"), len(cut) - 2
     if spatial < 1 or any(edges != (0, 0) for edges in (cut[0], cut[-1])):
@@ -179,12 +254,15 @@ def _sliced(graph: Graph, node: Node, edges: Margins) -> Margins:
     return edges if all(edge == (0, 0) for edge in cut) else ()
 
 
-def around_slice(node: Node, sizes: Sequence[int], first: int, graph: Graph) -> Margins | None:
-    """Return what a StridedSlice leaves out of an array, or its gradient fills up; None where it takes no whole rows.
-
-    first: which input tells the begin; the end and the strides are the next ones.
-    """
-    begins, ends, strides = (numbers(graph, node, place) for place in range(first, first + 3))
+def around_slice(node: Node, sizes: Sequence[int], graph: Graph) -> Margins | None:
+    """Return what a slice leaves out of an array, or its gradient fills up; None where it takes no whole rows."""
+    begins, ends, *more = (numbers(graph, node, place) for place in range(1, 4))
+    if node.op == "Slice":
+        if not len(begins) == len(ends) == len(sizes):
+            return None
+        kept = [size - at if n < 0 else n for at, n, size in zip(begins, ends, sizes, strict=True)]
+        return tuple((at, size - at - n) for at, n, size in zip(begins, kept, sizes, strict=True))
+    strides = more[0]
     if any(node.attrs.get(f"{mask}_mask") for mask in ("ellipsis", "new_axis", "shrink_axis")) or set(strides) != {1}:
         return None
     if not sizes or len(begins) != len(ends) or len(ends) > len(sizes):
@@ -205,7 +283,7 @@ _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {
     **dict.fromkeys(_REARRANGES, _rearranged),
     "Slice": _sliced,
     "StridedSlice": _picked,
-    "StridedSliceGrad": lambda graph, node, edges: around_slice(node, numbers(graph, node, 0), 1, graph) or (),
+    "StridedSliceGrad": lambda graph, node, edges: around_slice(node, numbers(graph, node, 0), graph) or (),
     "Identity": lambda graph, node, edges: edges,
     "Cast": lambda graph, node, edges: edges,
 }

@@ -59,6 +59,34 @@ def cut_sequence(x, kernel):
     return tf.slice(whole, (0, 1, 0), (-1, 6, -1))
 
 
+def cut_by_index(x, kernel):
+    return tf.nn.conv1d_transpose(x, kernel, (2, 8, 5), 1, "VALID")[:, 1:-1]
+
+
+def results(x, kernel):
+    return tf.nn.conv1d(x, kernel, 1, "SAME")[:, 1:-1]
+
+
+def strided_results(x, kernel):
+    return tf.nn.conv1d(x, kernel, 2, "SAME")[:, 1:-1]
+
+
+def causal(x, kernel):
+    return tf.nn.conv2d(x[:, :, None], kernel[:, None], 1, ((0, 0), (4, 4), (0, 0), (0, 0)))[:, :-4]
+
+
+def padded_causal(x, kernel):
+    return tf.nn.conv1d(tf.pad(x, ((0, 0), (2, 2), (0, 0))), kernel, 1, "VALID")[:, :-2]
+
+
+def depthwise(x, kernel):
+    return tf.slice(tf.nn.depthwise_conv2d(x, kernel, (1, 1, 1, 1), "SAME"), (0, 1, 1, 0), (-1, 4, 4, -1))
+
+
+def more_than_padding(x, kernel):
+    return tf.nn.conv1d(x, kernel, 1, "SAME")[:, 2:-1]
+
+
 HANDED_ON = {
     "sequence": (sequence, (2, 6, 3), (3, 3, 5), CHANNELS * 16),
     # Two groups of 2 channels to 3.
@@ -68,6 +96,18 @@ HANDED_ON = {
     # 6 places of 3 taps each, of which one is cut off at either end.
     "transposed": (cut, (2, 6, 6, 3), (3, 3, 5, 3), CHANNELS * 16**2),
     "transposed sequence": (cut_sequence, (2, 6, 3), (3, 5, 3), CHANNELS * 16),
+    "transposed, by index": (cut_by_index, (2, 6, 3), (3, 5, 3), CHANNELS * 16),
+    # 10 places of 3 taps, of which those at either end lack one and are cut off.
+    "results": (results, (2, 10, 3), (3, 3, 5), CHANNELS * 3 * 8),
+    # 3 results of 5 taps, 2 apart: what is left is the one in the middle, all of whose taps are inside.
+    "results 2 apart": (strided_results, (2, 5, 3), (5, 3, 5), CHANNELS * 5),
+    # Of the 5 taps of 10 places, all of which look back, 10, 9, 8, 7 and 6 are inside.
+    "causal": (causal, (2, 10, 3), (5, 3, 5), CHANNELS * (10 + 9 + 8 + 7 + 6)),
+    "padded, causal": (padded_causal, (2, 6, 3), (3, 3, 5), CHANNELS * (6 + 5 + 4)),
+    # 3 channels, each by itself; of 6 x 6 places the inner 4 x 4, of 3 x 3 taps.
+    "depthwise": (depthwise, (2, 6, 6, 3), (3, 3, 3, 1), 2 * 2 * 3 * (4 * 3) ** 2),
+    # 2 are cut off before, though padding added only one, which are asked for: 2 + 3 * 4 taps. The one behind is not.
+    "more than padding": (more_than_padding, (2, 6, 3), (3, 3, 5), CHANNELS * (2 + 3 * 4)),
 }
 
 
@@ -146,3 +186,15 @@ def test_symbolic_gradients_of_what_is_cut_off_are_not_asked_for(tmp_path: Path)
 
     found = record(step, tmp_path)
     assert (found.model_flops("forward"), found.model_flops("backward")) == (CHANNELS * 16, 2 * CHANNELS * 16)
+
+
+def test_results_that_somebody_reads_are_asked_for(tmp_path: Path) -> None:
+    """6 places of 3 taps, two of which are outside: one cuts what padding added off, and the other takes it."""
+    image, kernel = data(2, 6, 3), variable(3, 3, 5)
+
+    @tf.function
+    def step():
+        whole = tf.nn.conv1d(tf.square(image), kernel, 1, "SAME")
+        return tf.square(whole[:, 1:-1]), tf.square(whole)
+
+    assert record(step, tmp_path).model_flops("forward") == CHANNELS * 16

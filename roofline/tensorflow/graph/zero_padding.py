@@ -99,7 +99,7 @@ def _with_fewer_results(node: Node, around: Margins, cut: Margins) -> Node | Non
     around: the zeros that another node put around the image.
     """
     dimensions = _dimensions(node)
-    if len(cut) != len(dimensions) + 2 or any(edges != _NONE for at, edges in enumerate(cut) if at not in dimensions):
+    if not _lies_along(cut, dimensions):
         return None
     lost, paddings = [_NONE] * len(cut), [0] * 2 * len(cut)
     for place, one in dimensions.items():
@@ -144,6 +144,11 @@ def _dimensions(node: Node) -> dict[int, _Dimension]:
     return found
 
 
+def _lies_along(cut: Margins, dimensions: Mapping[int, _Dimension]) -> bool:
+    """Return whether something is cut off of a result, and of nothing but these of its dimensions."""
+    return bool(cut) and all(edges == _NONE or place in dimensions for place, edges in enumerate(cut))
+
+
 def _undone(cut: Edges, zeros: Edges, step: int) -> Edges:
     """Results that are cut off at either edge of a dimension, as far as they are there for the zeros before it."""
     low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut, zeros, strict=True))
@@ -177,17 +182,18 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
 
 
 def _undone_of_transposed(node: Node, cut: Margins) -> Margins:
-    """Results of a transposed convolution that are cut off at an edge, as far as not all taps lead to them."""
-    kernel, spatial = sizes(node.in_types[1], "the kernel"), len(cut) - 2
-    if spatial < 1 or any(edges != (0, 0) for edges in (cut[0], cut[-1])):
+    """Results of a transposed convolution that are cut off, as far as not all taps lead to them.
+
+    It is a convolution of an image with holes, with zeros around it of which its own padding takes some off.
+    """
+    dimensions = _dimensions(node)
+    if not _lies_along(cut, dimensions):
         return ()
-    dilations = node.attrs.get("dilations") or (1,) * len(cut)
-    reach = [0, *((taps - 1) * dilations[place] for place, taps in enumerate(kernel[:spatial], 1)), 0]
-    strides = node.attrs.get("strides") or (1,) * len(cut)
-    return tuple(
-        (low if low <= far else 0, high if high <= far + step - 1 else 0)
-        for (low, high), far, step in zip(cut, reach, strides, strict=True)
-    )
+    undone = [_NONE] * len(cut)
+    for place, one in dimensions.items():
+        low, with_holes = one.padding[0], (one.results - 1) * one.stride + 1
+        undone[place] = _undone(cut[place], (one.reach - low, one.size - with_holes + low), 1)
+    return tuple(undone)
 
 
 def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:

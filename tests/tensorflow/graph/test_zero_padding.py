@@ -63,6 +63,18 @@ def cut_by_index(x, kernel):
     return tf.nn.conv1d_transpose(x, kernel, (2, 8, 5), 1, "VALID")[:, 1:-1]
 
 
+def middle_of_same(x, kernel):
+    return tf.nn.conv1d_transpose(x, kernel, (2, 6, 5), 1, "SAME")[:, 3:5]
+
+
+def most_of_strided(x, kernel):
+    return tf.nn.conv1d_transpose(x, kernel, (2, 13, 5), 2, "VALID")[:, :10]
+
+
+def edges_of_strided(x, kernel):
+    return tf.nn.conv1d_transpose(x, kernel, (2, 14, 5), 2, "VALID")[:, 2:-3]
+
+
 def results(x, kernel):
     return tf.nn.conv1d(x, kernel, 1, "SAME")[:, 1:-1]
 
@@ -97,6 +109,13 @@ HANDED_ON = {
     "transposed": (cut, (2, 6, 6, 3), (3, 3, 5, 3), CHANNELS * 16**2),
     "transposed sequence": (cut_sequence, (2, 6, 3), (3, 5, 3), CHANNELS * 16),
     "transposed, by index": (cut_by_index, (2, 6, 3), (3, 5, 3), CHANNELS * 16),
+    # Padding has taken 2 of the 4 zeros off at either end: 6 results of 3, 4, 5, 5, 4 and 3 taps. The last one is not
+    # asked for; before it 3 are cut off, which are more than there are for the zeros.
+    "transposed, same": (middle_of_same, (2, 6, 3), (5, 5, 3), CHANNELS * (24 - 3)),
+    # 13 results of 6 places, 2 apart, of 3 taps each: 2 at either end are there for the zeros, and 3 are cut off.
+    "transposed, most": (most_of_strided, (2, 6, 3), (3, 5, 3), CHANNELS * 18),
+    # One result more than places lead to: of 1, 1, 2, 1, ... 2, 1, 1 and 0 taps 2 and 3 at the ends are cut off.
+    "transposed, 2 apart": (edges_of_strided, (2, 6, 3), (3, 5, 3), CHANNELS * (18 - 2 - 2)),
     # 10 places of 3 taps, of which those at either end lack one and are cut off.
     "results": (results, (2, 10, 3), (3, 3, 5), CHANNELS * 3 * 8),
     # 3 results of 5 taps, 2 apart: what is left is the one in the middle, all of whose taps are inside.

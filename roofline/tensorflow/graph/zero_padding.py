@@ -146,7 +146,8 @@ def _dimensions(node: Node) -> dict[int, _Dimension]:
 
 def _lies_along(cut: Margins, dimensions: Mapping[int, _Dimension]) -> bool:
     """Return whether something is cut off of a result, and of nothing but these of its dimensions."""
-    return bool(cut) and all(edges == _NONE or place in dimensions for place, edges in enumerate(cut))
+    along = all(edges == _NONE or place in dimensions for place, edges in enumerate(cut))
+    return along and len(cut) == len(dimensions) + 2
 
 
 def _undone(cut: Edges, zeros: Edges, step: int) -> Edges:

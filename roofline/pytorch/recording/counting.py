@@ -88,7 +88,8 @@ def record(
             results = watched.kineto_results
             return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
         nodes = execution_trace.read(path)
-    nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects))
+    own = map(id, step.model.modules()) if compiled and isinstance(step.model, torch.nn.Module) else ()
+    nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects, set(own)))
     if not with_data:
         shapes.number_buffers(nodes)
         return nodes

@@ -5,19 +5,22 @@
         ...                           # the recorded step
     nodes = replace(nodes, packed=of_calls(nodes, layers))
 
-A traced or compiled model calls no Python layers. Its calls are told by those of the eager step beside it, the same op
-with arguments and results of the same sizes in the same order, or by the only layer whose results have such sizes.
+A traced or compiled model calls no Python layers. Its calls are told by those of the eager step beside it, as many of
+the same op with arguments and results of the same sizes, in the same order. In a compiled step the only convolution of
+its sizes is the model's layer that has them, where no other layer does. Else it is not known.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn.modules import module as hooks
 
 from roofline.costs.calls import Call, Tensor, tensors
@@ -27,6 +30,8 @@ from roofline.traces import nesting
 
 #: The annotation around the call of such a layer, followed by its number.
 PACKED = "roofline:packed:"
+#: Annotations around a step of the layers themselves and one of what was traced of them, in one recording.
+EAGER, TRACED = "roofline:run:eager", "roofline:run:traced"
 _OPS = ("quantized::conv1d", "quantized::conv2d", "quantized::conv3d", "quantized::conv_transpose")
 
 _PREPACK = "_prepack"
@@ -36,14 +41,18 @@ Packed = tuple[Tensor, tuple[int, ...], tuple[int, ...], tuple[int, ...], int]
 
 
 def weights() -> dict[int, Packed]:
-    """Read what the convolutions among all layers that there are hold packed, by the identity of the layer."""
+    """Read what the convolutions among all layers that there are hold packed, by the identity of the layer.
+
+    A layer that holds several does not say which one it calls.
+    """
     # By type: asking an object for its class may run somebody's code.
     layers = (each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module))
     found = {}
     for layer in layers:
-        for value in vars(layer).values():
-            if isinstance(value, torch.ScriptObject) and (packed := _packed(value)) is not None:
-                found[id(layer)] = packed
+        objects = [_packed(value) for value in vars(layer).values() if isinstance(value, torch.ScriptObject)]
+        convolutions = [packed for packed in objects if packed is not None]
+        if len(convolutions) == 1:
+            (found[id(layer)],) = convolutions
     return found
 
 
@@ -87,37 +96,68 @@ def marked(layers: Mapping[int, Packed]) -> Iterator[None]:
             handle.remove()
 
 
-def of_calls(nodes: Nodes, layers: Mapping[int, Packed]) -> dict[int, Packed]:
+def of_calls(nodes: Nodes, layers: Mapping[int, Packed], model: Collection[int] = ()) -> dict[int, Packed]:
     """Find what each recorded convolution was packed with, by node.
 
-    The layer around it tells, or the call that packs it in the step, its twin in an eager step, or its sizes.
+    The layer around it tells, or the only call that packs anything after the convolution before it, or its twin in an
+    eager step. model: the layers of a compiled model, of which nothing is seen in the step.
     """
-    held = list(layers.values())
-    is_mark = np.asarray([name.startswith(PACKED) for name in nodes.names], bool)
-    around = nesting.nearest(nodes.parent, is_mark)
+    convolutions: list[int] = []
     found: dict[int, Packed] = {}
-    alike: dict[object, list[Packed]] = {}
-    times: dict[object, int] = {}
-    just_packed: Packed | None = None
+    held, around = list(layers.values()), _mark_around(nodes, PACKED)
+    just_packed: list[Packed] = []
+    packs = False
     for node, name in enumerate(nodes.names):
         if not name.startswith(_OPS):
             continue
         call = nodes.call(node)
         if name.endswith(_PREPACK):
             weight, _bias, stride, padding, *_, dilation, groups = call.inputs
-            just_packed = weight, stride, padding, dilation, groups
+            just_packed.append((weight, stride, padding, dilation, groups))
+            packs = True
             continue
-        key, mark = _sizes(call), around[node]
-        if mark >= 0 or just_packed is not None:
-            found[node] = held[int(nodes.names[mark].removeprefix(PACKED))] if just_packed is None else just_packed
-            just_packed = None
-            alike.setdefault(key, []).append(found[node])
-        elif key in alike:
-            times[key] = times.get(key, 0) + 1
-            found[node] = alike[key][(times[key] - 1) % len(alike[key])]
-        elif len(fitting := {one for one in held if _fits(call, one)}) == 1:
-            (found[node],) = fitting
+        mark = around[node]
+        candidates = [held[int(nodes.names[mark].removeprefix(PACKED))]] if mark >= 0 else []
+        candidates += just_packed if len(just_packed) == 1 else []
+        just_packed = []
+        convolutions.append(node)
+        if fitting := [packed for packed in candidates if _fits(call, packed)]:
+            found[node] = fitting[0]
+    for node, packed in _of_twins(nodes, convolutions, found).items():
+        found.setdefault(node, packed)
+    return found if packs else {**_of_model(nodes, convolutions, layers, model), **found}
+
+
+def _of_model(
+    nodes: Nodes, convolutions: Sequence[int], layers: Mapping[int, Packed], model: Collection[int]
+) -> dict[int, Packed]:
+    """Return what convolutions are packed with that alone have their sizes, as has one layer, which is the model's."""
+    times = Counter(_sizes(nodes.call(node)) for node in convolutions)
+    found: dict[int, Packed] = {}
+    for node in convolutions:
+        call = nodes.call(node)
+        fitting = [layer for layer, packed in layers.items() if _fits(call, packed)]
+        if times[_sizes(call)] == 1 and len(fitting) == 1 and fitting[0] in model:
+            found[node] = layers[fitting[0]]
     return found
+
+
+def _mark_around(nodes: Nodes, prefix: str) -> NDArray[np.int64]:
+    """Return the nearest annotation of a prefix around each call; -1 for none."""
+    return nesting.nearest(nodes.parent, np.asarray([name.startswith(prefix) for name in nodes.names], bool))
+
+
+def _of_twins(nodes: Nodes, convolutions: Sequence[int], found: Mapping[int, Packed]) -> dict[int, Packed]:
+    """Return what traced convolutions are packed with by the eager ones of their sizes, if these are as many."""
+    eager: dict[object, list[int]] = {}
+    traced: dict[object, list[int]] = {}
+    for calls, mark in ((eager, EAGER), (traced, TRACED)):
+        around = _mark_around(nodes, mark)
+        for node in convolutions:
+            if around[node] >= 0:
+                calls.setdefault(_sizes(nodes.call(node)), []).append(node)
+    pairs = ((eager[key], traced[key]) for key in eager if len(eager[key]) == len(traced.get(key, ())))
+    return {late: found[early] for pair in pairs for early, late in zip(*pair, strict=True) if early in found}
 
 
 def _fits(call: Call, packed: Packed) -> bool:

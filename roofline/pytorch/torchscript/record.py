@@ -25,6 +25,7 @@ from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
 from roofline.pytorch.recording import verify as torch_verify
+from roofline.pytorch.recording.packed import EAGER, TRACED
 from roofline.pytorch.recording.profiler import quiet, synchronize
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
@@ -35,7 +36,6 @@ from roofline.traces.annotations import STEP
 #: Calls before anything is counted: the executor watches the first and optimises at the second.
 WARM_UP = 3
 #: Annotations of the two halves of the counting run; like all that begin so they are no calls of the step.
-_EAGER, _TRACED = "roofline:run:eager", "roofline:run:traced"
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
@@ -114,23 +114,23 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
     def both() -> None:
         run.eager = True
         try:
-            with record_function(_EAGER):
+            with record_function(EAGER):
                 torch_counting.note_returned(step.run())
                 _wait()
         finally:
             run.eager = False
         run.marked = True
         try:
-            with record_function(_TRACED):
+            with record_function(TRACED):
                 torch_counting.note_returned(step.run())
                 _wait()
         finally:
             run.marked = False
 
     nodes = torch_counting.record(replace(step, run=both))
-    at = nodes.names.index(_TRACED)
+    at = nodes.names.index(TRACED)
     engine = Engine()
-    eager = count(_Part(nodes, nodes.names.index(_EAGER) + 1, at), engine)
+    eager = count(_Part(nodes, nodes.names.index(EAGER) + 1, at), engine)
     mine = _Part(nodes, at + 1, len(nodes))
     fused = [group for graph in run.graphs.values() for group in fusion.groups(graph.module, engine)]
     # The graph names modules by their attributes, under the module that was traced, of which the model is one part.

@@ -110,8 +110,14 @@ def test_convolutions_in_a_traced_model():
     assert [each for each in flops if each] == [2 * 16 * 256, 2 * 16 * INSIDE**2]
 
 
-def test_where_no_layer_tells_the_sizes_do_as_far_as_one_alone_fits():
-    """As in a compiled step, of which no module is seen: 4 to 6 channels are one layer's, 4 to 4 may be two's."""
+def flops_of_convolutions(step, **how):
+    """FLOPs of each convolution of a step, None where they are not known."""
+    ops = count(counting.record(step, **how), Engine()).ops
+    return [op.costed.cost.flops for op in ops if op.costed.kind == "convolution"]
+
+
+def test_in_a_compiled_step_the_only_layer_of_the_model_that_fits_tells():
+    """As no module is seen there: 4 to 6 channels are one layer's, 4 to 4 may be two's."""
     layers = [quantized.Conv2d(4, 6, 3, padding=1), quantized.Conv2d(4, 4, 3, padding=1), quantized.Conv2d(4, 4, 1)]
     back = quantized.ConvTranspose2d(6, 2, 3, stride=2)
     x = bytes_of(1, 4, 16, 16)
@@ -120,9 +126,41 @@ def test_where_no_layer_tells_the_sizes_do_as_far_as_one_alone_fits():
         back(layers[0](x))
         layers[1](layers[2](x))
 
-    ops = count(counting.record(Step(run=run), compiled=True), Engine()).ops
-    flops = [op.costed.cost.flops for op in ops if op.costed.kind == "convolution"]
-    assert flops == [2 * 4 * 6 * INSIDE**2, 2 * 6 * 2 * 256 * 9, None, None]
+    step = Step(run=run, model=nn.ModuleList([*layers, back]))
+    assert flops_of_convolutions(step, compiled=True) == [2 * 4 * 6 * INSIDE**2, 2 * 6 * 2 * 256 * 9, None, None]
+    # Layers of which the model has none, and two calls of equal sizes, may be anybody's.
+    assert flops_of_convolutions(Step(run=run), compiled=True) == [None] * 4
+    twice = Step(run=lambda: (layers[0](x), layers[0](x)), model=nn.ModuleList(layers))
+    assert flops_of_convolutions(twice, compiled=True) == [None] * 2
+
+
+def packed_by_hand(groups):
+    """Weights of 4 to 4 channels, 3 x 3 taps."""
+    weight = torch.quantize_per_tensor(torch.randn(4, 4 // groups, 3, 3), 0.1, 0, torch.qint8)
+    return torch.ops.quantized.conv2d_prepack(weight, None, [1, 1], [1, 1], [1, 1], groups)
+
+
+def test_what_somebody_else_packed_is_no_convolutions_own():
+    """A layer of 4 x 4 channels and objects that are no layer's, of one group and of four."""
+    convolve = torch.ops.quantized.conv2d
+    layer, alone, x = quantized.Conv2d(4, 4, 3, padding=1), packed_by_hand(4), bytes_of(1, 4, 16, 16)
+    whole, each = 2 * 16 * INSIDE**2, 2 * 4 * INSIDE**2
+    # Neither the layer of the same sizes, which may not even be called, nor a call of it before.
+    assert flops_of_convolutions(Step(run=lambda: convolve(x, alone, 0.1, 0))) == [None]
+    assert flops_of_convolutions(Step(run=lambda: (layer(x), convolve(x, alone, 0.1, 0)))) == [whole, None]
+    # What is packed before a layer is called is not the layer's.
+    assert flops_of_convolutions(Step(run=lambda: (packed_by_hand(4), layer(x)))) == [whole]
+
+    def two_packed():
+        first, second = packed_by_hand(1), packed_by_hand(4)
+        convolve(x, second, 0.1, 0)
+        convolve(x, first, 0.1, 0)
+
+    assert flops_of_convolutions(Step(run=two_packed)) == [None, None]
+    assert flops_of_convolutions(Step(run=lambda: convolve(x, packed_by_hand(4), 0.1, 0))) == [each]
+    # What does not fit was packed for another one.
+    pointwise = quantized.Conv2d(4, 2, 1)._packed_params
+    assert flops_of_convolutions(Step(run=lambda: (packed_by_hand(4), convolve(x, pointwise, 0.1, 0)))) == [None]
 
 
 def test_a_product_by_onednn_with_its_activation():

@@ -14,10 +14,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from roofline.costs.calls import UNKNOWN, Call, Tensor
+from roofline.costs.calls import UNKNOWN, Call, Tensor, tensors
 from roofline.pytorch.aten import schema
+from roofline.pytorch.aten.tables import SPARSE_PRODUCTS, base
 from roofline.pytorch.recording.sparse import Held
 
+#: Ops whose result is dense, or has the places of their first argument.
+_PLACES_KEPT = frozenset(
+    "t transpose numpy_T mT mH adjoint detach alias clone to _to_copy contiguous copy neg sparse_sampled_addmm "
+    "values crow_indices col_indices ccol_indices row_indices _values _indices _nnz sparse_dim dense_dim "
+    "to_dense _to_dense".split()
+)
+#: Products, dense where one factor is.
+_PRODUCTS = SPARSE_PRODUCTS | {"matmul", "linear", "_sparse_mm", "_sparse_addmm"}
 _TYPES = {dtype: name for name, dtype in reversed(schema.DTYPE.items())}
 
 
@@ -45,33 +54,53 @@ def read(tree: Iterable[Any], stored: Mapping[int, Held]) -> Nodes:
     """Read the calls of `experimental_event_tree()`, in the order they began.
 
     stored: what sparse tensors hold, by their address. One that is made of them, as a transposed one, holds what all of
-    its sizes hold; where these differ it is not known.
+    its sizes hold. It is not known where these differ, nor after an op whose sparse result may hold more or less than
+    its arguments do: events tell no results.
     """
     sizes: dict[tuple[int, ...], set[tuple[int, int]]] = {}
     for one in stored.values():
         sizes.setdefault(tuple(sorted(one.shape)), set()).add((one.numbers, one.places))
 
+    kept = True
+
     def numbers(value: Any) -> tuple[int, int]:
         known = stored.get(value.impl_ptr)
+        if known:
+            return known.numbers, known.places
         alike = sizes.get(tuple(sorted(value.sizes)), set())
-        return (known.numbers, known.places) if known else next(iter(alike)) if len(alike) == 1 else (UNKNOWN, UNKNOWN)
+        return next(iter(alike)) if kept and len(alike) == 1 else (UNKNOWN, UNKNOWN)
 
     events = sorted(_flat(tree, -1, []), key=lambda pair: pair[0].start_time_ns)
     place = {id(event): number for number, (event, _) in enumerate(events)}
     storages: dict[int, int] = {}
-    calls = tuple(
-        Call(event.name, None, tuple(_value(one, numbers, storages) for one in event.extra_fields.inputs))
-        for event, _ in events
-    )
+    calls: list[Call] = []
+    lies_inside: list[bool] = []  # of an op, whose results are what counts
+    for event, above in events:
+        call = Call(event.name, None, tuple(_value(one, numbers, storages) for one in event.extra_fields.inputs))
+        around = None if above is None else place[id(above)]
+        lies_inside.append(around is not None and (lies_inside[around] or _computes(calls[around])))
+        kept = kept and (lies_inside[-1] or not _computes(call) or _keeps_places(call))
+        calls.append(call)
     return Nodes(
         names=tuple(event.name for event, _ in events),
         is_op=np.asarray([_computes(call) for call in calls], bool),
         parent=np.asarray([-1 if above is None else place[id(above)] for _, above in events], np.int64),
         sequence=np.asarray([_sequence(event) for event, _ in events], np.int64),
         thread=np.asarray([event.start_tid for event, _ in events], np.int64),
-        calls=calls,
+        calls=tuple(calls),
         addresses={number: address for address, number in storages.items()},
     )
+
+
+def _keeps_places(call: Call) -> bool:
+    """Whether what a call makes is dense, or holds numbers at the places of its sparse argument, turned or not."""
+    name, arguments = base(call.name), list(tensors(call.inputs))
+    sparse = sum(tensor.stored is not None for tensor in arguments)
+    if not sparse or name in _PLACES_KEPT or name.startswith("to_sparse"):  # what Python makes is told by `stored`
+        return True
+    if name == "mul":
+        return sparse == 1 and all(tensor.stored is not None or not tensor.shape for tensor in arguments)
+    return name in _PRODUCTS and sparse == 1
 
 
 def _flat(tree: Iterable[Any], above: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

@@ -67,6 +67,26 @@ def test_what_is_made_of_sparse_tensors_holds_what_all_of_its_sizes_do():
     assert stored(lambda: (rows.t() @ x, other @ x)) == [UNKNOWN, 2]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize(
+    ("make", "flops"),
+    [
+        (lambda rows: rows.t(), 2 * 16 * 16),
+        (lambda rows: rows * 2, 2 * 16 * 16),
+        (lambda rows: rows.clone().t(), 2 * 16 * 16),
+        # Three numbers a row, which no event tells.
+        (lambda rows: rows @ rows, None),
+        (lambda rows: (rows @ rows).t(), None),
+    ],
+)
+def test_a_sparse_result_of_other_places_holds_nobody_knows_how_many_numbers(make, flops):
+    """8 x 8 with two numbers a row, by 16 columns."""
+    rows = (torch.eye(8) + torch.eye(8).roll(1, 0)).to_sparse_csr()
+    right = torch.randn(8, 16)
+    counted = count.count(counting.record(Step(run=lambda: make(rows) @ right)), Engine())
+    assert [op.costed.cost.flops for op in counted.ops if op.costed.kind == "matmul"][-1] == flops
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
 def test_what_a_checkpoint_repeats_is_marked_beside_compressed_tensors_as_well():
     rows, x = torch.eye(4).to_sparse_csr(), torch.ones(4, 4, requires_grad=True)

@@ -253,14 +253,21 @@ class _Work:
     def _opened(self, node: int, call: Call, costed: Costed) -> CountedOp | None:
         first, last = np.searchsorted(self._around, (node, node + 1))
         calls = [(child, self.op(child)) for child in self._order[first:last].tolist()]
-        inside = [op for _, op in calls if op is not None]
-        allocated = self._allocated([child for child, _ in calls])
         if any(tensor.device.startswith("cuda") for tensor in tensors((call.inputs, call.outputs or ()))):
-            told = [self._with_results(op) for op in inside]
-            if inside and stand_for(call, costed, told, allocated):
+            inside = [self._with_results(op) for _, op in calls if op is not None]
+            if inside and stand_for(call, costed, inside, self._allocated([child for child, _ in calls])):
                 self._inside[node] = calls
                 return CountedOp(node, costed, (), ())
-        op = opened(call, costed, inside, allocated)
+        return self._joined(node, costed, calls)
+
+    def _joined(self, node: int, costed: Costed, calls: Sequence[tuple[int, CountedOp | None]]) -> CountedOp | None:
+        """Count an op with the work of all calls inside it, also of those that would have been counted apart."""
+        inside = [
+            self._joined(child, op.costed, self._inside.pop(child)) or op if child in self._inside else op
+            for child, op in calls
+            if op is not None
+        ]
+        op = opened(self._nodes.call(node), costed, inside, self._allocated([child for child, _ in calls]))
         if op is None:
             return None
         places = [place for child in inside for place in self._places(child)]

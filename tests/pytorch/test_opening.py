@@ -353,6 +353,29 @@ def test_beside_a_gpu_the_calls_inside_are_ops_by_themselves():
     assert of[f"{NAMESPACE}::square"] == of[f"{NAMESPACE}::squares"] == -1
 
 
+def test_beside_a_gpu_a_call_inside_an_op_that_does_more_is_part_of_it():
+    """The outer op makes its result by itself, of what the one inside makes in calls that do all that it does."""
+
+    def activated_square(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x @ x)
+
+    inner = custom_op(activated_square)
+
+    def doubled_by_numpy(x: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(inner(x).numpy() * 2)
+
+    op = custom_op(doubled_by_numpy)
+    x = torch.ones(8, 8)
+    for counted in (
+        counted_on_gpu(lambda: op(x)),
+        count.count(torch_counting.record(Step(run=lambda: op(x))), Engine()),
+    ):
+        assert counted.names_of_ops == (f"{NAMESPACE}::doubled_by_numpy",)
+        assert products(counted) == 2 * 8**3
+        assert [part.kind for part in counted.ops[0].costed.parts] == ["matmul", "relu"]
+        assert list(counted.unknown) == [f"{NAMESPACE}::doubled_by_numpy"]
+
+
 def test_beside_a_gpu_a_call_of_unknown_work_is_one_of_them():
     def spectrum_of(x: torch.Tensor) -> torch.Tensor:
         return torch.linalg.svdvals(x @ x)

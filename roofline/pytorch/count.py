@@ -23,8 +23,7 @@ from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import einsum, unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
-from roofline.pytorch.aten.tables import ALLOCATIONS, base
-from roofline.pytorch.execution_trace import DISPATCH_MODE
+from roofline.pytorch.aten.tables import ALLOCATIONS, DISPATCH_MODE, base
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.opening import opened, stand_for
 from roofline.pytorch.padded_products import PaddedProducts

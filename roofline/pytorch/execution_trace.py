@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from roofline.costs.calls import Call, Tensor
 from roofline.errors import MeasurementError
 from roofline.pytorch.aten import schema as aten_schema
+from roofline.pytorch.aten.tables import DISPATCH_MODE
 
-#: The call of a dispatch mode of Python in an op.
-DISPATCH_MODE = "PythonDispatchMode"
 #: What a kernel asks a sparse tensor for its numbers by.
 _STORED = frozenset(("aten::_values", "aten::values"))
 #: What is written for an argument that is an object.

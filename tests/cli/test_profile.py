@@ -129,7 +129,7 @@ def test_bert_from_end_to_end(process: Run, tmp_path: Path) -> None:
 
     assert ended.code == 0, ended.err
     lines = ended.out.splitlines()
-    assert lines[0].startswith("bert · training · batch 1 x 16 tokens · ")
+    assert lines[0].startswith("bert tiny · training · batch 1 x 16 tokens · ")
     assert len(lines) <= 24
     assert lines[-2:] == ["Wrote bert.json", "Next: roofline show bert.json --details"]
     every = process("show", "bert.json", "--details").out.splitlines()
@@ -231,7 +231,7 @@ def test_what_it_prints_and_writes(measuring: Run, tmp_path: Path) -> None:
 
     assert ended.code == 0, ended.err
     name = "mlp-torch-infer-b64-roomy-cpu-1.json"
-    assert ended.out.startswith("mlp · inference · batch 64 · ")
+    assert ended.out.startswith("mlp tiny · inference · batch 64 · ")
     assert "Roomy CPU" in ended.out
     assert ended.out.endswith(f"Wrote {tmp_path / name}\nNext: roofline show {tmp_path / name} --details\n")
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -32,7 +32,7 @@ def profile(tmp_path: Path) -> Path:
 
 def test_show_prints_the_document(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
     show.command([profile])
-    assert capsys.readouterr().out.startswith("toy · training · batch 4 x 25 tokens")
+    assert capsys.readouterr().out.startswith("toy tiny · training · batch 4 x 25 tokens")
     show.command([profile], details=True)
     assert capsys.readouterr().out.startswith("toy train, b4 s25 on Round Device")
     show.command([profile], by="op", format="csv")

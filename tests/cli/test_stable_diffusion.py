@@ -22,8 +22,7 @@ sys.path.append(str(Path(__file__).parent.parent / "backends"))
 from work_of_images import parameters_of_stable_diffusion, stable_diffusion
 
 Run = Callable[..., Any]
-#: JAX, which other tests load into this process, warns of forks; the child runs another program at once.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")]
+pytestmark = pytest.mark.slow
 
 NEEDS = {
     "torch": ("torch", "diffusers"),

@@ -23,9 +23,6 @@ from roofline.measuring.session import to_profile
 from roofline.recording.backend import load
 from roofline.recording.request import Request
 
-#: JAX, which other tests load into this process, warns of forks; the child runs another program at once.
-pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
-
 
 @cache
 def recorded(**asked: object) -> Profile:

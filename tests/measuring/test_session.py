@@ -22,8 +22,6 @@ from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring import ceilings, session
 from roofline.recording.request import Request
 
-#: Another test of this process may have loaded JAX, which warns of the fork of each child.
-pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 
 #: A factory of each kind that cannot be measured, and one that can: its step leaves a file behind.
 STEPS = """

@@ -76,7 +76,6 @@ class Recorded(msgspec.Struct):
     api: Any = None
 
 
-@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # from JAX, where another test has loaded it
 def test_a_child_is_told_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The variable of a real child, which is another program here."""
     script = tmp_path / "python"

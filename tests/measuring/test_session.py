@@ -22,7 +22,6 @@ from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring import ceilings, session
 from roofline.recording.request import Request
 
-
 #: A factory of each kind that cannot be measured, and one that can: its step leaves a file behind.
 STEPS = """
 from pathlib import Path

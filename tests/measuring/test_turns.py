@@ -21,7 +21,6 @@ from roofline.measuring.turns import Form, form_of, settle_runs, take_turns
 from roofline.recording.recording import Recording
 from roofline.recording.request import Request
 
-
 #: Times of one step that processes of it take in turn: none of them is far from the others.
 NOISE = (1.0, 1.03, 0.98, 1.01, 0.99, 1.02, 0.97, 1.0, 1.02, 0.98, 1.01, 0.99)
 

@@ -8,30 +8,22 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
-import selectors
-import signal
-import subprocess
 import sys
-import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from index import SWEPT, every_kth, index
 
-from roofline.recording.backend import load
-from roofline.recording.launch import SCRATCH, SHARED
-
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from workers import Result, ask  # noqa: E402
+
 #: Seconds that one call may take, its compilation and the search for its arguments included.
 PATIENCE = 60.0
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-Result = dict[str, Any]
 
 
 def main() -> None:
@@ -52,7 +44,7 @@ def sweep(framework: str, only: Sequence[str] | None) -> list[Result]:
     chosen = [name for name in only if name in names] if only else every_kth(names, SWEPT[framework])
     hand = tomllib.loads((HERE / "by_hand.toml").read_text(encoding="utf-8"))[framework]
     results = []
-    for counted in count(framework, chosen):
+    for counted in ask(HERE / "worker.py", framework, chosen, what="function", patience=PATIENCE, most=len(names)):
         result = {"framework": framework, **counted}
         result["by hand"] = list(otherwise(hand.get(result["function"], {}), result))
         result["kind"] = kind(result)
@@ -102,57 +94,6 @@ def line(result: Result) -> str:
     work = f"{result['model_flops']:,.0f} asked, {result['flops']:,.0f} + {result['vector_flops']:,.0f} FLOP"
     counts = f"{sum(result['functions'].values()):,.0f} functions, {result['int_ops']:,.0f} integer"
     return f"{head}: {work}, {counts}, {result['bytes_read']:,.0f} B read, {result['bytes_written']:,.0f} B written"
-
-
-def count(backend: str, names: Sequence[str]) -> Iterator[Result]:
-    """The results of all functions, in one process where none fails."""
-    waiting = list(names)
-    while waiting:
-        answered = 0
-        for result in _worker(backend, waiting):
-            yield result
-            answered += 1
-        waiting = waiting[answered:]
-
-
-def _worker(backend: str, names: Sequence[str]) -> Iterator[Result]:
-    """Results of one process: of all functions, or up to one that fails."""
-    with tempfile.TemporaryDirectory(prefix="functions-") as folder, open(Path(folder) / "log", "w+") as log:
-        variables = load(backend).environment(1, "cpu", {})
-        for place in (SCRATCH, SHARED):
-            variables = {name: value.replace(place, folder) for name, value in variables.items()}
-        child = subprocess.Popen(
-            [sys.executable, str(HERE / "worker.py"), backend, *names],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, **dict.fromkeys(THREADS, "1"), **variables},
-            cwd=folder,
-            process_group=0,
-        )
-        answered = 0
-        try:
-            for text in _lines(child):
-                yield json.loads(text)
-                answered += 1
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-            status = child.wait()
-        if answered < len(names) and status:
-            yield {"function": names[answered], "error": f"the process ended with status {status}"}
-
-
-def _lines(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Lines as they come, until the process ends or is silent for too long."""
-    assert child.stdout is not None
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ)
-        while selector.select(PATIENCE):
-            text = child.stdout.readline()
-            if not text:
-                child.wait()
-                return
-            yield text
 
 
 if __name__ == "__main__":

@@ -12,26 +12,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import selectors
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from closed_form import closed_form
 from draw import draw, named
 from net import Model, places
 from smaller import smaller
 
-from roofline.recording.backend import load
-from roofline.recording.launch import SCRATCH, SHARED
-
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from workers import Result, ask  # noqa: E402
+
 ROOT = HERE.parents[1]
 #: All models, and a tenth of them.
 BACKENDS = ("torch", "jax", "tensorflow", "tensorflow-xla")
@@ -39,16 +36,13 @@ TENTH = ("torch-compile", "torchscript")
 #: Models of one process: imports are paid once, and what frameworks keep does not pile up.
 MODELS_OF_A_PROCESS = 40
 #: Seconds that one model may take.
-PATIENCE = {"torch-compile": 400.0}
+PATIENCE = {"torch-compile": 460.0}
 #: XLA makes the same instructions and leaves them to LLVM unoptimised: a third of the time to compile. On a CPU it
 #: would make one kernel of a loop over less than a kilobyte, in which nobody sees how often it goes round.
 COMPILED_FAST = (
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0"
 )
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TORCHINDUCTOR_COMPILE_THREADS")
-
-Result = dict[str, Any]
 
 
 class Miss(NamedTuple):
@@ -145,65 +139,8 @@ def describe_smaller(miss: Miss) -> None:
 
 def count(backend: str, names: Sequence[str]) -> Iterator[Result]:
     """The results of all models on a backend, in processes of a few each."""
-    waiting = list(names)
-    while waiting:
-        chunk = waiting[:MODELS_OF_A_PROCESS]
-        answered = 0
-        for result in _worker(backend, chunk):
-            yield result
-            answered += 1
-        waiting = waiting[answered:]
-
-
-def _worker(backend: str, names: Sequence[str]) -> Iterator[Result]:
-    """Results of one process: of all models, or up to one that fails."""
-    with tempfile.TemporaryDirectory(prefix="truth-") as folder, open(Path(folder) / "log", "w+") as log:
-        variables = load(backend).environment(1, "cpu", {})
-        for place in (SCRATCH, SHARED):
-            variables = {name: value.replace(place, folder) for name, value in variables.items()}
-        command = [sys.executable, str(HERE / "worker.py"), backend, *names]
-        child = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env={**os.environ, **dict.fromkeys(THREADS, "1"), **variables},
-            cwd=folder,
-            process_group=0,
-        )
-        answered = 0
-        try:
-            for line in _lines(child, PATIENCE.get(backend, 120.0)):
-                yield json.loads(line)
-                answered += 1
-        finally:
-            if child.poll() is None:
-                os.killpg(child.pid, signal.SIGKILL)
-            status = child.wait()
-        if answered < len(names) and status:
-            log.seek(0)
-            yield {"model": names[answered], "error": f"{_ending(status)}: {_last(log.read())}"}
-
-
-def _lines(child: subprocess.Popen[bytes], patience: float) -> Iterator[bytes]:
-    """Lines as they come, until the process ends or is silent for too long."""
-    assert child.stdout is not None
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ)
-        while selector.select(patience + 60 * (child.poll() is None)):
-            line = child.stdout.readline()
-            if not line:
-                child.wait()
-                return
-            yield line
-
-
-def _ending(status: int) -> str:
-    return signal.Signals(-status).name if status < 0 else f"status {status}"
-
-
-def _last(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "no word"
+    patience = PATIENCE.get(backend, 180.0)
+    yield from ask(HERE / "worker.py", backend, names, what="model", patience=patience, most=MODELS_OF_A_PROCESS)
 
 
 def compare(backend: str, result: Result) -> Iterator[Miss]:

@@ -13,7 +13,6 @@ from roofline.analysis.columns import numbered
 from roofline.core.schema import Signature
 from roofline.core.vocabulary import OpClass
 
-#: What a compiler numbers its kernels with: "fusion.12", "triton_poi_fused_add_3".
 _NUMBER = re.compile(r"[._]\d+$")
 
 
@@ -22,8 +21,9 @@ class Place:
     """The ops of one name in one phase and block.
 
     runs: how often the step runs them. seconds: their share of the step [s]; above: of these, what is above the least
-    time that the device allows [s], None where no op of the place has one. of_roof, of_roof_high: minimum / own time,
-    from where to where; None where over half of the time has no minimum.
+    time that the device allows [s], None where no op of the place has one. without_minimum: the time of ops that have
+    none [s]. of_roof, of_roof_high: minimum / own time, from where to where; None where over half of the time has no
+    minimum.
     """
 
     phase: str
@@ -33,13 +33,14 @@ class Place:
     runs: int
     seconds: float
     above: float | None
+    without_minimum: float
     of_roof: float | None
     of_roof_high: float | None
 
     @property
     def at_most(self) -> float:
         """What the step could save here at most [s]: all of a time that has no minimum."""
-        return self.seconds if self.above is None else self.above
+        return self.without_minimum + (self.above or 0.0)
 
 
 def places(analysis: Analysis) -> list[Place]:
@@ -67,9 +68,14 @@ def places(analysis: Analysis) -> list[Place]:
     )
 
 
+def without_number(name: str) -> str:
+    """Return a name without the number by which a compiler tells it from others: "fusion.12" is "fusion"."""
+    return _NUMBER.sub("", name)
+
+
 def place_name(signature: Signature) -> str:
     """Name an op without what numbers it: "aten::mm" is "mm", "loop_fusion.12" is "loop_fusion"."""
-    return _NUMBER.sub("", signature.name.removeprefix("aten::")) or signature.name
+    return without_number(signature.name.removeprefix("aten::")) or signature.name
 
 
 def _place(
@@ -82,7 +88,8 @@ def _place(
     reach: float,
 ) -> Place:
     costed = own - uncosted
-    above = seconds * (own - floor) / own if costed > 0 else None
+    above = seconds * (costed - floor) / own if costed > 0 else None
+    without_minimum = seconds * uncosted / own if costed > 0 else seconds
     mostly = costed > 0 and 2 * uncosted <= own
     ends = (floor / costed, reach / costed) if mostly else (None, None)
-    return Place(*key, round(runs), seconds, above, *ends)
+    return Place(*key, round(runs), seconds, above, without_minimum, *ends)

@@ -8,6 +8,7 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options import completion
+from roofline.errors import InputError
 
 _RENDERERS = "roofline.renderers.published"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -40,6 +41,8 @@ def command(
     from roofline.published.table import table
 
     if name is None:
+        if format != "text" or all:
+            raise InputError("--format and --all are of one table: name it.")
         typer.echo("\n".join(f"{key:16}  {published.load(key).title}" for key in published.names()))
         return
 

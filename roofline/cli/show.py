@@ -95,6 +95,8 @@ def command(
 
     if by is not None and by not in KEYS:
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
+    if details and by is not None:
+        raise InputError("--details is the whole summary: leave it or --by out.")
     if depth is not None and (by != "scope" or depth < 1):
         raise InputError("--depth is for --by scope, and at least 1.")
     extra = tables.arguments(

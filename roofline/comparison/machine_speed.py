@@ -8,7 +8,6 @@ differ, and the same settings ran them, it may be the machine.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.places import without_number
 from roofline.comparison.arrays import Array
 from roofline.core.executor import PROGRAMS, dispatched_alike
 from roofline.core.vocabulary import PRODUCTS
 
-#: What compilers append to the name of a kernel to tell it from others of one program.
-_NUMBER = re.compile(r"[._]\d+$")
 #: Half of the 95 % interval of what a process takes, as a share, where one was measured: two processes of one step
 #: differed by 10 to 20 % on a quiet machine (docs/comparing.md).
 PROCESSES = 0.1
@@ -81,7 +79,7 @@ def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
     """Group the ops of a run by work and, of products, kernels: others take another time on any machine."""
     works: dict[Hashable, list[int]] = defaultdict(list)
     profile = run.profile
-    names = [_NUMBER.sub("", name) for name in profile.kernels]
+    names = [without_number(name) for name in profile.kernels]
     for row, op in enumerate(profile.ops):
         signature = profile.signatures[op.signature]
         kernels = tuple(names[number] for number, _ in op.kernels) if run.op_class(op) in PRODUCTS else ()

@@ -14,7 +14,6 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
-from roofline.analysis.step_times import FAR, far_steps, spread, trend
 from roofline.core.framework import framework, written_in
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
@@ -110,8 +109,8 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     """The time of a step with its interval, and rates; a line is broken between them."""
     profile, wall, interval = analysis.profile, analysis.wall, analysis.wall_interval
     between = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
-    overhead = ", the profiler's overhead included" if profile.wall.source == "profiled" else ""
-    facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)}{overhead})"]
+    facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)})"]
+    facts += ["profiler's overhead included"] if profile.wall.source == "profiled" else []
     facts += [
         f"{_rate(number / wall)} {what}/s"
         for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
@@ -129,7 +128,7 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
             lines[-1] += f"   {fact}"
         else:
             lines.append(f"  {fact}")
-    return [line[: page.width] for line in lines]
+    return lines
 
 
 def _rate(per_second: float) -> str:
@@ -177,11 +176,13 @@ def bars(analysis: Analysis) -> list[Bar]:
 
 def _gap_in_words(analysis: Analysis) -> str:
     """The largest part of the gap."""
-    parts = analysis.gap_causes
-    if not parts:
-        return ""
-    part = max(parts, key=lambda name: parts[name])
-    return f"of it {units.seconds(parts[part])} {_words.plain(part, 60)}" if analysis.gap > 0 else ""
+    part, seconds = _largest_part(analysis)
+    return f"of it {units.seconds(seconds)} {_words.plain(part, 60)}" if part and analysis.gap > 0 else ""
+
+
+def _largest_part(analysis: Analysis) -> tuple[str, float]:
+    """Return the largest part of the gap and its time [s]; "" where no part is known."""
+    return max((analysis.gap_causes or {}).items(), key=lambda part: part[1], default=("", 0.0))
 
 
 def _bars(analysis: Analysis, page: Page) -> list[str]:
@@ -206,10 +207,10 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
 
 
 def _sentences(analysis: Analysis) -> str:
-    """What limits the step most, and how long it would take at the roof."""
+    """What limits the step most, and what its ops take at their roofs."""
     rows = bars(analysis)
     first = _limit(analysis, rows[0]) if rows else ""
-    least = _at_the_roof(analysis)
+    least = _at_their_roofs(analysis)
     return " ".join(filter(None, (first, least)))
 
 
@@ -217,9 +218,8 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     """What limits the longest part of the step."""
     share = units.percent(bar.share, 0)
     if bar.bound is None:
-        parts = analysis.gap_causes or {}
-        largest = max(parts, key=lambda part: parts[part], default="")
-        why = f", most of it {_words.plain(largest, 60)}" if 2 * parts.get(largest, 0.0) > analysis.gap else ""
+        largest, seconds = _largest_part(analysis)
+        why = f", most of it {_words.plain(largest, 60)}" if 2 * seconds > analysis.gap else ""
         waits = ": it waits for its host" if analysis.waits_for_host else why
         return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share} of the step{waits}."
     times, upper = _tables.split(analysis)[bar.bound], _tables.split_at_upper_end(analysis)[bar.bound]
@@ -231,8 +231,8 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     return f"{share} of the step is {_words.bound(analysis, bar.bound, times, upper)}."
 
 
-def _at_the_roof(analysis: Analysis) -> str:
-    """How long the step would take with each op at its roof."""
+def _at_their_roofs(analysis: Analysis) -> str:
+    """The sum of the least times of the ops; what the gap would be beside it nobody has seen."""
     total = analysis.total
     if total.own_seconds <= total.uncosted:
         return ""
@@ -240,15 +240,15 @@ def _at_the_roof(analysis: Analysis) -> str:
     if _words.is_range(analysis):
         ends = units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
     least = "" if floors.complete(total) else "at least "
-    rest = f" plus {units.seconds(analysis.gap_told)} of {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
-    return f"With each op at its roof the step would take {least}{ends}{rest}."
+    gap = f", beside {units.seconds(analysis.gap_told)} of {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
+    return f"At their roofs the ops add up to {least}{ends}{gap}."
 
 
 # -------------------------------------------------------------------------------------------------------------- places
 
 
 class Ranked(NamedTuple):
-    """A row of the table. above: what is above its minimum [s]; at most that, where `open`."""
+    """A row of the table. above: what is above its minimum [s]; at most that, where `open`. None: none is known."""
 
     where: str
     what: str
@@ -257,6 +257,11 @@ class Ranked(NamedTuple):
     above: float | None
     open: bool
     is_gap: bool = False
+
+    @property
+    def at_most(self) -> float:
+        """What the step could save here at most [s]: all of a time that has no minimum."""
+        return self.seconds if self.above is None else self.above
 
 
 def ranked(analysis: Analysis) -> list[Ranked]:
@@ -267,7 +272,7 @@ def ranked(analysis: Analysis) -> list[Ranked]:
     gap = analysis.gap_told
     if gap >= 0.005 * analysis.wall:
         rows.append(Ranked(_words.gap_name(analysis), _gap_in_words(analysis), gap, units.UNKNOWN, gap, True, True))
-    return sorted(rows, key=lambda row: -(row.seconds if row.above is None else row.above))
+    return sorted(rows, key=lambda row: -row.at_most)
 
 
 def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
@@ -277,7 +282,8 @@ def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
         where = f"{where}, {_words.plain(place.phase, 40)}"
     what = f"{units.count(place.runs)} x {brief(_words.plain(place.name, 400))}"
     of_roof = _tables.between(place.of_roof, place.of_roof_high)
-    return Ranked(where, what, place.seconds, of_roof, place.above, False)
+    above = None if place.above is None else place.at_most
+    return Ranked(where, what, place.seconds, of_roof, above, place.without_minimum > 0)
 
 
 def _places(analysis: Analysis, rows: Sequence[Ranked], most: int, page: Page) -> list[str]:
@@ -289,13 +295,13 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], most: int, page: Page) -
     cells = [["where the time goes", "", "time", "share", "of roof", "above minimum"]]
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
-        above = f"{'≤ ' * row.open}{unit(row.above)}"
+        above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
         share = units.percent(row.seconds / analysis.wall, 0)
         cells.append([f"{number} {row.where}", row.what, unit(row.seconds), share, roof, above])
     if left:
-        seconds, known = sum(row.seconds for row in left), [row.above for row in left if row.above is not None]
-        share, above = units.percent(seconds / analysis.wall, 0), unit(sum(known) if known else None)
-        cells.append([f"  {len(left)} more", "", unit(seconds), share, "", above])
+        seconds = sum(row.seconds for row in left)
+        above = f"{'≤ ' * any(row.open for row in left)}{unit(sum(row.at_most for row in left))}"
+        cells.append([f"  {len(left)} more", "", unit(seconds), units.percent(seconds / analysis.wall, 0), "", above])
 
     def paint(row: int, _: int, cell: str) -> str:
         return page.painted(cell, None if row else "dim")
@@ -330,9 +336,8 @@ def _compiling(analysis: Analysis, page: Page) -> list[str]:
 
 def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]:
     """What to try about the largest part of the gap, where the gap is among the first rows."""
-    parts, advice = analysis.gap_causes or {}, advise(analysis)
-    largest = max(parts, key=lambda name: parts[name], default=None)
-    if not advice or advice[0].part != largest or not any(row.is_gap for row in rows[:_FEWEST]):
+    advice = advise(analysis)
+    if not advice or advice[0].part != _largest_part(analysis)[0] or not any(row.is_gap for row in rows[:_FEWEST]):
         return []
     text, annotation, part, seconds = advice[0]
     most = f"saves at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
@@ -361,10 +366,11 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     for name in sorted(
         flags.keys() - _HARMLESS, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)
     ):
-        yield flags[name].partition(": ")[2].partition(". ")[0].removesuffix(".") + "."
-    if spread(analysis.profile.wall) == "uneven" and trend(analysis.profile.wall) is None:
-        far, number = far_steps(analysis.profile.wall), len(analysis.profile.wall.steps)
-        yield f"Steps vary: {far} of {number} are over {units.percent(FAR, 0)} off the median."
+        text = _words.FLAGS.get(name) or flags[name]
+        yield text.partition(". ")[0].removesuffix(".") + "."
+    steps = _words.evenness(analysis.profile.wall)
+    if steps.startswith("uneven: "):
+        yield f"Steps are {steps}."
     known = analysis.coverage
     lacking = {kind: share for kind, share in known.items() if share is not None and share < 0.995}
     if "flops" in lacking or "bytes" in lacking:

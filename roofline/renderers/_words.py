@@ -68,7 +68,7 @@ FLAGS = {
     "ones; op times were scaled down by one factor.",
     "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
     "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
-    "contended": "Other programs used the processor meanwhile; times are too long and spread wide.",
+    "contended": "The machine was busy with other programs; times are too long and spread wide.",
     "contended-ceilings": "Other programs used the device while the ceilings were measured, so they may be far too "
     "low; the next profile on an idle machine measures them again.",
     "given-ceilings": "The ceilings were given and not measured beside the step; in brackets stands the device that "
@@ -414,7 +414,7 @@ def spread(analysis: WorkAnalysis) -> str:
     if interval:
         across = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
         words += f", 95 % interval of the median{across} {units.seconds_between(*interval)}"
-    return ", ".join(filter(None, (f"{words}; {protocol(wall)}", _alike(wall))))
+    return ", ".join(filter(None, (f"{words}; {protocol(wall)}", evenness(wall))))
 
 
 def protocol(wall: Wall) -> str:
@@ -424,7 +424,7 @@ def protocol(wall: Wall) -> str:
     return PROTOCOLS.get(wall.protocol) or plain(wall.protocol)
 
 
-def _alike(wall: Wall) -> str:
+def evenness(wall: Wall) -> str:
     """Say whether the steps were found to grow or shrink, to be steady, or to lie far apart; "" where none was."""
     if change := trend(wall):
         return changing(change)

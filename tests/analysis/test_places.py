@@ -33,6 +33,20 @@ def test_they_come_by_what_the_step_could_save_and_unknown_work_counts_whole() -
     assert (unknown.of_roof, unknown.at_most) == (None, unknown.seconds)
 
 
+def test_a_time_without_a_minimum_is_not_above_one() -> None:
+    known, unknown = 1, len(handmade.SIGNATURES)
+    lacking = replace(handmade.SIGNATURES[known], cost=handmade.SIGNATURES[4].cost)
+    ops = handmade.profile().ops
+    (first, second) = (row for row, op in enumerate(ops) if op.signature == known)
+    mixed = tuple(replace(op, signature=unknown) if row == second else op for row, op in enumerate(ops))
+    analysis = analyze_timed(handmade.profile(signatures=(*handmade.SIGNATURES, lacking), ops=mixed))
+    place = next(place for place in places(analysis) if place.name == "addmm")
+    table = analysis.table
+    assert place.above == pytest.approx(table.own[first] - table.floor[first])
+    assert place.without_minimum == pytest.approx(table.own[second])
+    assert place.at_most == pytest.approx(place.above + place.without_minimum)
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [

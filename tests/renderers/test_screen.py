@@ -88,6 +88,15 @@ def test_top_shows_as_many_places_and_the_rest_as_one() -> None:
         assert [line.split()[0] for line in lines if re.match(r"  \d+ more ", line)] == ([str(left)] if left else [])
 
 
+def test_what_the_others_could_save_holds_the_host_and_is_at_most_that() -> None:
+    analysis = analyze_timed(SCREENS["generate"]())
+    left = _screen.ranked(analysis)[5:]
+    gap = next(row for row in left if row.is_gap)
+    line = next(line for line in text.render(analysis, None).splitlines() if f" {len(left)} more " in line)
+    assert line.endswith(f"≤ {sum(row.at_most for row in left):.4f} s")
+    assert gap.at_most == gap.seconds == analysis.gap_told
+
+
 def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     def doubts(*flags: str) -> list[str]:
         analysis = analyze_timed(handmade.profile(flags=flags))
@@ -98,6 +107,7 @@ def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     first, second = doubts("opaque-regions: 2", "contended")[:2]
     assert FLAGS["contended"].startswith(first.removesuffix("."))
     assert FLAGS["opaque-regions"].startswith(second.removesuffix("."))
+    assert "vendor-note." in doubts("vendor-note")  # one that nothing here knows
 
 
 def test_advice_is_given_on_the_largest_part_of_the_gap_alone() -> None:

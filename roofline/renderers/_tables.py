@@ -21,7 +21,7 @@ from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._rows.choice import LONG as LONG
 from roofline.renderers._rows.choice import OPS as OPS
 from roofline.renderers._rows.choice import TOP as TOP
-from roofline.renderers._rows.choice import USUAL, Choice, chosen
+from roofline.renderers._rows.choice import USUAL, Choice, chosen, shown_name
 
 #: Of the busy time: from this share of known work on, shares of it are told as of all. Half a percent is not seen.
 _ALL = 0.995
@@ -295,7 +295,7 @@ def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[W
     return [
         *(
             replace(
-                _work_row(analysis, _called(analysis, by, label), total),
+                _work_row(analysis, shown_name(analysis, by, label), total),
                 parts=chosen_rows.fused.get(label, ()),
                 named=True,
             )
@@ -304,12 +304,6 @@ def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[W
         *(_work_row(analysis, label, total) for label, total in chosen_rows.remainders),
         _work_row(analysis, "total", analysis.total),
     ]
-
-
-def _called(analysis: WorkAnalysis, by: str, label: str) -> str:
-    """Name a row. The group of communication, where it holds copies to and from the device alone, is called so."""
-    only_copies = by == "group" and label == "communication" and "communication" not in analysis.by("class")
-    return "transfer" if only_copies else label
 
 
 def _work_row(analysis: WorkAnalysis, label: str, total: WorkTotal) -> WorkRow:
@@ -335,7 +329,7 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
     table = [
-        _row(analysis, _called(analysis, by, label), total, rate, selection.fused.get(label, ()))
+        _row(analysis, shown_name(analysis, by, label), total, rate, selection.fused.get(label, ()))
         for label, total in selection.shown.items()
     ]
     table = [replace(row, named=True) for row in table]

@@ -92,6 +92,11 @@ def test_a_list_takes_no_options_of_a_profile() -> None:
         show.command(None, format="csv")
 
 
+def test_one_table_and_the_whole_summary_are_not_asked_for_together(profile: Path) -> None:
+    with pytest.raises(InputError, match="leave it or --by out"):
+        show.command([str(profile)], by="op", details=True)
+
+
 def test_help_lists_the_keys_there_are() -> None:
     listed = re.search(r"by ([a-z|]+)\.", show.command.__annotations__["by"])
     assert listed is not None

@@ -79,6 +79,15 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
 
 
+def test_several_devices_share_the_matmuls_whose_work_is_known() -> None:
+    # Two of 200 MFLOP are known, on four devices.
+    of_four = dict(evidence.facts(analyze(handmade.profile(devices=4))))
+    assert of_four["devices"] == "4 share the step; divided equally, at least 100 MFLOP of matmuls for each"
+    unknown = tuple(replace(one, cost=handmade.SIGNATURES[4].cost) for one in handmade.SIGNATURES)
+    analysis = analyze(handmade.profile(devices=4, signatures=unknown))
+    assert dict(evidence.facts(analysis))["devices"] == "4 share the step"
+
+
 def test_no_mask_is_named_where_none_leaves_anything_out() -> None:
     """Two convolutions, one by Winograd: 2 x 25.8 of 25.9 GFLOP that the step has room for. m * m / m is not m here."""
     flops = 25802608296.0

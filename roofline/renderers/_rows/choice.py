@@ -84,6 +84,12 @@ SORTS: _Sorts[Total] = {
 }
 
 
+def shown_name(analysis: WorkAnalysis, by: str, label: str) -> str:
+    """Name a row. The group of communication, where it holds copies to and from the device alone, is called so."""
+    only_copies = by == "group" and label == "communication" and "communication" not in analysis.by("class")
+    return "transfer" if only_copies else label
+
+
 @overload
 def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen[Total]: ...
 
@@ -110,7 +116,11 @@ def _chosen(
     names = list(sums)
     if choice.contains:
         wanted = choice.contains.casefold()
-        names = [name for name in sums if any(wanted in label.casefold() for label in (name, *fused.get(name, ())))]
+        names = [
+            name
+            for name in sums
+            if any(wanted in label.casefold() for label in (name, shown_name(analysis, by, name), *fused.get(name, ())))
+        ]
         if not names:
             raise InputError(f"No {by} has {choice.contains!r} in its name: give another text to --filter.")
     if choice.sort is not None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import analyze_timed
 from roofline.core.cost import Cost
 from roofline.renderers import _tables
+from roofline.renderers._rows.choice import Choice
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -31,5 +32,7 @@ def test_copies_to_a_device_are_no_communication(op_class: str, name: str) -> No
         replace(handmade.SIGNATURES[4], op_class=op_class),
         *handmade.SIGNATURES[5:],
     )
-    table = _tables.table(analyze_timed(handmade.profile(signatures=signatures)), "group", "gap")
-    assert {"transfer", "communication"} & {row.label for row in table.rows} == {name}
+    analysis = analyze_timed(handmade.profile(signatures=signatures))
+    for choice in (Choice(), Choice(contains=name)):
+        table = _tables.table(analysis, "group", "gap", choice)
+        assert {"transfer", "communication"} & {row.label for row in table.rows} == {name}

@@ -15,7 +15,8 @@ from roofline.projection.project import WhatIf, project
 def whatif(run: Run, device: str | Device) -> WhatIf | Least:
     """Project a step to another device, where each op reaches the same fraction of its roof as here.
 
-    run: a profile, or the path of a saved one. device: a name of `roofline devices`, a TOML or JSON file, or a Device.
+    run: a profile, or the path of a saved one. device: a name of `roofline devices`, a TOML or JSON file, or a Device;
+    a step of several equal GPUs is projected to as many of it.
 
     Returns a WhatIf, whose `seconds` are the time of a step there and `interval` its range [s]; for a profile that was
     only counted a Least, the least time by the ceilings. Raises InputError where no op can be projected.
@@ -24,10 +25,9 @@ def whatif(run: Run, device: str | Device) -> WhatIf | Least:
     """
     # Hardware counters depend on the caches of this device: for both devices all traffic is main memory's.
     loaded = replace(profile(run), counters=None)
-    target = device if isinstance(device, Device) else devices.load(device)
+    here = loaded.device
+    target = (device if isinstance(device, Device) else devices.load(device)).together(here.number)
     if loaded.profiled is None:
         return least(loaded, target)
-    analysis = analyze_timed(loaded)
-    return project(
-        analysis, target, devices.datasheet(analysis.device.name, analysis.device.memory, analysis.device.kind)
-    )
+    sheet = devices.datasheet(here.single_name, here.single_memory, here.kind)
+    return project(analyze_timed(loaded), target, None if sheet is None else sheet.together(here.number))

@@ -93,7 +93,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory: size of the main memory [byte].
     ceilings_of: the device that the ceilings are those of, where the user gave them (`--ceilings`): it may be another
     one than `name`, which the step ran on. "": they are the device's own.
-    number: of equal devices that work together; all else is of all of them.
+    number: of equal devices that work together; all else is of all of them, and their name is "4 x NVIDIA H100".
     """
 
     name: str
@@ -166,6 +166,16 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             merged[name] = msgspec.structs.replace(best, drift=drift, high=most, waited=waited)
         return msgspec.structs.replace(self, ceilings=merged)
 
+    @property
+    def single_name(self) -> str:
+        """The name of one of the devices, as its driver reports it."""
+        return self.name.removeprefix(f"{self.number} x ")
+
+    @property
+    def single_memory(self) -> float | None:
+        """The memory of one of the devices [byte]."""
+        return None if self.memory is None else self.memory / self.number
+
     def together(self, number: int) -> Device:
         """Return as many of this device: the sums of their rates, caches and memories, and one launch after another
         on each at the same time. Processors that a program divides into several devices stay what they are.
@@ -186,7 +196,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
         return msgspec.structs.replace(
             self,
-            name=f"{number} x {self.name}",
+            name=f"{number} x {self.single_name}" if number > 1 else self.single_name,
             ceilings=ceilings,
             caches=tuple(
                 msgspec.structs.replace(cache, size=None if cache.size is None else cache.size * many)

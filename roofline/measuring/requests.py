@@ -102,8 +102,8 @@ def _check_machine(profile: Profile) -> None:
         raise InputError(f"A step on {plain(kind)} cannot be run from here.")
     calibration.resolve(kind)
     machine = calibration.key(kind, 1)["cpu" if kind == "cpu" else "gpu"]
-    if machine != profile.device.name:
+    recorded = profile.device.single_name
+    if machine != recorded:
         raise InputError(
-            f"It was measured on {plain(profile.device.name)} and this is {machine or 'another device'}: run its step "
-            "there."
+            f"It was measured on {plain(recorded)} and this is {machine or 'another device'}: run its step there."
         )

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 import roofline
+from roofline import devices
 from roofline.errors import GateError, InputError
 
 
@@ -19,6 +20,22 @@ def test_a_path_will_do_for_a_profile(tmp_path: Path) -> None:
     assert roofline.whatif(path, "a100-40gb").seconds == roofline.whatif(profile, "a100-40gb").seconds
     with pytest.raises(InputError, match="int is no run"):
         roofline.compare(profile, 7)  # type: ignore[arg-type]
+
+
+def test_a_step_of_several_devices_is_projected_to_as_many() -> None:
+    sheet = devices.load("a100-40gb")
+    measured = {name: replace(one, value=one.value * 0.9, spread=0.01) for name, one in sheet.ceilings.items()}
+    one = replace(sheet, name="NVIDIA A100-SXM4-40GB", ceilings=measured)
+    profile = replace(handmade.profile(), device=one.together(4))
+    found = roofline.whatif(profile, "h100-sxm")
+    assert (found.there.name, found.there.number) == ("4 x NVIDIA H100 SXM", 4)
+    assert not found.sheet, "the datasheet of one stands for what was measured of four"
+    assert roofline.whatif(profile, one).speedup == pytest.approx(1)
+    assert roofline.whatif(replace(profile, device=replace(profile.device, memory=None)), one).speedup == pytest.approx(
+        1
+    )
+    ops = tuple(replace(op, own_ns=(), start_ns=0) for op in profile.ops)
+    assert roofline.whatif(replace(profile, profiled=None, ops=ops), "h100-sxm").device.number == 4
 
 
 def test_other_work_is_refused_by_the_name_that_python_has_for_it() -> None:

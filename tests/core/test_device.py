@@ -105,7 +105,11 @@ def test_devices_that_work_together_are_held_to_the_sum_of_their_ceilings() -> N
     found = terms(work, four, "xla", 4, 4e9, 0.0)
     assert (found.compute, found.memory, found.launch) == pytest.approx((1e-3, 1e-3, 2e-6))
     assert (four.name, four.llc, four.memory, four.number) == ("4 x round", 200e6, 320e9, 4)
+    assert (four.single_name, four.single_memory) == ("round", 80e9)
+    assert (one.single_name, one.single_memory) == ("round", 80e9)
     assert four.together(4) is four
+    assert four.together(2) == one.together(2)
+    assert four.together(1) == one
     assert one.together(1) is one
     # A processor that a program divides into devices is one.
     cpu = msgspec.structs.replace(one, kind="cpu")

@@ -16,7 +16,7 @@ from roofline.comparison.ranking import rank
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.core.step import Workload
-from roofline.devices import cpu
+from roofline.devices import calibration, cpu
 from roofline.errors import InputError
 from roofline.measuring import experiments, requests, session
 from roofline.measuring.session import to_profile
@@ -156,6 +156,15 @@ def test_a_profile_that_is_not_run_again(changes: dict[str, object], message: st
     profile = replace(recorded(), **changes)
     with pytest.raises(InputError, match=message):
         requests.request_of(profile)
+
+
+def test_the_machine_of_several_devices_is_known_by_one_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibration, "resolve", lambda kind: kind)
+    monkeypatch.setattr(calibration, "key", lambda kind, threads: {"gpu": "NVIDIA H100 80GB HBM3"})
+    one = Device(name="NVIDIA H100 80GB HBM3", kind="cuda", ceilings={})
+    requests._check_machine(replace(recorded(), device=one.together(4)))
+    with pytest.raises(InputError, match="It was measured on NVIDIA A100 and this is NVIDIA H100 80GB HBM3"):
+        requests._check_machine(replace(recorded(), device=replace(one, name="NVIDIA A100").together(4)))
 
 
 def test_a_quote_that_does_not_close_is_only_a_text() -> None:

@@ -204,6 +204,14 @@ def test_the_published_size_is_base() -> None:
     assert ("size", "base", "base-tanh") in [(one.what, one.here, one.there) for one in other.differences]
 
 
+def test_several_devices_are_known_by_the_datasheet_of_one() -> None:
+    device = bert_fit().device
+    found = beside(bert_fit(device=device.together(4)))
+    assert found is not None
+    assert found.figures
+    assert all(figure.measured_on for figure in found.figures)
+
+
 def test_another_device_has_no_ratio() -> None:
     for name in ("a100-80gb", "h100-sxm"):
         device = devices.load(name)

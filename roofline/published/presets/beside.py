@@ -157,7 +157,7 @@ def _is_here(profile: Profile, publication: Publication, hardware: str) -> bool:
     name = publication.devices.get(hardware)
     if profile.device.kind == "cpu":
         return name is None and hardware.casefold() in profile.device.name.casefold()
-    sheet = devices.datasheet(profile.device.name, profile.device.memory, profile.device.kind)
+    sheet = devices.datasheet(profile.device.single_name, profile.device.single_memory, profile.device.kind)
     return name is not None and sheet is not None and sheet.name == devices.load(name).name
 
 

@@ -15,6 +15,7 @@ import msgspec
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval
+from roofline.analysis.gap_parts import FOR_A_CORE
 from roofline.comparison.machine_speed import PROCESSES, machine_speed
 from roofline.comparison.terms import Comparison
 from roofline.comparison.turns import RESOLUTION, Paired, ratio_apart, settle
@@ -56,14 +57,16 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     busy = "contended" in flags[0], "contended" in flags[1]
     speed = machine_speed(a, b)
     slowed = (max(0.0, speed.seconds), max(0.0, -speed.seconds)) if speed.uneven else (0.0, 0.0)
-    ends = low - waited[0] - slowed[0], high + waited[1] + slowed[1]
+    # A wait inside of ops makes them slower, and is not added twice; one between ops is no part of `slowed`.
+    between = [run.host_time.parts.get(FOR_A_CORE, 0.0) for run in (a, b)]
+    added = [max(wait, slow + gap) for wait, slow, gap in zip(waited, slowed, between, strict=True)]
+    ends = low - added[0], high + added[1]
     recorded = Paired(a=walls[0], b=walls[1], ci95=ends, number=0, busy=busy, hopeless=False)
     why = ""
     if not low <= 0 <= high:  # where the runs do not say it, these are the reason
-        for times, cause in ((waited, "waiting for a core"), (slowed, "a machine that was slower meanwhile")):
-            parts = [
-                f"{units.seconds(time)} of a step of {name}" for name, time in zip(names, times, strict=True) if time
-            ]
+        causes = {"spent waiting for a core": waited, "due to a machine that was slower meanwhile": slowed}
+        for cause, times in causes.items():
+            parts = [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
             why += f" Up to {' and '.join(parts)} may be {cause}." if parts else ""
     few = "" if ci95 else "; a run has fewer than 3 steps"
     head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
@@ -94,7 +97,7 @@ def _interval(a: Analysis, b: Analysis, ci95: Interval | None) -> tuple[float, f
 
 def in_turns(paired: Paired, names: tuple[str, str], throttled: tuple[bool, bool] = (False, False)) -> Headline:
     """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
-    return _headline(paired, names, _counted(paired.number, "turn"), throttled)
+    return _headline(paired, names, f"{paired.number} turn{'' if paired.number == 1 else 's'}", throttled)
 
 
 def _headline(
@@ -149,13 +152,8 @@ def _against(one: float, other: float) -> str:
 
 def _processes(a: Analysis, b: Analysis) -> str:
     """Say in how many processes the runs were timed."""
-    word = "run" if a.profile.imported or b.profile.imported else "process"
-    numbers = [1 + len(run.profile.wall.processes) for run in (a, b)]
-    if numbers[0] != numbers[1]:
-        return f"{numbers[0]} and {_counted(numbers[1], word)}"
-    return f"one {word} each" if numbers[0] == 1 else f"{_counted(numbers[0], word)} each"
-
-
-def _counted(number: int, word: str) -> str:
-    plural = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{number} {word if number == 1 else plural}"
+    singular, plural = ("run", "runs") if a.profile.imported or b.profile.imported else ("process", "processes")
+    number_a, number_b = [1 + len(run.profile.wall.processes) for run in (a, b)]
+    if number_a == number_b:
+        return f"one {singular} each" if number_a == 1 else f"{number_a} {plural} each"
+    return f"{number_a} and {number_b} {singular if number_b == 1 else plural}"

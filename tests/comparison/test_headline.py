@@ -77,7 +77,7 @@ def test_the_interval_holds_what_either_waited_for_a_core() -> None:
     # The longest of them, and not their sum; and what A waited makes it no longer.
     assert head.ci95 == pytest.approx((quiet.ci95[0] - 2e-3, quiet.ci95[1]))
     assert head.text.startswith("These runs do not say which is faster: torch took 9.00 ms a step and jax 7.00 ms")
-    assert head.text.endswith("Up to 2.00 ms of a step of torch may be waiting for a core.")
+    assert head.text.endswith("Up to 2.00 ms of a step of torch may be spent waiting for a core.")
     back = said(run(7), waiting)
     assert back.ci95 == pytest.approx((-head.ci95[1], -head.ci95[0])) if head.ci95 else False
 
@@ -85,7 +85,7 @@ def test_the_interval_holds_what_either_waited_for_a_core() -> None:
 def test_both_waited_for_a_core() -> None:
     runs = [run(time, conditions={QUEUED: time * 1e-4}) for time in (9, 7)]
     assert said(*runs).text.endswith(
-        "Up to 900 µs of a step of torch and 700 µs of a step of jax may be waiting for a core."
+        "Up to 900 µs of a step of torch and 700 µs of a step of jax may be spent waiting for a core."
     )
 
 

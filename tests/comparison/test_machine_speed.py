@@ -17,6 +17,7 @@ from roofline.comparison.headline import headline
 from roofline.comparison.machine_speed import EVEN, PROCESSES, MachineSpeed, machine_speed
 from roofline.comparison.parity.parity import parity
 from roofline.comparison.terms import compare
+from roofline.core.executor import QUEUED, QUEUED_WORKER
 from roofline.core.schema import Memory, Profile
 from roofline.core.vocabulary import PRODUCTS
 from roofline.errors import MeasurementError
@@ -51,20 +52,33 @@ def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_what_a_slower_machine_may_have_added_is_in_the_interval_of_the_headline(swapped: bool) -> None:
-    """All of A takes twice as long, host and ops, by which the interval reaches further and holds 0."""
-    comparison = compare(*(slowed(2, 2, 2), slowed())[:: -1 if swapped else 1])
+@pytest.mark.parametrize(
+    ("waited", "of_worker"), [(0.0, 0.0), (100e-6, 0.0), (1.0, 0.0), (100e-6, 3e-3), (0.0, 3e-3), (0.0, 1.0)]
+)
+def test_what_a_slower_machine_may_have_added_is_in_the_interval_of_the_headline(
+    swapped: bool, waited: float, of_worker: float
+) -> None:
+    """All of A takes twice as long, host and ops, by which the interval reaches further and holds 0.
+
+    What a thread waits between ops is added to that; a wait of 1 s or of a worker is inside of ops and no longer gap.
+    """
+    slow = replace(slowed(2, 2, 2), conditions={QUEUED: waited, QUEUED_WORKER: of_worker})
+    comparison = compare(*(slow, slowed())[:: -1 if swapped else 1])
     walls, difference = (comparison.a.wall, comparison.b.wall), comparison.difference
     assert abs(difference) == pytest.approx(min(walls))
     found = machine_speed(comparison.a, comparison.b)
-    assert abs(found.seconds) == pytest.approx(min(walls))
+    dispatch = HOST * 2 * 1e-6 * 28
+    gap = min(waited, dispatch)
+    assert abs(found.seconds) == pytest.approx(min(walls) - gap / 2)
     head = headline(comparison, ("A", "B"))
     assert head.slower is None
     assert comparison.ci95 is not None
     assert head.ci95 is not None
     apart = [math.hypot(end - difference, *(PROCESSES * wall for wall in walls)) for end in comparison.ci95]
-    expected = difference - apart[0] - max(0.0, found.seconds), difference + apart[1] + max(0.0, -found.seconds)
-    assert head.ci95 == pytest.approx(expected)
+    added = max(abs(found.seconds) + gap, waited, of_worker)
+    low, high = (0.0, added) if swapped else (added, 0.0)
+    assert head.ci95 == pytest.approx((difference - apart[0] - low, difference + apart[1] + high))
+    assert head.text.endswith(" may be due to a machine that was slower meanwhile.")
 
 
 @pytest.mark.parametrize(

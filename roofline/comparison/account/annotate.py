@@ -51,7 +51,8 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
     None on what may be noise, which is noted: a row whose interval holds 0, and a part of the gap that is less than
     what the same ops and the rest of the host differ by.
     """
-    noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or (row.place or "").startswith(_NOISE))
+    alike_rows = [row for row in rows if row.kind == "rate" or (row.place or "").startswith(_NOISE)]
+    noise = sum(abs(row.seconds or 0.0) for row in alike_rows if None not in (row.a.seconds, row.b.seconds))
     changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
     executed = [frozenset(chain(*(bare_names(change) for change in changes if change.counts[side]))) for side in (0, 1)]
     annotated = []

@@ -256,6 +256,13 @@ def test_a_name_that_noise_may_have_made_is_left_out_and_noted() -> None:
         assert [(note.step, name in note.reason) for note in noisy.notes] == [("annotate", True)]
 
 
+def test_ops_that_were_not_seen_are_no_noise() -> None:
+    unseen = Row(kind="gap", place=NOT_KNOWN, seconds=2e-6, a=Amount(seconds=None), b=Amount(seconds=1e-6))
+    asleep, _ = annotate([Row(kind="gap", place=SLEEPING, seconds=1e-6), unseen], TORCH)
+    assert asleep.annotations == ("sleeping",)
+    assert asleep.notes == ()
+
+
 def test_a_finding_is_called_as_before() -> None:
     (named,) = annotate([row(*NORM)], TORCH)
     assert rule_of(named) == "fusion"

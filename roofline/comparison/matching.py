@@ -265,8 +265,8 @@ def _of_lone_stretches(labels: Sequence[Sequence[_Label | None]], ops: Sequence[
     pairs: _Pairs = []
     for _, label, side in sorted(entry for entry in lone if entry[1] not in stretches[1 - entry[2]]):
         rows = [(row, ops[side][row]) for row in stretches[side][label]]
-        own, other = phases[side], phases[1 - side]
-        elsewhere = {op: iter([row for row, phase in other[op].items() if phase != label[0]]) for _, op in rows}
+        own, other, keys = phases[side], phases[1 - side], {op for _, op in rows}
+        elsewhere = {op: iter([row for row, phase in other[op].items() if phase != label[0]]) for op in keys}
         partners = [next(elsewhere[op], -1) for _, op in rows]
         if -1 not in partners and all(row in own[op] for row, op in rows):
             for (row, op), partner in zip(rows, partners, strict=True):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, UNFUSED_NORM, instead, step
 
-from roofline.comparison.matching import Matching, _in_order, match
+from roofline.comparison.matching import Matching, _in_order, _of_lone_stretches, match
 from roofline.comparison.segments import Segments
 from roofline.comparison.terms import compare
 
@@ -58,6 +58,24 @@ def test_equal_ops_on_the_other_side_of_a_product_are_matched() -> None:
     # these 7 ops and that one are two ways to do the same
     assert len(found.pairs_a) == 2 + 6
     assert [(len(stretch.a), len(stretch.b)) for stretch in found.unmatched] == [(0, 1), (7, 1)]
+
+
+def test_many_equal_ops_in_other_phases_are_looked_at_once() -> None:
+    class Phase(str):
+        """Count how often it is held against another phase."""
+
+        __slots__ = ()
+        __hash__ = str.__hash__
+        asked = 0
+
+        def __ne__(self, other: object) -> bool:
+            Phase.asked += 1
+            return str.__ne__(self, other)
+
+    backward, update = [[(Phase(name), 0, "")] * 300 for name in ("backward", "optimizer")]
+    keys = [["mul"] * 300] * 2
+    assert _of_lone_stretches([backward, update], keys) == [(row, row) for row in range(300)]
+    assert Phase.asked <= 600
 
 
 def test_products_of_one_shape_match_at_the_place_that_both_runs_have() -> None:

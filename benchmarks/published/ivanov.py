@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from roofline.published.implied import implied
-from roofline.published.publication import Publication
+from roofline.published.publication import Cell, Publication
 
 _CLASSES = ("tensor contraction", "statistical normalization", "element-wise")
 
 
 def figures(publication: Publication) -> dict[str, dict[str, float]]:
     """Compute the figures of each claim: sums of the shares [%], and rates relative to that of contractions."""
-    flops = {name: publication.find(name, "share of FLOPs").value or 0.0 for name in _CLASSES}
-    runtime = {name: publication.find(name, "share of runtime").value or 0.0 for name in _CLASSES}
+    flops = {name: _value(publication.find(name, "share of FLOPs")) for name in _CLASSES}
+    runtime = {name: _value(publication.find(name, "share of runtime")) for name in _CLASSES}
     layer = implied(publication, publication.find("BERT-large encoder layer, length 512", "PyTorch"))
     if layer.rate is None or layer.share is None:
         raise ValueError("the layer implies no rate")
@@ -32,3 +32,10 @@ def figures(publication: Publication) -> dict[str, dict[str, float]]:
             "pointwise_work": contraction[0] / pointwise[0],
         },
     }
+
+
+def _value(cell: Cell) -> float:
+    """Return the published value of a cell; ValueError where it has none."""
+    if cell.value is None:
+        raise ValueError(f"{cell.task}, {cell.column} has no value")
+    return cell.value

@@ -119,7 +119,7 @@ def _against_compiled(table: _Table) -> dict[str, Mapping[str, float | str]]:
     for task in ("Gemma fit", "Mistral fit"):
         native, keras = table.implied(task, _COMPILED), table.implied(task, _TENSORFLOW)
         work[task] = _flops(keras) / _flops(native) - 1
-        rate[task] = 1 - (keras.rate or 0.0) / (native.rate or 1.0)
+        rate[task] = 1 - _known_rate(keras) / _known_rate(native)
     apart = (
         abs(table.seconds[*row, _EAGER] / table.seconds[*row, _COMPILED] - 1)
         for row in table.rows
@@ -234,9 +234,14 @@ def _share(cell: Implied) -> float:
 
 def _rate(cell: Implied) -> str:
     """Say the rate that a cell implies: "13.4 TFLOP/s (69 % of IEEE FP32)"."""
+    return f"{_known_rate(cell) / 1e12:.1f} TFLOP/s ({100 * _share(cell):.0f} % of {_NAMES[cell.roof]})"
+
+
+def _known_rate(cell: Implied) -> float:
+    """Return the rate that a cell implies [FLOP/s]; ValueError where it implies none."""
     if cell.rate is None:
         raise ValueError(f"{cell.cell.task}, {cell.cell.column} implies no rate")
-    return f"{cell.rate / 1e12:.1f} TFLOP/s ({100 * _share(cell):.0f} % of {_NAMES[cell.roof]})"
+    return cell.rate
 
 
 def _key(task: str) -> str:

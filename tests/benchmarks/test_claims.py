@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import claim as words
 import claims as script
+import ivanov
+import keras_benchmark
 import pytest
+from msgspec.structs import replace
 
 from roofline import published
+from roofline.published.implied import implied
 from roofline.published.work import work
 
 CLAIMS = {name: {claim.id: claim for claim in words.claims(name)} for name in words.FIGURES}
@@ -299,6 +304,18 @@ def test_the_words_show_all_figures() -> None:
         for claim in words.unfilled(name):
             shown = words.placeholders(claim.arithmetic + claim.why)
             assert shown == set(CLAIMS[name][claim.id].figures), (name, claim.id)
+
+
+def test_a_figure_that_is_not_known_is_no_number() -> None:
+    publication = published.load("ivanov")
+    cells = tuple(replace(cell, value=None) for cell in publication.cells)
+    with pytest.raises(ValueError, match="tensor contraction, share of FLOPs has no value"):
+        ivanov.figures(replace(publication, cells=cells))
+    publication = published.load("keras-benchmark")
+    cell = implied(publication, publication.find("Gemma fit", "Keras 3 (TF)"))
+    assert keras_benchmark._known_rate(cell) == cell.rate
+    with pytest.raises(ValueError, match=r"Gemma fit, Keras 3 \(TF\) implies no rate"):
+        keras_benchmark._known_rate(dataclasses.replace(cell, rate=None))
 
 
 def test_every_publication_has_claims() -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 
 #: The first group: into the device; the second: out of it.
-CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|h2d|host ?to ?device)|(dtoh|d2h|device ?to ?host))"
+CROSSING = (
+    r"^\W*(?:cuda |hip)?(?:mem)?co?py(?:.?|[^(]{0,20}\((?=\w+ -> \w+\)))"
+    r"(?:(htod|h2d|host ?to ?device|(?:host|pageable|pinned) -> device)"
+    r"|(dtoh|d2h|device ?to ?host|device -> (?:host|pageable|pinned)))"
+)
 _COPY = re.compile(CROSSING, re.IGNORECASE)
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from roofline.core.copies import crossing
 from roofline.timing import host as host_time
 from roofline.traces import intervals
 from roofline.traces.kineto.events import Events
@@ -78,7 +79,6 @@ _COLLECTIVE = re.compile(
 )
 #: Collectives that a host itself waits in; it only enqueues those of NCCL and RCCL.
 _WAITS = re.compile(r"gloo|barrier|(?:^|[:_. ])wait", re.IGNORECASE)
-_TO_DEVICE = re.compile(r"HtoD|HostToDevice|(?:Host|Pageable|Pinned) -> Device")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,7 +258,8 @@ def _classify_late(
     waited, back = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
     held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _launch_interval(launches, links))
 
-    to_device = np.append((device.kind == MEMCPY) & _match_names(trace, _TO_DEVICE)[device.name], False)[ended_by]
+    into_device = np.array([crossing(name) == "in" for name in trace.names], bool)[device.name]
+    to_device = np.append((device.kind == MEMCPY) & into_device, False)[ended_by]
     to_device[to_device] = [_copied_bytes(trace, row) >= INPUT_COPY for row in ended_by[to_device].tolist()]
 
     detail = np.select(

@@ -224,10 +224,19 @@ def test_a_call_of_the_driver_that_fills_the_delay(make_kineto):
     assert detail(made) == "driver call"
 
 
-@pytest.mark.parametrize(("size", "label"), [(1024, "before a copy to the device"), (4, "Python between ops")])
-def test_a_batch_that_is_copied_late_is_data_input(make_kineto, size, label):
+@pytest.mark.parametrize(
+    ("name", "size", "label"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", 1024, "before a copy to the device"),
+        ("Memcpy HtoD (Pageable -> Device)", 4, "Python between ops"),
+        ("MemcpyH2D", 1024, "before a copy to the device"),
+        ("Memcpy Unknown (Pinned -> Device)", 1024, "before a copy to the device"),
+        ("Memcpy DtoH (Device -> Pageable)", 1024, "Python between ops"),
+    ],
+)
+def test_a_batch_that_is_copied_late_is_data_input(make_kineto, name, size, label):
     made = gap(make_kineto, 220)
-    made.copy("Memcpy HtoD (Pageable -> Device)", 210, 220, made.call("cudaMemcpyAsync", 200, 205), size)
+    made.copy(name, 210, 220, made.call("cudaMemcpyAsync", 200, 205), size)
     assert detail(made) == label
 
 

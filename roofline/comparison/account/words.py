@@ -92,15 +92,16 @@ def _where(row: Row) -> str:
 
 def places(scopes: Sequence[str]) -> str:
     """Name some scopes: the one with most time, and how many others are in the prefixes with most places x parts."""
-    names, rest = [plain(last_parts(scope)) for scope in scopes[:1]], scopes[1:]
-    while rest and len(names) < NAMES:
+    numbers, rest = Counter((plain(last_parts(scope)), False) for scope in scopes[:1]), scopes[1:]
+    while rest and len(numbers) < NAMES:
         parts = [scope.split("/") for scope in rest]
         counts = Counter("/".join(scope[:end]) for scope in parts for end in range(1, len(scope) + 1))
         prefix, count = max(counts.items(), key=lambda item: item[1] * (1 + item[0].count("/")))
-        names.append(f"{f'{count} more in ' if count > 1 else ''}{plain(last_parts(prefix))}")
+        numbers[plain(last_parts(prefix)), count > 1] += count
         rest = [scope for scope in rest if not f"{scope}/".startswith(f"{prefix}/")]
     left = f" and {len(rest)} more {'place' if len(rest) == 1 else 'places'}" if rest else ""
-    return ", ".join(dict.fromkeys(names)) + left
+    alone = {name: f"{name} ({n} places)" if n > 1 else name for (name, more), n in numbers.items() if not more}
+    return ", ".join(f"{n} more in {name}" if more else alone[name] for (name, more), n in numbers.items()) + left
 
 
 def last_parts(scope: str) -> str:

@@ -359,6 +359,17 @@ def test_many_places_are_said_by_the_prefixes_that_say_most() -> None:
     assert places([]) == ""
 
 
+def test_places_whose_last_parts_are_equal_are_counted() -> None:
+    towers = [f"{tower}/encoder/layer.*/attention" for tower in ("text", "image")]
+    assert places([f"{tower}/self" for tower in towers] + ["head"]) == "layer.*/attention/self (2 places), head"
+    inside = [f"{tower}/{part}" for tower in towers for part in ("self", "output")]
+    assert places(["head", *inside]) == "head, 4 more in encoder/layer.*/attention"
+    assert (
+        places([towers[0], *inside[2:], "head"])
+        == "encoder/layer.*/attention, 2 more in encoder/layer.*/attention, head"
+    )
+
+
 def test_products_that_the_other_run_has_at_another_place_are_one_row() -> None:
     """A has two products in attention where B has one of as many FLOPs in its head. One not asked for is none."""
     rest = [change(row, name=f"dot.{row.name}") for row in LAYER * 4]

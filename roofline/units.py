@@ -135,3 +135,13 @@ def plain(text: str, width: int | None = LONGEST) -> str:
         text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
     text = " ".join(text.split())
     return text if width is None or len(text) <= width else text[: width - 1] + "…"
+
+
+def printable(text: object) -> str:
+    """Replace characters that act on a terminal, each by a question mark: a file may have any name."""
+    return "".join(character if character.isprintable() else "?" for character in str(text))
+
+
+def quote(text: object) -> str:
+    """Quote a text from elsewhere in an error: its beginning, with unprintable characters escaped."""
+    return repr(text if len(str(text)) <= 40 else str(text)[:39] + "…")

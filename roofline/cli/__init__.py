@@ -20,8 +20,9 @@ from typing import Any, NoReturn
 import typer
 
 from roofline import plugins
-from roofline.cli.options.words import drop_output, printable
+from roofline.cli.options.words import drop_output
 from roofline.errors import RooflineError
+from roofline.units import printable
 from roofline.version import __version__
 
 #: Verbs in the order of use, for the help; the others follow by name.

@@ -12,7 +12,8 @@ from roofline.cli.options import tables
 from roofline.cli.options.completion import formats, profiles
 from roofline.cli.options.paths import check_once, load
 from roofline.cli.options.terminal import Width
-from roofline.cli.options.words import if_long, printable
+from roofline.cli.options.words import if_long
+from roofline.units import printable
 
 _RENDERERS = "roofline.renderers.check"
 _FORMATS = "|".join(plugins.names(_RENDERERS))

@@ -14,9 +14,10 @@ from roofline.cli.options.ceilings import CEILINGS, given_ceilings
 from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, path_name
 from roofline.cli.options.request import DEFAULTS, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
-from roofline.cli.options.words import calibrating, if_long, printable, quoted, say
+from roofline.cli.options.words import calibrating, if_long, quoted, say
 from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
+from roofline.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,9 @@ import typer
 
 from roofline.cli.options.completion import profiles as short_names
 from roofline.cli.options.paths import STDIN, check_output, load, path_name
-from roofline.cli.options.words import if_long, printable, quoted
+from roofline.cli.options.words import if_long, quoted
 from roofline.errors import InputError
+from roofline.units import printable
 
 if TYPE_CHECKING:
     from roofline.core.schema import Profile

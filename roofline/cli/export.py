@@ -10,8 +10,9 @@ import typer
 from roofline import plugins
 from roofline.cli.options.completion import profiles
 from roofline.cli.options.paths import check_output, load
-from roofline.cli.options.words import if_long, printable
+from roofline.cli.options.words import if_long
 from roofline.errors import InputError
+from roofline.units import printable
 
 _FORMATS = "roofline.renderers.export"
 

@@ -68,6 +68,7 @@ def command(
     from roofline.core.schema import save
     from roofline.measuring.session import default_name
     from roofline.renderers import text
+    from roofline.units import printable
 
     inputs = (*traces, capture, device)
     if output is not None:
@@ -77,7 +78,7 @@ def command(
                 if rank is not None:
                     check_output(_of_rank(Path(output), rank), force, (".json",), inputs)
     check_writable(Path.cwd() if output is None else Path(output).parent)
-    with words.if_long(f"reading {', '.join(map(words.printable, traces))}"):
+    with words.if_long(f"reading {', '.join(map(printable, traces))}"):
         profiles = importing.read(
             traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
         )
@@ -89,13 +90,13 @@ def command(
         paths = [_of_rank(Path(output), profile.imported.rank if profile.imported else None) for profile in profiles]
         for path in paths:
             check_output(path, force, (".json",), inputs)
-    with words.if_long(f"writing {', '.join(map(words.printable, paths))}"):
+    with words.if_long(f"writing {', '.join(map(printable, paths))}"):
         for profile, path in zip(profiles, paths, strict=True):
             save(profile, path)
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
     print(text.render(analyze(profiles[slowest]), None, page=terminal.page(), details=details), end="")
     for path in paths:
-        print(f"Wrote {words.printable(path)}")
+        print(f"Wrote {printable(path)}")
     print(f"Next: roofline show {words.quoted(paths[slowest])} {'--by op' if details else '--details'}")
 
 

@@ -74,6 +74,7 @@ def command(
     from roofline.cli.options.paths import check_output, check_writable
     from roofline.core.schema import save
     from roofline.measuring import session
+    from roofline.units import printable
 
     backend = default_backend(python) if backend is None else backend
     if rounds < 1:
@@ -119,7 +120,7 @@ def command(
     from roofline.renderers import text
 
     print(text.render(analyze(profile), None, page=terminal.page(), details=details), end="")
-    print(f"Wrote {words.printable(path)}")
+    print(f"Wrote {printable(path)}")
     if details or count_only:
         kind = " --kind breakdown" if count_only else ""
         print(f"Next: roofline plot {words.quoted(path)}{kind} -o {words.quoted(path.with_suffix('.svg'))}")

@@ -9,8 +9,9 @@ import typer
 
 from roofline.cli.options import completion
 from roofline.cli.options.paths import check_once, check_output, load
-from roofline.cli.options.words import if_long, printable
+from roofline.cli.options.words import if_long
 from roofline.errors import InputError
+from roofline.units import printable
 
 #: Suffixes of a page.
 SUFFIXES = (".html", ".htm")

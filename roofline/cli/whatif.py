@@ -54,10 +54,11 @@ def command(
     extra = tables.arguments(renderer, format, width=width)
     from roofline import devices
     from roofline.api.whatif import whatif
-    from roofline.cli.options.words import if_long, printable
+    from roofline.cli.options.words import if_long
     from roofline.projection.least import Least
     from roofline.renderers._words import counted
     from roofline.renderers.whatif import _least
+    from roofline.units import printable
 
     target = devices.load(device)
     with if_long(f"reading {path_name(profile)}"):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from roofline.core.schema import Counters, Profile
 from roofline.counters.nsight_compute import TOOL, Kernel
 from roofline.errors import InputError, MeasurementError
+from roofline.units import printable
 
 #: Share of the time that must be joined. By choice: a table of another step joins far less by accident.
 LEAST = 0.95
@@ -232,15 +233,12 @@ def most_frequent(kernels: Sequence[Kernel]) -> str:
     launches: Counter[str] = Counter()
     for name, number in Counter(kernel.name for kernel in kernels).items():
         launches[function(name)] += number
-    listed = [f"{_printable(name) or '(no name)'} x {number}" for name, number in launches.most_common(_NAMES)]
+    listed = [
+        f"{printable(name[:_LETTERS]) or '(no name)'} x {number}" for name, number in launches.most_common(_NAMES)
+    ]
     if omitted := len(launches) - len(listed):
         listed.append(f"{omitted} more name{'' if omitted == 1 else 's'}")
     return ", ".join(listed)
-
-
-def _printable(name: str) -> str:
-    """Cut a name, and replace characters that act on a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name[:_LETTERS])
 
 
 def _of_another_step() -> MeasurementError:

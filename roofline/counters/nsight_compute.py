@@ -18,6 +18,7 @@ from pathlib import Path
 from roofline.core import files
 from roofline.core.sound import LARGEST
 from roofline.errors import InputError
+from roofline.units import quote
 
 TOOL = "Nsight Compute"
 DRAM_READ, DRAM_WRITTEN = "dram__bytes_read.sum", "dram__bytes_write.sum"
@@ -171,19 +172,14 @@ def _amount(metric: str, text: str, unit: str, source: str) -> float:
         raise InputError(f"{source} has no number for {metric} (n/a): this ncu does not count it on this device.")
     factor = _UNITS[metric].get(unit)
     if factor is None:
-        raise InputError(f"{source} has {metric} in {_quote(unit)}, which is no unit of it: add --print-units base.")
+        raise InputError(f"{source} has {metric} in {quote(unit)}, which is no unit of it: add --print-units base.")
     if unit in _WHOLE and _POINTED.fullmatch(text):
         raise InputError(
-            f"{source} says {_quote(text)} {unit} for {metric}, whose point may part thousands: set LC_ALL=C and count "
+            f"{source} says {quote(text)} {unit} for {metric}, whose point may part thousands: set LC_ALL=C and count "
             "again."
         )
     if not _NUMBER.fullmatch(text) or (amount := float(text.replace(",", "")) * factor) > LARGEST:
         raise InputError(
-            f"{source} says {_quote(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
+            f"{source} says {quote(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
         )
     return amount
-
-
-def _quote(text: str) -> str:
-    """Quote a cell of the table in an error: short, and harmless for a terminal."""
-    return repr(text if len(text) <= 40 else f"{text[:40]}…")

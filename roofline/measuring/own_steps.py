@@ -18,6 +18,7 @@ from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.recording.request import Request
 from roofline.recording.user_step import digest
+from roofline.units import printable
 
 #: Number of remembered requests, by choice; the oldest are forgotten.
 _MOST = 1000
@@ -63,18 +64,14 @@ def recall(profile: Profile) -> Request:
     file = Path(str(request.file))
     if not file.is_file():
         raise InputError(
-            f"{_printable_name(file)} is no longer where it was measured: put it back, or measure it again."
+            f"{printable(file.name)} is no longer where it was measured: put it back, or measure it again."
         )
     if digest(file) != recorded:
         raise InputError(
-            f"{_printable_name(file)} has changed since this was measured, so that running it proves nothing about it: "
+            f"{printable(file.name)} has changed since this was measured, so that running it proves nothing about it: "
             "measure it again."
         )
     return request
-
-
-def _printable_name(file: Path) -> str:
-    return "".join(character if character.isprintable() else "?" for character in file.name)
 
 
 def _request_path(digest_: str, command: str) -> Path:

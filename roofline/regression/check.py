@@ -21,8 +21,9 @@ from roofline.core.vocabulary import PROTOCOLS
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.counts import counts
 from roofline.regression.growth import Gate
-from roofline.regression.limits import Limits, quote
+from roofline.regression.limits import Limits
 from roofline.regression.times import times
+from roofline.units import quote
 
 #: Flags of a profile whose times cannot be judged.
 UNUSABLE = ("contended", "throttled", "inflated", "beyond-step")

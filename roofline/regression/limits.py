@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from roofline.errors import InputError
+from roofline.units import quote
 
 #: Sums of the same numbers in another order differ by less than this share.
 ROUNDING = 1e-9
@@ -93,8 +94,3 @@ def _number(text: str, option: str) -> float:
     if value >= 1 and not match[2]:  # meant as 5 %, or 1 %, and anything would pass
         raise InputError(f"{option} {quote(text)} would be {100 * value:g} %: give {value:g}% or {value / 100:g}.")
     return value
-
-
-def quote(text: object) -> str:
-    """Quote a user's text in an error: its beginning, with unprintable characters escaped."""
-    return repr(text if len(str(text)) <= 40 else str(text)[:39] + "…")

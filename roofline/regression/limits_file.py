@@ -6,7 +6,8 @@ from pathlib import Path
 
 from roofline.core import files, sound
 from roofline.errors import InputError
-from roofline.regression.limits import PARSERS, Limits, parse_limits, quote
+from roofline.regression.limits import PARSERS, Limits, parse_limits
+from roofline.units import quote
 
 _LARGEST = 1 << 20
 

@@ -34,7 +34,7 @@ def load(path: str | Path) -> Profile:
 
 def path_name(path: Path) -> str:
     """Name a profile's path in a sentence."""
-    from roofline.cli.options.words import printable
+    from roofline.units import printable
 
     return "standard input" if path == STDIN else printable(path)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline.cli.options.paths import STDIN, check_writable
-from roofline.cli.options.words import printable
 from roofline.errors import InputError, RooflineError
+from roofline.units import printable
 
 if TYPE_CHECKING:
     from roofline.comparison.ranking import Ranking

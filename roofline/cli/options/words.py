@@ -11,6 +11,8 @@ from contextlib import contextmanager
 
 import typer
 
+from roofline.units import printable
+
 
 def say(text: str) -> None:
     """Print a line of progress on standard error."""
@@ -54,11 +56,6 @@ def calibrating(text: str, finished: int, of: int) -> None:
         say(text)
     else:
         say(f"calibrating ({finished + 1}/{of}): {text}" if finished < of else "calibrated")
-
-
-def printable(text: object) -> str:
-    """Replace characters that act on a terminal: a file may have any name."""
-    return "".join(character if character.isprintable() else "?" for character in str(text))
 
 
 def quoted(path: object) -> str:

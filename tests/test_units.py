@@ -1,0 +1,18 @@
+"""Texts from elsewhere in what is printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from roofline.units import printable, quote
+
+
+def test_what_acts_on_a_terminal_is_replaced_by_a_question_mark() -> None:
+    assert printable(Path("a\x1b[31m\n‮é b")) == "a?[31m??é b"
+
+
+def test_a_text_in_an_error_is_its_beginning() -> None:
+    assert quote("5%\x1b") == r"'5%\x1b'"
+    assert quote("x" * 40) == repr("x" * 40)
+    assert quote("x" * 41) == repr("x" * 39 + "…")
+    assert (quote(None), quote(7)) == ("None", "7")

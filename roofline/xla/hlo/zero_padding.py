@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from roofline.costs.margins import Edges, Margins, added, reshaped
 from roofline.xla.hlo import custom_calls
@@ -20,6 +20,8 @@ from roofline.xla.hlo.origin import COPIES, Path, number, origin
 from roofline.xla.hlo.patterns import is_backward
 from roofline.xla.hlo.schedule import live, schedule
 
+#: What hands on a kernel to a convolution and, with its taps and channels turned, to the gradient of the image.
+_ARRANGED = COPIES | {"reverse", "transpose", "reshape"}
 #: A chain of these longer than this is damage.
 _HOPS = 20
 
@@ -37,7 +39,7 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
     behind = _spatial(cut_off(module, convolution), numbers.output_spatial_dimensions)
     taps, gradient = None, _is_gradient(convolution, path)
     if gradient:
-        behind = _of_images(module, behind, convolution)
+        behind = _of_images(module, behind, convolution, path)
         if _is_gradient(kernel, path):  # the gradient of the result, in that of the kernel
             taps = _spatial(filled_up(kernel, path), numbers.kernel_spatial_dimensions)
     if before is None and behind is None and taps is None:
@@ -83,27 +85,40 @@ def _of_forward(windows: Sequence[Any], behind: Margins | None, numbers: Any) ->
     return zeros, [window.base_dilation or 1 for window in windows]
 
 
-def _of_images(module: Module, cut: Margins | None, gradient: Instruction) -> Margins | None:
+def _of_images(module: Module, cut: Margins | None, gradient: Instruction, path: Path) -> Margins | None:
     """Return what is cut off of the gradient of an image as far as zeros were put there around such an image.
 
+    Such an image has the same sizes and, where a convolution of the same kernel is left, is an image of that kernel.
     What is cut off otherwise is a part that somebody takes, as of images that were put together. Where no convolution
     of such an image is left, as none needs its result, all that is cut off is taken for zeros.
     """
+    if cut is None:
+        return None
     places = list(gradient.message.convolution_dimension_numbers.output_spatial_dimensions)
     sizes = [gradient.first.dims[place] for place in places]
-    edges = [edges for dims, edges in _images(module) if dims == sizes] if cut else []
-    if cut is None or not edges:
+    images = [image for image in _images(module) if image.sizes == sizes]
+    kernel = _kernel(gradient, path)
+    images = [image for image in images if image.kernel is kernel] or images
+    if not images:
         return cut
     lost = _along(cut, places)
-    zeros = [[(min(a, c), min(b, d)) for (a, b), (c, d) in zip(lost, one, strict=True)] for one in edges]
-    most = max(zeros, key=lambda one: sum(map(sum, one)))
+    zeros = [[(min(a, c), min(b, d)) for (a, b), (c, d) in zip(lost, image.edges, strict=True)] for image in images]
+    most = max(zeros, key=lambda edges: sum(map(sum, edges)))
     return _spatial(
         tuple(most[places.index(place)] if place in places else (0, 0) for place in range(len(cut))), places
     )
 
 
-def _images(module: Module) -> list[tuple[list[int], list[Edges]]]:
-    """List sizes of the images of convolutions, with the edges that were filled up, by spatial dimension."""
+class _Image(NamedTuple):
+    """The image of a convolution. sizes, edges: of each spatial dimension, and how much of it was filled up."""
+
+    kernel: Instruction
+    sizes: list[int]
+    edges: list[Edges]
+
+
+def _images(module: Module) -> list[_Image]:
+    """List the images of the convolutions of the forward pass."""
     if "images" not in module.memo:
         found = []
         for unit in schedule(module):
@@ -111,10 +126,24 @@ def _images(module: Module) -> list[tuple[list[int], list[Edges]]]:
             if convolution.opcode == "convolution" and not _is_gradient(convolution.operands[0], path):
                 image = convolution.operands[0]
                 spatial = convolution.message.convolution_dimension_numbers.input_spatial_dimensions
-                found.append(([image.shape.dims[at] for at in spatial], _along(filled_up(image, path), spatial)))
+                sizes, edges = [image.shape.dims[at] for at in spatial], _along(filled_up(image, path), spatial)
+                found.append(_Image(_kernel(convolution, path), sizes, edges))
         module.memo["images"] = found
-    images: list[tuple[list[int], list[Edges]]] = module.memo["images"]
+    images: list[_Image] = module.memo["images"]
     return images
+
+
+def _kernel(convolution: Instruction, path: Path) -> Instruction:
+    """Return what made the kernel of a convolution, also from behind the barrier of `jax.checkpoint`."""
+    kernel, path = origin(convolution.operands[1], path, _ARRANGED)
+    for _ in range(_HOPS):
+        if kernel.opcode != "get-tuple-element":
+            break
+        row, around = origin(kernel.operands[0], path)
+        if row.opcode != "tuple":
+            break
+        kernel, path = origin(row.operands[kernel.message.tuple_index], around, _ARRANGED)
+    return kernel
 
 
 def _spatial(margins: Margins | None, places: Sequence[int]) -> Margins | None:

@@ -160,6 +160,21 @@ def test_both_gradients_ask_for_the_pairs_of_the_forward_pass(case: str, again: 
     assert asked(training(function), image, kernel) == [CHANNELS * pairs, 2 * CHANNELS * pairs]
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["kept", "made again"])
+def test_an_image_is_known_by_the_kernel_and_not_by_its_size_alone(again: bool) -> None:
+    """28 pairs with an image of two halves, 22 with a padded one of 8 places: with its zeros each has 10."""
+
+    convolutions = [halves, lambda image, kernel: row(around(image), kernel)]
+    first, second = map(jax.checkpoint, convolutions) if again else convolutions
+
+    def step(half: Any, image: Any, kernel: Any, other: Any) -> Any:
+        return jnp.sum(first(half, kernel) ** 2) + jnp.sum(second(image, other) ** 2)
+
+    images, kernel = (np.ones((2, 3, places), np.float32) for places in (5, 8)), np.ones((5, 3, 3), np.float32)
+    found = asked(jax.value_and_grad(step, argnums=(0, 1, 2, 3)), *images, kernel, kernel + 1)
+    assert sum(found) == CHANNELS * 3 * (28 + 22)
+
+
 def test_the_gradient_of_a_padded_image_alone_asks_for_what_is_inside_it() -> None:
     """28 pairs of 10 results; a sum needs no forward pass, so that none is left to tell of the zeros."""
     image, kernel = np.ones((2, 3, 10), np.float32), np.ones((5, 3, 3), np.float32)

@@ -152,9 +152,10 @@ class TensorFlow:
         functions, ops = events.called(traces, prefix)
         shown = self._collected is not None and bool(self._collected.metadata.function_graphs)
         nodes = [node for function in self._graphs.functions for node in function.after]
-        if functions and shown and not self._graphs.warnings and all(cost(node).view for node in nodes):
+        known = shown and not self._graphs.warnings
+        if functions and not ops and known and all(cost(node).view for node in nodes):
             return NO_WORK
-        if functions:
+        if functions and not ops:
             shared = "Their nodes share names and differ in shapes: measure a step that calls one of them."
             none = shared if len(self._graphs.functions) > 1 else "TensorFlow showed no graph of them."
             why = next(iter(self._graphs.warnings), none)

@@ -30,7 +30,20 @@ from roofline.recording.step_recorder import NO_WORK
 def test_a_step_without_work_is_no_step_without_a_graph(function: Callable[[Any], Any]) -> None:
     step = tf.function(function, autograph=False)
     x = tf.ones((4, 6))
+    assert refusal(lambda: step(x)) == NO_WORK
+
+
+def test_an_op_beside_such_a_function_does_work() -> None:
+    """A product that runs op by op, next to a function that hands on what it got."""
+    step = tf.function(lambda x: tf.reshape(x, (6, 4)), autograph=False)
+    x, square = tf.ones((4, 6)), tf.ones((8, 8))
+    said = refusal(lambda: (tf.matmul(square, square), step(x)))
+    assert said.startswith("The step runs TensorFlow op by op (MatMul)")
+
+
+def refusal(run: Callable[[], Any]) -> str:
+    """Return why a step is not counted."""
     plan = Plan(device="cpu", threads=1, count_only=True)
     with pytest.raises(MeasurementError) as error:
-        load("tensorflow").recorder.record(Step(run=lambda: step(x)), plan, lambda text: None)
-    assert str(error.value) == NO_WORK
+        load("tensorflow").recorder.record(Step(run=run), plan, lambda text: None)
+    return str(error.value)

@@ -24,7 +24,7 @@ from roofline.recording.garbage import collect_if_due
 from roofline.recording.protocol import IN_FLIGHT
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
-from roofline.recording.step_recorder import NO_WORK, Plain, Work
+from roofline.recording.step_recorder import Plain, Work
 from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
 from roofline.recording.xspace.step_end import run_to_end
@@ -177,8 +177,6 @@ class XSpaceStepRecorder:
                 "All kernels ran in command buffers, which name no op: set XLA_FLAGS=--xla_gpu_enable_command_buffer= "
                 "before the framework is imported."
             )
-        if read.counted.view_of.any():
-            raise MeasurementError(NO_WORK)
         raise MeasurementError(self._framework.unseen(traces, STEP))
 
     def threads(self) -> int:

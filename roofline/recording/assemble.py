@@ -26,6 +26,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
     if step.mode == "generate":
         counted = generation.told_apart(counted)
     switches = recorder.switches(step)
+    compiling = None if recorder.compiling() is None else plain.compiling  # which the traces may show to be unknown
     trains = step.mode == "infer" and _trains(counted)
     rows = op_rows(counted, timed, _block_of_scopes(step, counted), switches, plan.device)
     return Recording(
@@ -58,7 +59,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
             **plain.system.per_step(plain.ran),
             **plain.system.queued_per_step(plain.ran),
             **({} if plain.asleep is None else {ASLEEP: plain.asleep}),
-            **({COMPILING: plain.compiling / plain.ran} if plain.compiling is not None and plain.ran else {}),
+            **({} if compiling is None or not plain.ran else {COMPILING: compiling / plain.ran}),
             **recorder.conditions(plain, work),
             **plain.clocks.conditions(),
         },

@@ -81,10 +81,13 @@ class TensorFlow:
     def compiling(self) -> float | None:
         """How long this process has built graphs so far, and XLA compiled them [s], without what grappler does between.
 
-        None where this TensorFlow does not tell it.
+        None where this TensorFlow does not tell it, or XLA compiles and does not write when.
         """
         counter = getattr(tracing_compilation, "_graph_building_time_counter", None)
-        return None if counter is None else 1e-6 * float(counter.get_cell().value()) + xla_flags.compiling_seconds()
+        by_xla = xla_flags.compiling_seconds()
+        if counter is None or (by_xla is None and (self._asked or self._compiled)):
+            return None
+        return 1e-6 * float(counter.get_cell().value()) + (by_xla or 0.0)
 
     def wait(self, outputs: object) -> None:
         """Block until the devices have done all that was enqueued; a CPU's functions have ended when they return."""

@@ -91,11 +91,13 @@ def before_optimizations() -> Iterator[tuple[int, str, bytes]]:
         yield int(match[1]), match[2], path.read_bytes()
 
 
-def compiling_seconds() -> float:
+def compiling_seconds() -> float | None:
     """How long XLA compiled programs in this process [s]: of each from the first file that it wrote to the last one.
 
-    The first holds the program as it was given, the last ones its machine code.
+    The first holds the program as it was given, the last ones its machine code. None where XLA was not told to write.
     """
+    if not _folders():
+        return None
     written: dict[str, list[int]] = {}
     for path in _dumped():
         if match := _PROGRAM.match(path.name):
@@ -104,5 +106,10 @@ def compiling_seconds() -> float:
 
 
 def _dumped() -> list[Path]:
-    words = [w for w in os.environ.get("XLA_FLAGS", "").split() if w.startswith(_TO)]
-    return list(Path(words[-1].removeprefix(_TO)).glob("module_*")) if words else []
+    return [file for folder in _folders()[-1:] for file in folder.glob("module_*")]
+
+
+def _folders() -> list[Path]:
+    """List the folders that XLA is told to write to, of which it takes the last one."""
+    words = os.environ.get("XLA_FLAGS", "").split()
+    return [Path(word.removeprefix(_TO)) for word in words if word.startswith(_TO)]

@@ -361,6 +361,16 @@ def test_graphs_that_a_step_builds_anew_are_timed(make: Callable[[Any], Callable
     assert recording.conditions[COMPILING] == 0
 
 
+def test_how_long_xla_compiles_is_unknown_where_it_writes_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's function asks for XLA, which the traces show: graphs alone are not all that was made."""
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    x, once = tf.eye(64), tf.function(lambda x: tf.tanh(x @ x), autograph=False, jit_compile=True)
+    plan = Plan(device="cpu", threads=1, steps=3, profiled_steps=1)
+    recording = recorder.record(Step(run=lambda: once(x)), plan, lambda text: None, native_tensorflow(compiled=False))
+    assert COMPILING not in recording.conditions
+    assert native_tensorflow(compiled=True).compiling() is None
+
+
 @pytest.mark.parametrize(("file", "kind"), [("t03_jax_retrace.py", "jax"), ("t10_tf_retrace.py", "tensorflow")])
 def test_reported_programs_that_compile_or_trace_in_each_step(file: str, kind: str) -> None:
     plan = Plan(device="cpu", threads=1, steps=3, plain_only=True)

@@ -62,7 +62,7 @@ def test_programs_compile_from_their_first_file_to_their_last(monkeypatch: pytes
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to={tmp_path}")
     assert flags.compiling_seconds() == pytest.approx(2.75)
     monkeypatch.delenv("XLA_FLAGS")
-    assert flags.compiling_seconds() == 0
+    assert flags.compiling_seconds() is None, "nobody saw how long"
 
 
 class Recorded(msgspec.Struct):

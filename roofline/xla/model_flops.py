@@ -86,7 +86,8 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
         region = _region(unit)
         regions.setdefault(unit.op_name, set()).add(region)
         if any(map(linear_algebra.is_part, (unit.instruction, *unit.path))):
-            found.solving.add(unit.op_name)
+            if unit.op_name:
+                found.solving.add(unit.op_name)
             continue
         times = _times(module, unit.path)
         for op_name, flops in contractions(module, unit.instruction):

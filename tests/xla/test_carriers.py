@@ -193,3 +193,32 @@ ENTRY main {
     before = before.replace("  ROOT", f'  {gone}, metadata={{op_name="jit(f)/g/dot_general"}}\n  ROOT')
     found = assigned(text(optimised), text(before))
     assert found == {"y": (2 * 8**3, 2 * 8**3 + 2 * 8 * 8)}
+
+
+SOLVED = """
+HloModule s
+ENTRY main {
+  a = f32[4,4] parameter(0)
+  b = f32[4,8] parameter(1)
+  product = f32[4,8] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT solved = f32[4,8] triangular-solve(a, product), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+}
+"""
+SOLVED_PADDED = """
+HloModule s
+ENTRY main {
+  a = f32[4,4] parameter(0)
+  b = f32[4,8] parameter(1)
+  zero = f32[] constant(0)
+  around = f32[4,16] pad(b, zero), padding=0_0x0_8
+  product = f32[4,16] dot(a, around), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  inside = f32[4,8] slice(product), slice={[0:4], [0:8]}
+  ROOT solved = f32[4,8] triangular-solve(a, inside), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+}
+"""
+
+
+def test_where_nothing_has_a_name_a_product_is_not_taken_for_a_part_of_linear_algebra() -> None:
+    """The product of 4 x 4 and 4 x 8 is padded to 16 columns; solving for 8 columns takes 4 x 4 FLOPs for each."""
+    found = assigned(text(SOLVED_PADDED), text(SOLVED))
+    assert found == {"product": (2 * 4 * 4 * 16, 2 * 4 * 4 * 8), "solved": (4 * 4 * 8, 4 * 4 * 8)}

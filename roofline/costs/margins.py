@@ -18,6 +18,15 @@ def added(one: Margins, other: Margins) -> Margins:
     return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
 
 
+def undone(cut: Edges, zeros: Edges, step: int) -> Edges:
+    """Return results of a convolution that are cut off of one dimension, as far as padding added them at that edge.
+
+    zeros: what the padding put around the image. step: the elements of the image from one result to the next.
+    """
+    low, high = (lost if lost * step <= around else 0 for lost, around in zip(cut, zeros, strict=True))
+    return low, high
+
+
 def reshaped(margins: Margins, sizes: Sequence[int | None], result: Sequence[int | None]) -> Margins | None:
     """Return the edges of an array whose dimensions of one element are put in or left out; None of any other reshape.
 

@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 from roofline.costs import formulas
 from roofline.costs.calls import Call, Tensor
-from roofline.costs.margins import Margins, added
+from roofline.costs.margins import Margins, added, undone
 from roofline.pytorch.aten.tables import base
 
 #: Ops whose result is their first argument in another place, type or layout.
@@ -84,7 +84,7 @@ class ZeroPadding:
             reach = [(taps - 1) * step for taps, step in zip(weight.shape[2:], dilation, strict=True)]
             zeros = [(far - one, far - one + last) for far, one, last in zip(reach, padding, more, strict=True)]
         steps = (1,) * dimensions if transposed else stride
-        cut = tuple(map(_undone, cut, zeros, steps))
+        cut = tuple(map(undone, cut, zeros, steps))
         inputs, outputs = (image.shape[2:], around), (result.shape[2:], cut)
         if transposed:  # the gradient of the convolution that maps its result back to its image
             inputs, outputs = outputs, inputs
@@ -112,12 +112,6 @@ class ZeroPadding:
         known = self._known[value.storage]
         margins = tuple(known.get(key, (0, 0)) for key in zip(value.stride or (), value.shape, strict=True))
         return margins if any(edges != (0, 0) for edges in margins) else None
-
-
-def _undone(cut: tuple[int, int], zeros: tuple[int, int], step: int) -> tuple[int, int]:
-    """Results that are cut off at either edge of a dimension, as far as they are there for the zeros before it."""
-    low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut, zeros, strict=True))
-    return low, high
 
 
 def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:

@@ -7,11 +7,9 @@ from math import prod
 
 from roofline.core.cost import Cost
 from roofline.costs import formulas
+from roofline.costs.margins import Margins
 from roofline.tensorflow.graph.graph import Node, Tensor
 from roofline.tensorflow.graph.tables import FUSED, base
-
-#: Elements before and behind an image, in each of its dimensions.
-Margins = Sequence[tuple[int, int]]
 
 
 class UnknownWork(Exception):

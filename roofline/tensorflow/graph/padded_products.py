@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from roofline.costs.margins import common
-from roofline.tensorflow.graph.contractions import Margins, UnknownWork, sizes
+from roofline.costs.margins import Margins, common
+from roofline.tensorflow.graph.contractions import UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.zero_padding import around_slice, is_gradient, margins
 

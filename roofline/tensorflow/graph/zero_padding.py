@@ -14,9 +14,9 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
-from roofline.costs.margins import Edges, added, reshaped
-from roofline.tensorflow.graph.contractions import Margins, UnknownWork, _at, _padding, _roles, inside, sizes
-from roofline.tensorflow.graph.graph import Graph, Node
+from roofline.costs.margins import Edges, Margins, added, reshaped, undone
+from roofline.tensorflow.graph.contractions import UnknownWork, _at, _padding, _roles, inside, sizes
+from roofline.tensorflow.graph.graph import Graph, Node, Tensor
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
@@ -104,7 +104,7 @@ def _with_fewer_results(node: Node, around: Margins, cut: Margins) -> Node | Non
     lost, paddings = [_NONE] * len(cut), [0] * 2 * len(cut)
     for place, one in dimensions.items():
         low, high = around[place] if around else _NONE
-        lost[place] = _undone(cut[place], (one.padding[0] + low, one.padding[1] + high), one.stride)
+        lost[place] = undone(cut[place], (one.padding[0] + low, one.padding[1] + high), one.stride)
         paddings[2 * place] = one.padding[0] - lost[place][0] * one.stride
     if not any(map(any, lost)):
         return None
@@ -150,12 +150,6 @@ def _lies_along(cut: Margins, dimensions: Mapping[int, _Dimension]) -> bool:
     return along and len(cut) == len(dimensions) + 2
 
 
-def _undone(cut: Edges, zeros: Edges, step: int) -> Edges:
-    """Results that are cut off at either edge of a dimension, as far as they are there for the zeros before it."""
-    low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut, zeros, strict=True))
-    return low, high
-
-
 def is_gradient(node: Node) -> bool:
     """Return whether a node belongs to the backward pass."""
     return _GRADIENT.search(node.name) is not None
@@ -173,9 +167,7 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
     if user.op in ("Slice", "StridedSlice"):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
     if user.op in _REARRANGES and user.in_types and user.outputs:
-        edges = _cut_off(user, graph, consumers, hops - 1)
-        before, behind = sizes(user.outputs[0], "the result"), sizes(user.in_types[0], "the image")
-        return (reshaped(tuple(edges), before, behind) or ()) if len(edges) == len(before) else ()
+        return _reshaped(_cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
     if user.op == "ConcatV2":
         edges, axis = _cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
@@ -190,11 +182,11 @@ def _undone_of_transposed(node: Node, cut: Margins) -> Margins:
     dimensions = _dimensions(node)
     if not _lies_along(cut, dimensions):
         return ()
-    undone = [_NONE] * len(cut)
+    lost = [_NONE] * len(cut)
     for place, one in dimensions.items():
         low, with_holes = one.padding[0], (one.results - 1) * one.stride + 1
-        undone[place] = _undone(cut[place], (one.reach - low, one.size - with_holes + low), 1)
-    return tuple(undone)
+        lost[place] = undone(cut[place], (one.reach - low, one.size - with_holes + low), 1)
+    return tuple(lost)
 
 
 def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
@@ -217,9 +209,7 @@ def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
 def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
     values = numbers(graph, node, 1)
     own = tuple(zip(values[::2], values[1::2], strict=True)) if len(values) % 2 == 0 else ()
-    if len(edges) != len(own):
-        return own
-    return added(tuple(own), tuple(edges))
+    return added(own, edges) if len(edges) == len(own) else own
 
 
 def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
@@ -240,13 +230,16 @@ def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
 
 
 def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
-    if not edges or not node.in_types or not node.outputs:
-        return ()
+    return _reshaped(edges, node.in_types[0], node.outputs[0]) if node.in_types and node.outputs else ()
+
+
+def _reshaped(edges: Margins, before: Tensor, behind: Tensor) -> Margins:
+    """Return the edges of a tensor that became another; nothing where a size of either is not known."""
     try:
-        before, behind = sizes(node.in_types[0], "the image"), sizes(node.outputs[0], "the result")
+        known, result = sizes(before, "the image"), sizes(behind, "the result")
     except UnknownWork:
         return ()
-    return (reshaped(tuple(edges), before, behind) or ()) if len(edges) == len(before) else ()
+    return (reshaped(edges, known, result) or ()) if edges and len(edges) == len(known) else ()
 
 
 def _sliced(graph: Graph, node: Node, edges: Margins) -> Margins:

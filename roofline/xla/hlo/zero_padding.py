@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from roofline.costs.margins import Edges, Margins, added, reshaped
+from roofline.costs.margins import Edges, Margins, added, reshaped, undone
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, Path, number, origin
 from roofline.xla.hlo.patterns import is_backward
 from roofline.xla.hlo.schedule import live, schedule
+from roofline.xla.scopes import is_recomputed
 
 #: What hands on a kernel to a convolution and, with its taps and channels turned, to the gradient of the image.
 _ARRANGED = COPIES | {"reverse", "transpose", "reshape"}
@@ -66,7 +67,7 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
 def _is_gradient(value: Instruction, path: Path) -> bool:
     """Return whether a value is of the backward pass and not made again for it (`scopes.is_recomputed`)."""
     made, _ = origin(value, path)
-    return is_backward(made) and "rematted_computation" not in made.op_name
+    return is_backward(made) and not is_recomputed(made.op_name)
 
 
 def _along(margins: Margins | None, places: Sequence[int]) -> list[Edges]:
@@ -170,8 +171,7 @@ def filled_up(value: Instruction, path: Path, hops: int = _HOPS) -> Margins | No
         margins = _margins(value) if number(value.operands[1], path) == 0 else None
         if margins is None or any(min(edges) < 0 for edges in margins):
             return None
-        inner = filled_up(value.operands[0], path, hops - 1) or ((0, 0),) * len(margins)
-        return tuple((low + more, high + further) for (low, high), (more, further) in zip(margins, inner, strict=True))
+        return added(margins, filled_up(value.operands[0], path, hops - 1) or ((0, 0),) * len(margins))
     if value.opcode == "dynamic-update-slice":
         return _around_update(value, path)
     if value.opcode not in ("reshape", "slice", "transpose"):
@@ -266,8 +266,7 @@ def _undone(
         return None
     edges = list(cut)
     for place, around, step in zip(spatial, zeros, steps, strict=True):
-        low, high = (lost if lost * step <= added else 0 for lost, added in zip(cut[place], around, strict=True))
-        edges[place] = (low, high)
+        edges[place] = undone(cut[place], around, step)
     return tuple(edges)
 
 

@@ -69,8 +69,9 @@ def work(node: Node) -> Cost:
     workless = (kinds.MOVEMENT, kinds.GATHERS, kinds.WORKLESS_REDUCTIONS, kinds.COMPARING, kinds.TRANSFERS)
     if any(op in table for table in (*workless, kinds.COLLECTIVES)):
         return Cost()
-    if any(tensor.dtype is None and not tensor.handle for tensor in (*node.in_types, *node.outputs)):
-        raise UnknownWork("how much it computes depends on what texts, files or objects hold")
+    known = (tensor for tensor in (*node.in_types, *node.outputs) if tensor.shape is not None and not tensor.handle)
+    if any(tensor.dtype is None for tensor in known):
+        raise UnknownWork(f"no rule for {node.op}, which takes or gives what is no array of numbers")
     raise UnknownWork(f"no rule for {node.op}")
 
 

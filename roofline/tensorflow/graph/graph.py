@@ -21,8 +21,9 @@ DTYPES: dict[str, tuple[str, int]] = {
     "float64": ("fp64", 8),
     "float16": ("fp16", 2),
     "bfloat16": ("bf16", 2),
-    "float8_e4m3fn": ("fp8", 1),
-    "float8_e5m2": ("fp8", 1),
+    **dict.fromkeys("float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2fnuz".split(), ("fp8", 1)),
+    "float4_e2m1fn": ("fp4", 1),  # TensorFlow keeps these narrow types in a byte each
+    **{f"{sign}int{bits}": (f"{sign}int{bits}", 1) for sign in ("", "u") for bits in (2, 4)},
     "complex64": ("complex64", 8),
     "complex128": ("complex128", 16),
     **{f"{sign}int{8 * size}": (f"{sign}int{8 * size}", size) for sign in ("", "u") for size in (1, 2, 4, 8)},
@@ -30,6 +31,7 @@ DTYPES: dict[str, tuple[str, int]] = {
     "qint8": ("int8", 1),
     "quint8": ("uint8", 1),
     "qint16": ("int16", 2),
+    "quint16": ("uint16", 2),
     "qint32": ("int32", 4),
 }
 BYTES: dict[str, int] = dict(DTYPES.values())

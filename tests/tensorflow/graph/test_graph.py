@@ -17,12 +17,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
+    types_pb2 = importlib.import_module("tensorflow.core.framework.types_pb2")
     graphs = importlib.import_module("roofline.tensorflow.graphs")
 
 from roofline.costs.counted import PHASES, Counted, CountedOp
 from roofline.tensorflow import count, events
 from roofline.tensorflow import model_flops as tf_graph_model
-from roofline.tensorflow.graph.graph import Graphs
+from roofline.tensorflow.graph.graph import DTYPES, Graphs
 from roofline.tensorflow.graph.tables import CALLS
 from roofline.tensorflow.places import Places
 from roofline.timing import executor
@@ -564,3 +565,9 @@ def test_ops_that_call_functions_are_ops_of_tensorflow() -> None:
 
     for name, attributes in CALLS.items():
         assert {*attributes} <= {attribute.name for attribute in op_def_registry.get(name).attr}, name
+
+
+def test_all_types_of_numbers_have_a_name_and_the_size_that_tensorflow_gives_them() -> None:
+    kinds = {tf.as_dtype(number).base_dtype for number in types_pb2.DataType.values() if number}
+    sizes = {kind.name: kind.size for kind in kinds - {tf.string, tf.variant, tf.resource}}
+    assert sizes.items() <= {name: size for name, (_, size) in DTYPES.items()}.items()

@@ -276,10 +276,17 @@ def test_a_conjugate_negates_what_is_imaginary():
     assert (found.cost.vector_flops, found.op_class) == (24, "pointwise")
 
 
-@pytest.mark.parametrize(("op", "given", "made"), [("StringLower", None, None), ("DecodeJpeg", None, "uint8")])
-def test_what_depends_on_texts_and_files_is_unknown_and_says_so(op: str, given: str | None, made: str | None):
-    found = cost(node(op, [Tensor(given, ())], [Tensor(made, (8, 8, 3))]))
-    assert (found.cost.quality, found.cost.note) == (
-        "unknown",
-        f"{op}: how much it computes depends on what texts, files or objects hold",
-    )
+@pytest.mark.parametrize(
+    ("op", "given", "shape", "why"),
+    [
+        ("StringLower", None, (), "no rule for StringLower, which takes or gives what is no array of numbers"),
+        ("DecodeJpeg", None, (), "no rule for DecodeJpeg, which takes or gives what is no array of numbers"),
+        ("NoSuchOp", None, None, "no rule for NoSuchOp"),  # nothing is known of what it takes
+        ("NoSuchOp", "int4", (8,), "no rule for NoSuchOp"),
+    ],
+)
+def test_an_op_without_a_rule_is_unknown_and_says_what_it_takes(
+    op: str, given: str | None, shape: tuple[int, ...] | None, why: str
+):
+    found = cost(node(op, [Tensor(given, shape)], [Tensor("uint8", (8, 8, 3))]))
+    assert (found.cost.quality, found.cost.note) == ("unknown", f"{op}: {why}")

@@ -150,7 +150,7 @@ def _convolution(node: Node, op: str, margins: Margins = ()) -> Cost:
 
     margins: what of each dimension of the image is not its own; nothing where there are none.
     """
-    image, kernel, result = _roles(node, op)
+    image, kernel, result = roles(node, op)
     spatial = len(image) - 2
     channels_first = str(node.attrs.get("data_format", "N")).startswith("NC")
     places = tuple(range(2, 2 + spatial)) if channels_first else tuple(range(1, 1 + spatial))
@@ -159,15 +159,15 @@ def _convolution(node: Node, op: str, margins: Margins = ()) -> Cost:
         raise UnknownWork("its image and its kernel do not fit")
     size = [image[place] for place in places]
     outputs = [result[place] for place in places]
-    stride = [_at(node, "strides", place) for place in places]
-    dilation = [_at(node, "dilations", place) for place in places]
+    stride = [attribute_at(node, "strides", place) for place in places]
+    dilation = [attribute_at(node, "dilations", place) for place in places]
     taps = kernel[:spatial]
     if "Depthwise" in op:
         groups, channels_out = image[channel], kernel[-2] * kernel[-1]
     else:
         groups, channels_out = max(1, image[channel] // max(1, kernel[-2])), kernel[-1]
     padding = [
-        _padding(node, place, *dimension)
+        zeros_before(node, place, *dimension)
         for place, dimension in zip(places, zip(size, taps, stride, dilation, outputs, strict=True), strict=True)
     ]
     if margins:
@@ -180,8 +180,8 @@ def _convolution(node: Node, op: str, margins: Margins = ()) -> Cost:
     )
 
 
-def _roles(node: Node, op: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The shapes of (the image, the kernel, the result of the forward pass), whichever of them the node makes."""
+def roles(node: Node, op: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of (image, kernel, result of the forward pass), whichever of them the node makes."""
     if "Backprop" not in op:
         image, kernel, result = node.in_types[0], node.in_types[1], node.outputs[0]
     elif len(node.in_types) < 3:
@@ -193,13 +193,14 @@ def _roles(node: Node, op: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple
     return sizes(image, "the image"), sizes(kernel, "the kernel"), sizes(result, "the result")
 
 
-def _at(node: Node, attribute: str, place: int) -> int:
+def attribute_at(node: Node, attribute: str, place: int) -> int:
+    """Return the number of an attribute that has one for each dimension; 1 where it says nothing of this one."""
     values = node.attrs.get(attribute) or ()
     return int(values[place]) if place < len(values) else 1
 
 
-def _padding(node: Node, place: int, size: int, taps: int, stride: int, dilation: int, outputs: int) -> int:
-    """Zeros before the first element of a dimension: TensorFlow's SAME puts the odd one behind."""
+def zeros_before(node: Node, place: int, size: int, taps: int, stride: int, dilation: int, outputs: int) -> int:
+    """Count the zeros before the first element of a dimension: TensorFlow's SAME puts the odd one behind."""
     padding = node.attrs.get("padding", "VALID")
     explicit = node.attrs.get("explicit_paddings") or ()
     if padding == "EXPLICIT" and 2 * place < len(explicit):

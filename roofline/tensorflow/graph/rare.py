@@ -281,7 +281,6 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     "AdjustSaturation": _per_pixel(rare.TO_HSV + 3 + rare.FROM_HSV),  # times a factor, within two limits
     **dict.fromkeys(("UniformCandidateSampler", "LogUniformCandidateSampler"), _candidates),
     "AllCandidateSampler": lambda node: Cost(),  # all of them, each expected once
-    **dict.fromkeys(("ApproxTopK", "ComputeAccidentalHits", "UnicodeScript"), lambda node: Cost()),  # they compare
     **dict.fromkeys(("FractionalAvgPool", "FractionalMaxPool"), _fractional_pool),
     **dict.fromkeys(("FractionalAvgPoolGrad", "FractionalMaxPoolGrad"), _fractional_pool_backward),
     "FakeQuantWithMinMaxArgsGradient": lambda node: Cost(),

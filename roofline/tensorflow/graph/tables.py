@@ -252,7 +252,8 @@ COMPARING = frozenset(
         "CTCGreedyDecoder NthElement TopK TopKV2 InTopK InTopKV2 Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2 "
         "SearchSorted LowerBound UpperBound Bucketize Bincount DenseBincount SparseBincount RaggedBincount RaggedCross "
         "SparseCross SparseCrossV2 SparseCrossHashed SetSize DenseToDenseSetOperation DenseToSparseSetOperation "
-        "SparseToSparseSetOperation SparseMatrixOrderingAMD LookupTableFind LookupTableFindV2"
+        "SparseToSparseSetOperation SparseMatrixOrderingAMD LookupTableFind LookupTableFindV2 "
+        "ApproxTopK ComputeAccidentalHits UnicodeScript"
     ).split()
 )
 #: What takes as many rounds, or meets as many numbers, as these want: its tensors are read and written once.

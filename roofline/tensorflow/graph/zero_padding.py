@@ -15,7 +15,7 @@ from math import ceil
 from typing import NamedTuple
 
 from roofline.costs.margins import Edges, Margins, added, reshaped, undone
-from roofline.tensorflow.graph.contractions import UnknownWork, _at, _padding, _roles, inside, sizes
+from roofline.tensorflow.graph.contractions import UnknownWork, attribute_at, inside, roles, sizes, zeros_before
 from roofline.tensorflow.graph.graph import Graph, Node, Tensor
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 
@@ -131,14 +131,14 @@ class _Dimension(NamedTuple):
 
 def _dimensions(node: Node) -> dict[int, _Dimension]:
     """List the dimensions of a convolution that its kernel goes along, by their places in its image."""
-    image, kernel, result = _roles(node, base(node.op))
+    image, kernel, result = roles(node, base(node.op))
     first = 2 if str(node.attrs.get("data_format", "N")).startswith("NC") else 1
     explicit = node.attrs.get("explicit_paddings") if node.attrs.get("padding") == "EXPLICIT" else None
     found = {}
     for place, taps in enumerate(kernel[: len(image) - 2], first):
         size, results = image[place], result[place]
-        stride, dilation = _at(node, "strides", place), _at(node, "dilations", place)
-        low, reach = _padding(node, place, size, taps, stride, dilation, results), (taps - 1) * dilation
+        stride, dilation = attribute_at(node, "strides", place), attribute_at(node, "dilations", place)
+        low, reach = zeros_before(node, place, size, taps, stride, dilation, results), (taps - 1) * dilation
         high = int(explicit[2 * place + 1]) if explicit else (results - 1) * stride + reach + 1 - size - low
         found[place] = _Dimension(size, results, reach, stride, (low, max(0, high)))
     return found

@@ -32,15 +32,18 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="these functions, by their full names")
     parser.add_argument("--output", type=Path, help="write every result to this file, a line of JSON each")
     asked = parser.parse_args()
-    results = [result for framework in asked.frameworks for result in sweep(framework, asked.only)]
+    indices = {framework: index(framework) for framework in asked.frameworks}
+    absent = [name for name in asked.only or () if not any(name in names for names in indices.values())]
+    if absent:
+        parser.error(f"no function of {', '.join(indices)} that is swept: {', '.join(absent)}")
+    results = [result for framework, names in indices.items() for result in sweep(framework, names, asked.only)]
     if asked.output is not None:
         asked.output.write_text("".join(f"{json.dumps(result)}\n" for result in results), encoding="utf-8")
     sys.exit(any(result["kind"] in ("error", "wrong") for result in results))
 
 
-def sweep(framework: str, only: Sequence[str] | None) -> list[Result]:
-    """Count functions of a framework, and print what comes out: these, or every k-th of its index."""
-    names = index(framework)
+def sweep(framework: str, names: Sequence[str], only: Sequence[str] | None) -> list[Result]:
+    """Count functions of a framework, of its index `names`, and print the results: `only` these, or every k-th."""
     chosen = [name for name in only if name in names] if only else every_kth(names, SWEPT[framework])
     hand = tomllib.loads((HERE / "by_hand.toml").read_text(encoding="utf-8"))[framework]
     results = []

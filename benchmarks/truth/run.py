@@ -3,8 +3,9 @@
 Each model is drawn by its number (draw.py), its model FLOPs and parameters follow from its description by hand-written
 arithmetic (closed_form.py), and each backend's count of one step has to equal both to the last FLOP, with nothing
 unknown. What does not is printed with the number of the model: `make truth ONLY=17` repeats it, and SMALL=1 leaves out
-the layers that do not matter. OUTPUT=FILE gets each result as it comes, and what it holds is not counted again: a run
-that was broken off goes on.
+the layers that do not matter. OUTPUT=FILE gets each result as it comes, with the commit that counted it. What the same
+commit counted without an error is not counted again: a run that was broken off goes on. Of a checkout with changes that
+are in no commit, all is counted again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -30,6 +32,7 @@ sys.path.append(str(HERE.parent))
 from workers import Result, ask  # noqa: E402
 
 ROOT = HERE.parents[1]
+CHANGED = "-changed"
 #: All models, and a tenth of them.
 BACKENDS = ("torch", "jax", "tensorflow", "tensorflow-xla")
 TENTH = ("torch-compile", "torchscript")
@@ -94,21 +97,32 @@ def main() -> None:
 
 
 def count_missing(backend: str, names: Sequence[str], output: Path | None) -> Iterator[Result]:
-    """The results of models on a backend: those that the file holds, then the others, appended to it as they come."""
-    known = {} if output is None else written(output, backend)
+    """Yield the results of models on a backend: those that the file holds, then the others, appended as they come."""
+    code = "" if output is None else commit()
+    known = {} if output is None else written(output, backend, code)
     yield from (known[name] for name in names if name in known)
     for result in count(backend, [name for name in names if name not in known]):
-        whole = {"backend": backend, **result}
+        whole = {"backend": backend, "commit": code, **result}
         if output is not None:
             with output.open("a", encoding="utf-8") as file:
                 file.write(f"{json.dumps(whole)}\n")
         yield whole
 
 
-def written(output: Path, backend: str) -> dict[str, Result]:
-    """The results of a backend in a file, by the names of their models."""
-    lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
-    return {result["model"]: result for result in map(json.loads, lines) if result["backend"] == backend}
+def written(output: Path, backend: str, code: str) -> dict[str, Result]:
+    """Read the results of a backend that a commit without changes counted, by the names of their models; no errors."""
+    if code.endswith(CHANGED) or not output.exists():
+        return {}
+    results = map(json.loads, output.read_text(encoding="utf-8").splitlines())
+    wanted = (backend, code)
+    counted = (one for one in results if "error" not in one and (one["backend"], one.get("commit")) == wanted)
+    return {result["model"]: result for result in counted}
+
+
+def commit() -> str:
+    """Return the commit of this checkout, which ends in CHANGED where files of it differ from that."""
+    command = ["git", "describe", "--always", "--abbrev=40", "--exclude=*", f"--dirty={CHANGED}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def tenth(number: int) -> bool:

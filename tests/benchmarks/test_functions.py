@@ -30,6 +30,14 @@ def test_some_functions_of_pytorch_as_by_hand() -> None:
     assert swept("torch", names) == dict.fromkeys(names, "known")
 
 
+def test_a_name_that_no_index_has_is_an_error() -> None:
+    pytest.importorskip("torch")
+    command = [sys.executable, str(FOLDER / "run.py"), "--frameworks", "torch", "--only", "torch.pdist", "torch.pdits"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("no function of torch that is swept: torch.pdits\n")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
 def test_all_that_were_counted_by_hand(framework: str) -> None:

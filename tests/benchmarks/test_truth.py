@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +40,41 @@ def test_twenty_models_on_torch() -> None:
 def test_a_third_of_them_on_another_backend(backend: str) -> None:
     models, still_open = THIRDS[backend]
     assert missed(backend, models) == still_open
+
+
+@pytest.mark.parametrize(("changed", "taken"), [("", ["1"]), ("-changed", [])], ids=["a commit", "changes"])
+def test_what_the_same_commit_counted_without_an_error_is_not_counted_again(
+    changed: str, taken: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(RUN.parent))
+    spec = importlib.util.spec_from_file_location("truth_run", RUN)
+    assert spec is not None
+    assert spec.loader is not None
+    run: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    counted: list[str] = []
+
+    def count(backend: str, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+        counted.extend(names)
+        yield from ({"model": name, "flops": 1.0} for name in names)
+
+    monkeypatch.setattr(run, "count", count)
+    monkeypatch.setattr(run, "commit", lambda: f"now{changed}")
+    output = tmp_path / "results"
+    rows = [
+        {"backend": "torch", "commit": f"now{changed}", "model": "1", "flops": 2.0},
+        {"backend": "torch", "commit": f"now{changed}", "model": "2", "error": "SIGKILL: no word"},
+        {"backend": "torch", "commit": "before", "model": "3", "flops": 2.0},
+        {"backend": "torch", "model": "4", "flops": 2.0},
+        {"backend": "jax", "commit": f"now{changed}", "model": "5", "flops": 2.0},
+    ]
+    output.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    names = ["1", "2", "3", "4", "5"]
+    results = {result["model"]: result["flops"] for result in run.count_missing("torch", names, output)}
+    assert counted == [name for name in names if name not in taken]
+    assert results == {name: 2.0 if name in taken else 1.0 for name in names}
+    added = [json.loads(line) for line in output.read_text().splitlines()[len(rows) :]]
+    assert [(row["model"], row["commit"]) for row in added] == [(name, f"now{changed}") for name in counted]
 
 
 @pytest.mark.thorough

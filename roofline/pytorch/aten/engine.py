@@ -237,7 +237,11 @@ def _by_schema(call: Call, overload: Any) -> Costed:
             note=assumed or ("the touched elements depend on data" if data_dependent else cost.note),
         )
     written = of_most((schema.NAMES.get(access.tensor.dtype), access.bytes) for access in moved.writes)
-    return replace(_costed(call, cost, written), reads=reads, writes=writes, inplace=_inplace(reads, writes))
+    costed = _costed(call, cost, written)
+    if quantized.is_quantised(overload) and kwargs.get("dtype") == torch.float16:  # its weights, not its numbers
+        types = [_typed(tensor)[0] for tensor in tensors(call.inputs)]
+        costed = replace(costed, dtype=computed(types, costed.output, True))
+    return replace(costed, reads=reads, writes=writes, inplace=_inplace(reads, writes))
 
 
 #: A complex product is four real ones and more, a sum two; they count as one, as in every framework's own figure.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import msgspec
 import torch
 
 from roofline.core.cost import Cost
@@ -242,6 +243,8 @@ def _recurrent(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
             quantised = (_RANGE + _TO) * (width + hidden) + 2 * _BACK * gates * hidden
             cost = cost + Cost(vector_flops=quantised * steps)
         total = total + directions * cost
+    if not any(argument.name == "dtype" for argument in func._schema.arguments):  # of its weights: LSTM layers say it
+        return msgspec.structs.replace(total, quality="assumed", note="the weights are taken to be of 8 bits")
     return total
 
 

@@ -190,17 +190,25 @@ def test_a_convolution_by_onednn():
     assert (op.cost.flops, op.cost.vector_flops) == (2 * 2 * 4 * 8 * INSIDE**2, 4 * 2 * 8 * 256)
 
 
-@pytest.mark.parametrize(("cell", "gates"), [(nn.LSTM, 4), (nn.GRU, 3)])
-def test_recurrent_layers(cell, gates):
-    """7 steps of 2 sequences, both directions, 12 then 2 x 20 numbers wide; a byte per weight; states of 0."""
+@pytest.mark.parametrize(
+    ("cell", "gates", "weight", "size", "dtype", "quality"),
+    [
+        (nn.LSTM, 4, torch.qint8, 1, "int8", "exact"),
+        (nn.LSTM, 4, torch.float16, 2, "fp32", "exact"),
+        (nn.GRU, 3, torch.qint8, 1, "int8", "assumed"),  # its call does not say of which type its weights are
+        (nn.GRU, 3, torch.float16, 1, "int8", "assumed"),
+    ],
+)
+def test_recurrent_layers(cell, gates, weight, size, dtype, quality):
+    """7 steps of 2 sequences, both directions, 12 then 2 x 20 numbers wide; a weight has 1 or 2 bytes; states of 0."""
     plain = nn.Sequential(cell(12, 20, num_layers=2, bidirectional=True)).eval()
-    model = torch.ao.quantization.quantize_dynamic(plain, {cell}, dtype=torch.qint8)
+    model = torch.ao.quantization.quantize_dynamic(plain, {cell}, dtype=weight)
     x = torch.randn(7, 2, 12)
     (op,) = products(lambda: model(x))
     weights = 2 * gates * 20 * ((12 + 20) + (40 + 20))
     assert op.cost.flops == op.cost.model_flops == 2 * 14 * weights
-    assert op.cost.bytes_read == weights + 4 * 7 * 2 * 12 + 4 * 4 * 2 * 20
-    assert (op.op_class, op.dtype) == ("contraction", "int8")
+    assert op.cost.bytes_read == size * weights + 4 * 7 * 2 * 12 + 4 * 4 * 2 * 20
+    assert (op.op_class, op.dtype, op.cost.quality) == ("contraction", dtype, quality)
 
 
 def test_a_recurrent_cell():
@@ -211,6 +219,7 @@ def test_a_recurrent_cell():
     assert op.cost.flops == 2 * 3 * 4 * 20 * (12 + 20)
     assert op.cost.vector_flops == 3 * (6 * (12 + 20) + 4 * 4 * 20 + 16 * 20)
     assert op.cost.functions == {"sigmoid": 3 * 3 * 20, "tanh": 2 * 3 * 20}
+    assert (op.cost.quality, op.cost.note) == ("assumed", "the weights are taken to be of 8 bits")
 
 
 def test_what_lies_between_layers():

@@ -23,6 +23,7 @@ from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
 from roofline.pytorch.recording import event_tree, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
+from roofline.recording.backend import NeedsData
 
 
 def record(
@@ -37,7 +38,7 @@ def record(
     compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew.
     The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie. Where there
     are compressed sparse tensors, or nested ones, it tells the calls, for the observer of execution traces ends the
-    process at them.
+    process at them. Raises NeedsData where tensors have none and the step makes a sparse one.
     """
     with_data = shapes.has_data()
     layers = nullcontext() if compiled else marked_layers(name_of)
@@ -54,6 +55,8 @@ def record(
 
         def made(tensor: torch.Tensor) -> None:
             nonlocal unobserved
+            if not with_data:
+                raise NeedsData("how many numbers a sparse tensor holds")
             kept.append(tensor)
             stored[tensor._cdata] = sparse.held(tensor)
             if tensor.layout in sparse.COMPRESSED and not unobserved:

@@ -10,7 +10,8 @@ from roofline.core.step import Step
 from roofline.costs.calls import UNKNOWN
 from roofline.pytorch import count
 from roofline.pytorch.aten.engine import Engine
-from roofline.pytorch.recording import counting, event_tree
+from roofline.pytorch.recording import counting, event_tree, shapes
+from roofline.recording.backend import NeedsData
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR")
@@ -50,6 +51,16 @@ def test_a_compressed_tensor_that_the_step_makes(make):
     assert isinstance(nodes, event_tree.Nodes)
     products = [op.costed.cost for op in count.count(nodes, Engine()).ops if op.costed.cost.flops]
     assert [cost.model_flops for cost in products] == [2 * 4 * 3, 2 * 4 * 3]
+    assert torch.Tensor.to_sparse_csr is torch._C.TensorBase.to_sparse_csr
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize("make", [lambda x: x.to_sparse_csr(), lambda x: x.to_sparse()])
+def test_a_step_without_data_that_makes_a_sparse_tensor_needs_its_numbers(make):
+    with shapes.without_data():
+        x, w = torch.ones(4, 4), torch.ones(4, 3)
+        with pytest.raises(NeedsData, match="how many numbers a sparse tensor holds"):
+            counting.record(Step(run=lambda: make(x) @ w))
     assert torch.Tensor.to_sparse_csr is torch._C.TensorBase.to_sparse_csr
 
 

@@ -158,10 +158,10 @@ def cost(node: Any, found: Pairs | None, query: Any, key: Any, value: Any) -> Co
     times = batch * heads / found.told_apart
     work = formula(square, times * found.run, times * found.kept, width, value.shape[-1], batch * heads * queries)
     score, mask, *_ = _ARGUMENTS[_name(node)]
-    passes = 2 if backward else 1
+    passes, asked_flops = 2 if backward else 1, work.model_flops
     for graph, number in ((node.args[score], found.run), (node.args[mask][_MASK], found.partly)):
         work = work + passes * times * number * _of_a_pair(graph)
-    return work
+    return work if work.quality != "unknown" else msgspec.structs.replace(work, model_flops=asked_flops)
 
 
 def _of_a_pair(graph: Any) -> Cost:
@@ -172,4 +172,4 @@ def _of_a_pair(graph: Any) -> Cost:
     counter = flops.Counter()
     with torch.no_grad(), counter:
         module(*tensors)
-    return unknown(", ".join(counter.unknown)) if counter.unknown else counter.cost
+    return flops.without_rule(counter.unknown) if counter.unknown else counter.cost

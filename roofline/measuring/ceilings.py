@@ -57,8 +57,10 @@ def read(name: str, kind: str) -> Device:
 def adopt(device: Device, threads: int | None, say: Say) -> Device:
     """Make this machine's device with the ceilings of another one, which `ceilings_of` names.
 
-    The step runs on this machine, so the device has its name. say reports where the two differ.
+    The step runs on this machine, so the device has its name; of several devices that a profile held together the
+    ceilings are those of one. say reports where the two differ.
     """
+    device = device.together(1)
     machine, origin, conditions = _name(device.kind), device.ceilings_of or device.name, dict(device.conditions)
     if origin != machine:
         say(f"The ceilings are those of {plain(origin)}; the step runs on {machine}.")

@@ -14,6 +14,7 @@ pytest.importorskip("torch")
 
 from devices.calibrated import roomy
 
+from roofline import devices
 from roofline.core.device import Ceiling
 from roofline.core.schema import Wall
 from roofline.core.step import Workload
@@ -141,6 +142,17 @@ def test_ceilings_come_from_a_calibration_a_profile_or_a_device(tmp_path: Path) 
     file.write_bytes(msgspec.json.encode(replace(profile, device=replace(device, ceilings_of="Else"))))
     assert ceilings.given(str(file), "cpu", 1, said.append).ceilings_of == "Else"
     assert said[2:] == [f"The ceilings are those of Else; the step runs on {here}."]
+
+
+def test_the_ceilings_of_several_devices_are_given_as_those_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = devices.load("h100-sxm")
+    file, said = tmp_path / "four.json", list[str]()
+    file.write_bytes(msgspec.json.encode(one.together(4)))
+    monkeypatch.setattr(calibration, "key", lambda kind, threads: {"gpu": one.name})
+    assert ceilings.given(str(file), "cuda", None, said.append) == replace(one, ceilings_of=one.name)
+    assert said == []
 
 
 def test_ceilings_that_cannot_be_used_are_refused(tmp_path: Path) -> None:

@@ -3,20 +3,21 @@
     d = log(time of A / time of B) of each turn
     interval = mean(d) +- t s(d) / sqrt(n) +- RESOLUTION, and beyond it what either waited for a core
 
-t is that of 95 % over all times that turns are judged.
+t is that of 95 % over all times that turns are judged. Two judgements in a row settle it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 from roofline.analysis.bootstrap import FEWEST, Interval
 from roofline.core import statistics
 from roofline.core.schema import Profile, Turns
 
-#: Turns that are taken at most; they are judged from `FEWEST` on.
+#: Turns that are taken at most; they are judged from `FEWEST` on, and settled from one more on.
 MOST = 12
 #: What no number of turns tells apart, as a share.
 RESOLUTION = 0.01
@@ -28,7 +29,8 @@ class Paired:
     """Two steps side by side. a, b: their times [s], in turns the geometric means of these. ci95: of a - b [s].
 
     number: of turns that count; 0: they took none. busy: whether other programs used the cores of either in too many of
-    them. hopeless: whether no number of turns will settle it, as far as these tell.
+    them. hopeless: whether no number of turns will settle it, as far as these tell. confirmed: whether the turns
+    without the last one tell the same, as a few turns may agree by chance.
     """
 
     a: float
@@ -37,6 +39,7 @@ class Paired:
     number: int
     busy: tuple[bool, bool]
     hopeless: bool
+    confirmed: bool = True
 
     @property
     def difference(self) -> float:
@@ -46,7 +49,12 @@ class Paired:
     @property
     def settled(self) -> bool:
         """Whether these times tell which of the two is faster."""
-        return not any(self.busy) and not self.ci95[0] <= 0 <= self.ci95[1]
+        return not any(self.busy) and self.confirmed and self.sign != 0
+
+    @property
+    def sign(self) -> int:
+        """1 where A takes longer, -1 where B does, and 0 where the interval does not tell."""
+        return (self.ci95[0] > 0) - (self.ci95[1] < 0)
 
 
 def settle(a: Profile, b: Profile) -> Paired | None:
@@ -69,11 +77,21 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
         return None
     quiet = {turn: times for turn, times in both.items() if not (a.disturbed[turn] or b.disturbed[turn])}
     counted = quiet if len(quiet) >= FEWEST else both
-    logs = [math.log(one / other) for one, other in counted.values()]
-    middle, spread, number = fmean(logs), stdev(logs), len(logs)
-    means = [math.exp(fmean(map(math.log, times))) for times in zip(*counted.values(), strict=True)]
-    waited = [fmean(turns.waited[turn] or 0.0 for turn in counted) for turns in (a, b)]
     busy = any(a.disturbed[turn] for turn in counted), any(b.disturbed[turn] for turn in counted)
+    times = list(counted.items())
+    paired = _judged(times, a, b, busy)
+    if any(busy):
+        return replace(paired, hopeless=len(both) - len(quiet) >= FEWEST)
+    before = _judged(times[:-1], a, b, busy) if len(times) > FEWEST else None
+    return replace(paired, confirmed=before is not None and before.sign == paired.sign)
+
+
+def _judged(turns: Sequence[tuple[int, tuple[float, float]]], a: Turns, b: Turns, busy: tuple[bool, bool]) -> Paired:
+    """Judge the times of both steps [s], by the number of their turn."""
+    logs = [math.log(one / other) for _, (one, other) in turns]
+    middle, spread, number = fmean(logs), stdev(logs), len(logs)
+    means = [math.exp(fmean(map(math.log, times))) for times in zip(*(times for _, times in turns), strict=True)]
+    waited = [fmean(one.waited[turn] or 0.0 for turn, _ in turns) for one in (a, b)]
     size, half = math.sqrt(means[0] * means[1]), _half(spread, number)
     # The far end of what these turns allow, told by an interval as narrow as the last turn would leave it.
     far = abs(middle) + statistics.student(number - 1, _LEVEL) * spread / math.sqrt(number)
@@ -84,7 +102,7 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
         ci95=(seconds_apart(middle - half, size) - waited[0], seconds_apart(middle + half, size) + waited[1]),
         number=number,
         busy=busy,
-        hopeless=len(both) - len(quiet) >= FEWEST if any(busy) else least <= waited[0 if middle > 0 else 1],
+        hopeless=least <= waited[0 if middle > 0 else 1],
     )
 
 

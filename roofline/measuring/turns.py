@@ -115,7 +115,7 @@ def judge_forms(a: Form, b: Form) -> Paired | None:
 
 
 def _announce(forms: Sequence[Form], say: Say, most_turns: int) -> None:
-    turn, least = sum(form.expected for form in forms), min(FEWEST, most_turns)
+    turn, least = sum(form.expected for form in forms), min(FEWEST + 1, most_turns)
     cost, time = f"{most_turns} {'turn' if most_turns == 1 else 'turns'}", seconds(most_turns * turn)
     if most_turns > least:
         cost, time = f"{least} to {cost}", f"{seconds(least * turn)} to {time}"

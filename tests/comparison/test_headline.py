@@ -26,11 +26,12 @@ def said(a: Profile, b: Profile) -> Headline:
     return headline(compare(a, b), ("torch", "jax"))
 
 
-def in_turns(a: float, b: float, *, waited: float = 0.0, disturbed: bool = False) -> Headline:
-    """Of steps that take so many milliseconds in each of three turns."""
+def in_turns(a: float, b: float, *, turns: int = 4, waited: float = 0.0, disturbed: bool = False) -> Headline:
+    """Of steps that take so many milliseconds in each turn."""
     runs = []
     for milliseconds in (a, b):
-        times = Turns(token="1", medians=(milliseconds * 1e-3,) * 3, waited=(waited,) * 3, disturbed=(disturbed,) * 3)
+        medians = (milliseconds * 1e-3,) * turns
+        times = Turns(token="1", medians=medians, waited=(waited,) * turns, disturbed=(disturbed,) * turns)
         runs.append(run(milliseconds, wall=Wall(steps=(milliseconds * 1e-3,) * 8, turns=(times,))))
     return said(*runs)
 
@@ -174,7 +175,7 @@ def test_runs_of_traces() -> None:
 def test_turns_settle_it() -> None:
     head = in_turns(288, 141)
     assert head.text == (
-        "torch is 2.04x slower than jax: 288 against 141 ms a step, difference 147 ms, 95 % CI 145–149 ms, 3 turns."
+        "torch is 2.04x slower than jax: 288 against 141 ms a step, difference 147 ms, 95 % CI 145–149 ms, 4 turns."
     )
     assert head.settled is True
     assert head.factor == pytest.approx(288 / 141)
@@ -188,9 +189,12 @@ def test_turns_may_not_settle_it() -> None:
     assert head.settled is False
     assert head.text == (
         "These runs do not say which is faster: torch took 141 ms a step and jax 142 ms, jax − torch = 500 µs, 95 % "
-        "CI -912 µs to 1.91 ms, 3 turns."
+        "CI -912 µs to 1.91 ms, 4 turns."
     )
     assert in_turns(9, 7, waited=3e-3).settled is False
+    three = in_turns(288, 141, turns=3)
+    assert (three.settled, three.slower) == (False, None)
+    assert three.text.endswith("95 % CI 145–149 ms, 3 turns. It takes one more turn that says the same.")
     busy = in_turns(9, 7, disturbed=True)
     assert busy.settled is False
     assert busy.text.startswith(
@@ -199,7 +203,7 @@ def test_turns_may_not_settle_it() -> None:
 
 
 def test_turns_on_a_quiet_machine_outweigh_a_busy_recording() -> None:
-    times = Turns(token="1", medians=(9e-3,) * 3, waited=(None,) * 3, disturbed=(False,) * 3)
-    other = replace(times, medians=(7e-3,) * 3)
+    times = Turns(token="1", medians=(9e-3,) * 4, waited=(None,) * 4, disturbed=(False,) * 4)
+    other = replace(times, medians=(7e-3,) * 4)
     a = run(70, wall=Wall(steps=(70e-3,) * 8, turns=(times,)), flags=("contended",))
     assert said(a, run(7, wall=Wall(steps=(7e-3,) * 8, turns=(other,)))).settled

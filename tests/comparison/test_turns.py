@@ -40,8 +40,16 @@ def test_the_interval_is_that_of_student_over_turns() -> None:
     half = T2 * 0.01 / math.sqrt(3) + RESOLUTION
     ends = [2 * math.sqrt(2) * 1e-3 * math.sinh((math.log(2) + way * half) / 2) for way in (-1, 1)]
     assert paired.ci95 == pytest.approx(ends, rel=1e-3)
-    assert paired.settled
-    assert not any(paired.busy)
+    assert (paired.sign, paired.settled, paired.busy) == (1, False, (False, False))  # one more turn has to say the same
+
+
+def test_turns_that_agree_by_chance_settle_nothing() -> None:
+    """Three turns 3.2, 3.4 and 3.7 % apart leave an interval above 0, and the fourth, of equal steps, takes it back."""
+    apart = [1.032, 1.034, 1.037]
+    for more, signs, settled in ((1.0, (1, 0), False), (1.035, (1, 1), True)):
+        judged = [judge_turns(turns(each), turns([1.0] * len(each))) for each in (apart, [*apart, more])]
+        assert [paired and paired.sign for paired in judged] == list(signs)
+        assert [paired and paired.settled for paired in judged] == [False, settled]
 
 
 def test_what_a_turn_slows_alike_is_no_spread() -> None:
@@ -64,23 +72,23 @@ def test_what_is_within_the_resolution_is_never_settled() -> None:
 
 def test_waiting_for_a_core_is_in_the_interval() -> None:
     """A takes 2 ms and waited 1.2 of them for a core: without that it may take 0.8 ms, less than B's 1 ms."""
-    quiet, waiting = turns([2e-3] * 3), turns([2e-3] * 3, waited=1.2e-3)
-    one, other = (judge_turns(each, turns([1e-3] * 3)) for each in (quiet, waiting))
+    quiet, waiting = turns([2e-3] * 4), turns([2e-3] * 4, waited=1.2e-3)
+    one, other = (judge_turns(each, turns([1e-3] * 4)) for each in (quiet, waiting))
     assert one is not None
     assert other is not None
     assert other.ci95 == pytest.approx((one.ci95[0] - 1.2e-3, one.ci95[1]))
     assert (one.settled, other.settled) == (True, False)
     assert other.hopeless  # as long as it waits so long
-    back = judge_turns(turns([1e-3] * 3), waiting)
+    back = judge_turns(turns([1e-3] * 4), waiting)
     assert back is not None
     assert back.ci95 == pytest.approx((-other.ci95[1], -other.ci95[0]))
 
 
 def test_turns_that_others_disturbed_do_not_count_where_enough_are_left() -> None:
     a, b = [2e-3, 9e-3, 2e-3, 2e-3], turns([1e-3] * 4)
-    paired = judge_turns(turns(a, disturbed=(1,)), b)
+    paired = judge_turns(turns([*a, 2e-3], disturbed=(1,)), turns([1e-3] * 5))
     assert paired is not None
-    assert (paired.number, paired.a, paired.settled, paired.busy) == (3, pytest.approx(2e-3), True, (False, False))
+    assert (paired.number, paired.a, paired.settled, paired.busy) == (4, pytest.approx(2e-3), True, (False, False))
     # Two that are left say too little: all count, and nothing is settled. More turns may be quiet.
     paired = judge_turns(turns(a, disturbed=(0, 1)), b)
     assert paired is not None

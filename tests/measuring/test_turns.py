@@ -80,15 +80,15 @@ def let_take_turns(
     take_turns(some, [(some[a], some[b]) for a, b in pairs], say, **options)
 
 
-def test_the_order_is_a_b_b_a_a_b_until_it_is_settled(machine: Machine, said: list[str]) -> None:
+def test_the_order_is_a_b_b_a_a_b_b_a_until_it_is_settled(machine: Machine, said: list[str]) -> None:
     both = forms(machine, a=2e-3, b=1e-3)
     let_take_turns(both, [(0, 1)], said.append)
-    assert "".join(machine.started) == "abbaab"
+    assert "".join(machine.started) == "abbaabba"
     assert said[0] == "In turns until settled: a, b, a fresh process each time."
-    assert said[1] == "Expected: 3 to 12 turns of 2 processes, about 60.0 s to 240 s."
+    assert said[1] == "Expected: 4 to 12 turns of 2 processes, about 80.0 s to 240 s."
     assert said[2] == "Turn 1 of at most 12: a 2.06 ms, b 980 µs."
-    assert said[-1] == "a against b: settled in 3 turns."
-    assert len(said) == 6
+    assert said[-1] == "a against b: settled in 4 turns."
+    assert len(said) == 7
 
 
 def test_equal_steps_end_where_more_turns_would_not_settle_them(machine: Machine, said: list[str]) -> None:
@@ -99,10 +99,10 @@ def test_equal_steps_end_where_more_turns_would_not_settle_them(machine: Machine
 
 
 def test_turns_are_bounded(machine: Machine, said: list[str]) -> None:
-    both = forms(machine, a=1.06e-3, b=1e-3)  # so little that three turns settle nothing, and more might
-    let_take_turns(both, [(0, 1)], said.append, most_turns=4)
-    assert "".join(machine.started) == "abbaabba"
-    assert "3 to 4 turns" in said[1]
+    both = forms(machine, a=1.06e-3, b=1e-3)  # so little that four turns settle nothing, and more might
+    let_take_turns(both, [(0, 1)], said.append, most_turns=5)
+    assert "".join(machine.started) == "abbaabbaab"
+    assert "4 to 5 turns" in said[1]
     machine.started.clear()
     let_take_turns(forms(machine, a=1e-3, b=1e-3), [(0, 1)], said.append, most_turns=2)
     assert "".join(machine.started) == "abba"
@@ -113,8 +113,8 @@ def test_turns_are_bounded(machine: Machine, said: list[str]) -> None:
 def test_who_is_settled_takes_no_more_turns(machine: Machine, said: list[str]) -> None:
     """In one rotation, each against the fastest, b."""
     let_take_turns(forms(machine, a=9e-3, b=1e-3, c=1.06e-3), [(0, 1), (2, 1)], said.append, most_turns=5)
-    assert "".join(machine.started) == "abccbaabccbbc"
-    assert said[-2] == "a against b: settled in 3 turns."
+    assert "".join(machine.started) == "abccbaabccbabc"
+    assert said[-2] == "a against b: settled in 4 turns."
 
 
 def test_a_step_that_fails_takes_no_more_turns(machine: Machine, said: list[str]) -> None:
@@ -128,8 +128,8 @@ def test_a_step_that_fails_takes_no_more_turns(machine: Machine, said: list[str]
     machine.started.clear()
     machine.failing = {1}
     let_take_turns(forms(machine, f=2e-3, g=1e-3, h=3e-3), [(0, 1), (2, 1)], said.append)
-    assert "".join(machine.started) == "fghhggh"
-    assert said[-1] == "h against g: settled in 3 turns."
+    assert "".join(machine.started) == "fghhgghhg"
+    assert said[-1] == "h against g: settled in 4 turns."
 
 
 def test_a_busy_machine_ends_it(machine: Machine, said: list[str]) -> None:
@@ -159,9 +159,9 @@ def test_profiles_keep_their_turns(machine: Machine, said: list[str]) -> None:
     assert turns_of_a.token == turns_of_b.token
     assert len(turns_of_a.token) == 16
     assert turns_of_a.medians == tuple(steps[0] for steps in one.wall.processes)
-    assert turns_of_a.waited == (3e-6,) * 3  # the longest of them
-    assert turns_of_a.disturbed == (False,) * 3
-    assert len(one.wall.processes) == 3
+    assert turns_of_a.waited == (3e-6,) * 4  # the longest of them
+    assert turns_of_a.disturbed == (False,) * 4
+    assert len(one.wall.processes) == 4
     assert one.wall.steps == (2e-3,) * 5
     paired = settle(one, other)
     assert paired is not None

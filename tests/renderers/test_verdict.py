@@ -21,7 +21,7 @@ def run(factor: float = 1.0, *, rounds: bool = False, turns: bool = False, **cha
     """The step of handmade.py, 12.5 ms, or that times a factor."""
     plain = handmade.profile()
     steps = tuple(step * factor for step in plain.wall.steps)
-    took = Turns(token="1", medians=(steps[0],) * 3, waited=(None,) * 3, disturbed=(False,) * 3)
+    took = Turns(token="1", medians=(steps[0],) * 4, waited=(None,) * 4, disturbed=(False,) * 4)
     wall = replace(plain.wall, steps=steps, processes=(steps,) * 2 * rounds, turns=(took,) * turns)
     return handmade.profile(**{"wall": wall, **changes})
 

@@ -13,9 +13,9 @@ from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FA
 from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
-from roofline.comparison.account.row import Account, Amount, Note, OpChange, Row
+from roofline.comparison.account.row import Account, Amount, Note, OpChange, Row, Style
 from roofline.comparison.account.runs import Runs, match_runs
-from roofline.comparison.account.words import Style, op_name, sentence
+from roofline.comparison.account.words import op_name, sentence
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.terms import Comparison
 from roofline.core.framework import framework
@@ -46,7 +46,7 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     rows = annotate(rows, frameworks, alike=runs.matching.alike)
     rows.sort(key=lambda row: (row.kind != "setting", -abs(row.seconds or 0.0)))
     style = Style(names, not runs.matching.alike, comparison.a.has_queue and comparison.b.has_queue)
-    return Account(rows=tuple(replace(row, text=sentence(row, style)) for row in rows))
+    return Account(rows=tuple(replace(row, text=sentence(row, style)) for row in rows), style=style)
 
 
 def setting_rows(parity: Parity) -> Iterator[Row]:

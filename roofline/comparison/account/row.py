@@ -7,7 +7,7 @@ A positive row is time that A spends and B does not.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -106,7 +106,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
         return 1 if (self.seconds or 0.0) >= 0 else -1
 
 
+class Style(NamedTuple):
+    """How rows are said. names: of the runs; classes: whether ops have their class; kernels: of launched ones."""
+
+    names: tuple[str, str]
+    classes: bool = False
+    kernels: bool = False
+
+
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a difference, settings first, then the largest first."""
+    """The rows of a difference, settings first, then the largest first, and how they are said."""
 
     rows: tuple[Row, ...]
+    style: Style = Style(("A", "B"))

@@ -1,24 +1,15 @@
-"""Say a row of the account in one sentence, and name it in a few words. Plain text; each format escapes it."""
+"""Say a row of the account in one sentence. Plain text; each format escapes it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import NAMES, NAMESPACE, Amount, OpChange, Row
+from roofline.comparison.account.row import NAMES, NAMESPACE, Amount, OpChange, Row, Style
 from roofline.core.statistics import ROUNDING
 from roofline.units import LONGEST_NAME, plain
-
-
-class Style(NamedTuple):
-    """How rows are said. names: of the runs; classes: whether ops have their class; kernels: of launched ones."""
-
-    names: tuple[str, str]
-    classes: bool = False
-    kernels: bool = False
 
 
 def sentence(row: Row, style: Style) -> str:
@@ -28,9 +19,9 @@ def sentence(row: Row, style: Style) -> str:
         case "setting":
             return "; ".join(_setting(change, names) for change in row.ops) + "."
         case "only":
-            amounts = [(name, _amount(amount, row, style)) for name, amount in zip(names, (row.a, row.b), strict=True)]
+            amounts = zip(names, (describe_amount(amount, row, style) for amount in (row.a, row.b)), strict=True)
             work = "".join(f"; {name}: {words}" for name, words in amounts if words)
-            return f"{_where(row)}{_only(row, style)}{work}."
+            return f"{': '.join(filter(None, (where(row), _only(row, style))))}{work}."
         case "rate":
             return f"{_same(row, style)}{_roofs(row, names)}."
         case "gap" if None in (row.a.seconds, row.b.seconds):
@@ -40,21 +31,6 @@ def sentence(row: Row, style: Style) -> str:
             return f"{row.place}, as the ops of {unseen} were not seen{seen}."
         case "gap":
             return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
-
-
-def label(row: Row) -> str:
-    """Name a row, for a table or a figure: by its annotation, if it has one, and where it is."""
-    match row.kind:
-        case "setting":
-            where = "settings"
-        case "rate":
-            where = f"the same {class_name(row.op_class)} ops"
-        case "gap":
-            where = row.place or ""
-        case "only":
-            place = last_parts(row.scopes[0]) if row.scopes else op_name(row.ops[0].name) if row.ops else ""
-            where = ", ".join(dict.fromkeys(filter(None, (place, row.phase))))
-    return f"{row.annotations[0]}: {plain(where)}" if row.annotations else plain(where)
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -84,10 +60,9 @@ def _setting(change: OpChange, names: tuple[str, str]) -> str:
     return f"{plain(change.name)}: {a} in {names[0]}, {b} in {names[1]}"
 
 
-def _where(row: Row) -> str:
-    """Say at which places and in which phase the ops of a change are."""
-    where = ", ".join(dict.fromkeys(filter(None, (places(row.scopes), row.phase))))
-    return f"{where}: " if where else ""
+def where(row: Row) -> str:
+    """Say at which places and in which phase the ops of a change are; empty where nothing says so."""
+    return ", ".join(dict.fromkeys(filter(None, (places(row.scopes), row.phase))))
 
 
 def places(scopes: Sequence[str]) -> str:
@@ -111,19 +86,35 @@ def last_parts(scope: str) -> str:
 
 def _only(row: Row, style: Style) -> str:
     """Say which ops each run has, the run that spends more first."""
-    sides, (slower, faster) = (0, 1)[:: row.sign], style.names[:: row.sign]
-    shown = [_more(row.ops, side) for side in sides]
-    typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
-    ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
+    slower, faster = style.names[:: row.sign]
+    ours, theirs = list_ops(row, style)
     if not ours or not theirs:
         runs, other = (slower, faster) if ours else (faster, slower)
         return f"{runs} runs {ours or theirs}, {other} nothing instead"
-    alike = [all(change.counts[0] == change.counts[1] for change in some) for some in shown]
-    if all(alike):
-        return f"both run {ours}, with other arguments"
-    if alike[1]:
-        return f"{slower} runs {ours} more than {faster}, and both run {theirs}"
-    return f"{slower} runs {ours} where {faster} runs {theirs}"
+    match [is_shared(row, side) for side in (0, 1)[:: row.sign]]:
+        case [True, True]:
+            return f"both run {ours}, with other arguments"
+        case [False, True]:
+            return f"{slower} runs {ours} more than {faster}, and both run {theirs}"
+        case [True, False]:
+            return f"{faster} runs {theirs} more than {slower}, and both run {ours}"
+        case _:
+            return f"{slower} runs {ours} where {faster} runs {theirs}"
+
+
+def list_ops(row: Row, style: Style) -> tuple[str, str]:
+    """List the ops that each run has more often than the other one; of the run that spends more first."""
+    sides = (0, 1)[:: row.sign]
+    shown = [_more(row.ops, side) for side in sides]
+    typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
+    ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
+    return ours, theirs
+
+
+def is_shared(row: Row, side: int) -> bool:
+    """Return whether a run has no op more often than the other one, but some as often."""
+    more = _more(row.ops, side)
+    return bool(more) and all(change.counts[0] == change.counts[1] for change in more)
 
 
 def _more(ops: Sequence[OpChange], side: int) -> list[OpChange]:
@@ -156,7 +147,7 @@ def op_name(name: str) -> str:
     return plain(name.removeprefix(NAMESPACE), LONGEST_NAME)
 
 
-def _amount(amount: Amount, row: Row, style: Style) -> str:
+def describe_amount(amount: Amount, row: Row, style: Style) -> str:
     """Say the time, rounds, kernels, bytes and dispatching of one run; no bytes where not all are known of both."""
     launches = round(amount.launches)
     if not launches:

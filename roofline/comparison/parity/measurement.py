@@ -152,9 +152,13 @@ def _doubts(pair: Pair) -> list[Difference]:
             continue
         values = a.get(name, "no"), b.get(name, "no")
         doubt = pair.differ(_KEYS.get(name, name), values, text, severity)
+        details = {value: "" if value == "yes" else f" ({value})" for value in (doubt.a, doubt.b)}
         if values[0] == values[1]:  # of both alike it is no difference between them, and stays in doubt
-            details = "" if values[0] == "yes" else f" ({doubt.a})"
-            doubt = replace(doubt, text=f"{text}, in both runs{details}.", severity="warning")
+            doubt = replace(doubt, text=f"{text}, in both runs{details[doubt.a]}.", severity="warning")
+        elif "no" in values:
+            side = values.index("no") - 1  # the other one
+            where = f"{pair.names[side]} alone{details[(doubt.a, doubt.b)[side]]}"
+            doubt = replace(doubt, text=f"{text}: in {where}.")
         found.append(doubt)
     return found
 

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from roofline import units
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import Row
-from roofline.comparison.account.words import label
+from roofline.comparison.account.words import (
+    class_name,
+    describe_amount,
+    is_shared,
+    last_parts,
+    list_ops,
+    op_name,
+    where,
+)
 from roofline.comparison.ranking import RankedPair
 from roofline.errors import InputError
 from roofline.renderers import _words
@@ -17,8 +25,8 @@ from roofline.renderers.comparison import _comparing
 
 #: Rows of each pair that are shown where there are more than two runs, and that a paragraph has; and of a figure.
 FEW, MANY = 3, 12
-#: Letters of a sentence, at most.
-_LONGEST = 900
+#: Letters of a sentence and of a run's name, at most.
+_LONGEST, _LONGEST_RUN = 900, 30
 #: A row below this part of the longer step is nothing that anybody reads.
 _LEAST = 1e-6
 #: Bars: of what the slower run takes longer, in eighths of a letter, and of what the other one does.
@@ -111,8 +119,33 @@ def heading(pair: RankedPair) -> str:
 
 def said(row: Row) -> str:
     """Say a row: its sentence, and its annotations."""
-    names = "".join(f" [{_words.plain(name, 40)}]" for name in row.annotations)
-    return f"{_words.plain(row.text, _LONGEST)}{names}"
+    return f"{_words.plain(row.text, _LONGEST)}{_annotations(row)}"
+
+
+def _annotations(row: Row) -> str:
+    return "".join(f" [{_words.plain(name, 40)}]" for name in row.annotations)
+
+
+def opening(pair: RankedPair, row: Row) -> str:
+    """Say a row, or, where a line of each run follows, where its ops are."""
+    if not runs(pair, row):
+        return said(row)
+    return f"{_words.plain(where(row), _LONGEST) or 'the whole step'}{_annotations(row)}"
+
+
+def runs(pair: RankedPair, row: Row) -> list[tuple[str, str]]:
+    """Say of each run, by its name, what it takes for a row and which ops it has; the run that spends more first.
+
+    Empty where a sentence says it shorter: where both run the same ops, or one some more; and of other rows.
+    """
+    style, sides = pair.account.style, (0, 1)[:: row.sign]
+    if row.kind != "only" or any(is_shared(row, side) for side in sides):
+        return []
+    amounts = [describe_amount((row.a, row.b)[side], row, style) for side in sides]
+    said = [": ".join(filter(None, both)) for both in zip(amounts, list_ops(row, style), strict=True)]
+    names = [_words.plain(style.names[side], _LONGEST_RUN) for side in sides]
+    words = [_words.plain(sentence or "nothing instead", _LONGEST) for sentence in said]
+    return [(f"{name}: ", sentence) for name, sentence in zip(names, words, strict=True)]
 
 
 def meaning(row: Row) -> str:
@@ -144,6 +177,21 @@ def notes(pair: RankedPair) -> Iterator[str]:
     left = sum(bool(row.seconds) for row in pair.account.rows) - len(every)
     if left:
         yield f"{_words.counted(left, 'row')} of next to nothing, of less than a millionth of a step, not listed"
+
+
+def label(row: Row) -> str:
+    """Name a row, for a table or a figure: by its annotation, if it has one, and where it is."""
+    match row.kind:
+        case "setting":
+            place = "settings"
+        case "rate":
+            place = f"the same {class_name(row.op_class)} ops"
+        case "gap":
+            place = row.place or ""
+        case "only":
+            first = last_parts(row.scopes[0]) if row.scopes else op_name(row.ops[0].name) if row.ops else ""
+            place = ", ".join(dict.fromkeys(filter(None, (first, row.phase))))
+    return f"{row.annotations[0]}: {_words.plain(place)}" if row.annotations else _words.plain(place)
 
 
 def labels(some: Sequence[Row]) -> list[str]:

@@ -7,7 +7,6 @@ from itertools import starmap
 
 from roofline.comparison.account.annotate import rule_of
 from roofline.comparison.account.row import Row as AccountRow
-from roofline.comparison.account.words import label
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -15,6 +14,7 @@ from roofline.comparison.terms import Term
 from roofline.renderers._csv import cells
 from roofline.renderers._signed import snapped
 from roofline.renderers.comparison import _broken_down, _comparing
+from roofline.renderers.comparison._account import label
 
 FIELDS = (
     *("a", "b", "parity", "row", "by", "label", "phase", "block", "class", "kind"),

@@ -11,7 +11,7 @@ import msgspec
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.account.annotate import rule_of
 from roofline.comparison.account.row import Row as AccountRow
-from roofline.comparison.account.words import label, places
+from roofline.comparison.account.words import places
 from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
 from roofline.comparison.breakdown.rows import Part, Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -19,6 +19,7 @@ from roofline.comparison.terms import Term
 from roofline.renderers._document import MAX_ROWS, document
 from roofline.renderers._tables import TOP
 from roofline.renderers.comparison import _broken_down, _comparing, _proofs
+from roofline.renderers.comparison._account import label
 
 
 def render(ranking: Ranking) -> str:

@@ -117,7 +117,7 @@ def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> 
 
 
 def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[str]]:
-    """Yield the lines of each row: number, time, share of the difference, a bar and its sentence, and its meaning."""
+    """Yield the lines of each row: number, time, share of the difference, a bar, what it says, and its meaning."""
     sizes = [_account.seconds(row) for row in rows]
     times = [_account.written(pair, size) for size in sizes]
     widest, most = max(map(len, times)), max(map(abs, sizes))
@@ -125,11 +125,15 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
         head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
         head += f"{_account.bar(pair, row, most, width):<{width}}  " if width else ""
-        indent, meaning = " " * len(head), _account.meaning(row)
-        body = textwrap.wrap(head + _account.said(row), page.prose, subsequent_indent=indent, break_on_hyphens=False)
-        yield body + textwrap.wrap(
-            meaning, page.prose, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-        )
+        indent = " " * len(head)
+        lines = _wrapped(f"{head}{_account.opening(pair, row)}", page, indent)
+        for name, words in _account.runs(pair, row):
+            lines += _wrapped(f"{indent}{name}{words}", page, f"{indent}  ")
+        yield lines + _wrapped(f"{indent}{_account.meaning(row)}", page, indent)
+
+
+def _wrapped(text: str, page: Page, margin: str) -> list[str]:
+    return textwrap.wrap(text, page.prose, subsequent_indent=margin, break_on_hyphens=False)
 
 
 def _row(pair: RankedPair, number: int, page: Page) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.comparison.account.words import label
 from roofline.comparison.ranking import Ranking
 from roofline.renderers.comparison import json as json_format
 from roofline.renderers.comparison import text as text_format
+from roofline.renderers.comparison._account import label
 from roofline.renderers.notebook import _html
 
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "imports.md"
 TRACES = ROOT.parent / "shared" / "traces"
 MARKS = ("<!-- written by benchmarks/ranges.py -->", "<!-- to here -->")
-COLUMNS = ("trace", "device", "of roof", "cache", "handed over", "launch floor", "time without a floor")
+COLUMNS = ("trace", "device", "of roof", "cache", "handed over", "launch floor", "time without a minimum time")
 
 #: What each trace is, its file, and the device that it does not name.
 RECORDED = (

@@ -112,6 +112,11 @@ def percent(share: float | None, digits: int = 1) -> str:
     return f"{value:.{digits}f} %"
 
 
+def is_whole(share: float) -> bool:
+    """Return whether a share rounds to 100 %, so that what lacks is not said."""
+    return share >= 0.995
+
+
 def percent_between(low: float, high: float) -> str:
     """Write a range of shares of one in whole percents: "24–48 %", "up to 3 %", "24 %" where the ends agree."""
     first, second = percent(low, 0), percent(high, 0)

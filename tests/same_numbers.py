@@ -25,7 +25,7 @@ PLANTS = Path(__file__).parent / "data" / "plants"
 #: Times, work and traffic of an op, as JSON, CSV and Parquet call them.
 FIELDS = ("seconds", "own_seconds", "floor", "loss", "flops", "vector_flops", "bytes_read", "bytes_written")
 COLUMNS = (
-    *("FLOP %", "bytes %", "time", "time %", "% of busy", "floor %", "loss %", "FLOP/s vs matmul", "limited by"),
+    *("FLOP %", "bytes %", "time", "time %", "% of busy", "minimum %", "above %", "FLOP/s vs matmul", "limited by"),
     "of roof %",
 )
 #: Columns of a text with long names, which come last.
@@ -101,8 +101,8 @@ def cells(by: str) -> dict[str, dict[str, float]]:
             "time": row["seconds"],
             "time %": 100 * row["seconds"] / wall,
             "% of busy": 100 * row["seconds"] / whole["seconds"],
-            "floor %": 100 * row["floor"] / wall,
-            "loss %": 100 * row["loss"] / wall,
+            "minimum %": 100 * row["floor"] / wall,
+            "above %": 100 * row["loss"] / wall,
             "FLOP/s vs matmul": work(row) / row["own_seconds"] / (work(matmul) / matmul["own_seconds"]),
             "of roof %": 100 * row["floor"] / row["own_seconds"],
         }

@@ -33,7 +33,9 @@ GRAPHS = (
     "Kernels were replayed from a graph, which does not say for which op: for their work give --capture TRACE, the "
     "trace of the part of the program that captures its graphs, or record a step without graphs."
 )
-CEILINGS = "The device is not known here, so nothing has a floor: give it with --device NAME or a calibration's file."
+CEILINGS = (
+    "The device is not known here, so nothing has a minimum time: give it with --device NAME or a calibration's file."
+)
 _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 
 

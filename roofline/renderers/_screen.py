@@ -21,6 +21,7 @@ from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._facts import compiling, floors, notes
 from roofline.renderers._facts.advice import advise
+from roofline.renderers._facts.measured import rates
 from roofline.renderers._names.distinct import LEAST
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import Page
@@ -111,11 +112,7 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     between = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
     facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)})"]
     facts += ["profiler's overhead included"] if profile.wall.source == "profiled" else []
-    facts += [
-        f"{_rate(number / wall)} {what}/s"
-        for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
-        if number is not None
-    ]
+    facts += [f"{_rate(rate)} {unit}/s" for rate, unit in rates(analysis)]
     if analysis.mfu is not None:
         share = units.percent(analysis.mfu, 0)
         facts.append(f"MFU {'' if share.startswith('<') else notes.least(analysis)}{share}")
@@ -372,7 +369,7 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     if steps.startswith("uneven: "):
         yield f"Steps are {steps}."
     known = analysis.coverage
-    lacking = {kind: share for kind, share in known.items() if share is not None and share < 0.995}
+    lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
     if "flops" in lacking or "bytes" in lacking:
         share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
         yield f"The work is known for {units.percent(share)} of the time of ops; the rest has no minimum."

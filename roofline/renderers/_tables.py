@@ -23,8 +23,6 @@ from roofline.renderers._rows.choice import OPS as OPS
 from roofline.renderers._rows.choice import TOP as TOP
 from roofline.renderers._rows.choice import USUAL, Choice, chosen, shown_name
 
-#: Of the busy time: from this share of known work on, shares of it are told as of all. Half a percent is not seen.
-_ALL = 0.995
 #: One flag per op of a profile.
 Mask = NDArray[np.bool_]
 
@@ -232,8 +230,8 @@ COLUMNS = (
     Column("time", lambda row: units.seconds(row.seconds)),
     Column("time\n%", lambda row: percent(row.time), rank=1),
     Column("% of\nbusy", lambda row: percent(row.busy), rank=9),
-    Column("floor\n%", lambda row: between(row.floor, row.floor_high), rank=6),
-    Column("loss\n%", _loss, rank=7),
+    Column("minimum\n%", lambda row: between(row.floor, row.floor_high), rank=6),
+    Column("above\n%", _loss, rank=7),
     Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8),
     Column("limited\nby", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
     Column("of roof\n%", lambda row: between(row.attained, row.attained_high), rank=2),
@@ -279,7 +277,7 @@ def _of_known(columns: Sequence[Column], coverage: Mapping[str, float | None]) -
     partly_known = {
         f"{kind}\n%"
         for kind, share in (("FLOP", coverage["flops"]), ("bytes", coverage["bytes"]))
-        if (share or 0) < _ALL
+        if share is None or not units.is_whole(share)
     }
     return tuple(
         replace(column, heading=f"known\n{column.heading.replace(chr(10), ' ')}")

@@ -61,12 +61,12 @@ FLAGS = {
     "ran, without what checkpointing computes again.",
     "no-shapes": "The trace was recorded without shapes, so no work is known; add record_shapes=True to "
     "torch.profiler.profile(...).",
-    "no-ceilings": "The device of the trace is not known here, so nothing has a floor; name it with --device.",
+    "no-ceilings": "The device of the trace is not known here, so nothing has a minimum time; name it with --device.",
     "command-buffers": "Kernels were replayed from command buffers, which do not name their instructions; record with "
     "XLA_FLAGS=--xla_gpu_enable_command_buffer= for their work.",
     "inflated": "After the profiler's cost was subtracted the profiled steps were still over 5 % slower than the plain "
     "ones; op times were scaled down by one factor.",
-    "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
+    "above-ceiling": "Some ops ran faster than their minimum time, which is a defect of a count or of a ceiling.",
     "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
     "contended": "The machine was busy with other programs; times are too long and spread wide.",
     "contended-ceilings": "Other programs used the device while the ceilings were measured, so they may be far too "
@@ -288,7 +288,7 @@ def ranges(analysis: Analysis) -> str:
     record = "profile" if analysis.profile.imported is None else "trace"
     why = [_CAUSES[reason]] if reason in _CAUSES else []
     why += [f"the {record} does not say {conjunction(unknowns)}"] if unknowns else []
-    return f"{conjunction(why)}, so floors are ranges: {conjunction(ends)}, as far as an op's own time allows it"
+    return f"{conjunction(why)}, so minimum times are ranges: {conjunction(ends)}, as far as an op's own time allows it"
 
 
 def attained(total: Total) -> str:

@@ -16,7 +16,7 @@ from roofline.renderers._terminal import SHEET, Page, facts
 #: Letters that names are given before a column makes room for them.
 _LEAST_NAME = 20
 #: Columns that make room for long names, where nobody sorts by them.
-_FOR_SHORT_NAMES = {"floor %": "floor", "loss %": "loss", "FLOP/s vs matmul": "rate", "% of busy": "busy"}
+_FOR_SHORT_NAMES = {"minimum %": "minimum", "above %": "above", "FLOP/s vs matmul": "rate", "% of busy": "busy"}
 
 
 def render(

@@ -417,9 +417,9 @@ def test_bars_too_thin_to_see_have_no_entry_in_the_key() -> None:
     ops = [replace(op, own_ns=(500,) * 3, overlap_ns=0) if op.signature == 5 else op for op in handmade.OPS]
     pieces = _bars.segments(analyze(handmade.profile(ops=tuple(ops))))
     labels = [key.label for key in _bars.keys([pieces], 3.0 / 12.5e-3)]
-    assert "overhead floor" in {piece.label for piece in pieces}
-    assert "overhead floor" not in labels
-    assert "memory floor" in labels
+    assert "overhead, minimum" in {piece.label for piece in pieces}
+    assert "overhead, minimum" not in labels
+    assert "memory, minimum" in labels
 
 
 def test_one_and_several_runs_have_the_same_second_axis() -> None:
@@ -434,7 +434,7 @@ def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
     other = tuple(replace(s, op_class="other") if s.name == "aten::gelu" else s for s in handmade.SIGNATURES)
     with _style.applied():
         figure, _ = figures.build("breakdown", [analyze(handmade.profile(signatures=other))], 7.0)
-    assert {"time: unknown", "time: floor of what is known beside it"} <= set(written(figure))
+    assert {"time: unknown", "time: minimum of what is known beside it"} <= set(written(figure))
     assert "toy train, b4 s25, torch on Round Device, 2 threads" in written(figure)
 
 

@@ -35,7 +35,7 @@ def test_whose_defect_it_is() -> None:
     profile = handmade.profile()
     assert not notes.above(analyze(profile))
     # 200 MFLOP at 70 instead of 100 GFLOP/s: 2857 µs for 2500 µs.
-    words = "2 ops ran faster than their floor: 2 under matrix.fp32, up to 1.14 times as fast"
+    words = "2 ops ran faster than their minimum time: 2 under matrix.fp32, up to 1.14 times as fast"
     either = "the ceiling is too low, or the count too high"
     assert notes.above(analyze(profile, measured("matrix.fp32", 70e9))) == f"{words} ({either})"
     sheet = handmade.device(matrix_fp32=70e9)
@@ -75,7 +75,7 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     # 16 000 µs by the count, of two ops that took 5000.
     assert f"compute-bound, at 320 % of FP32 peak (above its roof, {words});" in verdict
     assert words not in worded(800e6)[1]
-    assert "took, which ran faster than their floors" in facts["least step"]
+    assert "took, which ran faster than their minimum times" in facts["least step"]
     assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
 
 
@@ -199,8 +199,10 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
             continue
         share = document["bounds"][name]
         drawn = {piece.label: piece.seconds for piece in pieces if piece.label.startswith(name)}
-        floor = drawn[f"{name} floor"]
-        assert [floor, floor + drawn.get(f"{name} floor or loss", 0.0)] == pytest.approx([end * share for end in ends])
+        floor = drawn[f"{name}, minimum"]
+        assert [floor, floor + drawn.get(f"{name}, minimum or above it", 0.0)] == pytest.approx(
+            [end * share for end in ends]
+        )
         if name in ("compute", "memory") and f" {name}-" in verdict:
             told += 1
             word = "bound" if ends[0] >= 0.5 else "limited" if ends[1] < 0.5 else "bound by the upper end"

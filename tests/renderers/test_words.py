@@ -401,7 +401,7 @@ def test_missing_ceilings_and_profiled_walls_are_said() -> None:
     device = handmade.device()
     without = {name: c for name, c in device.ceilings.items() if name != "function.erf"}
     told = " ".join(text.render(analyze(profile, replace(device, ceilings=without)), None, details=True).split())
-    assert "function.erf: no such ceiling, so its term is left out of the floors" in told
+    assert "function.erf: no such ceiling, so its term is left out of the minimum times" in told
     assert "profiler overhead included" in told
     assert "few-steps: Fewer than 10 plain steps" in told
 
@@ -410,7 +410,7 @@ def test_ops_above_their_ceiling_are_counted() -> None:
     # At a tenth of the bandwidth, 1 GB/s, every op with cold bytes has a floor above its own time: embedding 3 of
     # 0.4 ms, both addmm 4.4 of 2.5 ms, softmax 7 of 2 ms, adamw 27 of 3 ms.
     told = text.render(analyze(handmade.profile(), handmade.device(dram_copy=1e9)), None, details=True)
-    assert "5 ops ran faster than their floor" in told
+    assert "5 ops ran faster than their minimum time" in told
 
 
 def test_the_table_closes() -> None:
@@ -438,7 +438,7 @@ def test_what_is_in_a_range_is_told_as_a_range() -> None:
     assert "43 % memory-bound, at 69 to 74 % of DRAM bandwidth;" in _words.verdict(analysis)
     row = next(row for row in _tables.rows(analysis, "class", "gap") if row.label == "embedding")
     cells = {column.heading.replace("\n", " "): column.cell(row) for column in _tables.COLUMNS}
-    assert (cells["of roof %"], cells["floor %"], cells["loss %"]) == ("75–100", "2–3", "0–1")
+    assert (cells["of roof %"], cells["minimum %"], cells["above %"]) == ("75–100", "2–3", "0–1")
     assert "caches" in text.render(analysis, None, details=True)
     assert "caches" not in text.render(analyze(handmade.profile()), None, details=True)
 
@@ -448,23 +448,23 @@ def test_what_is_in_a_range_is_told_as_a_range() -> None:
     [
         (
             "no buffers",
-            "the profile does not say what the caches held, so floors are ranges: from all that fits in the last-level "
-            "cache to nothing",
+            "the profile does not say what the caches held, so minimum times are ranges: from all that fits in the "
+            "last-level cache to nothing",
         ),
         (
             "no addresses",
-            "the profile does not say where all results lie, so floors are ranges: from results that exceed the "
-            "last-level cache to all that it would evict if these shared no memory",
+            "the profile does not say where all results lie, so minimum times are ranges: from results that exceed "
+            "the last-level cache to all that it would evict if these shared no memory",
         ),
         (
             "cpu",
-            "allocators of a CPU place buffers anew in each step, so floors are ranges: from results that exceed the "
-            "last-level cache to all that it may evict",
+            "allocators of a CPU place buffers anew in each step, so minimum times are ranges: from results that "
+            "exceed the last-level cache to all that it may evict",
         ),
         (
             "too many touches",
-            "the step touches memory too often to follow which buffers share it, so floors are ranges: from results "
-            "that exceed the last-level cache to all that it would evict if no two buffers shared memory",
+            "the step touches memory too often to follow which buffers share it, so minimum times are ranges: from "
+            "results that exceed the last-level cache to all that it would evict if no two buffers shared memory",
         ),
     ],
 )

@@ -24,7 +24,7 @@ Sort = Annotated[
     typer.Option(
         metavar="COLUMN",
         autocompletion=completion.columns,
-        help="Sort rows by name|ops|flop|bytes|time|floor|loss|rate|roof|attained: numbers from the largest on. "
+        help="Sort rows by name|ops|flop|bytes|time|minimum|above|rate|roof|attained: numbers from the largest on. "
         "By default as they are, long tables by time.",
     ),
 ]
@@ -59,12 +59,13 @@ _CAPTIONS = ("short", "long")
 
 def choice(top: int | None, every: bool, sort: str | None, contains: str | None) -> Any:
     """Make the choice of rows, as `render` takes it; None for the default."""
-    from roofline.renderers._rows.choice import SORTS, Choice
+    from roofline.renderers._rows.choice import FORMER, SORTS, Choice
 
     if top is not None and top < 1:
         raise InputError(f"--top {top} is not possible: give at least 1, or --all.")
     if top is not None and every:
         raise InputError("--top and --all exclude each other: give one of them.")
+    sort = FORMER.get(sort, sort) if sort else sort
     if sort is not None and sort not in SORTS:
         raise InputError(f"There is no column {sort!r} to sort by; there are: {', '.join(SORTS)}.")
     if contains == "":

@@ -22,7 +22,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
     total, wall, gap = analysis.total, analysis.wall, _words.gap_name(analysis)
     if total.overlap > 0 or total.uncosted > 0:
         parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
-        yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
+        yield "time", f"minimum + above it + {parts} + {gap} = {units.seconds(wall)}"
     if words := notes.overlap(analysis):
         yield "overlap", words
     if analysis.scaled:
@@ -54,7 +54,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
         if roof is not None
     ]
     if roofs:
-        why = "; more than its ops took, which ran faster than their floors" if notes.all_above(analysis) else ""
+        why = "; more than its ops took, which ran faster than their minimum times" if notes.all_above(analysis) else ""
         yield "least step", "; ".join(roofs) + why
     if ranged:
         yield "ranges", _words.ranges(analysis)
@@ -62,7 +62,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "ceilings", words
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])
-        yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
+        yield "not known", f"{names}: no such ceiling, so its term is left out of the minimum times"
     if words := notes.above(analysis):
         yield "above", words
     for number, words in enumerate(_words.imported(analysis)):

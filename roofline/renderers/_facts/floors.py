@@ -9,13 +9,11 @@ from roofline.renderers._words import is_range, plain
 
 #: From this share of the step on, what is above the floors is worth a sentence. By choice.
 _SOME = 0.02
-#: A sum of floors that lacks this share of the time of its ops, or more, is less than the floors of all. As for FLOPs.
-_LACKS = 0.005
 
 
 def complete(total: Total) -> bool:
     """Return whether the sum of floors holds all ops, but for those too small to be seen."""
-    return total.uncosted <= _LACKS * total.own_seconds
+    return not total.own_seconds or units.is_whole(1 - total.uncosted / total.own_seconds)
 
 
 def describe_floors(analysis: Analysis) -> str:
@@ -25,8 +23,8 @@ def describe_floors(analysis: Analysis) -> str:
         return "No op was recorded."
     if total.floor_reach <= 0:
         if not analysis.device.ceilings:
-            return f"Nothing has a floor, since no ceilings are known of {plain(analysis.device.name)}."
-        return "Nothing has a floor, since no op has both known work and known ceilings."
+            return f"Nothing has a minimum time, since no ceilings are known of {plain(analysis.device.name)}."
+        return "Nothing has a minimum time, since no op has both known work and known ceilings."
     floor = units.seconds_between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
     ops = "its ops" if complete(total) else "its ops of known work"
     sentence = f"The least times of {ops} add up to {floor} on this device"

@@ -23,7 +23,7 @@ def describe_generation(analysis: Analysis) -> str:
     parts = [f"prefill {units.seconds(phases.prefill)}", decode]
     if phases.gap >= _SOME * analysis.wall:
         parts.append(f"{units.seconds(phases.gap)} of {gap_name(analysis)} in neither")
-    bounds = [f"floor {units.seconds(phases.floor / passes)}"] if phases.floor else []
+    bounds = [f"minimum {units.seconds(phases.floor / passes)}"] if phases.floor else []
     if phases.passes and phases.weights is not None:
         size = units.byte(analysis.profile.memory.parameters)
         bounds.append(f"reading all parameters once ({size}) takes {units.seconds(phases.weights)} or more")

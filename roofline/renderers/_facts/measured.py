@@ -12,14 +12,9 @@ from roofline.renderers._facts import compiling, generation, notes, preset
 
 def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
     """Yield the names of facts and their words."""
-    profile, wall = analysis.profile, analysis.wall
-    rates = [
-        f"{units.significant(number / wall)} {unit}/s"
-        for number, unit in ((profile.samples, "samples"), (profile.tokens, "tokens"))
-        if number is not None
-    ]
-    if rates:
-        yield "throughput", ", ".join(rates)
+    profile = analysis.profile
+    if words := ", ".join(f"{units.significant(rate)} {unit}/s" for rate, unit in rates(analysis)):
+        yield "throughput", words
     if words := generation.describe_generation(analysis):
         yield "generating", words
     if analysis.mfu is not None:
@@ -36,6 +31,13 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield from compiled(analysis)
     yield "steps", _words.spread(analysis)
     yield from preset.facts(analysis)
+
+
+def rates(analysis: Analysis) -> Iterator[tuple[float, str]]:
+    """Yield how many samples and tokens a second takes, where the step says how many it has."""
+    for number, unit in ((analysis.profile.samples, "samples"), (analysis.profile.tokens, "tokens")):
+        if number is not None:
+            yield number / analysis.wall, unit
 
 
 def compiled(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:

@@ -25,8 +25,8 @@ def caption(analysis: WorkAnalysis) -> str:
     notes = (overlap(analysis), beyond(analysis), above(analysis))
     further = "".join(f"{note[0].upper()}{note[1:]}. " for note in notes if note)
     return (
-        "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
-        "device; loss: own time − floor; of roof: floor / own time. "
+        "FLOP and bytes are shares of the known work; time, minimum and above of the step. Minimum: the least time on "
+        "this device; above: own time − minimum; of roof: minimum / own time. "
         f"{_counted(analysis)}{further}{provenance(analysis)}"
     )
 
@@ -42,9 +42,9 @@ def _counted(analysis: Analysis) -> str:
 
 
 def least(analysis: Analysis) -> str:
-    """Prefix a sum of FLOPs: "at least ", where half a percent of the busy time has unknown ones."""
+    """Prefix a sum of FLOPs: "at least ", where they are not known of the whole busy time."""
     coverage = analysis.coverage["flops"]
-    return "at least " if coverage is not None and coverage <= 0.995 else ""
+    return "" if coverage is None or units.is_whole(coverage) else "at least "
 
 
 def mfu(analysis: Analysis) -> str:
@@ -83,7 +83,7 @@ def overlap(analysis: Analysis) -> str:
     if analysis.total.overlap < 0.005 * analysis.wall:
         return ""
     return (
-        f"ops ran at once for {units.seconds(analysis.total.overlap)}: floor and loss in the table are of the time "
+        f"ops ran at once for {units.seconds(analysis.total.overlap)}: minimum and above in the table are of the time "
         "that each op took, and together more than the time of the step that they took"
     )
 
@@ -126,7 +126,7 @@ def all_above(analysis: Analysis) -> bool:
 
 
 def _faster(number: int) -> str:
-    return f"{counted(number, 'op')} ran faster than {'its' if number == 1 else 'their'} floor"
+    return f"{counted(number, 'op')} ran faster than {'its' if number == 1 else 'their'} minimum time"
 
 
 def _defects(analysis: Analysis, rows: list[int]) -> str:
@@ -167,5 +167,5 @@ def _defect(analysis: Analysis, row: int) -> str:
     if family in ("matrix", "vector") and ceiling is not None and ceiling.spread is None:
         return "the count: no code is faster than a datasheet"
     if family == "launch":
-        return "the floor: launches are shorter"
+        return "the minimum: launches are shorter"
     return "the ceiling is too low, or the count too high"

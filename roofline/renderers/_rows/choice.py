@@ -76,12 +76,14 @@ SORTS: _Sorts[Total] = {
     "flop": lambda name, total: _known(total, total.unknown_flops, total.flops + total.vector_flops),
     "bytes": lambda name, total: _known(total, total.unknown_bytes, total.bytes_read + total.bytes_written),
     "time": lambda name, total: total.seconds,
-    "floor": lambda name, total: _known(total, total.uncosted, total.floor),
-    "loss": lambda name, total: _known(total, total.uncosted, total.loss),
+    "minimum": lambda name, total: _known(total, total.uncosted, total.floor),
+    "above": lambda name, total: _known(total, total.uncosted, total.loss),
     "rate": lambda name, total: _known(total, total.unknown_flops, total.flop_rate or 0.0),
     "roof": lambda name, total: total.bound,
     "attained": lambda name, total: total.attained if total.mostly_costed else None,
 }
+#: What columns were called, which `--sort` still takes.
+FORMER = {"floor": "minimum", "loss": "above"}
 
 
 def shown_name(analysis: WorkAnalysis, by: str, label: str) -> str:

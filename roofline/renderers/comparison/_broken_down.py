@@ -25,12 +25,12 @@ _DIGITS = 1e4
 RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
 LEGEND = (
-    "A − B = ceilings + kernels + other. ceilings: what other ceilings make of the time of the same work (of what "
-    "attains less than half of its roof, what the floors differ by; a range, up to that as many times as its time has "
-    "its floor, where the run further above its floor attains more); kernels: the rest of that time, which is another "
-    "share of the roof; other: work of one run alone, or of which a floor is not known, and what ops share of an "
-    "instant. Of every other range the first number holds if what fits a cache of known bandwidth came from it, the "
-    "last if nothing did."
+    "A − B = ceilings + kernels + other. ceilings: the part of A − B that the devices' peak rates explain, of the "
+    "same work (of ops at less than half of their roof, what their minimum times differ by; a range, up to that as "
+    "many times as their time holds their minimum, where the run further above it attains more); kernels: the rest of "
+    "that time, at another share of the roof; other: work of one run alone, or without a known minimum, and what ops "
+    "share of an instant. Of every other range the first number holds if what fits a cache of known bandwidth came "
+    "from it, the last if nothing did."
 )
 
 
@@ -234,7 +234,7 @@ def hardware(pair: RankedPair) -> str:
     gap = f"{signed(sum(row.seconds for row in _term_table.gap_rows(found)))} the {_term_table.gap_name(found)}"
     return (
         f"{devices}: of {signed(found.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "
-        f"distance from them, {parts[2]} other work or work without a floor, and {gap}."
+        f"distance from them, {parts[2]} other work or work without a minimum, and {gap}."
     )
 
 

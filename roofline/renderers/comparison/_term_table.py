@@ -23,20 +23,20 @@ COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("launch\nwork", ("floor.launch.work",)),
     ("ceil-\nings", ("floor.compute.ceiling", "floor.memory.ceiling", "floor.launch.ceiling")),
     ("other\nroof", ("floor.rebinding",)),
-    ("loss\n", ("loss",)),
+    ("above\nmin.", ("loss",)),
     ("un-\ncosted", ("uncosted", "floor.unknown")),
     ("over-\nlap", ("overlap",)),
 )
 _PHASES = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
 LEGEND = (
     "A − B. work: more of it, at the mean of both rates; ceilings: another rate for it (hardware, precision, access "
-    "pattern); other roof: another ceiling became the lowest; loss: own time − floor; uncosted: ops of unknown work, "
-    "and the floors beside them in the other run; overlap: what ops share of an instant, subtracted. fwd, bwd, opt: "
-    "forward, backward, optimizer."
+    "pattern); other roof: another ceiling became the lowest; above min.: own time − minimum; uncosted: ops of unknown "
+    "work, and the minima beside them in the other run; overlap: what ops share of an instant, subtracted. fwd, bwd, "
+    "opt: forward, backward, optimizer."
 )
 #: What is added of runs whose floors are ranges.
 LOWER_ENDS = (
-    " Floors are the lower ends of their ranges: what a cache of known bandwidth may hold does not leave it (--by "
+    " Minima are the lower ends of their ranges: what a cache of known bandwidth may hold does not leave it (--by "
     "class shows the ranges)."
 )
 

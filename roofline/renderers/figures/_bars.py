@@ -18,7 +18,11 @@ SEEN = 0.7 / 72
 
 #: All labels of segments, in the order of a bar and of its legend.
 ORDER = (
-    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "floor or loss", "loss")),
+    *(
+        f"{bound}, {part}"
+        for bound in ("compute", "memory", "overhead")
+        for part in ("minimum", "minimum or above it", "above it")
+    ),
     "unknown",
     "host time",
     "GPU idle",
@@ -51,10 +55,10 @@ def segments(analysis: Analysis) -> list[Piece]:
         floor, reach = (min(times.seconds, part) for part in (closing.floor, closing.reach))
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
-        pieces.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
+        pieces.append(Piece(f"{bound}, minimum", floor, _style.solid(bound), ink))
         if reach > floor:
-            pieces.append(Piece(f"{bound} floor or loss", reach - floor, _style.half(bound), "black"))
-        pieces.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
+            pieces.append(Piece(f"{bound}, minimum or above it", reach - floor, _style.half(bound), "black"))
+        pieces.append(Piece(f"{bound}, above it", times.seconds - reach, _style.lighten(bound), "black"))
     pieces.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
     return pieces
 
@@ -88,7 +92,7 @@ def draw(
             room = 0.0 if whisker[0] < begin + piece.seconds / 2 < whisker[1] else room
         if text and _measure.width(text) + 0.07 <= room * per:
             # On a hatch the text stands on a ground of its own.
-            ground = piece.look["facecolor"] if piece.label.endswith("floor") else "white"
+            ground = piece.look["facecolor"] if piece.label.endswith("minimum") else "white"
             box = {"facecolor": ground, "pad": 0.6, "linewidth": 0} if piece.look.get("hatch") else None
             at = (begin + piece.seconds / 2) / unit
             axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=piece.ink, bbox=box)

@@ -83,8 +83,8 @@ def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
 def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
     middle = " between them: one or the other, which the trace leaves open;" if any(map(_words.is_range, items)) else ""
     explanation = (
-        f"Solid: floor, the least time the ops can take on the device; pale: loss, own time − floor;{middle} a bound "
-        "names the roof that limits an op. Percentages are of the step."
+        f"Solid: minimum, the least time the ops can take on the device; pale: what they take above it;{middle} a "
+        "bound names the roof that limits an op. Percentages are of the step."
     )
     short, long = [explanation], [explanation]
     for analysis in items:

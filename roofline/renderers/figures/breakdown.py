@@ -165,7 +165,8 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
 def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     """Split the time of a row: the name of each part in the key, its share of the step, and its look.
 
-    Floor and loss are in the look of the bound that holds most of the row's time. Nothing where it was not timed.
+    The minimum and what is above it are in the look of the bound that holds most of the row's time. Nothing where it
+    was not timed.
     """
     if isinstance(row, WorkRow):
         return []
@@ -177,9 +178,9 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     own_seconds = row.floor + (row.loss or 0.0)
     floor = min(time, time * row.floor / own_seconds) if own_seconds > 0 else 0.0
     if row.bound == "unknown":
-        solid, pale = "time: floor of what is known beside it", "time: unknown"
+        solid, pale = "time: minimum of what is known beside it", "time: unknown"
     else:
-        solid, pale = (f"time: {row.bound} {part}" for part in ("floor", "loss"))
+        solid, pale = (f"time: {row.bound}, {part}" for part in ("minimum", "above it"))
     parts = [(solid, floor, _style.solid(row.bound)), (pale, time - floor, _style.lighten(row.bound))]
     return [part for part in parts if part[1] > 0] or parts[1:]
 
@@ -188,7 +189,7 @@ def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence
     timed = any(isinstance(analysis, Analysis) for analysis in items)
     explanation = (
         "Share of FLOP (matrix and vector), of compulsory bytes and of the step's time. The time bar is solid up to "
-        "the floor and pale beyond it, in the colour and hatch of the bound that holds most of it."
+        "the minimum time and pale above it, in the colour and hatch of the bound that holds most of it."
         if timed
         else "Share of FLOP (matrix and vector) and of compulsory bytes."
     )

@@ -392,5 +392,7 @@ def _caption(runs: Sequence[_Run]) -> Caption:
             short.append(missing)
             long.append(missing)
         if analysis.above_ceiling:
-            long.append(f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling.")
+            long.append(
+                f"{analysis.above_ceiling} ops ran faster than their minimum time: a defect of count or ceiling."
+            )
     return Caption("Roofline", " ".join(short), " ".join(long))

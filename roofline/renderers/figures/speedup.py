@@ -116,8 +116,8 @@ def _caption(
 ) -> Caption:
     of = _comparing.subject(runs)
     explanation = (
-        "By what bounds it, the least time first. Solid: floor, the least time the ops can take on the device; pale: "
-        "loss, own time − floor; a bound says which roof is above an op, not that it got there. Percentages are of the "
+        "By what bounds it, the least time first. Solid: minimum, the least time the ops can take on the device; "
+        "pale: what they take above it; a bound names the roof that limits an op. Percentages are of the "
         "step; behind each name the time and, as far as these runs say it, how much longer it took than the least"
         f"{', with the 95 % interval' if any(head is not None and head.factor_ci95 for head in heads) else ''}."
     )

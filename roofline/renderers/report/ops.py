@@ -27,8 +27,8 @@ WORDS = (("op", "op"), ("class", "class"), ("phase", "phase"), ("scope", "scope"
 NUMBERS = (
     ("time", "time"),
     ("share", "time %"),
-    ("floor", "floor %"),
-    ("loss", "loss %"),
+    ("floor", "minimum %"),
+    ("loss", "above %"),
     ("work", "FLOP"),
     ("traffic", "bytes"),
     ("rate", "FLOP/s"),

@@ -96,9 +96,9 @@ def by_bound(run: TimedRun) -> list[Line]:
         solid = min(closing.floor, closing.seconds)
         half = min(closing.reach - closing.floor, closing.seconds - solid)
         parts = (
-            Part(f"{bound} floor", bound, solid),
-            Part(f"{bound} floor or loss: what its range leaves open", f"{bound} half", half),
-            Part(f"{bound} loss", f"{bound} pale", closing.seconds - solid - half),
+            Part(f"{bound}: minimum", bound, solid),
+            Part(f"{bound}: minimum or above it, which its range leaves open", f"{bound} half", half),
+            Part(f"{bound}: above the minimum", f"{bound} pale", closing.seconds - solid - half),
         )
         shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
         share, floor, loss = (_tables.between(min(range_ends), max(range_ends)) for range_ends in shares)
@@ -166,7 +166,7 @@ def _axis(longest: float, top: float) -> Html:
 
 def _table(lines: Sequence[Line], run: TimedRun) -> Html:
     wall = run.analysis.wall
-    heads = [head("bound", False), *map(head, ("time", "%", "floor %", "loss %")), head("in words", False)]
+    heads = [head("bound", False), *map(head, ("time", "%", "minimum %", "above %")), head("in words", False)]
     rows = [
         tag(
             "tr",
@@ -179,7 +179,9 @@ def _table(lines: Sequence[Line], run: TimedRun) -> Html:
         )
         for line in lines
     ]
-    return table("By bound: solid is the floor, pale the loss", heads, rows, "Time by bound")
+    return table(
+        "By bound: solid is the minimum time of the ops, pale what they take above it", heads, rows, "Time by bound"
+    )
 
 
 def _legend(lines: Sequence[Line], run: TimedRun) -> Html:

@@ -26,7 +26,7 @@ def render(least_time: Least, page: Page = SHEET) -> str:
         f"{_words.subject(least_time.step)}: counted and not run; on {_words.plain(least_time.device.name)} at least "
         f"{units.seconds(floors)} per step by the ceilings alone ({shares}). What code reaches of them is not in that."
     )
-    rows: list[tuple[str, ...]] = [("group", "ops", "executed", "read", "written", "floor")]
+    rows: list[tuple[str, ...]] = [("group", "ops", "executed", "read", "written", "minimum")]
     sums = [(name, total, least_time.floors[name]) for name, total in least_time.groups.items()]
     for name, total, floor in (*sums, ("total", least_time.step.total, floors)):
         moved = units.byte(total.bytes_read), units.byte(total.bytes_written)

@@ -54,7 +54,7 @@ def test_a_narrow_terminal_drops_columns_and_names_them(
 ) -> None:
     columns(40)
     told = " ".join(" ".join(lines(roofline("show", "a.json", "--details").out)).split())
-    heads = "known FLOP %, known bytes %, % of busy, floor %, loss %, FLOP/s vs matmul and limited by"
+    heads = "known FLOP %, known bytes %, % of busy, minimum %, above %, FLOP/s vs matmul and limited by"
     assert f"No room for {heads}: --width N takes" in told
     assert "No room" not in roofline("show", "a.json", "--details", "--width", "120").out
 

@@ -196,7 +196,7 @@ def test_the_table_by_hand() -> None:
         "fwd attention core", "other places (4)", "host time: host dispatch", "host time: waiting for input",
     ]  # fmt: skip
     core, other = rows["fwd attention core"], rows["other places (4)"]
-    assert core.seconds == core.terms[heads.index("loss")] == pytest.approx(1000e-6)
+    assert core.seconds == core.terms[heads.index("above")] == pytest.approx(1000e-6)
     assert other.terms[heads.index("launch")] == pytest.approx(5e-6)
     assert other.seconds == pytest.approx(8e-6)
     # The gaps are 1800 and 1308 µs. In the profiled steps of both a third of the idle time was input.
@@ -312,7 +312,7 @@ def test_what_parts_that_cancel_leave_is_no_whole() -> None:
 
 @pytest.mark.parametrize("loss", [2e-3, -2e-3])
 def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
-    number = [head for head, _ in _term_table.COLUMNS].index("loss\n")
+    number = [head for head, _ in _term_table.COLUMNS].index("above\nmin.")
 
     def row(loss: float, overlap: float, seconds: float) -> Row:
         terms = [None] * len(_term_table.COLUMNS)
@@ -374,7 +374,7 @@ def test_hardware_is_told_apart() -> None:
     assert _broken_down.hardware(found) == (
         "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.85 ms to +4.09 ms is the "
         "ceilings of the devices, -2.88 ms to -3.13 ms the kernels' distance from them, +45.5 µs other work or work "
-        "without a floor, and +492 µs "
+        "without a minimum, and +492 µs "
         "the host time."
     )
     assert _broken_down.hardware(two().pairs[0]) == ""
@@ -428,7 +428,7 @@ def test_smaller_rows_are_one_line_that_closes_the_sum() -> None:
 
 
 def test_rows_that_fit_a_screen_are_shown() -> None:
-    rows = [replace(ROWS[1], seconds=(40 - n) * 1e-5, text=f"the sentence of {n}: " + "word " * 20) for n in range(40)]
+    rows = [replace(ROWS[2], seconds=(40 - n) * 1e-5, text=f"the sentence of {n}: " + "word " * 20) for n in range(40)]
     ranking = two()
     (pair,) = ranking.pairs
     long = dataclasses.replace(ranking, pairs=(dataclasses.replace(pair, account=Account(rows=tuple(rows))),))

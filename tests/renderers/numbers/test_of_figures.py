@@ -41,10 +41,10 @@ def draw_bound() -> None:
     (wall,) = (text.removesuffix(" per step") for text in texts if text.endswith("per step"))
     assert holds(wall, found["wall"]["median"])
     for bound in ("compute", "memory"):
-        parts = {part: next(t for t in texts if t.startswith(f"{bound} {part} ")) for part in ("floor", "loss")}
+        parts = {part: next(t for t in texts if t.startswith(f"{bound}, {part} ")) for part in ("minimum", "above it")}
         floor = found["bounds_floor"][bound]
-        assert holds(parts["floor"].split(" ", 2)[2], floor)
-        assert holds(parts["loss"].split(" ", 2)[2], found["bounds"][bound] - floor)
+        assert holds(parts["minimum"].partition(", minimum ")[2], floor)
+        assert holds(parts["above it"].partition(", above it ")[2], found["bounds"][bound] - floor)
     (gap,) = (text.removeprefix("host time ") for text in texts if text.startswith("host time "))
     assert holds(gap, found["gap"])
 

@@ -189,7 +189,7 @@ def test_the_tables_are_those_of_the_text(one: Page, key: str) -> None:
 
 def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
     # memory 5375 µs (embedding 400, gelu 25, softmax 1950, adamw 3000), compute 5000, gap 1800, unknown 317, overhead 8
-    table = one.tables["By bound: solid is the floor, pale the loss"]
+    table = one.tables["By bound: solid is the minimum time of the ops, pale what they take above it"]
     assert [row[:3] for row in table[1:]] == [
         ["memory", "5.37 ms", "43.0"],
         ["compute", "5.00 ms", "40.0"],
@@ -208,7 +208,11 @@ def test_floors_of_a_trace_stand_between_their_two_ends() -> None:
     # inputs are all larger than it, so that their reads are not: floors 300 + 20 + 700 + 2700 = 3720 to
     # 400 + 25 + 800 + 2800 = 4025 us of a step of 12 500, in 5375 us.
     found = page(handmade.profile(imported=Imported(files=("trace.json",))))
-    memory = next(row for row in found.tables["By bound: solid is the floor, pale the loss"] if row[0] == "memory")
+    memory = next(
+        row
+        for row in found.tables["By bound: solid is the minimum time of the ops, pale what they take above it"]
+        if row[0] == "memory"
+    )
     assert memory[1:5] == ["5.37 ms", "43.0", "29–32", "11–14"]
 
 

@@ -123,7 +123,7 @@ def test_labels_are_letters_digits_and_hyphens() -> None:
 
 def test_one_column_leaves_columns_out_and_says_so_and_two_have_room() -> None:
     narrow, wide = (latex.render(analyze(handmade.profile()), None, columns=columns) for columns in (1, 2))
-    assert "% Left out for want of room: known bytes %, % of busy, floor %, loss % and FLOP/s vs matmul" in narrow
+    assert "% Left out for want of room: known bytes %, % of busy, minimum %, above % and FLOP/s vs matmul" in narrow
     assert r"\begin{table}[t]" in narrow
     assert "Left out" not in wide
     assert r"\begin{table*}[t]" in wide

@@ -29,7 +29,7 @@ def test_the_first_rows_are_shown_and_the_others_are_one() -> None:
 
 def test_rows_are_sorted_by_any_column_and_the_unknown_come_last() -> None:
     assert shown(Choice(sort="name", top=3)) == ["adamw", "softmax", "addmm"]  # aten::_fused_adamw_, aten::_softmax
-    assert shown(Choice(sort="floor"))[0] == "addmm"
+    assert shown(Choice(sort="minimum"))[0] == "addmm"
     assert shown(Choice(sort="attained"))[:2] == ["adamw", "addmm"]  # 90 and 80 %
     assert shown(Choice(sort="flop"))[-1] == "mystery", "its work is not known"
     assert shown(Choice(sort="bytes"))[0] == "adamw"
@@ -52,7 +52,7 @@ def test_a_text_is_looked_for_in_whole_names_and_in_what_was_fused() -> None:
 
 @pytest.mark.parametrize("by", KEYS)
 @pytest.mark.parametrize(
-    "choice", [Choice(top=1), Choice(every=True), Choice(sort="loss", top=2), Choice(contains="a", top=1)]
+    "choice", [Choice(top=1), Choice(every=True), Choice(sort="above", top=2), Choice(contains="a", top=1)]
 )
 def test_totals_close_in_every_column(by: str, choice: Choice) -> None:
     analysis = analyze(handmade.profile())

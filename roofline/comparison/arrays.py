@@ -1,4 +1,4 @@
-"""What segments, and times of them, are held in: one number of each kind for a row of a run."""
+"""Types of the arrays of segments and of their times: one number of each kind for a row of a run."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from roofline.core.schema import Profile
 
 
 def same_device(a: Profile, b: Profile) -> bool:
-    """Whether both ran on the same kind of device; then what differs is the runs' and not the hardware's."""
+    """Return whether both ran on the same kind of device; then the hardware makes no difference."""
     return (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
 
 
@@ -39,16 +39,20 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     return analyze_timed(a, device, cold_a), analyze_timed(b, device, cold_b)
 
 
-def _known_alike(device: Device, other: Device) -> Device:
+def _known_alike(device: Device, other_device: Device) -> Device:
     """Return `device` as far as the same is known of the other one.
 
     A cache of which the other device has no bandwidth is left out: its ops would be far from main memory's roof on
     one device and above it on the other. So is a launch floor that is the shortest kernel of a trace, on either: what
     these kernels take longer on one device would be told as the device's, whatever they do.
     """
-    seen = {name for each in (device, other) for name, ceiling in each.ceilings.items() if ceiling.from_trace}
-    known = replace(device, ceilings={name: each for name, each in device.ceilings.items() if name not in seen})
-    return known if other.serves is not None or device.serves is None else known.without_caches
+    from_trace = {
+        name for compared in (device, other_device) for name, ceiling in compared.ceilings.items() if ceiling.from_trace
+    }
+    comparable = replace(
+        device, ceilings={name: ceiling for name, ceiling in device.ceilings.items() if name not in from_trace}
+    )
+    return comparable if other_device.serves is not None or device.serves is None else comparable.without_caches
 
 
 def _fewest(a: Cold, b: Cold, pairs: Sequence[tuple[int, int]]) -> tuple[Cold, Cold]:
@@ -79,8 +83,8 @@ def best_ceilings(devices: Iterable[Device]) -> Device:
     devices = tuple(devices)
     origin = min((device.ceilings_of for device in devices if device.ceilings), default="")
     alike = [device for device in devices if device.ceilings_of == origin]
-    best, *others = sorted(alike or devices, key=_with_caches_first)
-    for device in others:
+    best, *remaining = sorted(alike or devices, key=_with_caches_first)
+    for device in remaining:
         best = best.seen_again(device.ceilings)
     return best
 

@@ -23,21 +23,21 @@ from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import CLASSES, PRODUCTS
 
 
-def conserved(some: Segments) -> Segments:
-    """Segments with their model FLOPs by the rule above.
+def conserved(segments: Segments) -> Segments:
+    """Return segments with their model FLOPs by the rule above.
 
     Those that execute no product were asked for one that a compiler made into something else, and keep it. Kernels of
     attention execute more products than are asked for (5 or 7 for 4), and nothing of that is another one's.
     """
-    flops, model = some.flops, some.model_flops.copy()
-    products = np.isin(some.op_class, [CLASSES.index(name) for name in PRODUCTS])
-    attention = some.op_class == CLASSES.index("attention")
+    flops, model = segments.flops, segments.model_flops.copy()
+    products = np.isin(segments.op_class, [CLASSES.index(name) for name in PRODUCTS])
+    attention = segments.op_class == CLASSES.index("attention")
     givers = np.flatnonzero(products & (flops > 0) & (model > flops * (1 + ROUNDING)))
     takers = np.flatnonzero(products & ~(attention & (model > 0)) & (flops > model * (1 + ROUNDING)))
-    takers = takers[~_by_index(some, takers)]
+    takers = takers[~_by_index(segments, takers)]
     if not len(givers) or not len(takers):
-        return some
-    phases, blocks = (np.asarray([place[part] for place in some.places], object) for part in (0, 1))
+        return segments
+    phases, blocks = (np.asarray([place[part] for place in segments.places], object) for part in (0, 1))
     # Equal amounts first, of one block before others: a product of half as many FLOPs is not half of this one.
     for same_block, equal in product((True, False), repeat=2):
         for giver in givers.tolist():
@@ -45,7 +45,7 @@ def conserved(some: Segments) -> Segments:
             if same_block:
                 near = near[blocks[near] == blocks[giver]]
             _give(model, flops, giver, near, equal)
-    return replace(some, model_flops=model)
+    return replace(segments, model_flops=model)
 
 
 def _give(model: Array, flops: Array, giver: int, takers: Rows, equal: bool) -> None:
@@ -65,18 +65,18 @@ def _give(model: Array, flops: Array, giver: int, takers: Rows, equal: bool) -> 
         model[taker] = flops[taker] if filled else model[taker] + spare
 
 
-def again(some: Segments, rows: Rows) -> Bools:
+def is_recomputed(segments: Segments, rows: Rows) -> Bools:
     """Return which of some segments are products that ran and were not asked for, and that no index would do."""
-    return _not_asked_for(some, rows) & ~_by_index(some, rows)
+    return _not_asked_for(segments, rows) & ~_by_index(segments, rows)
 
 
-def _not_asked_for(some: Segments, rows: Rows) -> Bools:
-    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+def _not_asked_for(segments: Segments, rows: Rows) -> Bools:
+    return np.asarray((segments.model_flops[rows] == 0) & (segments.flops[rows] > 0), bool)
 
 
-def _by_index(some: Segments, rows: Rows) -> Bools:
+def _by_index(segments: Segments, rows: Rows) -> Bools:
     """Return which of some segments are products with a one-hot matrix, or such that interpolate."""
-    found = _not_asked_for(some, rows)
-    notes = [some.whole[row].cost.note for row in rows[found].tolist()]
-    found[found] = [BY_INDEX in note or INTERPOLATES in note for note in notes]
-    return found
+    by_index = _not_asked_for(segments, rows)
+    notes = [segments.op_signature[row].cost.note for row in rows[by_index].tolist()]
+    by_index[by_index] = [BY_INDEX in note or INTERPOLATES in note for note in notes]
+    return by_index

@@ -28,28 +28,28 @@ def overlaps(analysis: Analysis) -> Array:
     """Return own time less share of each op [s], unscaled, where computation goes before collectives and copies."""
     profile, of = analysis.profile, columns(analysis.profile)
     overlap = of.overlap.astype(np.float64)
-    beside = np.flatnonzero(overlap > 0)
-    classes = [analysis.op_class(profile.ops[row]) for row in beside.tolist()]
+    overlapped = np.flatnonzero(overlap > 0)
+    classes = [analysis.op_class(profile.ops[row]) for row in overlapped.tolist()]
     moving = np.asarray([name in _MOVING for name in classes], bool)
     if moving.all() or not moving.any():
         return overlap * NANOSECOND
-    own, less = of.own.reshape(len(profile.ops), -1)[beside], overlap[beside]
-    given, shared = _given(of.start[beside], own[:, 0], moving)
+    own_time, overlap_time = of.own.reshape(len(profile.ops), -1)[overlapped], overlap[overlapped]
+    exchanged, shared = _exchanged(of.start[overlapped], own_time[:, 0], moving)
     # Of what shares nothing in that step and does in others, as much as of all of its kind.
-    of_all = [float(given[which].sum()) / max(float(shared[which].sum()), 1.0) for which in (~moving, moving)]
-    part = np.divide(given, shared, out=np.asarray(of_all)[moving.astype(np.int64)], where=shared >= 1)
-    given = part * less
+    of_all = [float(exchanged[mask].sum()) / max(float(shared[mask].sum()), 1.0) for mask in (~moving, moving)]
+    part = np.divide(exchanged, shared, out=np.asarray(of_all)[moving.astype(np.int64)], where=shared >= 1)
+    exchanged = part * overlap_time
     collective = np.asarray([name == "communication" for name in classes], bool)
-    given[collective] *= _as_recorded(analysis, overlap, float(given[collective].sum()))
+    exchanged[collective] *= _as_recorded(analysis, overlap, float(exchanged[collective].sum()))
     # No computation gets more than it shared, and no collective loses more than it had: ops may have breaks.
-    given = np.minimum(given, np.where(moving, own.mean(axis=1) - less, less))
-    lost, got = (float(given[which].sum()) for which in (moving, ~moving))
-    room = np.where(moving, 0.0, less - given)
+    exchanged = np.minimum(exchanged, np.where(moving, own_time.mean(axis=1) - overlap_time, overlap_time))
+    lost, got = (float(exchanged[mask].sum()) for mask in (moving, ~moving))
+    room = np.where(moving, 0.0, overlap_time - exchanged)
     if lost > got and room.any():
-        given += room * min(1.0, (lost - got) / float(room.sum()))
-        got = float(given[~moving].sum())
+        exchanged += room * min(1.0, (lost - got) / float(room.sum()))
+        got = float(exchanged[~moving].sum())
     if lost and got:
-        overlap[beside] += np.where(moving, given / lost, -given / got) * min(lost, got)
+        overlap[overlapped] += np.where(moving, exchanged / lost, -exchanged / got) * min(lost, got)
     return overlap * NANOSECOND
 
 
@@ -67,12 +67,12 @@ def _as_recorded(analysis: Analysis, overlap: Array, lost: float) -> float:
     return max(0.0, shares - imported.exposed / NANOSECOND) / lost
 
 
-def _given(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:
+def _exchanged(start: Ints, own_time: Ints, moving: Bools) -> tuple[Array, Array]:
     """Return what each computation of a step gets, and what moves data gives, where computation goes before it [ns].
 
     Then how much less than its own time each has where instants are divided equally [ns].
     """
-    times, at = np.unique(np.concatenate((start, start + own)), return_inverse=True)
+    times, at = np.unique(np.concatenate((start, start + own_time)), return_inverse=True)
     opened, closed = at[: len(start)], at[len(start) :]
     computing, movers = (
         np.cumsum(np.bincount(opened[of], minlength=len(times)) - np.bincount(closed[of], minlength=len(times)))[:-1]
@@ -86,4 +86,4 @@ def _given(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:
         return np.asarray(sums[closed] - sums[opened])
 
     gets, gives = np.diff(times) / np.maximum(computing, 1) - equally, np.where(computing > 0, equally, 0.0)
-    return np.where(moving, of_each(gives), of_each(gets)), own - of_each(equally)
+    return np.where(moving, of_each(gives), of_each(gets)), own_time - of_each(equally)

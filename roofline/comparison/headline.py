@@ -24,7 +24,7 @@ from roofline.core.schema import slug
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """Which of two runs is faster.
+    """The verdict which of two runs is faster.
 
     settled: whether turns in fresh processes tell; None where the runs took none together. factor: time of A / time of
     B, by the turns where there are some, else by all processes. ci95: of A - B [s], and factor_ci95: None below three
@@ -58,8 +58,8 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     speed = machine_speed(a, b)
     slowed = (max(0.0, speed.seconds), max(0.0, -speed.seconds)) if speed.uneven else (0.0, 0.0)
     # A wait inside of ops makes them slower, and is not added twice; one between ops is no part of `slowed`.
-    between = [run.host_time.parts.get(FOR_A_CORE, 0.0) for run in (a, b)]
-    added = [max(wait, slow + gap) for wait, slow, gap in zip(waited, slowed, between, strict=True)]
+    waits_between = [run.host_time.parts.get(FOR_A_CORE, 0.0) for run in (a, b)]
+    added = [max(wait, slow + gap) for wait, slow, gap in zip(waited, slowed, waits_between, strict=True)]
     ends = low - added[0], high + added[1]
     recorded = Paired(a=walls[0], b=walls[1], ci95=ends, number=0, busy=busy, hopeless=False)
     why = ""
@@ -83,16 +83,16 @@ def _interval(a: Analysis, b: Analysis, ci95: Interval | None) -> tuple[float, f
 
     What processes differ by is added for a run of one, and where both have several, what no number of them tells apart.
     """
-    others = [[math.log(median(steps)) for steps in run.profile.wall.processes if steps] for run in (a, b)]
+    process_logs = [[math.log(median(steps)) for steps in run.profile.wall.processes if steps] for run in (a, b)]
     times = [
         math.exp(fmean([math.log(run.wall), *logs])) if logs else run.wall
-        for run, logs in zip((a, b), others, strict=True)
+        for run, logs in zip((a, b), process_logs, strict=True)
     ]
     difference = times[0] - times[1]
-    alone = [PROCESSES * time for time, logs in zip(times, others, strict=True) if not (ci95 and logs)]
-    least = 0.0 if alone else RESOLUTION * math.sqrt(times[0] * times[1])
+    spreads = [PROCESSES * time for time, logs in zip(times, process_logs, strict=True) if not (ci95 and logs)]
+    least = 0.0 if spreads else RESOLUTION * math.sqrt(times[0] * times[1])
     low, high = (max(0.0, difference - ci95[0]), max(0.0, ci95[1] - difference)) if ci95 else (0.0, 0.0)
-    return difference - math.hypot(low, *alone) - least, difference + math.hypot(high, *alone) + least, times
+    return difference - math.hypot(low, *spreads) - least, difference + math.hypot(high, *spreads) + least, times
 
 
 def in_turns(paired: Paired, names: tuple[str, str], throttled: tuple[bool, bool] = (False, False)) -> Headline:
@@ -109,8 +109,8 @@ def _headline(
     slower, faster = (0, 1) if difference > 0 else (1, 0)
     times = f"{names[0]} took {units.seconds(walls[0])} a step and {names[1]} {units.seconds(walls[1])}"
     low, high = paired.ci95 if slower == 0 else (-paired.ci95[1], -paired.ci95[0])
-    apart = f"{units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
-    doubts = [_doubt(*both) for both in zip(paired.busy, throttled, strict=True)]
+    margin = f"{units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
+    doubts = [_doubt(*conditions) for conditions in zip(paired.busy, throttled, strict=True)]
     settled = paired.settled and not any(doubts)
     if any(doubts):
         were = " and ".join(f"{name} was measured {words}" for name, words in zip(names, doubts, strict=True) if words)
@@ -118,12 +118,12 @@ def _headline(
             were = f"{names[0]} and {names[1]} were measured {doubts[0]}"
         text = f"{were}, so these runs do not say which is faster: {times}, {measured}."
     elif not settled:
-        text = f"These runs do not say which is faster: {times}, {names[slower]} − {names[faster]} = {apart}.{why}"
+        text = f"These runs do not say which is faster: {times}, {names[slower]} − {names[faster]} = {margin}.{why}"
     else:
         ratio, against = walls[slower] / walls[faster], _against(walls[slower], walls[faster])
         factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
         if paired.number:
-            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference {apart}."
+            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference {margin}."
         else:
             text = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
             text += f" ({against} a step, {measured})."
@@ -141,12 +141,12 @@ def _headline(
 def _doubt(busy: bool, throttled: bool) -> str:
     """Say what makes the times of a run too long; empty where nothing is known to."""
     words = {"on a busy machine": busy, "with the device's clock held back": throttled}
-    return " and ".join(name for name, seen in words.items() if seen)
+    return " and ".join(name for name, holds in words.items() if holds)
 
 
-def _against(one: float, other: float) -> str:
+def _against(slower: float, faster: float) -> str:
     """Write two times [s] with one unit where they share it: "288 against 141 ms"."""
-    first, second = units.seconds(one), units.seconds(other)
+    first, second = units.seconds(slower), units.seconds(faster)
     number, _, unit = first.partition(" ")
     return f"{number if second.endswith(f' {unit}') else first} against {second}"
 

@@ -1,4 +1,4 @@
-"""What runs are called, by backend and by what tells runs of one backend apart."""
+"""Name runs by backend, and runs of one backend by the first setting in which they differ."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _APART: tuple[Callable[[Profile], str], ...] = (
 
 
 def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
-    """A name for each run that no other has: its backend, and where that is not enough, what sets it apart.
+    """Give each run a name that no other has: its backend, and where that is not enough, what sets it apart.
 
     Where nothing does, runs are numbered; if there are only two, they are A and B, as in all that is said of a pair.
     """
     profiles = tuple(profiles)
     names = [profile.backend for profile in profiles]
     for tell in _APART:
-        for name, same in _shared(names):
-            suffixes = [tell(profiles[number]) for number in same]
+        for name, sharing in _shared(names):
+            suffixes = [tell(profiles[number]) for number in sharing]
             if len(set(suffixes)) > 1:
-                for number, suffix in zip(same, suffixes, strict=True):
+                for number, suffix in zip(sharing, suffixes, strict=True):
                     names[number] = f"{name}{suffix}" if suffix != ":" else name
     if len(names) == 2 and names[0] == names[1]:
         return f"{names[0]} (A)", f"{names[1]} (B)"
-    for name, same in _shared(names):
+    for name, sharing in _shared(names):
         free = (label for place in count(1) if (label := f"{name} #{place}") not in names)
-        for number in same:
+        for number in sharing:
             names[number] = next(free)
     return tuple(names)
 
@@ -48,6 +48,8 @@ def _threads(number: str | None) -> str:
 
 
 def _shared(names: list[str]) -> list[tuple[str, list[int]]]:
-    """The names that several runs have, and the numbers of these runs."""
-    runs = [(name, [number for number, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)]
-    return [(name, same) for name, same in runs if len(same) > 1]
+    """List the names that several runs have, each with the numbers of these runs."""
+    runs = [
+        (name, [number for number, run_name in enumerate(names) if run_name == name]) for name in dict.fromkeys(names)
+    ]
+    return [(name, sharing) for name, sharing in runs if len(sharing) > 1]

@@ -27,20 +27,20 @@ PROCESSES = 0.1
 
 @dataclass(frozen=True, slots=True)
 class MachineSpeed:
-    """How much longer what both runs do took in A than in B: matmuls, and other ops; 1 where there is no telling.
+    """Ratios of the times of ops that both runs execute, of A to B: of matmuls and of other ops; 1 where not known.
 
     seconds: what that adds to wall_A - wall_B in these ops, and in dispatching them, if that
     took as much longer as the other ops [s].
     """
 
     products: float = 1.0
-    others: float = 1.0
+    other_ops: float = 1.0
     seconds: float = 0.0
 
     @property
     def uneven(self) -> bool:
-        """Whether both kinds were slower in one run by more than processes of one step differ."""
-        ratios = self.products, self.others
+        """Return whether both kinds were slower in one run by more than processes of one step differ."""
+        ratios = self.products, self.other_ops
         return min(ratios) > 1 + PROCESSES or max(ratios) < 1 / (1 + PROCESSES)
 
 
@@ -52,9 +52,11 @@ def machine_speed(a: Analysis, b: Analysis) -> MachineSpeed:
     # Of a trace from elsewhere nobody knows the settings; others may be why ops take longer.
     if not a.profile.environment or _settings(a) != _settings(b) or not dispatched_alike(a.profile, b.profile):
         return EVEN
-    works, others = _by_work(a), _by_work(b)
-    equally_often = [(rows, others[work]) for work, rows in works.items() if len(rows) == len(others.get(work, ()))]
-    pairs = np.asarray([pair for both in equally_often for pair in zip(*both, strict=True)], np.int64).reshape(-1, 2)
+    works_a, works_b = _by_work(a), _by_work(b)
+    equally_often = [(rows, works_b[work]) for work, rows in works_a.items() if len(rows) == len(works_b.get(work, ()))]
+    pairs = np.asarray(
+        [pair for matched_rows in equally_often for pair in zip(*matched_rows, strict=True)], np.int64
+    ).reshape(-1, 2)
     rows_a, rows_b = pairs[(a.table.own[pairs[:, 0]] > 0) & (b.table.own[pairs[:, 1]] > 0)].T
     own_a, own_b = a.table.own[rows_a], b.table.own[rows_b]
     products = np.asarray([a.op_class(a.profile.ops[row]) in PRODUCTS for row in rows_a.tolist()], bool)

@@ -17,7 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from roofline.comparison.arrays import Rows
-from roofline.comparison.conservation import again
+from roofline.comparison.conservation import is_recomputed
 from roofline.comparison.segments import MOST_SEGMENTS, Segments
 from roofline.core.vocabulary import PRODUCTS
 
@@ -84,9 +84,9 @@ def match(a: Segments, b: Segments) -> Matching:
     if alike:
         # A program may prepare all operands and then use them, or each right before its use. What both runs have left
         # in one stretch is two ways to do the same there, and stays.
-        both = set.intersection(*(set(stretch) for stretch in _rest(labels, pairs))) - {None}
+        common_stretches = set.intersection(*(set(stretch) for stretch in _rest(labels, pairs))) - {None}
         elsewhere = [
-            [None if label in both else key for label, key in zip(*side, strict=True)]
+            [None if label in common_stretches else key for label, key in zip(*side, strict=True)]
             for side in zip(labels, names, strict=True)
         ]
         pairs = pairs + _pair_rest(elsewhere, pairs)
@@ -102,8 +102,8 @@ def _common_blocks(a: Segments, b: Segments) -> frozenset[str]:
     """
     common = frozenset(place.block for place in a.places) & frozenset(place.block for place in b.places)
     anchors = _in_order(*(_of_products(run, _names(run, by_block=False)) for run in (a, b)))
-    blocks = [(a.places[row].block, b.places[other].block) for row, other in anchors]
-    equal = [block == other for block, other in blocks if block in common and other in common]
+    blocks = [(a.places[row].block, b.places[partner].block) for row, partner in anchors]
+    equal = [block == partner for block, partner in blocks if block in common and partner in common]
     return common if 2 * sum(equal) >= len(equal) else frozenset()
 
 
@@ -114,7 +114,7 @@ def _have_most_in_common(runs: Sequence[Segments], keys: Sequence[_Keys]) -> boo
         return True
     paired = np.asarray(pairs, np.int64).reshape(-1, 2).T
     times = [(run.own[rows].sum(), run.own.sum()) for run, rows in zip(runs, paired, strict=True)]
-    return any(2 * alike >= whole > 0 for alike, whole in times)
+    return any(2 * alike >= total > 0 for alike, total in times)
 
 
 def _of_products(segments: Segments, keys: _Keys) -> list[Hashable]:
@@ -130,10 +130,10 @@ def _anchors(runs: Sequence[Segments], keys: Sequence[_Keys]) -> _Pairs:
     scoped = [list(zip(run.scope, of_run, strict=True)) for run, of_run in zip(runs, keys, strict=True)]
     common = set.intersection(*({scope for scope, key in of_run if key} for of_run in scoped)) - {""}
     pairs = _in_order(*([pair if pair[1] and pair[0] in common else None for pair in of_run] for of_run in scoped))
-    between = list(pairwise([(-1, -1), *pairs, (len(keys[0]), len(keys[1]))]))
-    for (row, other), (end, other_end) in between:
-        rest = _in_order(keys[0][row + 1 : end], keys[1][other + 1 : other_end])
-        pairs += [(row + 1 + first, other + 1 + second) for first, second in rest]
+    stretches = list(pairwise([(-1, -1), *pairs, (len(keys[0]), len(keys[1]))]))
+    for (row, partner), (end, partner_end) in stretches:
+        inner_pairs = _in_order(keys[0][row + 1 : end], keys[1][partner + 1 : partner_end])
+        pairs += [(row + 1 + first, partner + 1 + second) for first, second in inner_pairs]
     return sorted(pairs)
 
 
@@ -160,7 +160,7 @@ def _ops(segments: Segments, typed: bool = True, shaped: bool = True) -> list[Ha
             part.dtype if typed else None,
             (op.name, op.shapes) if fused else None,
         )
-        for part, op, fused in zip(segments.signature, segments.whole, segments.fused.tolist(), strict=True)
+        for part, op, fused in zip(segments.signature, segments.op_signature, segments.fused.tolist(), strict=True)
     ]
 
 
@@ -170,7 +170,7 @@ def _works(segments: Segments, common: frozenset[str]) -> list[Hashable]:
     common: blocks that both runs have; the names of others are left out.
     """
     # A product that is computed again is no partner of one that was asked for.
-    repeated = again(segments, np.arange(len(segments))).tolist()
+    repeated = is_recomputed(segments, np.arange(len(segments))).tolist()
     flops = np.where(np.nan_to_num(segments.model_flops) > 0, segments.model_flops, np.nan_to_num(segments.flops))
     keys: list[Hashable] = [
         (place.phase, place.block if place.block in common else "", place.op_class, work, done_again) if work else None
@@ -189,8 +189,8 @@ def by_occurrence(a: _Keys, b: _Keys) -> _Pairs:
 
 def _rest(keys: Sequence[Sequence[_Key]], pairs: _Pairs) -> list[list[_Key | None]]:
     """Return the keys of what is in no pair, else None, in both runs."""
-    taken = [{pair[side] for pair in pairs} for side in (0, 1)]
-    return [[None if row in taken[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
+    paired_rows = [{pair[side] for pair in pairs} for side in (0, 1)]
+    return [[None if row in paired_rows[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
 
 
 def _pair_rest(keys: Sequence[_Keys], pairs: _Pairs) -> _Pairs:
@@ -206,7 +206,7 @@ def _in_order(a: _Keys, b: _Keys) -> _Pairs:
     as they come.
     """
     if (len(a), list(map(repr, a))) > (len(b), list(map(repr, b))):  # of several such sequences, the same for B and A
-        return [(row, other) for other, row in _in_order(b, a)]
+        return [(row, partner) for partner, row in _in_order(b, a)]
     rows = [[number for number, key in enumerate(keys) if key is not None] for keys in (a, b)]
     x, y = ([keys[row] for row in chosen] for keys, chosen in zip((a, b), rows, strict=True))
     # Runs of equal keys: the diagonal i - j, both ends in x, and which one was before it; -1: none.
@@ -265,12 +265,12 @@ def _of_lone_stretches(labels: Sequence[Sequence[_Label | None]], ops: Sequence[
     pairs: _Pairs = []
     for _, label, side in sorted(entry for entry in lone if entry[1] not in stretches[1 - entry[2]]):
         rows = [(row, ops[side][row]) for row in stretches[side][label]]
-        own, other, keys = phases[side], phases[1 - side], {op for _, op in rows}
-        elsewhere = {op: iter([row for row, phase in other[op].items() if phase != label[0]]) for op in keys}
+        own_phases, other_phases, keys = phases[side], phases[1 - side], {op for _, op in rows}
+        elsewhere = {op: iter([row for row, phase in other_phases[op].items() if phase != label[0]]) for op in keys}
         partners = [next(elsewhere[op], -1) for _, op in rows]
-        if -1 not in partners and all(row in own[op] for row, op in rows):
+        if -1 not in partners and all(row in own_phases[op] for row, op in rows):
             for (row, op), partner in zip(rows, partners, strict=True):
-                del own[op][row], other[op][partner]
+                del own_phases[op][row], other_phases[op][partner]
                 pairs.append((row, partner) if side == 0 else (partner, row))
     return pairs
 

@@ -34,53 +34,53 @@ def one_to_one(a: Segments, b: Segments) -> tuple[Segments, Segments]:
     return _divided(a, parts_a), _divided(b, parts_b)
 
 
-def _products(some: Segments, rows: Rows) -> Rows:
+def _products(segments: Segments, rows: Rows) -> Rows:
     """Return those of some segments that are products which were asked for all that they execute."""
-    asked_for = (some.flops > 0) & (some.model_flops * (1 + ROUNDING) >= some.flops)
-    return np.asarray(rows[(asked_for & (some.op_class == CLASSES.index("contraction")))[rows]])
+    asked_for = (segments.flops > 0) & (segments.model_flops * (1 + ROUNDING) >= segments.flops)
+    return np.asarray(rows[(asked_for & (segments.op_class == CLASSES.index("contraction")))[rows]])
 
 
-def _parts(merged: Segments, rows: Rows, several: Segments, others: Rows) -> dict[int, Array]:
-    """Return the FLOPs of the parts of each of `rows` that is as much as several neighbours among `others`.
+def _parts(merged: Segments, rows: Rows, several: Segments, candidates: Rows) -> dict[int, Array]:
+    """Return the FLOPs of the parts of each of `rows` that is as much as several neighbours among `candidates`.
 
     As few of them as can be, and each of them once.
     """
     parts: dict[int, Array] = {}
-    rest = others.tolist()
+    unused = candidates.tolist()
     for row in rows.tolist():
-        flops = several.flops[rest]
+        flops = several.flops[unused]
         windows = [
             (end - begin, begin, end)
             for begin, end in _windows(flops.tolist(), float(merged.flops[row]))
-            if not any(several.ceiling[other].startswith("launch.") for other in rest[begin:end])
+            if not any(several.ceiling[candidate].startswith("launch.") for candidate in unused[begin:end])
         ]
         if windows:
             _, begin, end = min(windows)
             parts[row] = flops[begin:end]
-            del rest[begin:end]
+            del unused[begin:end]
     return parts
 
 
-def _windows(sizes: Sequence[float], whole: float) -> Iterator[tuple[int, int]]:
-    """Yield where two or more neighbours add up to `whole`: begin and end. Sizes are above 0."""
+def _windows(sizes: Sequence[float], target: float) -> Iterator[tuple[int, int]]:
+    """Yield where two or more neighbours add up to `target`: begin and end. Sizes are above 0."""
     begin, total = 0, 0.0
     for end, size in enumerate(sizes, 1):
         total += size
-        while total > whole * (1 + ROUNDING):
+        while total > target * (1 + ROUNDING):
             total -= sizes[begin]
             begin += 1
-        if end - begin > 1 and total >= whole * (1 - ROUNDING):
+        if end - begin > 1 and total >= target * (1 - ROUNDING):
             yield begin, end
 
 
-def _divided(some: Segments, parts: Mapping[int, Array]) -> Segments:
+def _divided(segments: Segments, parts: Mapping[int, Array]) -> Segments:
     """Divide some of the segments in proportion to the FLOPs of their parts."""
     if not parts:
-        return some
-    rows = np.repeat(np.arange(len(some)), [len(parts.get(row, (0.0,))) for row in range(len(some))])
-    share, flops, model = np.ones(len(rows)), some.flops[rows], some.model_flops[rows]
+        return segments
+    rows = np.repeat(np.arange(len(segments)), [len(parts.get(row, (0.0,))) for row in range(len(segments))])
+    share, flops, model = np.ones(len(rows)), segments.flops[rows], segments.model_flops[rows]
     for row, sizes in parts.items():
         mine = rows == row
         share[mine] = sizes / sizes.sum()
         flops[mine] = model[mine] = sizes
-    return replace(some.parted(rows, share), flops=flops, model_flops=model)
+    return replace(segments.parted(rows, share), flops=flops, model_flops=model)

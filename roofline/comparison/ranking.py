@@ -44,12 +44,12 @@ class RankedPair:
 
     @property
     def findings(self) -> tuple[Row, ...]:
-        """The rows of the account that have a name, less settings, which have no seconds."""
+        """Return the rows of the account that have a name, less settings, which have no seconds."""
         return tuple(row for row in self.account.rows if row.annotations and row.seconds is not None)
 
     @property
     def headline(self) -> Headline:
-        """Which of the two is faster, as far as they tell."""
+        """Say which of the two is faster, as far as they tell."""
         return headline(self.comparison, (plain(self.names[0]), plain(self.names[1])))
 
 
@@ -67,23 +67,23 @@ class Ranking(ReprMixin):
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The numbers of the runs, the fastest first."""
+        """Return the numbers of the runs, the fastest first."""
         return tuple(sorted(range(len(self.runs)), key=lambda number: (number != self.fastest, self.runs[number].wall)))
 
     @cached_property
     def speedups(self) -> tuple[tuple[float, ...], ...]:
-        """wall of the row's run / wall of the column's: how many times faster the column's is."""
+        """Return wall of the row's run / wall of the column's: how many times faster the column's is."""
         return tuple(tuple(row.wall / column.wall for column in self.runs) for row in self.runs)
 
     @cached_property
     def verdicts(self) -> tuple[tuple[Verdict, ...], ...]:
-        """What parity says of every two runs; swapping them changes nothing."""
-        found: dict[tuple[int, int], Verdict] = {}
-        for one, a in enumerate(self.runs):
-            found[one, one] = "comparable"
-            for other, b in enumerate(self.runs[:one]):
-                found[one, other] = found[other, one] = parity(a, b).verdict
-        return tuple(tuple(found[one, other] for other in range(len(self.runs))) for one in range(len(self.runs)))
+        """Judge the parity of every two runs; swapping them changes nothing."""
+        judged: dict[tuple[int, int], Verdict] = {}
+        for row, a in enumerate(self.runs):
+            judged[row, row] = "comparable"
+            for column, b in enumerate(self.runs[:row]):
+                judged[row, column] = judged[column, row] = parity(a, b).verdict
+        return tuple(tuple(judged[row, column] for column in range(len(self.runs))) for row in range(len(self.runs)))
 
 
 def rank(
@@ -114,10 +114,10 @@ def rank(
         names = called(profiles[::-1])[::-1]
     pairs = []
     for a, b in order:
-        both = names[a], names[b]
-        comparison = compare(profiles[a], profiles[b], both)
+        pair = names[a], names[b]
+        comparison = compare(profiles[a], profiles[b], pair)
         rows, shown = account(comparison, _short_names(comparison)), breakdown(comparison, by)
-        pairs.append(RankedPair(both, comparison, rows, breakdown=shown, observations=observations(comparison, shown)))
+        pairs.append(RankedPair(pair, comparison, rows, breakdown=shown, observations=observations(comparison, shown)))
     return Ranking(names, runs, fastest, tuple(pairs))
 
 
@@ -128,13 +128,13 @@ def _short_names(comparison: Comparison) -> tuple[str, str]:
 
 
 def check_timed(profile: Profile, name: str) -> None:
-    """Raises InputError for a profile that was counted and not timed: it has nothing to compare."""
+    """Raise InputError for a profile that was counted and not timed: it has nothing to compare."""
     if not profile.has_times:
         raise InputError(f"{name} {why_untimed(profile)}.")
 
 
 def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
-    """The same profiles, those of one device under the best ceilings that any of them has seen."""
+    """Give the profiles of one device the best ceilings that any of them has seen."""
     groups: dict[tuple[str, str], list[Device]] = {}
     for profile in profiles:
         groups.setdefault((profile.device.name, profile.device.kind), []).append(seen_device(profile))

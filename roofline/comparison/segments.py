@@ -51,7 +51,7 @@ _TRAINING = ("forward", "backward", "optimizer")
 
 
 class Place(NamedTuple):
-    """Where work stands: phase and block first, so that fused and written-out forms of one thing meet, then class."""
+    """The place of work: phase and block first, so that fused and unfused forms of one op meet, then class."""
 
     phase: str
     block: str
@@ -64,7 +64,7 @@ class Segments:
 
     scope: numbers as "*", so that equal layers are one place. op_class: an index into `vocabulary.CLASSES`. op: the op
     it is of; weight: its part of that op; times: how often the step runs that op, which is what the costs of its
-    signatures are for; signature: what it would be alone, so many times; whole: its op's signature; fused: whether its
+    signatures are for; signature: what it would be alone, so many times; op_signature: its op's; fused: whether its
     op has constituents. own: its own time in each profiled step, unscaled [s], shape (segments, steps). overlap
     (exposure.py), uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for
     none); quantity: how much of what that ceiling limits. bytes: its part of the op's; flops, model_flops: its own. nan
@@ -78,7 +78,7 @@ class Segments:
     weight: Array
     times: Rows
     signature: tuple[Signature, ...]
-    whole: tuple[Signature, ...]
+    op_signature: tuple[Signature, ...]
     fused: Bools
     own: Array
     overlap: Array
@@ -138,7 +138,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
         weight=weight,
         times=times[rows],
         signature=tuple(parts[number].signature for _, number in pairs),
-        whole=tuple(profile.signatures[number] for number in of.signature[rows].tolist()),
+        op_signature=tuple(profile.signatures[number] for number in of.signature[rows].tolist()),
         fused=np.asarray([bool(op.constituents) for op in profile.ops], bool)[rows],
         own=own[rows] * weight[:, None],
         overlap=overlaps(analysis)[rows] * weight,
@@ -153,10 +153,10 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     )
 
 
-def without_phases(some: Segments) -> Segments:
+def without_phases(run_segments: Segments) -> Segments:
     """Put all of a training step in one phase, for a run beside one that does not tell its phases apart."""
-    places = (place._replace(phase="step") if place.phase in _TRAINING else place for place in some.places)
-    return replace(some, places=tuple(places))
+    places = (place._replace(phase="step") if place.phase in _TRAINING else place for place in run_segments.places)
+    return replace(run_segments, places=tuple(places))
 
 
 def executions(profile: Profile) -> Rows:
@@ -177,14 +177,14 @@ def _in_order(times: Rows) -> Rows:
 def _distinct_parts(analysis: Analysis, divide: bool) -> tuple[list[_Part], list[range]]:
     """List the parts of ops, once for ops that have the same; and of each op which of them it has."""
     parts: list[_Part] = []
-    known: dict[Hashable, range] = {}
+    ranges: dict[Hashable, range] = {}
     numbers = []
     for op in analysis.profile.ops:
         key = op.signature, op.scope, op.phase, op.block, op.constituents, op.places
-        if key not in known:
+        if key not in ranges:
             parts += (new := _parts(analysis, op, divide))
-            known[key] = range(len(parts) - len(new), len(parts))
-        numbers.append(known[key])
+            ranges[key] = range(len(parts) - len(new), len(parts))
+        numbers.append(ranges[key])
     return parts, numbers
 
 
@@ -193,24 +193,24 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     signature = profile.signatures[op.signature]
     place = Place(profile.phases[op.phase], profile.blocks[op.block], analysis.op_class(op))
     scope, cost = profile.scopes[op.scope], signature.cost
-    whole = (_Part(signature, place, scope, 1.0, _nan(cost.flops), _nan(cost.model_flops)),)
+    undivided = (_Part(signature, place, scope, 1.0, _nan(cost.flops), _nan(cost.model_flops)),)
     constituents = [_classified(piece) for piece in analysis.constituents(op)] if divide else []
     # A product reads an operand where it lies: a copy or transpose that it took in moves nothing any more.
     product = any(piece.op_class in PRODUCTS for piece in constituents)
-    alone = [
+    alone_floors = [
         0.0 if product and piece.op_class == "movement" else _alone_floor(piece, analysis.device)
         for piece in constituents
     ]
-    known = [floor for floor in alone if floor is not None]
+    known_floors = [floor for floor in alone_floors if floor is not None]
     # A constituent of unknown work could be any part of the time: such an op stays whole.
-    if len(known) < len(alone) or not sum(known):
-        return whole
+    if len(known_floors) < len(alone_floors) or not sum(known_floors):
+        return undivided
     divided: dict[tuple[Place, str], _Part] = {}
-    for piece, floor in zip(constituents, known, strict=True):
+    for piece, floor in zip(constituents, known_floors, strict=True):
         at, cost = Place(piece.phase, piece.block, piece.op_class), piece.signature.cost
         before = divided.get((at, piece.scope), _Part(piece.signature, at, piece.scope, 0.0, 0.0, 0.0))
         divided[at, piece.scope] = before._replace(
-            weight=before.weight + floor / sum(known),
+            weight=before.weight + floor / sum(known_floors),
             flops=before.flops + _nan(cost.flops),
             model_flops=before.model_flops + _nan(cost.model_flops),
         )
@@ -250,7 +250,7 @@ def _ceilings(analysis: Analysis) -> list[str]:
     profile, table = analysis.profile, analysis.table
     floors = np.nan_to_num(np.stack([table.compute, table.memory, table.launch, table.launch * np.nan]), nan=-1.0)
     ceilings = list(table.ceiling)
-    other = (floors[table.bound, np.arange(len(profile.ops))] < floors.max(axis=0)) & (table.uncosted == 0)
+    differs = (floors[table.bound, np.arange(len(profile.ops))] < floors.max(axis=0)) & (table.uncosted == 0)
     roofs = floors.argmax(axis=0)
 
     @cache
@@ -262,7 +262,7 @@ def _ceilings(analysis: Analysis) -> list[str]:
             f"launch.{COPY if copied else signature.executor or executor_of(profile)}",
         )
 
-    for row in np.flatnonzero(other).tolist():
+    for row in np.flatnonzero(differs).tolist():
         op = profile.ops[row]
         ceilings[row] = of_roofs(op.signature, copied=op.launches == 0)[roofs[row]]
     return ceilings

@@ -37,7 +37,7 @@ _Floors = Mapping[str, tuple[Array, float]]
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
-    """One term of wall_A - wall_B [s]. phase, block and op_class are None for the gap.
+    """A term of wall_A - wall_B [s]. phase, block and op_class are None for the gap.
 
     kind: floor.<roof>.work, floor.<roof>.ceiling, floor.rebinding (the roof itself changed), floor.unknown (the work of
     the other run is not known there), loss, uncosted, overlap, or gap.<part>; roofs are compute, memory and launch.
@@ -54,7 +54,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Side:
-    """One run in one view."""
+    """A run of a comparison in one of its views."""
 
     analysis: Analysis
     segments: Segments
@@ -62,29 +62,29 @@ class Side:
 
     @cached_property
     def own(self) -> Array:
-        """Own time of each segment [s]."""
-        own: Array = self.segments.own.mean(axis=1) * self.analysis.scale
-        return own
+        """Return the own time of each segment [s]."""
+        own_seconds: Array = self.segments.own.mean(axis=1) * self.analysis.scale
+        return own_seconds
 
     @cached_property
     def overlap(self) -> Array:
-        """Own time less share of each segment [s]."""
+        """Return own time less share of each segment [s]."""
         return self.segments.overlap * self.analysis.scale
 
     @cached_property
     def seconds(self) -> Array:
-        """Share time of each segment [s]."""
+        """Return the share time of each segment [s]."""
         seconds: Array = self.own - self.overlap
         return seconds
 
     def drawn(self, rows: Rows, parts: Array | float = 1.0) -> Array:
         """Sum the share times of some segments in each draw [s]; parts: of each segment that counts."""
-        own, overlap = (self.segments.own[rows].T * parts).T, self.segments.overlap[rows] * parts
-        return self.resamples.times(own) - self.resamples.times(overlap)
+        own_seconds, overlap = (self.segments.own[rows].T * parts).T, self.segments.overlap[rows] * parts
+        return self.resamples.times(own_seconds) - self.resamples.times(overlap)
 
     @cached_property
     def rows(self) -> dict[Place, Rows]:
-        """The segments at each place."""
+        """Return the segments at each place."""
         numbers: dict[Place, list[int]] = {}
         for row, place in enumerate(self.segments.places):
             numbers.setdefault(place, []).append(row)
@@ -114,28 +114,28 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """wall_A - wall_B [s]."""
+        """Return wall_A - wall_B [s]."""
         return self.a.wall - self.b.wall
 
     @cached_property
     def ci95(self) -> Interval | None:
-        """The 95 % interval of the difference [s]; None below three steps, plain or profiled, of either run."""
+        """Return the 95 % interval of the difference [s]; None below three steps, plain or profiled, of either run."""
         a, b = self.work.a.resamples, self.work.b.resamples
         return interval(a.wall - b.wall, a, b)
 
     @property
     def resolved(self) -> bool:
-        """Whether the runs show which of them is faster: the interval of the difference is known and leaves 0 out."""
+        """Return whether the runs show which of them is faster: the difference has an interval, which leaves 0 out."""
         return self.ci95 is not None and (self.ci95[0] > 0 or self.ci95[1] < 0)
 
     @property
     def speedup(self) -> float:
-        """wall_A / wall_B: how many times faster B is."""
+        """Return wall_A / wall_B: how many times faster B is."""
         return self.a.wall / self.b.wall
 
     @cached_property
     def speedup_ci95(self) -> Interval | None:
-        """The 95 % interval of the speedup; None below three steps, plain or profiled, of either run."""
+        """Return the 95 % interval of the speedup; None below three steps, plain or profiled, of either run."""
         a, b = self.work.a.resamples, self.work.b.resamples
         return interval(a.wall / b.wall, a, b)
 
@@ -204,45 +204,45 @@ def _slower_ceilings(run: Analysis) -> dict[str, Array]:
 
 def _differences(place: Place, a: Side, b: Side, slower: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     """Subtract what B spends at a place from what A does, by kind of term [s]; kinds that neither has are left out."""
-    floors, sums, others = [], [], []
+    floors, sums, beyond_floors = [], [], []
     for side, ceilings in zip((a, b), slower, strict=True):
         rows = side.rows.get(place, _NO_ROWS)
         floors.append(_floors(side.segments, rows, ceilings))
         sums.append(sum((time for time, _ in floors[-1].values()), _NO_TIME))
-        others.append(_beyond_floor(side, rows, sums[-1]))
-    is_unknown = any("uncosted" in times and "loss" not in times for times in others)
+        beyond_floors.append(_beyond_floor(side, rows, sums[-1]))
+    is_unknown = any("uncosted" in times and "loss" not in times for times in beyond_floors)
     if is_unknown and (sums[0][0] > 0) != (sums[1][0] > 0):
         terms = {"floor.unknown": sums[0] - sums[1]}
     elif sums[0][0] > 0 < sums[1][0] and _roof(floors[0]) != _roof(floors[1]):
         terms = {"floor.rebinding": sums[0] - sums[1]}
     else:
         terms = _work_and_ceilings(*floors)
-    kinds = [kind for kind in ("loss", "uncosted", "overlap") if any(kind in times for times in others)]
-    return terms | {kind: others[0].get(kind, _NO_TIME) - others[1].get(kind, _NO_TIME) for kind in kinds}
+    kinds = [kind for kind in ("loss", "uncosted", "overlap") if any(kind in times for times in beyond_floors)]
+    return terms | {kind: beyond_floors[0].get(kind, _NO_TIME) - beyond_floors[1].get(kind, _NO_TIME) for kind in kinds}
 
 
 def _beyond_floor(side: Side, rows: Rows, floor: Array) -> dict[str, Array]:
     """Sum what a run spends at a place beyond its floor, by kind of term [s]; kinds of no op are left out."""
-    some, drawn = side.segments, side.resamples.times
-    costed, rest = rows[~some.uncosted[rows]], rows[some.uncosted[rows]]
+    segments, drawn = side.segments, side.resamples.times
+    costed, uncosted = rows[~segments.uncosted[rows]], rows[segments.uncosted[rows]]
     times: dict[str, Array] = {}
     if len(costed):
-        loss = (side.own[costed] - some.floor[costed]).sum()
-        times["loss"] = np.append(loss, drawn(some.own[costed]) - floor[1:])
-    if len(rest):
-        times["uncosted"] = np.append(side.own[rest].sum(), drawn(some.own[rest]))
+        loss = (side.own[costed] - segments.floor[costed]).sum()
+        times["loss"] = np.append(loss, drawn(segments.own[costed]) - floor[1:])
+    if len(uncosted):
+        times["uncosted"] = np.append(side.own[uncosted].sum(), drawn(segments.own[uncosted]))
     if overlap := side.overlap[rows].sum():
-        times["overlap"] = -np.append(overlap, drawn(some.overlap[rows]))
+        times["overlap"] = -np.append(overlap, drawn(segments.overlap[rows]))
     return times
 
 
-def _floors(some: Segments, rows: Rows, slower: Mapping[str, Array]) -> _Floors:
-    """Sum the floors of some some."""
+def _floors(segments: Segments, rows: Rows, slower: Mapping[str, Array]) -> _Floors:
+    """Sum the floors of some segments and what their ceilings limit, by family; slower: draws of each ceiling."""
     # Ops under one ceiling are drawn together: what is drawn is the ceiling.
     sums: dict[str, tuple[float, float]] = {}
-    for row in rows[some.floor[rows] > 0].tolist():
-        time, quantity = sums.get(some.ceiling[row], (0.0, 0.0))
-        sums[some.ceiling[row]] = time + float(some.floor[row]), quantity + float(some.quantity[row])
+    for row in rows[segments.floor[rows] > 0].tolist():
+        time, quantity = sums.get(segments.ceiling[row], (0.0, 0.0))
+        sums[segments.ceiling[row]] = time + float(segments.floor[row]), quantity + float(segments.quantity[row])
     floors: dict[str, tuple[Array, float]] = {}
     for ceiling, (time, quantity) in sums.items():
         family = ceiling.partition(".")[0]
@@ -267,10 +267,10 @@ def _work_and_ceilings(a: _Floors, b: _Floors) -> dict[str, Array]:
     terms: dict[str, Array] = {}
     for family in (family for family in ROOF_OF if family in a or family in b):
         (time_a, work_a), (time_b, work_b) = (floors.get(family, (_NO_TIME, 0.0)) for floors in (a, b))
-        by_work = apart = time_a - time_b
+        by_work = difference = time_a - time_b
         if work_a and work_b:  # else one run does nothing of the kind
             by_work = (work_a - work_b) * (time_a / work_a + time_b / work_b) / 2
-        for kind, part in (("work", by_work), ("ceiling", apart - by_work)):
+        for kind, part in (("work", by_work), ("ceiling", difference - by_work)):
             name = f"floor.{ROOF_OF[family]}.{kind}"
             terms[name] = terms.get(name, _NO_TIME) + part
     return terms

@@ -59,10 +59,10 @@ class Paired:
 
 def settle(a: Profile, b: Profile) -> Paired | None:
     """Judge the last turns that two steps took together; None where they did not take enough."""
-    others = {turns.token: turns for turns in b.wall.turns}
+    turns_b = {turns.token: turns for turns in b.wall.turns}
     for turns in reversed(a.wall.turns):
-        if turns.token in others:
-            return judge_turns(turns, others[turns.token])
+        if turns.token in turns_b:
+            return judge_turns(turns, turns_b[turns.token])
     return None
 
 
@@ -72,8 +72,8 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
     Turns that other programs disturbed do not count where enough others are left.
     """
     medians = enumerate(zip(a.medians, b.medians, strict=False))
-    both = {turn: (one, other) for turn, (one, other) in medians if one and other}
-    if len(both) < FEWEST:
+    paired_medians = {turn: (time_a, time_b) for turn, (time_a, time_b) in medians if time_a and time_b}
+    if len(paired_medians) < FEWEST:
         return None
     quiet = {turn: times for turn, times in both.items() if not (a.disturbed[turn] or b.disturbed[turn])}
     counted = quiet if len(quiet) >= FEWEST else both

@@ -146,7 +146,8 @@ def _check_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate
         if slower and gate.limit.allows(gate.limit.growth(before.wall, after.wall + speed.seconds)):
             raise MeasurementError(
                 "The times of CURRENT cannot be judged, what both runs do alike took longer there, as on a slower "
-                f"machine (products {1 / speed.products:.2f} times as long, other ops {1 / speed.others:.2f} times): "
+                f"machine (products {1 / speed.products:.2f} times as long, "
+                f"other ops {1 / speed.other_ops:.2f} times): "
                 "measure it again, or add --counts-only."
             )
 

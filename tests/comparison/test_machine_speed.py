@@ -43,7 +43,7 @@ def between(a: Profile, b: Profile) -> MachineSpeed:
 
 def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
     found = between(slowed(1.2, 1.5, 2.0), slowed())
-    assert (found.products, found.others) == (pytest.approx(1.2), pytest.approx(1.5))
+    assert (found.products, found.other_ops) == (pytest.approx(1.2), pytest.approx(1.5))
     products = sum(row.own for row in LAYER * 4 if row.op_class in PRODUCTS)
     others = sum(row.own for row in LAYER * 4) - products
     # and a third of the host's 20 us before each of 28 ops, as the other ops took 1.5 times as long
@@ -99,7 +99,7 @@ def test_a_machine_slows_down_products_and_all_else(products: float, others: flo
 
 def test_ops_of_one_run_only_do_not_count() -> None:
     found = between(slowed(rows=instead(LAYER * 4, NORM.name, UNFUSED_NORM)), slowed())
-    assert (found.products, found.others, found.seconds) == (pytest.approx(1), pytest.approx(1), pytest.approx(0))
+    assert (found.products, found.other_ops, found.seconds) == (pytest.approx(1), pytest.approx(1), pytest.approx(0))
 
 
 def with_kernels(profile: Profile, name: str) -> Profile:
@@ -115,7 +115,7 @@ def test_products_of_other_kernels_say_nothing_of_the_machine() -> None:
     a, b = step(rows, environment=SETTINGS), slowed()
     assert between(with_kernels(a, "gemm_7"), with_kernels(b, "gemm_8")).uneven  # a compiler's number is no kernel
     found = between(with_kernels(a, "im2col"), with_kernels(b, "winograd"))
-    assert (found.products, found.others) == (pytest.approx(1.0), pytest.approx(1.5))
+    assert (found.products, found.other_ops) == (pytest.approx(1.0), pytest.approx(1.5))
     assert not found.uneven
 
 
@@ -160,7 +160,7 @@ def test_it_is_inverse_when_the_runs_are_swapped(factors: list[float]) -> None:
     one, other = step(rows, environment=SETTINGS), slowed()
     there, back = between(one, other), between(other, one)
     assert there.products * back.products == pytest.approx(1)
-    assert there.others * back.others == pytest.approx(1)
+    assert there.other_ops * back.other_ops == pytest.approx(1)
     assert there.seconds == pytest.approx(-back.seconds)
     assert there.uneven == back.uneven
 

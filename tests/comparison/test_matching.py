@@ -174,7 +174,7 @@ def test_an_op_inside_a_fused_kernel_is_not_the_op_alone() -> None:
         step(instead(instead(LAYER, "aten::add", ()), "aten::native_layer_norm", (kernel,))), step(LAYER)
     )
     (stretch,) = found.unmatched
-    assert [a.whole[row].name for row in stretch.a] == ["fused", "fused"]
+    assert [a.op_signature[row].name for row in stretch.a] == ["fused", "fused"]
     assert [b.signature[row].name for row in stretch.b] == ["aten::add", "aten::native_layer_norm"]
 
 

@@ -52,7 +52,10 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
 def setting_rows(parity: Parity) -> Iterator[Row]:
     """Yield the settings that differ, as one row."""
     if parity.settings:
-        yield Row(kind="setting", ops=tuple(OpChange(name=each.what, a=each.a, b=each.b) for each in parity.settings))
+        yield Row(
+            kind="setting",
+            ops=tuple(OpChange(name=difference.what, a=difference.a, b=difference.b) for difference in parity.settings),
+        )
 
 
 def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
@@ -134,26 +137,26 @@ def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
     runs = comparison.a, comparison.b
     faults = [run.profile.conditions.get(FAULTS, 0.0) for run in runs]
     system = [fault_seconds(run.profile, run.device) for run in runs]
-    more = system[0] - system[1]
-    longer = {id(row): row for row in rows if _same_work(row) and (row.seconds or 0.0) * more > 0}
-    whole = sum(row.seconds or 0.0 for row in longer.values())
+    extra = system[0] - system[1]
+    longer = {id(row): row for row in rows if _same_work(row) and (row.seconds or 0.0) * extra > 0}
+    total = sum(row.seconds or 0.0 for row in longer.values())
     # Of a queue a device works on meanwhile.
-    if any(run.has_queue for run in runs) or more * (round(faults[0]) - round(faults[1])) <= 0 or not whole:
+    if any(run.has_queue for run in runs) or extra * (round(faults[0]) - round(faults[1])) <= 0 or not total:
         return list(rows)
-    taken = min(1.0, abs(more / whole))
+    fault_share = min(1.0, abs(extra / total))
     ends = [row.ci95 for row in longer.values() if row.ci95 is not None]
     # As wide as it can be, however these hang together.
-    ci95 = taken * sum(low for low, _ in ends), taken * sum(high for _, high in ends)
+    ci95 = fault_share * sum(low for low, _ in ends), fault_share * sum(high for _, high in ends)
     moved = Row(
         kind="gap",
         place=PAGE_FAULTS,
-        seconds=whole * taken,
+        seconds=total * fault_share,
         ci95=ci95 if len(ends) == len(longer) else None,
         ops=(OpChange(name=PAGE_FAULTS, a=faults[0], b=faults[1]),),
         a=Amount(seconds=system[0]),
         b=Amount(seconds=system[1]),
     )
-    return [*(_without(row, taken) if id(row) in longer else row for row in rows), moved]
+    return [*(_without(row, fault_share) if id(row) in longer else row for row in rows), moved]
 
 
 def _same_work(row: Row) -> bool:
@@ -163,13 +166,13 @@ def _same_work(row: Row) -> bool:
     return row.kind == "rate" or row.place == NOT_KNOWN
 
 
-def _without(row: Row, taken: float) -> Row:
+def _without(row: Row, fault_share: float) -> Row:
     """Take a share of a row off for page faults; its ops, as they were timed, have it as the last entry."""
-    seconds, left = (row.seconds or 0.0) * taken, 1 - taken
+    seconds, remaining = (row.seconds or 0.0) * fault_share, 1 - fault_share
     return replace(
         row,
-        seconds=(row.seconds or 0.0) * left,
-        ci95=None if row.ci95 is None else (row.ci95[0] * left, row.ci95[1] * left),
+        seconds=(row.seconds or 0.0) * remaining,
+        ci95=None if row.ci95 is None else (row.ci95[0] * remaining, row.ci95[1] * remaining),
         ops=(*row.ops, OpChange(name=_MOVED, seconds=-seconds)) if row.ops else (),
         notes=(*row.notes, Note("page faults", f"{units.seconds(abs(seconds))} is {_MOVED}")),
     )

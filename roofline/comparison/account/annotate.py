@@ -14,8 +14,8 @@ import msgspec
 from roofline import plugins
 from roofline.analysis.gap_parts import AFTER, DISPATCHING, NOT_KNOWN, OUTSIDE
 from roofline.comparison.account.annotation import Annotation
+from roofline.comparison.account.oriented_row import OrientedRow, bare_names, from_slower
 from roofline.comparison.account.row import Note, Row
-from roofline.comparison.account.seen import Seen, bare_names, from_slower
 from roofline.errors import InputError
 
 #: Parts of a gap that differ between two runs of one program, by what their names begin with.
@@ -58,8 +58,8 @@ def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = 
     annotated = []
     for row in rows:
         _, other_ops = executed[:: row.sign]
-        seen = Seen(from_slower(row), alike, other_ops)
-        names = tuple(name for name, annotation in known_annotations().items() if annotation.fits(seen))
+        oriented = OrientedRow(from_slower(row), alike, other_ops)
+        names = tuple(name for name, annotation in known_annotations().items() if annotation.fits(oriented))
         if names and (why := _noise(row, noise)):
             notes = (Note("annotate", f"not named {name}, as {why}") for name in names)
             row = msgspec.structs.replace(row, notes=(*row.notes, *notes))

@@ -13,12 +13,12 @@ from typing import Literal
 import msgspec
 
 from roofline.comparison.account.definitions import DEFINITIONS, Definition
+from roofline.comparison.account.oriented_row import OrientedRow, bare_names
 from roofline.comparison.account.row import OpChange, Row
-from roofline.comparison.account.seen import Seen, bare_names
 
 
 class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a row shows: settings that differ, a part of the gap, or else ops; all that is given of ops holds.
+    """The signs of an annotation in a row: settings that differ, a part of the gap, or else ops; all given ones hold.
 
     Expressions fit a whole name, ops by `bare_name`. setting, values: a setting that differs, and its values in either
     order. gap: the part. phase, place: of the row. loop: a loop executes its ops. more: for each an op that the run
@@ -43,9 +43,9 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     other_run: Literal["none of these", "none of these in any row", "nothing"] | None = None
     share: Literal["named", "most", "any"] = "named"
 
-    def fits(self, seen: Seen) -> bool:
-        """Return whether a row shows this."""
-        row = seen.row
+    def fits(self, oriented: OrientedRow) -> bool:
+        """Return whether a row fits the pattern."""
+        row = oriented.row
         if self.setting is not None:
             changes = [change for change in row.ops if re.fullmatch(self.setting, change.name)]
             return row.kind == "setting" and any(map(self._fits_values, changes))
@@ -56,7 +56,7 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             and self.phase in (None, row.phase)
             and (self.place is None or row.scopes == (self.place,))
             and (row.times > 1 or not self.loop)
-            and self._fits_ops(seen)
+            and self._fits_ops(oriented)
         )
 
     def _fits_values(self, change: OpChange) -> bool:
@@ -66,39 +66,39 @@ class Pattern(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         values = [str(change.a or ""), str(change.b or "")]
         return any(all(map(re.fullmatch, self.values, order)) for order in (values, values[::-1]))
 
-    def _fits_ops(self, seen: Seen) -> bool:
-        if self.more and not self.less and not (seen.alike or self.unlike):
+    def _fits_ops(self, oriented: OrientedRow) -> bool:
+        if self.more and not self.less and not (oriented.alike or self.unlike):
             return False
-        oftener = [name for name, use in seen.uses.items() if use.more > use.less]
+        oftener = [name for name, use in oriented.uses.items() if use.slower_count > use.faster_count]
         chosen = [{name for name in oftener if re.fullmatch(names, name)} for names in self.more]
-        if not all(chosen) or not self._fits_classes(seen):
+        if not all(chosen) or not self._fits_classes(oriented):
             return False
         if self.less is not None:
-            uses = [use for name, use in seen.uses.items() if re.fullmatch(self.less, name)]
-            if sum(use.less - use.more for use in uses) <= 0:
+            uses = [use for name, use in oriented.uses.items() if re.fullmatch(self.less, name)]
+            if sum(use.faster_count - use.slower_count for use in uses) <= 0:
                 return False
-        if self.other_run is not None and self._other_run_executes(seen):
+        if self.other_run is not None and self._other_run_executes(oriented):
             return False
         names = set().union(*chosen)
         if self.share == "most":
-            return seen.have_most(names)
-        return self.share == "any" or not names or any(names & bare_names(change) for change in seen.named)
+            return oriented.have_most(names)
+        return self.share == "any" or not names or any(names & bare_names(change) for change in oriented.named)
 
-    def _fits_classes(self, seen: Seen) -> bool:
-        more = seen.more_of_classes
-        is_more = all(more.get(name, 0) > 0 for name in self.more_classes)
-        return is_more and (self.less_class is None or more.get(self.less_class, 0) < 0)
+    def _fits_classes(self, oriented: OrientedRow) -> bool:
+        excess = oriented.more_of_classes
+        is_more = all(excess.get(name, 0) > 0 for name in self.more_classes)
+        return is_more and (self.less_class is None or excess.get(self.less_class, 0) < 0)
 
-    def _other_run_executes(self, seen: Seen) -> bool:
+    def _other_run_executes(self, oriented: OrientedRow) -> bool:
         """Return whether the other run executes an op that it must not."""
         expression = ".*" if self.other_run == "nothing" else "|".join(self.more)
         anywhere = self.other_run == "none of these in any row"
-        ops = seen.other_ops if anywhere else [name for name, use in seen.uses.items() if use.less]
+        ops = oriented.other_ops if anywhere else [name for name, use in oriented.uses.items() if use.faster_count]
         return any(re.fullmatch(expression, name) for name in ops)
 
 
 class Annotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a row is called, and what is said of it.
+    """A name for a row, and the sentences that go with it.
 
     title: what it is, in a line. rule: the rule of earlier versions that the finding in a comparison's JSON is called
     by. says: one sentence; "{more}" is the run that spends more, "{less}" the other one. patterns: any of them, or the
@@ -115,19 +115,19 @@ class Annotation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     advice: Mapping[str, str] = {}
     switch: str | None = None
 
-    def fits(self, seen: Seen) -> bool:
-        """Return whether a row is called so."""
-        if any(pattern.fits(seen) for pattern in self.patterns):
+    def fits(self, oriented: OrientedRow) -> bool:
+        """Return whether a row has this name."""
+        if any(pattern.fits(oriented) for pattern in self.patterns):
             return True
-        return self.definition is not None and DEFINITIONS[self.definition](seen)
+        return self.definition is not None and DEFINITIONS[self.definition](oriented)
 
     def sentence(self, row: Row, names: tuple[str, str]) -> str:
-        """Say it of a row; names: what the runs are called. Of a setting it is not known which run it costs more."""
+        """Say the annotation of a row; names: of the runs. Of a setting it is not known which run it costs more."""
         if row.kind == "setting":
             text = self.says.format(more="one run", less="the other one")
             return text[0].upper() + text[1:]
-        more, less = names[:: row.sign]
-        return self.says.format(more=more, less=less)
+        slower, faster = names[:: row.sign]
+        return self.says.format(more=slower, less=faster)
 
     def advice_in(self, framework: str) -> str | None:
         """Return what to do about it in a framework, if a measured pair of that framework shows what that gains."""

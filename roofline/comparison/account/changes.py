@@ -69,12 +69,12 @@ def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ..
     lone = Counter({(stretch.phase, _asked_alone(runs, stretch)) for stretch in stretches})
     for number, stretch in enumerate(stretches):
         keys = list(_keys(runs, stretch))
-        if (alone := _asked_alone(runs, stretch)) is not None and lone[stretch.phase, 1 - alone]:
+        if (asking_run := _asked_alone(runs, stretch)) is not None and lone[stretch.phase, 1 - asking_run]:
             keys.append(("products that the other run has elsewhere", stretch.phase))
         for reason, key in keys:
-            other = root(first.setdefault((reason, key), number))
-            if other != root(number):
-                parents[root(number)] = other
+            first_root = root(first.setdefault((reason, key), number))
+            if first_root != root(number):
+                parents[root(number)] = first_root
                 reasons.append((number, reason))
     groups: defaultdict[int, list[UnmatchedStretch]] = defaultdict(list)
     for number, stretch in enumerate(stretches):
@@ -90,7 +90,7 @@ def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ..
 def _asked_alone(runs: Runs, stretch: UnmatchedStretch) -> int | None:
     """Return which run alone executes products in a stretch that were asked for: 0 or 1, None if both do or neither."""
     sides = (runs.a.side.segments, stretch.a), (runs.b.side.segments, stretch.b)
-    asked = [bool(np.nansum(some.model_flops[rows]) > 0) for some, rows in sides]
+    asked = [bool(np.nansum(segments.model_flops[rows]) > 0) for segments, rows in sides]
     return asked.index(True) if sum(asked) == 1 else None
 
 

@@ -60,13 +60,13 @@ class OpChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> tuple[float, float]:
-        """How often A and B execute the ops; 0 of what is no number."""
+        """Return how often A and B execute the ops; 0 of what is no number."""
         a, b = (float(value) if isinstance(value, (int, float)) else 0.0 for value in (self.a, self.b))
         return a, b
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a pass merged into a row, moved out of it or left out of it, and why."""
+    """The reason why a pass merged ops into a row, moved them out of it or left them out of it."""
 
     step: str
     reason: str
@@ -102,7 +102,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sign(self) -> int:
-        """1 where A spends more, else -1: `(a, b)[:: row.sign]` begins with the run that spends more."""
+        """Return 1 where A spends more, else -1: `(a, b)[:: row.sign]` begins with the run that spends more."""
         return 1 if (self.seconds or 0.0) >= 0 else -1
 
 

@@ -31,112 +31,113 @@ _LAYOUT = frozenset(("copy", "transpose"))
 
 @dataclass(frozen=True)
 class Run:
-    """One run: its segments and its gap."""
+    """A run of a comparison: its segments and its gap."""
 
     side: Side
 
     @property
     def host(self) -> HostTime:
-        """The gap, split."""
+        """Return the gap, split."""
         return self.side.analysis.host_time
 
     @property
     def is_seen(self) -> bool:
-        """Whether the profiler saw ops of the run; it does not see those of some threads, whose times are unknown."""
+        """Return whether the profiler saw ops of the run; those of some threads it does not see."""
         return self.side.analysis.busy > 0 or not len(self.side.segments)
 
     @cached_property
     def dispatch(self) -> Array:
-        """Time that dispatching each segment takes [s]."""
+        """Return the time that dispatching each segment takes [s]."""
         return self.host.dispatch[self.side.segments.op] * self.side.segments.weight
 
     @cached_property
     def seconds(self) -> Array:
-        """Time of each segment with its dispatching [s]."""
+        """Return the time of each segment with its dispatching [s]."""
         return np.asarray(self.side.seconds + self.dispatch)
 
     @cached_property
     def names(self) -> tuple[tuple[str, str | None], ...]:
-        """Name and type of the op of each segment; of a part of a fused kernel those of the kernel, which runs.
+        """Return name and type of the op of each segment; of a part of a fused kernel those of the kernel, which runs.
 
         Its own type where it computes in another floating one: double precision in a kernel of others.
         """
-        some = self.side.segments
-        rows = zip(some.signature, some.whole, some.fused.tolist(), strict=True)
+        segments = self.side.segments
+        rows = zip(segments.signature, segments.op_signature, segments.fused.tolist(), strict=True)
         return tuple(
-            (_SERIAL.sub("", whole.name), _type(part if part.dtype in {*FLOATING} - {whole.dtype} else whole))
+            (_SERIAL.sub("", kernel.name), _type(part if part.dtype in {*FLOATING} - {kernel.dtype} else kernel))
             if fused
             else (part.name, _type(part))
-            for part, whole, fused in rows
+            for part, kernel, fused in rows
         )
 
     @cached_property
     def executions(self) -> Array:
-        """How often a step executes the op of each segment."""
-        some = self.side.segments
-        return np.asarray(executions(self.side.analysis.profile)[some.op] / some.times)
+        """Return how often a step executes the op of each segment."""
+        segments = self.side.segments
+        return np.asarray(executions(self.side.analysis.profile)[segments.op] / segments.times)
 
     def amount(self, rows: Rows, dispatch: float) -> Amount:
         """Sum the work of some segments and of dispatching them [s]."""
-        some = self.side.segments
-        own, floor, moved = float(self.side.own[rows].sum()), float(some.floor[rows].sum()), some.bytes[rows]
-        times, which = np.unique(some.times[rows], return_inverse=True)
+        segments = self.side.segments
+        own_time, floor = float(self.side.own[rows].sum()), float(segments.floor[rows].sum())
+        moved = segments.bytes[rows]
+        times, inverse = np.unique(segments.times[rows], return_inverse=True)
         return Amount(
-            launches=float(some.launches[rows].sum()),
+            launches=float(segments.launches[rows].sum()),
             bytes=None if np.isnan(moved).any() else float(moved.sum()),
             seconds=float(self.side.seconds[rows].sum()) + dispatch,
             dispatch=dispatch,
-            of_roof=floor / own if own > 0 and floor > 0 else None,
-            times=int(times[np.bincount(which, self.seconds[rows]).argmax()]) if len(rows) else 1,
+            of_roof=floor / own_time if own_time > 0 and floor > 0 else None,
+            times=int(times[np.bincount(inverse, self.seconds[rows]).argmax()]) if len(rows) else 1,
         )
 
     def drawn(self, rows: Rows, gap: float) -> Array:
-        """Time of some segments and of a part of the gap [s] in each draw."""
-        busy, resamples, whole = self.side.drawn(rows), self.side.resamples, self.side.analysis.gap
-        return np.asarray(busy + (resamples.gap * (gap / whole) if whole > 0 else gap))
+        """Draw the time of some segments and of a part of the gap [s]."""
+        busy, resamples, total_gap = self.side.drawn(rows), self.side.resamples, self.side.analysis.gap
+        return np.asarray(busy + (resamples.gap * (gap / total_gap) if total_gap > 0 else gap))
 
 
 @dataclass(slots=True)
 class _Sum:
     """The ops of one name and type in one run: their time [s], executions by op, time by class [s] and parts.
 
-    held: how many executions of whole ops they are as much as.
+    whole_executions: by op, of all its parts; held: how many executions of whole ops they are as much as.
     """
 
     seconds: float = 0.0
     held: float = 0.0
     executions: dict[int, float] = field(default_factory=dict)
-    most: dict[int, float] = field(default_factory=dict)
+    whole_executions: dict[int, float] = field(default_factory=dict)
     classes: dict[int, float] = field(default_factory=dict)
     parts: set[str] = field(default_factory=set)
 
     def add(self, run: Run, row: int, seconds: float) -> None:
         """Add a segment."""
-        some = run.side.segments
-        op, op_class, executed = int(some.op[row]), int(some.op_class[row]), float(run.executions[row])
+        segments = run.side.segments
+        op, op_class, executed = int(segments.op[row]), int(segments.op_class[row]), float(run.executions[row])
         self.seconds += seconds
         self.executions[op] = self.executions.get(op, 0.0) + executed
-        self.most[op] = executed * float(some.times[row])
-        self.held += self.most[op] * float(some.weight[row])
+        self.whole_executions[op] = executed * float(segments.times[row])
+        self.held += self.whole_executions[op] * float(segments.weight[row])
         self.classes[op_class] = self.classes.get(op_class, 0.0) + seconds
-        if some.fused[row]:
-            self.parts |= {some.signature[row].name} - {*CLASSES, some.whole[row].name}
+        if segments.fused[row]:
+            self.parts |= {segments.signature[row].name} - {*CLASSES, segments.op_signature[row].name}
 
     def count(self, *, once: bool) -> float:
         """Return how often the ops run; once: an op that is there in parts as one."""
-        return sum(min(parts, self.most[op]) if once else parts for op, parts in self.executions.items())
+        return sum(min(parts, self.whole_executions[op]) if once else parts for op, parts in self.executions.items())
 
     @property
     def is_part(self) -> bool:
-        """Whether these are parts of ops whose other parts are elsewhere."""
+        """Return whether these are parts of ops whose other parts are elsewhere."""
         return self.held < self.count(once=True) * (1 - ROUNDING)
 
 
-def _classes(name: str, both: Iterable[_Sum]) -> tuple[str, ...]:
+def _classes(name: str, run_sums: Iterable[_Sum]) -> tuple[str, ...]:
     """List the classes of ops of one name, most time first; movement first where the name of a kernel says so."""
     classes = ["movement"] if _LAYOUT.intersection(name.split("_")) else []
-    for some in both:
-        classes += (CLASSES[number] for number, _ in sorted(some.classes.items(), key=lambda item: -item[1]))
+    for run_sum in run_sums:
+        classes += (CLASSES[number] for number, _ in sorted(run_sum.classes.items(), key=lambda item: -item[1]))
     return tuple(dict.fromkeys(classes))
 
 
@@ -180,19 +181,19 @@ class Runs:
                 key = name.removeprefix(NAMESPACE), kind
                 names.setdefault(key, name)
                 sums.setdefault(key, (_Sum(), _Sum()))[side].add(run, row, float(seconds[row]))
-        ranked = sorted(sums.items(), key=lambda item: -max(some.seconds for some in item[1]))
+        ranked = sorted(sums.items(), key=lambda item: -max(run_sum.seconds for run_sum in item[1]))
         return tuple(
             OpChange(
                 name=names[name, kind],
                 type=kind,
-                classes=_classes(name, both),
-                is_part=dispatch and any(some.is_part for some in both),
-                parts=tuple(sorted(both[0].parts | both[1].parts)),
-                a=both[0].count(once=dispatch),
-                b=both[1].count(once=dispatch),
-                seconds=both[0].seconds - both[1].seconds,
+                classes=_classes(name, run_sums),
+                is_part=dispatch and any(run_sum.is_part for run_sum in run_sums),
+                parts=tuple(sorted(run_sums[0].parts | run_sums[1].parts)),
+                a=run_sums[0].count(once=dispatch),
+                b=run_sums[1].count(once=dispatch),
+                seconds=run_sums[0].seconds - run_sums[1].seconds,
             )
-            for (name, kind), both in ranked
+            for (name, kind), run_sums in ranked
         )
 
     def ranked_scopes(self, a: Rows, b: Rows) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ def sentence(row: Row, style: Style) -> str:
         case "gap" if None in (row.a.seconds, row.b.seconds):
             times = dict(zip(names, (row.a.seconds, row.b.seconds), strict=True))
             unseen = " and ".join(name for name, time in times.items() if time is None)
-            seen = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
-            return f"{row.place}, as the ops of {unseen} were not seen{seen}."
+            timed = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
+            return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
             return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
 
@@ -38,11 +38,13 @@ def _part(row: Row, names: tuple[str, str]) -> str:
     words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
     if row.place == PAGE_FAULTS:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
-        moved, more = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
-        less = f"{units.seconds(moved)} of the {units.seconds(more)}" if moved < more * (1 - ROUNDING) else "that much"
+        moved, extra = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
+        held = (
+            f"{units.seconds(moved)} of the {units.seconds(extra)}" if moved < extra * (1 - ROUNDING) else "that much"
+        )
         return (
             f"at most {words} for {a} and {b} page faults a step. That was while ops ran: rows of the same ops, of ops "
-            f"with other arguments, and what is not known, hold {less} less"
+            f"with other arguments, and what is not known, hold {held} less"
         )
     words += ", upper ends that only the profiler saw" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
@@ -67,16 +69,16 @@ def where(row: Row) -> str:
 
 def places(scopes: Sequence[str]) -> str:
     """Name some scopes: the one with most time, and how many others are in the prefixes with most places x parts."""
-    numbers, rest = Counter((plain(last_parts(scope)), False) for scope in scopes[:1]), scopes[1:]
-    while rest and len(numbers) < NAMES:
-        parts = [scope.split("/") for scope in rest]
+    numbers, unnamed = Counter((plain(last_parts(scope)), False) for scope in scopes[:1]), scopes[1:]
+    while unnamed and len(numbers) < NAMES:
+        parts = [scope.split("/") for scope in unnamed]
         counts = Counter("/".join(scope[:end]) for scope in parts for end in range(1, len(scope) + 1))
         prefix, count = max(counts.items(), key=lambda item: item[1] * (1 + item[0].count("/")))
         numbers[plain(last_parts(prefix)), count > 1] += count
-        rest = [scope for scope in rest if not f"{scope}/".startswith(f"{prefix}/")]
-    left = f" and {len(rest)} more {'place' if len(rest) == 1 else 'places'}" if rest else ""
-    alone = {name: f"{name} ({n} places)" if n > 1 else name for (name, more), n in numbers.items() if not more}
-    return ", ".join(f"{n} more in {name}" if more else alone[name] for (name, more), n in numbers.items()) + left
+        unnamed = [scope for scope in unnamed if not f"{scope}/".startswith(f"{prefix}/")]
+    tail = f" and {len(unnamed)} more {'place' if len(unnamed) == 1 else 'places'}" if unnamed else ""
+    lone = {name: f"{name} ({n} places)" if n > 1 else name for (name, nested), n in numbers.items() if not nested}
+    return ", ".join(f"{n} more in {name}" if nested else lone[name] for (name, nested), n in numbers.items()) + tail
 
 
 def last_parts(scope: str) -> str:
@@ -117,10 +119,10 @@ def is_shared(row: Row, side: int) -> bool:
     return bool(more) and all(change.counts[0] == change.counts[1] for change in more)
 
 
-def _more(ops: Sequence[OpChange], side: int) -> list[OpChange]:
+def _executed_oftener(ops: Sequence[OpChange], side: int) -> list[OpChange]:
     """Return the ops that a run executes more often than the other one; where it has none such, all of its ops."""
-    more = [change for change in ops if change.counts[side] > change.counts[1 - side]]
-    return more or [change for change in ops if change.counts[side]]
+    oftener = [change for change in ops if change.counts[side] > change.counts[1 - side]]
+    return oftener or [change for change in ops if change.counts[side]]
 
 
 def _listed(ops: Sequence[OpChange], side: int, *, typed: bool, style: Style) -> str:
@@ -133,8 +135,8 @@ def _listed(ops: Sequence[OpChange], side: int, *, typed: bool, style: Style) ->
         # Several of one class have it behind the last.
         last = number == min(NAMES, len(ops)) or change.classes != ops[number].classes
         parts.append(words + (f" ({' and '.join(map(class_name, change.classes))})" if style.classes and last else ""))
-    rest = round(sum(change.counts[side] for change in ops[NAMES:]))
-    return ", ".join(parts) + (f" and {units.count(rest)} more {'op' if rest == 1 else 'ops'}" if rest else "")
+    extra = round(sum(change.counts[side] for change in ops[NAMES:]))
+    return ", ".join(parts) + (f" and {units.count(extra)} more {'op' if extra == 1 else 'ops'}" if extra else "")
 
 
 def class_name(op_class: str | None) -> str:
@@ -165,14 +167,14 @@ def _same(row: Row, style: Style) -> str:
     """Say which ops are the same; of two frameworks, what they are called."""
     count = round(sum(change.counts[0] for change in row.ops))
     kind = class_name(row.op_class)
-    same = f"the same {kind} op" if count == 1 else f"the same {units.count(count)} {kind} ops"
+    words = f"the same {kind} op" if count == 1 else f"the same {units.count(count)} {kind} ops"
     if not style.classes:
-        return same
+        return words
     called = []
     for side, run in enumerate(style.names):
         names = list(dict.fromkeys(op_name(change.name) for change in row.ops if change.counts[side]))
         called.append(f"{', '.join(names[:NAMES])}{' and others' if len(names) > NAMES else ''} in {run}")
-    return f"{same} ({', '.join(called)})"
+    return f"{words} ({', '.join(called)})"
 
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""By what two runs are told apart: by phase and block where their ops say where in the model they are, else by class.
+"""Break two runs down: by phase and block where their ops say where in the model they are, else by class.
 
 What both runs have decides: rows that only one of them has cancel and compare nothing.
 """
@@ -33,7 +33,7 @@ class Breakdown:
 
     @property
     def seconds(self) -> float:
-        """busy_A - busy_B [s]."""
+        """Return busy_A - busy_B [s]."""
         return sum(row.seconds for row in self.rows)
 
 
@@ -70,13 +70,13 @@ def _broken_down(comparison: Comparison, key: str) -> Breakdown:
     shares = []
     for side in (0, 1):
         parts = [(part.seconds, all(row.parts)) for row in summed if (part := row.parts[side])]
-        busy, common = sum(seconds for seconds, _ in parts), sum(seconds for seconds, both in parts if both)
+        busy, common = sum(seconds for seconds, _ in parts), sum(seconds for seconds, is_common in parts if is_common)
         shares.append(common / busy if busy > 0 else 0.0)
     return Breakdown(key, "", summed, (shares[0], shares[1]))
 
 
 def is_most(share: float) -> bool:
-    """Whether what both runs have is a place or a name of most of their ops, by its share of the time."""
+    """Return whether a share of the time, at places or of names that both runs have, is that of most of their ops."""
     return 2 * share >= 1
 
 
@@ -91,7 +91,7 @@ def _no_blocks(comparison: Comparison) -> str:
 
 
 def common_places(comparison: Comparison) -> float:
-    """How much of the ops' time is at the same phase and block in both runs, of the run with less of it; 1 of none."""
+    """Return the share of the ops' time at phases and blocks of both runs, of the run with less time; 1 of none."""
     a, b = (_by_place(side) for side in (comparison.work.a, comparison.work.b))
     least = min(sum(a.values()), sum(b.values()))
     return sum(min(a.get(place, 0.0), seconds) for place, seconds in b.items()) / least if least > 0 else 1.0
@@ -112,5 +112,5 @@ def _share_placed(side: Side) -> float:
         # What stands for a block where there is none: nothing, the phase, or words in brackets, as "(top)".
         name = "" if block.startswith("(") or block in get_args(Phase) else block
         blocks[name] = blocks.get(name, 0.0) + seconds
-    whole, nowhere = sum(blocks.values()), blocks.pop("", 0.0)
-    return 1 - nowhere / whole if len(blocks) > 1 and whole > 0 else 0.0
+    total, nowhere = sum(blocks.values()), blocks.pop("", 0.0)
+    return 1 - nowhere / total if len(blocks) > 1 and total > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Sum up the ops of two runs in rows by one key: what each run spends there, and what of the difference is whose.
+"""Sum up the ops of two runs in rows by one key: each run's time, and the ceilings' and kernels' parts of A - B.
 
 busy_A - busy_B = sum over rows (A - B)          and with the difference of the gaps it is wall_A - wall_B
 A - B of a row  = ceilings + kernels + other     docs/comparing.md derives them and their ranges
@@ -27,7 +27,7 @@ _DIVIDED = ("class", "group", "phase", "block")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one run does in a row. seconds: share time, floor: of the ops that have one, at both its ends [s]."""
+    """A run's work and time in a row. seconds: share time, floor: of the ops that have one, at both its ends [s]."""
 
     ops: float
     kernels: float
@@ -37,16 +37,19 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What of A - B is whose [s]; ceilings and kernels at both ends of the floors, each with `other` making A - B."""
+    """The parts of A - B [s]: ceilings and kernels at both ends of the floors, each with `unshared` making A - B.
+
+    unshared: of work that only one run does.
+    """
 
     ceilings: Ends
     kernels: Ends
-    other: float
+    unshared: float
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. parts: A's and B's, None of a run without such ops; seconds: A - B [s]; split: None without ceilings."""
+    """A row. parts: A's and B's, None of a run without such ops; seconds: A - B [s]; split: None without ceilings."""
 
     label: str
     parts: tuple[Part | None, Part | None]
@@ -61,18 +64,18 @@ def rows(comparison: Comparison, key: str) -> tuple[Row, ...]:
     sides = view.a, view.b
     labels = [_labels(side, key) for side in sides]
     number = {label: code for code, label in enumerate(dict.fromkeys((*labels[0], *labels[1])))}
-    codes = [np.asarray([number[label] for label in some], np.int64) for some in labels]
+    codes = [np.asarray([number[label] for label in run_labels], np.int64) for run_labels in labels]
     parts = [_parts(side, code, len(number)) for side, code in zip(sides, codes, strict=True)]
     spent = [_summed(code, side.seconds, len(number)) for side, code in zip(sides, codes, strict=True)]
     seconds = spent[0] - spent[1]
     splits = _splits(sides, codes, seconds)
     drawn = zip(*(_drawn(side, code, len(number)) for side, code in zip(sides, codes, strict=True)), strict=True)
     intervals = [interval(a - b, view.a.resamples, view.b.resamples) for a, b in drawn]
-    found = [
+    summed_rows = [
         Row(label, (parts[0][code], parts[1][code]), float(seconds[code]), intervals[code], splits[code])
         for label, code in number.items()
     ]
-    return tuple(sorted(found, key=_size))
+    return tuple(sorted(summed_rows, key=_size))
 
 
 def whole(comparison: Comparison) -> Split | None:
@@ -87,20 +90,20 @@ def whole(comparison: Comparison) -> Split | None:
 
 def _size(row: Row) -> tuple[float, float, str]:
     """Order the largest difference first; of rows that differ by rounding alone, the longest."""
-    apart = abs(row.seconds)
+    difference = abs(row.seconds)
     longest = max(part.seconds for part in row.parts if part is not None)
-    return -apart if apart > ROUNDING * longest else 0.0, -longest, row.label
+    return -difference if difference > ROUNDING * longest else 0.0, -longest, row.label
 
 
 def _labels(side: Side, key: str) -> Sequence[str]:
-    some = side.segments
+    segments = side.segments
     if key in ("class", "group"):
         names = CLASSES if key == "class" else tuple(GROUP_OF[name] for name in CLASSES)
-        return [names[code] for code in some.op_class.tolist()]
+        return [names[code] for code in segments.op_class.tolist()]
     if key in ("phase", "block"):
-        return [getattr(place, key) for place in some.places]
+        return [getattr(place, key) for place in segments.places]
     labels = side.analysis.labels(key)
-    return [labels[op] for op in some.op.tolist()]
+    return [labels[op] for op in segments.op.tolist()]
 
 
 def _summed(codes: Rows, values: Array, number: int) -> Array:
@@ -120,8 +123,8 @@ def _reach(side: Side) -> Array:
 
 
 def _parts(side: Side, codes: Rows, number: int) -> list[Part | None]:
-    some = side.segments
-    columns = (some.weight, some.launches, side.seconds, some.floor, _reach(side))
+    segments = side.segments
+    columns = (segments.weight, segments.launches, side.seconds, segments.floor, _reach(side))
     sums = zip(*(_summed(codes, column, number).tolist() for column in columns), strict=True)
     return [
         Part(ops, kernels, seconds, (low, high)) if has_any else None
@@ -149,27 +152,30 @@ def _splits(sides: Sequence[Side], codes: Sequence[Rows], seconds: Array) -> lis
         ]
     )
     # Of works that both do and whose floors are known.
-    row, known = np.asarray([(row, work is not None) for row, work in number], np.int64).reshape(-1, 2).T
-    both = (known > 0) & (sums[:, 0] > 0).all(axis=0)
-    row, (often_a, often_b) = row[both], sums[:, 0, both]
-    (own_a, share_a, low_a, high_a), (own_b, share_b, low_b, high_b) = sums[:, 1:, both] / sums[:, :1, both]
+    row, is_known = np.asarray([(row, work is not None) for row, work in number], np.int64).reshape(-1, 2).T
+    common = (is_known > 0) & (sums[:, 0] > 0).all(axis=0)
+    row, (often_a, often_b) = row[common], sums[:, 0, common]
+    (own_a, share_a, low_a, high_a), (own_b, share_b, low_b, high_b) = sums[:, 1:, common] / sums[:, :1, common]
     # Where a run took no time at all for a work, none of it ran beside others.
     shares = [
-        np.divide(share, own, out=np.ones(len(row)), where=own > 0)
-        for share, own in ((share_a, own_a), (share_b, own_b))
+        np.divide(share, time, out=np.ones(len(row)), where=time > 0)
+        for share, time in ((share_a, own_a), (share_b, own_b))
     ]
     weight = (often_a + often_b) / 2 * (shares[0] + shares[1]) / 2
-    same, low, high = (
-        _summed(row, weight * apart, len(seconds))
-        for apart in (
+    shared, low, high = (
+        _summed(row, weight * difference, len(seconds))
+        for difference in (
             own_a - own_b,
             by_ceilings(low_a, own_a, low_b, own_b),
             by_ceilings(high_a, own_a, high_b, own_b, scaled=True),
         )
     )
-    parts = zip(*(column.tolist() for column in (low, high, same - low, same - high, seconds - same)), strict=True)
+    parts = zip(
+        *(column.tolist() for column in (low, high, shared - low, shared - high, seconds - shared)), strict=True
+    )
     return [
-        Split((of_low, of_high), (left_low, left_high), rest) for of_low, of_high, left_low, left_high, rest in parts
+        Split((of_low, of_high), (left_low, left_high), unshared)
+        for of_low, of_high, left_low, left_high, unshared in parts
     ]
 
 
@@ -178,14 +184,15 @@ def by_ceilings(floor_a: Array, own_a: Array, floor_b: Array, own_b: Array, *, s
 
     scaled: where the two readings disagree, that of the product.
     """
-    both = (floor_a > 0) & (floor_b > 0)
+    floored = (floor_a > 0) & (floor_b > 0)
     missed = [
-        np.divide(own, floor, out=np.ones_like(own), where=both) for own, floor in ((own_a, floor_a), (own_b, floor_b))
+        np.divide(time, floor, out=np.ones_like(time), where=floored)
+        for time, floor in ((own_a, floor_a), (own_b, floor_b))
     ]
-    apart, took = floor_a - floor_b, own_a - own_b
-    near = both & (floor_a >= ATTAINED * own_a) & (floor_b >= ATTAINED * own_b)
-    disagree = both & ((took - apart) * (missed[0] - missed[1]) < 0)
-    part: Array = np.where(near | (disagree & scaled), apart * (missed[0] + missed[1]) / 2, apart)
+    floor_difference, time_difference = floor_a - floor_b, own_a - own_b
+    near = floored & (floor_a >= ATTAINED * own_a) & (floor_b >= ATTAINED * own_b)
+    disagree = floored & ((time_difference - floor_difference) * (missed[0] - missed[1]) < 0)
+    part: Array = np.where(near | (disagree & scaled), floor_difference * (missed[0] + missed[1]) / 2, floor_difference)
     return part
 
 

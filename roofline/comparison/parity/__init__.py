@@ -1,1 +1,1 @@
-"""Whether two runs may be compared at all: same work, same precision, same conditions."""
+"""Judge whether two runs may be compared at all: same work, same precision, same conditions."""

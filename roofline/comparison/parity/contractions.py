@@ -1,4 +1,4 @@
-"""Which matrix products a step executes, as M, N, K, however the framework wrote its operands.
+"""Find the matrix products that a step executes, as M, N, K, however the framework wrote its operands.
 
 Shapes are recorded for people, without saying which dimensions are contracted or transposed. They need not: of operands
 with B*M*K and B*K*N elements and a product of F = 2*B*M*N*K FLOPs,
@@ -36,7 +36,7 @@ _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the pro
 
 
 class Product(NamedTuple):
-    """One product: see `Contraction`. flops: of one execution [FLOP]."""
+    """A product: see `Contraction`. flops: of one execution [FLOP]."""
 
     what: str
     batch: int | None
@@ -59,13 +59,13 @@ def matrix_work(analysis: Analysis, op: Op) -> list[tuple[str, Signature]]:
     signature = profile.signatures[op.signature]
     if signature.kind == LINEAR_ALGEBRA:
         return []
-    whole = signature.cost.model_flops
+    model_flops = signature.cost.model_flops
     parts = [(part.phase, part.signature) for part in analysis.constituents(op) if part.signature.cost.flops]
-    known = sum(part.cost.model_flops or 0.0 for _, part in parts)
-    if not parts or whole is None or not math.isclose(known, whole, rel_tol=SAME_WORK):
+    part_flops = sum(part.cost.model_flops or 0.0 for _, part in parts)
+    if not parts or model_flops is None or not math.isclose(part_flops, model_flops, rel_tol=SAME_WORK):
         return [(profile.phases[op.phase], signature)]
-    (phase, part), *others = parts
-    if not part.shapes and not others:  # its operands are those of the op
+    (phase, part), *further_parts = parts
+    if not part.shapes and not further_parts:  # its operands are those of the op
         return [(phase, replace(part, shapes=signature.shapes))]
     return parts
 
@@ -75,7 +75,7 @@ def executed(analysis: Analysis) -> Mapping[str, Executed]:
 
     The time of a fused kernel is divided over its products by their FLOPs.
     """
-    found: dict[str, dict[Product, tuple[int, float]]] = {}
+    products: dict[str, dict[Product, tuple[int, float]]] = {}
     alike: dict[Hashable, list[tuple[str, Product, int]]] = {}
     for op, share in zip(analysis.profile.ops, analysis.table.share.tolist(), strict=True):
         key = op.signature, op.phase, op.constituents, op.places, op.launches
@@ -85,12 +85,12 @@ def executed(analysis: Analysis) -> Mapping[str, Executed]:
                 for phase, signature in matrix_work(analysis, op)
                 if signature.cost.flops and signature.op_class in PRODUCTS
             ]
-        whole = sum(product.flops * times for _, product, times in alike[key])
+        flops = sum(product.flops * times for _, product, times in alike[key])
         for phase, product, times in alike[key]:
-            counts = found.setdefault(phase, {})
+            counts = products.setdefault(phase, {})
             before, seconds = counts.get(product, (0, 0.0))
-            counts[product] = before + times, seconds + share * product.flops * times / whole
-    return found
+            counts[product] = before + times, seconds + share * product.flops * times / flops
+    return products
 
 
 def written_out(analysis: Analysis, phase: str, missing: Counter[Product]) -> Counter[Product]:
@@ -120,46 +120,47 @@ def written_out(analysis: Analysis, phase: str, missing: Counter[Product]) -> Co
 
 
 def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Contraction, ...]:
-    """What two runs do not execute equally often, most FLOPs first.
+    """List the products that two runs do not execute equally often, most FLOPs first.
 
-    What one of them tells only by its FLOPs stands for any product of the other with as many.
+    One that a run tells only by its FLOPs stands for any product of the other with as many.
     """
-    more, less = a - b, b - a
-    for left, right in ((more, less), (less, more)):
-        by_flops = sorted(right, key=lambda product: product.flops)
+    surplus_a, surplus_b = a - b, b - a
+    for surplus, counterpart in ((surplus_a, surplus_b), (surplus_b, surplus_a)):
+        by_flops = sorted(counterpart, key=lambda product: product.flops)
         flops = [product.flops for product in by_flops]
-        for product in [product for product in left if product.m is None]:
+        for product in [product for product in surplus if product.m is None]:
             near = ROUNDING * product.flops
             for twin in by_flops[bisect_left(flops, product.flops - near) : bisect_right(flops, product.flops + near)]:
-                matched = min(left[product], right[twin])
-                left[product] -= matched
-                right[twin] -= matched
-    apart = [
-        Contraction(phase=phase, **product._asdict(), a=more[product], b=less[product]) for product in (+more) | (+less)
+                matched = min(surplus[product], counterpart[twin])
+                surplus[product] -= matched
+                counterpart[twin] -= matched
+    contractions = [
+        Contraction(phase=phase, **product._asdict(), a=surplus_a[product], b=surplus_b[product])
+        for product in (+surplus_a) | (+surplus_b)
     ]
-    return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops))
+    return tuple(sorted(contractions, key=lambda contraction: -abs(contraction.a - contraction.b) * contraction.flops))
 
 
 def named(product: Product | Contraction, number: int) -> str:
     """Say a product, of which there are `number`."""
     size = units.flop(product.flops) if product.m is None else f"M, N, K = {product.m}, {product.n}, {product.k}"
     batch = f"{product.batch} times " if product.batch is not None and product.batch > 1 else ""
-    what = product.what if number == 1 or product.what == "attention" else f"{product.what}s"
-    return f"{what} of {batch}{size}"
+    noun = product.what if number == 1 or product.what == "attention" else f"{product.what}s"
+    return f"{noun} of {batch}{size}"
 
 
 def _product(signature: Signature, launches: int) -> tuple[Product, int]:
-    """(a product, how often it is executed): an instruction in a loop is one op with the work of all its rounds."""
+    """Return a product and its executions: an instruction in a loop is one op with the work of all its rounds."""
     flops = float(signature.cost.flops or 0.0)
-    what = "attention" if signature.op_class == "attention" else "matmul"
-    what = "convolution" if signature.kind.startswith("convolution") else what
+    kind = "attention" if signature.op_class == "attention" else "matmul"
+    kind = "convolution" if signature.kind.startswith("convolution") else kind
     for times in (1, max(1, launches)):
         half = flops / 2 / times
-        dimensions = _dimensions(signature, int(half)) if what == "matmul" and half.is_integer() else None
+        dimensions = _dimensions(signature, int(half)) if kind == "matmul" and half.is_integer() else None
         if dimensions is not None:
             batch, m, n, k = dimensions
-            return Product(what, batch, m, n, k, float(2 * batch * m * n * k)), times
-    return Product(what, None, None, None, None, flops), 1
+            return Product(kind, batch, m, n, k, float(2 * batch * m * n * k)), times
+    return Product(kind, None, None, None, None, flops), 1
 
 
 def _dimensions(signature: Signature, half: int) -> tuple[int, int, int, int] | None:
@@ -184,12 +185,12 @@ def _dimensions(signature: Signature, half: int) -> tuple[int, int, int, int] | 
     return None
 
 
-def _batch(first: tuple[int, ...], second: tuple[int, ...], inner: int, told: float | None) -> int | None:
-    """The number of independent products: as the size of the result tells it, else by equal leading dimensions."""
+def _batch(first: tuple[int, ...], second: tuple[int, ...], inner: int, result_batch: float | None) -> int | None:
+    """Return the number of independent products: by the size of the result, else by equal leading dimensions."""
     common = _divisions(first) & _divisions(second)
     equal = takewhile(lambda sizes: sizes[0] == sizes[1], zip(first[:-2], second[:-2], strict=False))
     leading = math.prod(size for size, _ in equal)
-    for number in (told, leading, 1):
+    for number in (result_batch, leading, 1):
         batch = int(number or 0)
         if batch == number and batch in common and inner % batch == 0 and inner // batch in common:
             return batch
@@ -197,8 +198,8 @@ def _batch(first: tuple[int, ...], second: tuple[int, ...], inner: int, told: fl
 
 
 def _divisions(dims: tuple[int, ...]) -> frozenset[int]:
-    """The products of all selections of some dimensions."""
-    found = {1}
+    """Return the products of all selections of some dimensions."""
+    divisors = {1}
     for size in dims:
-        found |= {size * each for each in found}
-    return frozenset(found)
+        divisors |= {size * divisor for divisor in divisors}
+    return frozenset(divisors)

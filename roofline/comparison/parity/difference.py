@@ -50,7 +50,7 @@ class Contraction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing in which two runs differ, or one doubt about them.
+    """A difference of two runs, or a doubt about them.
 
     what: a stable key ("batch", "dropout", ...). a, b: how it is in each run, for people; None: not recorded.
     seconds: how much of the difference of the walls it can explain at most, by the rule that found it [s]; share: the
@@ -78,12 +78,12 @@ class Pair:
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the runs are called in sentences: their backends, where these differ."""
+        """Return what the runs are called in sentences: their backends, where these differ."""
         a, b = plain(self.a.profile.backend), plain(self.b.profile.backend)
         if a != b and a and b:
             return a, b
-        one, other = self.called or _UNNAMED
-        return plain(one, LONGEST_NAME), plain(other, LONGEST_NAME)
+        first, second = self.called or _UNNAMED
+        return plain(first, LONGEST_NAME), plain(second, LONGEST_NAME)
 
     def each(self, of: Callable[[Analysis], T]) -> tuple[T, T]:
         """Return the same of both runs."""
@@ -99,7 +99,7 @@ class Pair:
 
     def differ(
         self,
-        what: str,
+        key: str,
         values: Values,
         text: str,
         severity: Severity = "named",
@@ -109,26 +109,26 @@ class Pair:
         """Make a difference of a text and both values: "The batches differ: 4 in torch and 8 in jax."."""
         a, b = (None if value is None else plain(value) for value in values)
         first, second = self.names
-        apart = abs(self.a.wall - self.b.wall)
+        wall_difference = abs(self.a.wall - self.b.wall)
         return Difference(
-            what=what,
+            what=key,
             a=a,
             b=b,
             severity=severity,
             text=f"{text}: {recorded(a)} in {first} and {recorded(b)} in {second}.",
             seconds=seconds,
-            share=None if seconds is None or not apart else min(1.0, seconds / apart),
+            share=None if seconds is None or not wall_difference else min(1.0, seconds / wall_difference),
             contractions=contractions,
         )
 
     def compare(
-        self, what: str, values: Values, text: str, severity: Severity = "named", seconds: float | None = None
+        self, key: str, values: Values, text: str, severity: Severity = "named", seconds: float | None = None
     ) -> list[Difference]:
         """Make a difference of values that are not equal; where one is not recorded, the text says so."""
         if values[0] == values[1]:
             return []
-        text = f"The {what.replace('gelu', 'GELU')} of one run is not known" if None in values else text
-        return [self.differ(what, values, text, severity, seconds)]
+        text = f"The {key.replace('gelu', 'GELU')} of one run is not known" if None in values else text
+        return [self.differ(key, values, text, severity, seconds)]
 
     def apart(self, key: str, row: str) -> float | None:
         """|t_A - t_B| [s] of a row of `Analysis.by(key)`; None where neither run has it."""

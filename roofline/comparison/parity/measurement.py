@@ -1,4 +1,4 @@
-"""Whether two runs were measured alike: device, threads, clocks, environment, protocol, versions, and doubts."""
+"""Compare how two runs were measured: device, threads, clocks, environment, protocol, versions, and doubts."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def measurement(pair: Pair) -> list[Difference]:
 def _device(pair: Pair) -> list[Difference]:
     """Name different devices: they are comparable, since the sum separates work from hardware."""
     a, b = pair.a.device, pair.b.device
-    same = (a.name, a.kind) == (b.name, b.kind)
-    return [] if same else [pair.differ("device", (a.name, b.name), "The devices differ")]
+    is_same = (a.name, a.kind) == (b.name, b.kind)
+    return [] if is_same else [pair.differ("device", (a.name, b.name), "The devices differ")]
 
 
 def _threads(pair: Pair) -> list[Difference]:
@@ -95,15 +95,15 @@ def _clocks(pair: Pair) -> list[Difference]:
 
 
 def _machine_speed(pair: Pair) -> list[Difference]:
-    """seconds: how much longer the ops that both runs have took in one of them."""
+    """Warn of a slower machine. seconds: how much longer the ops that both runs have took in one of them."""
     speed = machine_speed(pair.a, pair.b)
     if not speed.uneven:
         return []
-    slower, other = pair.names if speed.products > 1 else pair.names[::-1]
-    products, others = (f"{max(ratio, 1 / ratio):.2f} times" for ratio in (speed.products, speed.others))
+    slower, faster = pair.names if speed.products > 1 else pair.names[::-1]
+    products, other_ops = (f"{max(ratio, 1 / ratio):.2f} times" for ratio in (speed.products, speed.other_ops))
     text = (
         f"What both runs do took longer in {slower}, as on a slower machine (its clock, its neighbours, colder "
-        f"caches): products {products} as long as in {other}, other ops {others}."
+        f"caches): products {products} as long as in {faster}, other ops {other_ops}."
     )
     shown = ("slower", "faster") if speed.products > 1 else ("faster", "slower")
     return [replace(pair.differ("pace", shown, "", "warning", seconds=abs(speed.seconds)), text=text)]
@@ -119,18 +119,18 @@ def _environment(pair: Pair) -> list[Difference]:
         names = {*a.environment, *b.environment} - {"threads"}
     if a.environment.get("threads") == b.environment.get("threads") == "1":
         names -= _WAITING
-    found = []
+    differences = []
     for name in sorted(names):
         values = a.environment.get(name, "not set"), b.environment.get(name, "not set")
-        found += pair.compare(f"environment {plain(name)}", values, f"The environments differ in {plain(name)}")
-    return found
+        differences += pair.compare(f"environment {plain(name)}", values, f"The environments differ in {plain(name)}")
+    return differences
 
 
 def _protocol(pair: Pair) -> list[Difference]:
-    """seconds: how far apart the steps of a run that were timed back to back and one by one are."""
+    """Compare the protocols. seconds: between steps of a run that were timed back to back and one by one."""
     a, b = pair.each(lambda run: run.profile.wall)
-    known = [abs(median(wall.single) - median(wall.steps)) for wall in (a, b) if wall.single]
-    seconds, text = max(known, default=None), "The steps were timed by different protocols"
+    spreads = [abs(median(wall.single) - median(wall.steps)) for wall in (a, b) if wall.single]
+    seconds, text = max(spreads, default=None), "The steps were timed by different protocols"
     shown = (PROTOCOLS.get(a.protocol, a.protocol), PROTOCOLS.get(b.protocol, b.protocol))
     return pair.compare("protocol", shown, text, seconds=seconds)
 
@@ -146,7 +146,7 @@ def _versions(pair: Pair) -> list[Difference]:
 def _doubts(pair: Pair) -> list[Difference]:
     """Say what a run doubts of itself: times that may be off are warnings, work that was not seen is named."""
     a, b = pair.each(_details)
-    found = []
+    differences = []
     for name, (severity, text) in DOUBTS.items():
         if name not in a and name not in b:
             continue
@@ -165,15 +165,15 @@ def _doubts(pair: Pair) -> list[Difference]:
 
 def _details(run: Analysis) -> dict[str, str]:
     """Return the flags of a run: what each says behind its colon, else "yes"."""
-    found = {slug(flag): flag.partition(":")[2].strip() or "yes" for flag in run.flags}
+    details = {slug(flag): flag.partition(":")[2].strip() or "yes" for flag in run.flags}
     opaque = run.profile.compilation.opaque if run.profile.compilation else 0
-    return {"opaque-regions": units.count(opaque), **found} if opaque else found
+    return {"opaque-regions": units.count(opaque), **details} if opaque else details
 
 
 def _beyond(pair: Pair) -> list[Difference]:
     """Refuse ops that took far longer than the step: they leave nothing of it to be divided among them."""
-    found = pair.each(lambda run: times_the_step(run.busy, run.wall))
-    if found == (None, None):
+    ratios = pair.each(lambda run: times_the_step(run.busy, run.wall))
+    if ratios == (None, None):
         return []
-    a, b = ("no more" if times is None else f"{units.significant(times)} times the step" for times in found)
+    a, b = ("no more" if times is None else f"{units.significant(times)} times the step" for times in ratios)
     return [pair.differ("time of ops", (a, b), "Ops took longer than the step they ran in", "refused")]

@@ -16,44 +16,47 @@ def more_work(work: Work, works: Collection[Work]) -> Both:
 
     It takes the same share of a step as of its FLOPs, or the time of these products themselves, if that is more.
     """
-    most = [0.0, 0.0]
-    for run, more, less in ((work.pair.a, 0, 1), (work.pair.b, 1, 0)):
-        apart = work.flops[more] - work.flops[less]
-        if apart <= 0:
+    upper = [0.0, 0.0]
+    for run, side, other_side in ((work.pair.a, 0, 1), (work.pair.b, 1, 0)):
+        flops_difference = work.flops[side] - work.flops[other_side]
+        if flops_difference <= 0:
             continue
         flops = seconds = 0.0  # of products that the other run executes less often
-        for product, (times, taken) in work.executed[more].items():
-            surplus = max(0, times - work.executed[less].get(product, (0, 0.0))[0])
+        for product, (times, product_seconds) in work.executed[side].items():
+            surplus = max(0, times - work.executed[other_side].get(product, (0, 0.0))[0])
             flops += surplus * product.flops
-            seconds += taken * surplus / times
-        own = seconds * min(1.0, apart / flops) if flops else 0.0
-        whole = sum(phase.flops[more] for phase in works)
-        most[more] = max(run.wall * apart / whole, own)
-    return most[0], most[1]
+            seconds += product_seconds * surplus / times
+        product_bound = seconds * min(1.0, flops_difference / flops) if flops else 0.0
+        step_flops = sum(phase.flops[side] for phase in works)
+        upper[side] = max(run.wall * flops_difference / step_flops, product_bound)
+    return upper[0], upper[1]
 
 
 def can_explain(pair: Pair, *seconds: Both) -> bool:
-    """Whether the runs say something else about which is slower without some times of each [s]."""
+    """Return whether taking some times of each run off [s] changes which run is known to be slower."""
     a, b = (sum(run) for run in zip(*seconds, strict=True))
     intervals = _intervals(pair)
-    said = _slower(intervals, 0.0)
-    return any(_slower(intervals, taken) != said for taken in (a, -b, a - b))
+    slower = _slower(intervals, 0.0)
+    return any(_slower(intervals, shift) != slower for shift in (a, -b, a - b))
 
 
 def unknown_can_explain(pair: Pair, seconds: Both) -> bool:
-    """Whether ops of unknown work, of so much time in each run [s], can be why one is slower, if one is."""
-    apart = pair.a.wall - pair.b.wall
-    return 0 not in _slower(_intervals(pair), 0.0) and seconds[0 if apart > 0 else 1] >= abs(apart)
+    """Return whether ops of unknown work, of so much time in each run [s], can be why one is slower, if one is."""
+    wall_difference = pair.a.wall - pair.b.wall
+    return 0 not in _slower(_intervals(pair), 0.0) and seconds[0 if wall_difference > 0 else 1] >= abs(wall_difference)
 
 
 def _intervals(pair: Pair) -> tuple[Interval, Interval]:
     """Return intervals of wall_A - wall_B [s]: 95 % by its steps, and what processes of one step differ by."""
-    apart = pair.a.wall - pair.b.wall
+    wall_difference = pair.a.wall - pair.b.wall
     a, b = draw(pair.a, pair.b), draw(pair.b, pair.a)
     processes = PROCESSES * math.hypot(pair.a.wall, pair.b.wall)
-    return interval(a.wall - b.wall, a, b) or (apart, apart), (apart - processes, apart + processes)
+    return interval(a.wall - b.wall, a, b) or (wall_difference, wall_difference), (
+        wall_difference - processes,
+        wall_difference + processes,
+    )
 
 
-def _slower(intervals: Sequence[Interval], taken: float) -> tuple[int, ...]:
+def _slower(intervals: Sequence[Interval], shift: float) -> tuple[int, ...]:
     """Return by each interval which run is slower with a time taken off [s]: 1 for A, -1 for B, 0 if it holds 0."""
-    return tuple(1 if low > taken else -1 if high < taken else 0 for low, high in intervals)
+    return tuple(1 if low > shift else -1 if high < shift else 0 for low, high in intervals)

@@ -34,7 +34,7 @@ _OF_WORK = ("mode", "model", "batch", "sequence length", "parameters", "trainabl
 
 
 class Parity(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether two runs are comparable, and all that differs: what refuses first, then what is named, then warnings.
+    """The verdict whether two runs are comparable, and all differences: those that refuse, named ones, then warnings.
 
     Warnings are doubts about a measurement; they leave runs comparable.
     """
@@ -44,11 +44,11 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> tuple[Difference, ...]:
-        """The named differences that are settings, and not what is known of the work."""
+        """Return the named differences that are settings, and not what is known of the work."""
         return tuple(named for named in self.of("named") if not named.what.startswith(_OF_WORK))
 
     def of(self, severity: Severity) -> tuple[Difference, ...]:
-        """The differences of one severity."""
+        """Return the differences of one severity."""
         return tuple(difference for difference in self.differences if difference.severity == severity)
 
 
@@ -58,16 +58,18 @@ def parity(a: Analysis, b: Analysis, names: tuple[str, str] | None = None) -> Pa
     A run is comparable with itself, whatever is to be said about it. names: what sentences call the runs where their
     backends do not tell them apart. InputError where one was not timed.
     """
-    for run, which in ((a, "first"), (b, "second")):
-        timed(run, f"The {which} profile")
+    for run, ordinal in ((a, "first"), (b, "second")):
+        timed(run, f"The {ordinal} profile")
         if not run.profile.wall.steps:
-            raise InputError(f"The {which} profile holds no timed steps: measure it with --steps 3 or more.")
+            raise InputError(f"The {ordinal} profile holds no timed steps: measure it with --steps 3 or more.")
     if a.profile == b.profile and a.device == b.device:
         return Parity(verdict="comparable")
     pair = Pair(a, b, names)
-    found = [*work(pair), *precision(pair), *settings(pair), *measurement(pair)]
-    found.sort(key=lambda difference: [*_VERDICTS].index(difference.severity))
-    return Parity(verdict=_VERDICTS[found[0].severity if found else "warning"], differences=tuple(found))
+    differences = [*work(pair), *precision(pair), *settings(pair), *measurement(pair)]
+    differences.sort(key=lambda difference: [*_VERDICTS].index(difference.severity))
+    return Parity(
+        verdict=_VERDICTS[differences[0].severity if differences else "warning"], differences=tuple(differences)
+    )
 
 
 def refusal(parity: Parity, option: str = "--allow") -> str:

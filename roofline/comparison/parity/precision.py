@@ -29,12 +29,12 @@ def precision(pair: Pair) -> list[Difference]:
 
 def products_differ(a: WorkAnalysis, b: WorkAnalysis) -> list[tuple[str, str, str]]:
     """In what the products of two runs differ: what it is, and that of a and of b, in shares of the executed FLOPs."""
-    found = []
-    for what, of in (("data of products", _data), ("arithmetic of float32 products", _arithmetic)):
-        one, other = (_shares(_flops(run, of)) for run in (a, b))
-        if _are_apart(one, other):
-            found.append((what, _mix(one), _mix(other)))
-    return found
+    differences = []
+    for aspect, of in (("data of products", _data), ("arithmetic of float32 products", _arithmetic)):
+        shares_a, shares_b = (_shares(_flops(run, of)) for run in (a, b))
+        if _are_apart(shares_a, shares_b):
+            differences.append((aspect, _mix(shares_a), _mix(shares_b)))
+    return differences
 
 
 def _fp64(pair: Pair) -> list[Difference]:
@@ -101,8 +101,8 @@ def _rates(pair: Pair) -> list[Difference]:
     if (rates[0] is None) == (rates[1] is None):
         return []
     names = sorted({*_flops(pair.a if rates[1] is None else pair.b, _arithmetic)} - {"tf32", _UNKNOWN})
-    said = f"said to be {' and '.join(names)}" if names else "of float32 data whose arithmetic is not known"
-    text = f"Products {said} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
+    claimed = f"said to be {' and '.join(names)}" if names else "of float32 data whose arithmetic is not known"
+    text = f"Products {claimed} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
     a, b = ("no proof" if rate is None else units.flop_rate(rate) for rate in rates)
     return [pair.differ("precision by rate", (a, b), text, seconds=_float32(pair))]
 
@@ -133,8 +133,8 @@ def _float32(pair: Pair) -> float | None:
 def _precision(run: WorkAnalysis, op: Op) -> Precision | None:
     """Return that of the op, or of the first of its constituents that has one."""
     signatures = run.profile.signatures
-    known = (signatures[number].precision for number in (op.signature, *op.constituents))
-    return next((precision for precision in known if precision is not None), None)
+    precisions = (signatures[number].precision for number in (op.signature, *op.constituents))
+    return next((precision for precision in precisions if precision is not None), None)
 
 
 def _data(run: WorkAnalysis, op: Op) -> str | None:
@@ -153,21 +153,21 @@ def _arithmetic(run: WorkAnalysis, op: Op) -> str | None:
 
 def _flops(run: WorkAnalysis, of: Callable[[WorkAnalysis, Op], str | None]) -> dict[str, float]:
     """Add up the executed matrix FLOPs by what `of` says of an op."""
-    found: dict[str, float] = {}
+    flops_by_name: dict[str, float] = {}
     for op in run.profile.ops:
         flops, name = run.profile.signatures[op.signature].cost.flops, of(run, op)
         if flops and name:
-            found[name] = found.get(name, 0.0) + flops
-    return found
+            flops_by_name[name] = flops_by_name.get(name, 0.0) + flops
+    return flops_by_name
 
 
 def _shares(flops: Mapping[str, float], without: str = "") -> dict[str, float]:
-    whole = sum(work for name, work in flops.items() if name != without)
-    return {name: work / whole for name, work in flops.items() if name != without}
+    total = sum(work for name, work in flops.items() if name != without)
+    return {name: work / total for name, work in flops.items() if name != without}
 
 
 def _are_apart(a: Mapping[str, float], b: Mapping[str, float]) -> bool:
-    """Whether shares of both runs differ, as far as they are known."""
+    """Return whether shares of both runs differ, as far as they are known."""
     return bool(a and b) and any(abs(a.get(name, 0.0) - b.get(name, 0.0)) > SLIGHT for name in {*a, *b})
 
 

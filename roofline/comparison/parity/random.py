@@ -1,4 +1,4 @@
-"""Whether both runs drop anything at random, by what they draw and what becomes of it.
+"""Compare what two runs drop at random, by what they draw and what becomes of it.
 
 Only dropout changes what is asked of the model. Numbers that are added, and whole numbers that say which row is taken
 or seed a generator, are work like any other.
@@ -21,7 +21,7 @@ _SEEN = "random numbers are drawn", "no random numbers are seen"
 
 
 class _Dropping(NamedTuple):
-    """Whether a run drops anything (None: not known), at which recorded rate, whether it draws for it; in words."""
+    """The dropping of a run: on (None: not known), at which recorded rate, whether it draws for it; in words."""
 
     on: bool | None
     rate: float | None
@@ -52,7 +52,7 @@ def dropout(pair: Pair) -> list[Difference]:
     return [pair.differ("dropout", words, text, severity, seconds)]
 
 
-def _dropping(run: Analysis, other: Analysis) -> _Dropping:
+def _dropping(run: Analysis, other_run: Analysis) -> _Dropping:
     text = run.profile.switches.get("dropout")
     rate = None if text is None else _rate(text)
     drawing = _drawing(run)
@@ -61,13 +61,13 @@ def _dropping(run: Analysis, other: Analysis) -> _Dropping:
     if text is not None:
         return _Dropping(bool(rate), rate, False, text)
     opaque = run.profile.compilation is not None and run.profile.compilation.opaque > 0
-    if opaque or sum(hidden(run, other).values()) > SLIGHT:
+    if opaque or sum(hidden(run, other_run).values()) > SLIGHT:
         return _Dropping(None, None, False, None)
     return _Dropping(False, None, False, "no random numbers are drawn")
 
 
 def _rate(text: str) -> float:
-    """The recorded rate, the largest of several ("0.1, attention 0.0"); 0 for "off"; 1 for words that give none."""
+    """Read a recorded rate, the largest of several ("0.1, attention 0.0"); 0 for "off"; 1 for words that give none."""
     if text.strip().lower() in ("off", "false", "none", ""):
         return 0.0
     rates = []
@@ -93,7 +93,7 @@ _FRACTIONS = re.compile("uniform(?!.*int)|bernoulli|dropout")
 
 
 class _Drawing(NamedTuple):
-    """How many ops draw random numbers outside the optimizer, and how many of these numbers that drop nothing."""
+    """Counts of the ops that draw random numbers outside the optimizer, and of those whose numbers drop nothing."""
 
     ops: int
     noise: int
@@ -115,14 +115,14 @@ def _drawing(run: Analysis) -> _Drawing:
         return _Drawing(0, 0)
     ops = {number for number, _ in drawn}
     read_by = [[row for rows in buffers for row in rows] for buffers in readers(profile)]
-    drops = {whole: _drops(profile, read_by, whole) for whole in (False, True)}
+    drops = {is_integer: _drops(profile, read_by, is_integer) for is_integer in (False, True)}
     dropping, seeds = set[int](), set[int]()
     for number, signature in drawn:
-        whole = _is_whole(signature)
-        dropped = any(drops[whole][row] for row in read_by[number])
+        is_integer = _is_whole(signature)
+        dropped = any(drops[is_integer][row] for row in read_by[number])
         if not _is_noise(profile.ops[number], signature, bool(read_by[number]), dropped):
             dropping.add(number)
-        elif whole and not ops.isdisjoint(read_by[number]):
+        elif is_integer and not ops.isdisjoint(read_by[number]):
             seeds.add(number)
     # A seed alone drops nothing and adds nothing.
     noise = len(ops - dropping - seeds)
@@ -130,7 +130,7 @@ def _drawing(run: Analysis) -> _Drawing:
 
 
 def _is_noise(op: Op, drawn: Signature, read: bool, dropped: bool) -> bool:
-    """Whether random numbers cannot drop anything: by what draws them, or by all that is made of them op by op.
+    """Return whether random numbers cannot drop anything: by what draws them, or by all that is made of them op by op.
 
     Whole numbers that no op reads went to the host, and those in a kernel that computes on them are followed like
     others. Fractions in a fused kernel, or such that no op is seen to read, may drop.
@@ -146,33 +146,35 @@ def _is_noise(op: Op, drawn: Signature, read: bool, dropped: bool) -> bool:
 
 
 def _is_whole(drawn: Signature) -> bool:
-    """Whether whole numbers are drawn: indices, an order, seeds; or the bits of which XLA makes fractions."""
+    """Return whether whole numbers are drawn: indices, an order, seeds; or the bits of which XLA makes fractions."""
     return "int" in (drawn.computes_in or "") and not _FRACTIONS.search(drawn.name.lower())
 
 
-def _drops(profile: Profile, read_by: Sequence[Sequence[int]], whole: bool) -> list[bool]:
-    """For each op whether it may make 0 of one number and 1 of another, or vector work with its results does.
+def _drops(profile: Profile, read_by: Sequence[Sequence[int]], integers: bool) -> list[bool]:
+    """Return of each op whether it may make 0 of one number and 1 of another, or vector work with its results does.
 
-    whole: what is followed are whole numbers. A generator works on them, choices among them included; a fused kernel
+    integers: what is followed are whole numbers. A generator works on them, choices among them included; a fused kernel
     that takes rows takes them by these numbers; and one that computes with fractions and is named for nothing may
     make fractions of them and drop by these, unless it says that it draws, which is judged by itself.
     """
-    found = [False] * len(profile.ops)
+    dropping = [False] * len(profile.ops)
     for number in reversed(range(len(profile.ops))):  # who reads comes later
         op = profile.ops[number]
-        first, *fused = (profile.signatures[each] for each in (op.signature, *op.constituents))
+        first, *fused = (profile.signatures[index] for index in (op.signature, *op.constituents))
         names = [signature.name.lower() for signature in (first, *fused)]
         words = {word for name in names for word in re.split("[^a-z]+", name)}
-        classes = {signature.op_class for signature in ((first, *fused) if whole else (first,))}
+        classes = {signature.op_class for signature in ((first, *fused) if integers else (first,))}
         if words & _ORDERS or "embedding" in classes:
             continue
-        generator = whole and first.op_class == "random" and _is_whole(first)
+        generator = integers and first.op_class == "random" and _is_whole(first)
         named = bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
-        makes_fractions = whole and bool(fused) and "random" not in classes and "int" not in (first.computes_in or "")
-        found[number] = (named and not generator) or makes_fractions
-        if not found[number] and (generator or first.op_class in _ON_THE_WAY):
-            found[number] = any(found[row] for row in read_by[number])
-    return found
+        makes_fractions = (
+            integers and bool(fused) and "random" not in classes and "int" not in (first.computes_in or "")
+        )
+        dropping[number] = (named and not generator) or makes_fractions
+        if not dropping[number] and (generator or first.op_class in _ON_THE_WAY):
+            dropping[number] = any(dropping[row] for row in read_by[number])
+    return dropping
 
 
 def noise(pair: Pair) -> list[Difference]:

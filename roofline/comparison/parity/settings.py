@@ -54,7 +54,7 @@ def settings(pair: Pair) -> list[Difference]:
     """Compare how the step was set; of a run without a record, as a trace, one difference says what it lacks."""
     core, loss, copies = pair.apart("block", _CORE), pair.apart("block", "loss"), pair.apart("class", "transfer")
     ffn = pair.apart_where(lambda run, op: run.profile.blocks[op.block] == "FFN" and run.op_class(op) == "pointwise")
-    found = [
+    differences = [
         *dropout(pair),
         *noise(pair),
         *pair.compare("attention", pair.each(_attention), "The attention forms differ", seconds=core),
@@ -71,11 +71,11 @@ def settings(pair: Pair) -> list[Difference]:
         *_others(pair),
     ]
     a, b = pair.each(lambda run: bool(run.profile.switches))
-    lacking = ", ".join(difference.what for difference in found if None in (difference.a, difference.b))
+    lacking = ", ".join(difference.what for difference in differences if None in (difference.a, difference.b))
     if a == b or not lacking:
-        return found
+        return differences
     text = "The settings of one run are not recorded, so they cannot be verified"
-    recorded = [difference for difference in found if None not in (difference.a, difference.b)]
+    recorded = [difference for difference in differences if None not in (difference.a, difference.b)]
     return [*recorded, pair.differ("settings", (lacking if a else None, lacking if b else None), text)]
 
 
@@ -124,11 +124,14 @@ def _optimizer(pair: Pair) -> list[Difference]:
     a, b = pair.each(lambda run: run.profile.switches)
     if ("optimizer" in a) != ("optimizer" in b):  # one of which only the ops are seen may be any
         rules = (rules[0] if "optimizer" in a else None, rules[1] if "optimizer" in b else None)
-    found = pair.compare("optimizer", rules, "The optimizers differ")
+    differences = pair.compare("optimizer", rules, "The optimizers differ")
     names = [name for name in _OPTIMIZER_KERNELS if name in a and name in b and a[name] != b[name]]
-    if found or not names:
-        return found
-    ways = [", ".join(f"{name.removeprefix('optimizer ')} {each[name]}" for name in names) for each in (a, b)]
+    if differences or not names:
+        return differences
+    ways = [
+        ", ".join(f"{name.removeprefix('optimizer ')} {run_switches[name]}" for name in names)
+        for run_switches in (a, b)
+    ]
     return pair.compare("optimizer kernels", (ways[0], ways[1]), "The optimizers run in different ways")
 
 
@@ -179,13 +182,13 @@ def _calls(pair: Pair) -> list[Difference]:
     """Compare how many compiled programs, or functions of TensorFlow, Python calls in a step not compiled op by op."""
     if any(pair.each(lambda run: op_by_op(run.profile))):
         return []
-    found = []
-    for key, what in ((PROGRAMS, "compiled programs"), (CALLS, "calls of graphs")):
+    differences = []
+    for key, noun in ((PROGRAMS, "compiled programs"), (CALLS, "calls of graphs")):
         a, b = pair.a.profile.conditions.get(key), pair.b.profile.conditions.get(key)
         if a is not None and b is not None:
             values = f"{round(a)} per step", f"{round(b)} per step"
-            found += pair.compare(what, values, f"Python runs another number of {what}")
-    return found
+            differences += pair.compare(noun, values, f"Python runs another number of {noun}")
+    return differences
 
 
 def _launches(pair: Pair) -> list[Difference]:
@@ -209,8 +212,8 @@ def _launched(launches: HostLaunches | None) -> str | None:
     return f"{replayed} and {kernels}" if round(launches.kernels) else replayed
 
 
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _others(pair: Pair) -> list[Difference]:
@@ -228,12 +231,12 @@ def _others(pair: Pair) -> list[Difference]:
     # Those of a compiler bear its name, and are judged with what runs the step.
     compilers = {run.compilation.compiler for run in (a, b) if run.compilation} - {""}
     judged = *_JUDGED_FAMILIES, *compilers
-    found = []
+    differences = []
     for name in sorted(names - _JUDGED):
         values = _switch(a, name), _switch(b, name)
         if values[0] != values[1] and not name.startswith(judged):
-            found.append(pair.differ(f"switch {plain(name)}", values, f"The switch {plain(name)} differs"))
-    return found
+            differences.append(pair.differ(f"switch {plain(name)}", values, f"The switch {plain(name)} differs"))
+    return differences
 
 
 def _switch(profile: Profile, name: str) -> str | None:

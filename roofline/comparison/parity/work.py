@@ -1,4 +1,4 @@
-"""Whether two runs do the same work: model FLOPs, parameters, batch and lengths (docs/comparing.md).
+"""Compare the work of two runs: model FLOPs, parameters, batch and lengths (docs/comparing.md).
 
 Names and sizes say little: a user's file and a trace may be called anything. What decides is the work.
 """
@@ -28,24 +28,24 @@ _NUMBERS = {
 
 def work(pair: Pair) -> list[Difference]:
     """Compare what is worked on and how much."""
-    found = pair.compare("mode", pair.each(lambda run: run.profile.mode), "The modes differ", "refused")
+    differences = pair.compare("mode", pair.each(lambda run: run.profile.mode), "The modes differ", "refused")
     ops = pair.each(lambda run: units.count(len(run.profile.ops)))
     if "0" in ops and ops != ("0", "0"):
-        found.append(pair.differ("ops", ops, "No op of one run is known", "refused"))
+        differences.append(pair.differ("ops", ops, "No op of one run is known", "refused"))
     if any(pair.each(phases_unresolved)):
-        differences, same = whole_work(pair)
+        work_differences, is_same = whole_work(pair)
     else:
         phases = works(pair)
-        differences, same = forward_work(phases)
-        if not found:
-            differences += [difference for work in phases if work.phase in AFTER for difference in _after(work)]
-    found += [*differences, *_numbers(pair)]
-    refused = any(difference.severity == "refused" for difference in found)
-    return [*_model(pair, same=same and not refused, different=refused), *found]
+        work_differences, is_same = forward_work(phases)
+        if not differences:
+            work_differences += [difference for work in phases if work.phase in AFTER for difference in _after(work)]
+    differences += [*work_differences, *_numbers(pair)]
+    refused = any(difference.severity == "refused" for difference in differences)
+    return [*_model(pair, same_work=is_same and not refused, other_work=refused), *differences]
 
 
-def _model(pair: Pair, same: bool, different: bool) -> list[Difference]:
-    """Models of different names are comparable where their work is the same.
+def _model(pair: Pair, same_work: bool, other_work: bool) -> list[Difference]:
+    """Compare the names of the models: runs of different ones are comparable where their work is the same.
 
     The name of a trace or of a user's own step says nothing: it is a difference only as long as the work is neither
     known to be the same nor known to differ, which is the reason then.
@@ -53,26 +53,26 @@ def _model(pair: Pair, same: bool, different: bool) -> list[Difference]:
     a, b = pair.a.profile, pair.b.profile
     says = not any(run.imported is not None or run.size == "-" or ":" in run.model for run in (a, b))
     files = {run.model.rpartition(":")[0] for run in (a, b)}  # "" of what is no function of a file
-    if not says and (same or different or ("" not in files and len(files) == 1)):
+    if not says and (same_work or other_work or ("" not in files and len(files) == 1)):
         return []
-    if same or not says:
+    if same_work or not says:
         return pair.compare("model", (a.model, b.model), "The models have different names")
     return pair.compare("model", (a.model, b.model), "The models differ, and not in name only", "refused")
 
 
 def _numbers(pair: Pair) -> list[Difference]:
-    """Numbers of the workload must be equal; one that a run does not record is named."""
-    found = []
-    for field, (what, text) in _NUMBERS.items():
+    """Compare the numbers of the workload: refuse different ones, and name one that a run does not record."""
+    differences = []
+    for field, (quantity, text) in _NUMBERS.items():
         a, b = getattr(pair.a.profile, field), getattr(pair.b.profile, field)
         if a == b:
             continue
         shown = (None if a is None else units.count(a), None if b is None else units.count(b))
         if None not in shown:
-            found.append(pair.differ(what, shown, text, "refused"))
+            differences.append(pair.differ(quantity, shown, text, "refused"))
         elif field not in ("samples", "tokens"):  # they follow from batch and length
-            found.append(pair.differ(what, shown, f"The {what} of one run cannot be checked"))
-    return found
+            differences.append(pair.differ(quantity, shown, f"The {quantity} of one run cannot be checked"))
+    return differences
 
 
 def _after(work: Work) -> list[Difference]:
@@ -80,9 +80,9 @@ def _after(work: Work) -> list[Difference]:
 
     seconds: the surplus of model FLOPs at the rate that the run which asks for more has in the products of that phase.
     """
-    phase, (a, b) = work.phase, work.known
-    flops, same = f"The model FLOPs of the {phase} phase", same_flops(a, b)
-    if not same and work.unseen <= SLIGHT:
+    phase, (a, b) = work.phase, work.known_flops
+    flops, is_same = f"The model FLOPs of the {phase} phase", same_flops(a, b)
+    if not is_same and work.unseen <= SLIGHT:
 
         def is_matrix_work(run: Analysis, op: Op) -> bool:
             signature = run.profile.signatures[op.signature]
@@ -93,6 +93,6 @@ def _after(work: Work) -> list[Difference]:
         surplus = (seconds or 0.0) * abs(a - b) / max(a, b)
         return [work.differ(f"{flops} differ{work.most_apart()}", seconds=surplus or None)]
     # An update is elementwise: what is unknown of it hides no products.
-    if not same or (phase == "backward" and max(work.unknown) > SLIGHT):
+    if not is_same or (phase == "backward" and max(work.unknown_shares) > SLIGHT):
         return [replace(work.differ(f"{flops} could not be verified"), contractions=())]
     return []

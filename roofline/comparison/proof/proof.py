@@ -53,12 +53,12 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """What turning the switch moved [s]."""
+        """Return the seconds that turning the switch moved."""
         return (self.before or 0.0) - (self.after or 0.0)
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of rows when a switch was turned; its fields are those of the JSON (docs/proving.md).
+    """The effect on rows of turning a switch; its fields are those of the JSON (docs/proving.md).
 
     Times of one step [s]; None: not measured. A switch that takes away what the other run lacks has a negative gain.
     """
@@ -129,7 +129,7 @@ def plan(
     experiments: dict[tuple[str, str], Experiment] = {}
     for number, row in enumerate(account.rows, 1):
         for name, kinds in kinds_of(row).items():
-            run, setting = _turned(row, kinds, profiles, switches)
+            run, setting = _switch_to_turn(row, kinds, profiles, switches)
             if setting is None and row.kind == "setting":
                 continue
             key = run, setting.text if setting else name
@@ -145,24 +145,24 @@ def plan(
     return tuple(experiments.values())
 
 
-def _turned(
+def _switch_to_turn(
     row: Row, kinds: Sequence[str], profiles: Mapping[Side, Profile], switches: Callable[[Profile], Sequence[Switch]]
 ) -> tuple[Side, Setting | None]:
     """Return the run to turn a switch in, and how: in the one that spends more, or undone in the other one.
 
     Of a setting it is not known which one spends more: then either is turned before anything is undone.
     """
-    more: Side = "b" if (row.seconds or 0.0) < 0 else "a"
-    less: Side = "b" if more == "a" else "a"
-    ways = [(more, False), (less, True)]
+    slower: Side = "b" if (row.seconds or 0.0) < 0 else "a"
+    faster: Side = "b" if slower == "a" else "a"
+    ways = [(slower, False), (faster, True)]
     if row.kind == "setting":
-        ways = [(more, False), (less, False), (less, True), (more, True)]
+        ways = [(slower, False), (faster, False), (faster, True), (slower, True)]
     for run, undone in ways:
-        mine, other = profiles[run], profiles["b" if run == "a" else "a"]
-        setting = setting_for(kinds, mine, other, switches(mine), undone=undone)
+        mine, other_profile = profiles[run], profiles["b" if run == "a" else "a"]
+        setting = setting_for(kinds, mine, other_profile, switches(mine), undone=undone)
         if setting is not None:
             return run, setting
-    return more, None
+    return slower, None
 
 
 def judge(
@@ -184,14 +184,14 @@ def judge(
     reason = _objection(experiment.setting, recorded, before, flipped, changed)
     predicted, predicted_ci95 = experiment.prediction
     verdict = "not proven" if reason else judge_gain(predicted, predicted_ci95, paired)
-    said = "" if predicted is None else f"predicted {_spread(predicted, predicted_ci95)}, "
-    said += f"observed {_spread(paired.difference, paired.ci95)}: {verdict}"
-    said += f": {reason}" if reason else ""
-    said += "; others used the processor" if any(paired.busy) else ""
+    outcome = "" if predicted is None else f"predicted {_spread(predicted, predicted_ci95)}, "
+    outcome += f"observed {_spread(paired.difference, paired.ci95)}: {verdict}"
+    outcome += f": {reason}" if reason else ""
+    outcome += "; others used the processor" if any(paired.busy) else ""
     return _proof(
         experiment,
         verdict,
-        f": {said}.",
+        f": {outcome}.",
         reason,
         observed=paired.difference,
         observed_ci95=paired.ci95,
@@ -274,8 +274,8 @@ def without_switch(experiment: Experiment) -> Proof:
     return _proof(experiment, "no switch", f"{costs}: {why}.", experiment.reason)
 
 
-def _proof(experiment: Experiment, verdict: Verdict, said: str, reason: str, **measured: Any) -> Proof:
-    """Make the proof of an experiment. said: what its sentence says of what was turned, or of the row."""
+def _proof(experiment: Experiment, verdict: Verdict, outcome: str, reason: str, **measured: Any) -> Proof:
+    """Make the proof of an experiment. outcome: what its sentence says of what was turned, or of the row."""
     switch = experiment.setting.text if experiment.setting else None
     predicted, predicted_ci95 = experiment.prediction
     return Proof(
@@ -287,7 +287,7 @@ def _proof(experiment: Experiment, verdict: Verdict, said: str, reason: str, **m
         predicted=predicted,
         predicted_ci95=predicted_ci95,
         verdict=verdict,
-        text=f"{experiment.name}, {switch or experiment.names[0]}{said}",
+        text=f"{experiment.name}, {switch or experiment.names[0]}{outcome}",
         reason=reason,
         **measured,
     )
@@ -300,5 +300,5 @@ def _spread(seconds: float, interval: Interval | None) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
-    return ", ".join(map(plain, names[:NAMES])) + more
+    suffix = f" and {len(names) - NAMES} more" if len(names) > NAMES else ""
+    return ", ".join(map(plain, names[:NAMES])) + suffix

@@ -1,4 +1,4 @@
-"""What is recorded of a run, and the work that it does: what two measurements must have alike to prove anything."""
+"""Compare what is recorded of two measurements, and their work: they must be alike to prove anything."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def recorded(profile: Profile) -> dict[str, str]:
 
 def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, str | None]]:
     """Return the facts in which two profiles differ, but for what measuring them sets; None: not recorded."""
-    one, other = recorded(before), recorded(after)
-    names = sorted({*one, *other} - _FREE)
-    return {name: (one.get(name), other.get(name)) for name in names if one.get(name) != other.get(name)}
+    old, new = recorded(before), recorded(after)
+    names = sorted({*old, *new} - _FREE)
+    return {name: (old.get(name), new.get(name)) for name in names if old.get(name) != new.get(name)}
 
 
-def changed_since(before: Profile, again: Profile) -> list[str]:
+def changed_since(before: Profile, after: Profile) -> list[str]:
     """List the facts in which a step that is measured again is not what was recorded.
 
     Plain steps alone record less, and not whether they train: what they do not record may be as it was.
     """
-    changed = differing(before, again)
+    changed = differing(before, after)
     return [name for name, (_, value) in changed.items() if value is not None and name != "mode"]
 
 
@@ -59,9 +59,9 @@ def other_work(before: Mapping[str, float], after: Mapping[str, float]) -> list[
     """Name what is not the same work: a phase and its model FLOPs of both."""
     if ("step" in before) != ("step" in after):
         before, after = {"step": sum(before.values())}, {"step": sum(after.values())}
-    apart = []
+    changed = []
     for phase in dict.fromkeys((*before, *after)):
-        one, other = before.get(phase, 0.0), after.get(phase, 0.0)
-        if abs(one - other) > SAME_WORK * max(one, other):
-            apart.append(f"model FLOPs of the {plain(phase)} ({units.flop(one)} to {units.flop(other)})")
-    return apart
+        old, new = before.get(phase, 0.0), after.get(phase, 0.0)
+        if abs(old - new) > SAME_WORK * max(old, new):
+            changed.append(f"model FLOPs of the {plain(phase)} ({units.flop(old)} to {units.flop(new)})")
+    return changed

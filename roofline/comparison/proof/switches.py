@@ -1,4 +1,4 @@
-"""Which switch answers a row of the account, and to what it is turned: the backend's own, then those of every run."""
+"""Choose the switch that answers a row of the account, and its setting: the backend's own, then those of every run."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def kinds_of(row: Row) -> dict[str, tuple[str, ...]]:
     """Return the kinds of switches that may answer a row, by the name that they answer: its annotations or settings."""
     if row.kind == "setting":
         return {change.name: OF_SETTINGS[change.name] for change in row.ops if change.name in OF_SETTINGS}
-    known = known_annotations()
-    kinds = {name: known[name].switch if name in known else None for name in row.annotations}
+    by_name = known_annotations()
+    kinds = {name: by_name[name].switch if name in by_name else None for name in row.annotations}
     return {name: () if kind is None else (kind, *_ALSO.get(kind, ())) for name, kind in kinds.items()}
 
 
 def setting_for(
-    kinds: Sequence[str], mine: Profile, other: Profile, switches: Sequence[Switch], *, undone: bool = False
+    kinds: Sequence[str], mine: Profile, other_profile: Profile, switches: Sequence[Switch], *, undone: bool = False
 ) -> Setting | None:
     """Return the switch of one of some kinds to turn in `mine`: the backend's own, else one of every run; None: none.
 
@@ -64,11 +64,11 @@ def setting_for(
         (target, switch)
         for switch in switches
         if switch.kind in kinds and mine.device.kind in switch.devices and switch.undone == undone
-        if (target := _target(switch, mine, other)) is not None
+        if (target := _target(switch, mine, other_profile)) is not None
     ]
     if targets:
         # The first that is set as in the other run, else the first.
-        target, switch = min(targets, key=lambda turn: turn[0] != _state(turn[1], other))
+        target, switch = min(targets, key=lambda turn: turn[0] != _state(turn[1], other_profile))
         now = _state(switch, mine) or ""
         return Setting(
             text=f"{switch.name} {switch.words.get(now, plain(now))} -> {switch.words.get(target, target)}",
@@ -77,7 +77,7 @@ def setting_for(
             options={**mine.options, switch.option: target} if switch.option else dict(mine.options),
             in_step={switch.in_step: target} if switch.in_step else {},
         )
-    everywhere = (_EVERYWHERE[kind](mine, other) for kind in kinds if kind in _EVERYWHERE and not undone)
+    everywhere = (_EVERYWHERE[kind](mine, other_profile) for kind in kinds if kind in _EVERYWHERE and not undone)
     return next(filter(None, everywhere), None)
 
 
@@ -86,9 +86,9 @@ def why_none(kinds: Sequence[str], mine: Profile) -> str:
     return next((_WRITTEN[kind] for kind in kinds if kind in _WRITTEN), "") if mine.own_step else ""
 
 
-def _target(switch: Switch, mine: Profile, other: Profile) -> str | None:
+def _target(switch: Switch, mine: Profile, other_profile: Profile) -> str | None:
     """Return what a switch is set to: as in the other run, else its opposite; None where it cannot be, or is so."""
-    now, theirs = _state(switch, mine), _state(switch, other)
+    now, theirs = _state(switch, mine), _state(switch, other_profile)
     if now is None:
         return None
     as_theirs = theirs in switch.turns.values() and theirs != now
@@ -103,9 +103,9 @@ def _state(switch: Switch, profile: Profile) -> str | None:
 # ---------------------------------------------------------------------------------------- what every run can be told
 
 
-def _threads(mine: Profile, other: Profile) -> Setting | None:
+def _threads(mine: Profile, other_profile: Profile) -> Setting | None:
     """Set as many threads as the other run had."""
-    now, target = (run.environment.get("threads", "") for run in (mine, other))
+    now, target = (run.environment.get("threads", "") for run in (mine, other_profile))
     if not (target.isascii() and target.isdecimal()) or int(target) < 1 or now == target:
         return None
     return Setting(
@@ -115,7 +115,7 @@ def _threads(mine: Profile, other: Profile) -> Setting | None:
     )
 
 
-def _memory(mine: Profile, other: Profile) -> Setting | None:
+def _memory(mine: Profile, other_profile: Profile) -> Setting | None:
     """Keep freed memory, so that the next step finds its pages mapped."""
     if mine.device.kind != "cpu" or any(name in mine.environment for name in MALLOC):
         return None
@@ -123,13 +123,13 @@ def _memory(mine: Profile, other: Profile) -> Setting | None:
     return Setting(text="freed memory given back -> kept", moves=moves, variables=MALLOC)
 
 
-def _arithmetic(mine: Profile, other: Profile) -> Setting | None:
+def _arithmetic(mine: Profile, other_profile: Profile) -> Setting | None:
     """Turn TF32 for products of float32 data on or off; of JAX also float64 off, where only the other run has none.
 
     None where it is not known how this run's products ran, or where they did not run as was asked for: then nothing
     that could be asked for is sure to change them.
     """
-    if mine.switches.get(_X64) == "True" and other.switches.get(_X64) == "False":
+    if mine.switches.get(_X64) == "True" and other_profile.switches.get(_X64) == "False":
         return Setting(text=f"{_X64} True -> False", moves=(f"switch {_X64}",), in_step={_X64: "False"})
     if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
         return None
@@ -141,8 +141,8 @@ def _arithmetic(mine: Profile, other: Profile) -> Setting | None:
     if not mine.own_step:
         return Setting(text=f"precision {mine.precision} -> {target}", moves=moves, precision=target)
     # A step that may take no precision: the process is told.
-    told = {FLOAT32: "ieee" if target == "fp32" else target}
-    return Setting(text=f"float32 products {now} -> {target}", moves=moves[1:], in_step=told)
+    requested = {FLOAT32: "ieee" if target == "fp32" else target}
+    return Setting(text=f"float32 products {now} -> {target}", moves=moves[1:], in_step=requested)
 
 
 _EVERYWHERE: Mapping[str, Callable[[Profile, Profile], Setting | None]] = {

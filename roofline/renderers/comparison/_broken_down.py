@@ -94,7 +94,7 @@ def _together(label: str, rows: Sequence[Row]) -> Line:
             (sum(end[0] for end in ends), sum(end[1] for end in ends))
             for ends in ([each.ceilings for each in splits], [each.kernels for each in splits])
         )
-        split = Split(ceilings, kernels, sum(each.other for each in splits))
+        split = Split(ceilings, kernels, sum(each.unshared for each in splits))
     a, b = (sum(each) if each else None for each in times)
     return Line(label, (a, b), snapped(sum(row.seconds for row in rows), max(a or 0.0, b or 0.0)), None, split)
 
@@ -139,12 +139,12 @@ def _cells(one: Line, written: Scale) -> list[str]:
     times = ["" if time is None else written.write(time).lstrip("+") for time in one.times]
     split = ["", "", ""]
     if one.split is not None and not any((*one.split.ceilings, *one.split.kernels)):
-        split[2] = written.write(one.split.other)  # nothing that both runs do
+        split[2] = written.write(one.split.unshared)  # nothing that both runs do
     elif one.split is not None:
         split = [
             _range(one.split.ceilings, written),
             _range(one.split.kernels, written),
-            written.write(one.split.other),
+            written.write(one.split.unshared),
         ]
     return [*times, written.write(one.seconds), *split, written.between(one.ci95)]
 
@@ -211,7 +211,7 @@ def legend(pair: RankedPair) -> str:
         ranges = any(_words.is_range(run) for run in (pair.comparison.a, pair.comparison.b))
         return _term_table.LEGEND + _term_table.LOWER_ENDS * ranges
     splits = [row.split for row in pair.breakdown.rows if row.split is not None]
-    return LEGEND if any(any((*each.ceilings, *each.kernels, each.other)) for each in splits) else ""
+    return LEGEND if any(any((*each.ceilings, *each.kernels, each.unshared)) for each in splits) else ""
 
 
 def hardware(pair: RankedPair) -> str:
@@ -230,7 +230,7 @@ def hardware(pair: RankedPair) -> str:
     split = whole(found) if pair.breakdown is None else _together("", pair.breakdown.rows).split
     if split is None:
         return ""
-    parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.other)]
+    parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.unshared)]
     gap = f"{signed(sum(row.seconds for row in _term_table.gap_rows(found)))} the {_term_table.gap_name(found)}"
     return (
         f"{devices}: of {signed(found.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "

@@ -103,7 +103,7 @@ def _op(found: Breakdown, row: Row) -> dict[str, str]:
     if row.split is not None:
         for name, ends in (("ceilings", row.split.ceilings), ("kernels", row.split.kernels)):
             line |= {f"{name}_low": _time(ends[0]), f"{name}_high": _time(ends[1])}
-        line["other"] = _time(row.split.other)
+        line["other"] = _time(row.split.unshared)
     return line
 
 

@@ -115,7 +115,7 @@ def _row(told: RankedPair, row: Row) -> dict[str, Any]:
         "ci95": None if row.ci95 is None else list(row.ci95),
         "ceilings": None if split is None else list(split.ceilings),
         "kernels": None if split is None else list(split.kernels),
-        "other": None if split is None else split.other,
+        "other": None if split is None else split.unshared,
         "text": _broken_down.told(told, row),
     }
 

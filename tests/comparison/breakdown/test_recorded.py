@@ -36,7 +36,7 @@ def test_a_small_bert_on_two_devices(recorded: Callable[[str], Path]) -> None:
             assert part.seconds == pytest.approx(spent(path, kernel), rel=1e-6)
         # Both were asked for the same, so nothing is other work; the floors hardly differ and the kernels do.
         assert largest.split is not None
-        assert largest.split.other == pytest.approx(0, abs=1e-12)
+        assert largest.split.unshared == pytest.approx(0, abs=1e-12)
         assert all(abs(kernels) > 10 * abs(of_device) for kernels, of_device in zip(
             largest.split.kernels, largest.split.ceilings, strict=True,
         ))  # fmt: skip

@@ -36,7 +36,7 @@ def near(microseconds: float) -> object:
 def split(comparison: Comparison, key: str, label: str) -> tuple[float, Ends, Ends, float]:
     (row,) = (row for row in rows(comparison, key) if row.label == label)
     assert row.split is not None
-    return row.seconds, row.split.ceilings, row.split.kernels, row.split.other
+    return row.seconds, row.split.ceilings, row.split.kernels, row.split.unshared
 
 
 def test_ceilings_kernels_and_other_work_by_hand() -> None:
@@ -93,7 +93,7 @@ def test_another_name_is_the_same_work_of_a_class_and_no_common_op() -> None:
     assert mine.parts[1] is None is other.parts[0]
     assert (mine.seconds, other.seconds) == (near(300), near(-100))
     assert mine.split is not None
-    assert mine.split.other == near(300)
+    assert mine.split.unshared == near(300)
 
 
 def test_a_fused_kernel_is_divided_over_classes_and_not_over_ops() -> None:
@@ -146,6 +146,6 @@ def test_rows_and_gap_are_the_difference(a: Profile, b: Profile, key: str) -> No
         assert row.ci95 is None or row.ci95[0] <= row.ci95[1]
         if row.split is not None:
             for ceilings, kernels in zip(row.split.ceilings, row.split.kernels, strict=True):
-                assert ceilings + kernels + row.split.other == pytest.approx(row.seconds, **close)
+                assert ceilings + kernels + row.split.unshared == pytest.approx(row.seconds, **close)
     back = {row.label: row for row in rows(compare(b, a), key)}
     assert all(row.seconds == pytest.approx(-back[row.label].seconds, **close) for row in found)

@@ -14,15 +14,15 @@ from roofline.comparison.account.row import NAMES, NAMESPACE, OpChange, Row
 
 
 class Use(NamedTuple):
-    """How often both runs execute the ops of one name, and by how much longer the run that spends more takes [s]."""
+    """The executions of the ops of one name in both runs, and by how much longer the run that spends more takes [s]."""
 
-    more: float
-    less: float
+    slower_count: float
+    faster_count: float
     seconds: float
 
 
 @dataclass(frozen=True)
-class Seen:
+class OrientedRow:
     """A row whose A is the run that spends more on it.
 
     alike: whether both runs execute ops of the same names by and large. other_ops: bare names of the ops that the run
@@ -35,27 +35,29 @@ class Seen:
 
     @cached_property
     def uses(self) -> Mapping[str, Use]:
-        """The ops of the row by bare name; of what is fused into a kernel, how often the kernel is executed."""
+        """Sum up the ops of the row by bare name; of what is fused into a kernel, how often the kernel is executed."""
         uses: dict[str, Use] = {}
         for change in filter(lambda change: any(change.counts), self.row.ops):
             for name in bare_names(change):
-                before, (more, less) = uses.get(name, Use(0.0, 0.0, 0.0)), change.counts
+                before, (slower_count, faster_count) = uses.get(name, Use(0.0, 0.0, 0.0)), change.counts
                 seconds = (change.seconds or 0.0) if name == bare_name(change.name) else 0.0
-                uses[name] = Use(before.more + more, before.less + less, before.seconds + seconds)
+                uses[name] = Use(
+                    before.slower_count + slower_count, before.faster_count + faster_count, before.seconds + seconds
+                )
         return uses
 
     @cached_property
     def more_of_classes(self) -> Mapping[str, float]:
-        """How much more often the run that spends more executes ops of each class, whatever they are called."""
-        more: defaultdict[str, float] = defaultdict(float)
+        """Count how much more often the run that spends more executes ops of each class, whatever they are called."""
+        excess: defaultdict[str, float] = defaultdict(float)
         for change in self.row.ops:
             for name in change.classes:
-                more[name] += change.counts[0] - change.counts[1]
-        return more
+                excess[name] += change.counts[0] - change.counts[1]
+        return excess
 
     @cached_property
     def named(self) -> Sequence[OpChange]:
-        """The ops that the row's sentence names of the run that spends more."""
+        """Return the ops that the row's sentence names of the run that spends more."""
         return [change for change in self.row.ops if change.counts[0] > change.counts[1]][:NAMES]
 
     def have_most(self, names: Collection[str]) -> bool:

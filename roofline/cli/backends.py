@@ -17,4 +17,4 @@ def command() -> None:
         if backend.options:
             options = ", ".join(f"{option}={'|'.join(values)}" for option, values in backend.options.items())
             rows.append(("", f"--backend {name}:{options}"))
-    print("\n".join(columns(rows, left=(0, 1), separator=" ")))
+    print("\n".join(columns(rows, left_aligned=(0, 1), separator=" ")))

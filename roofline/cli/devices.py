@@ -68,7 +68,7 @@ def as_text(device: Device) -> str:
     for cache in device.caches:
         size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
         rows.append((f"size of {cache.level}", size, "", "", note(cache.source)))
-    lines += columns(rows, left=(0, 3, 4))
+    lines += columns(rows, left_aligned=(0, 3, 4))
     ridges = {name: device.ridge_point(name) for name in device.family("matrix")}
     if any(ridge is not None for ridge in ridges.values()):
         lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
@@ -132,7 +132,7 @@ def _list_text() -> str:
         star = "*" if device.name in present else ""
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         rows.append((star, name, device.name, units.byte(device.memory), bf16, bandwidth))
-    lines = columns(rows, left=(0, 1, 2))
+    lines = columns(rows, left_aligned=(0, 1, 2))
     processor = cpu.detect()
     lines += ["", f"This machine: {processor.name}, {processor.cores} cores in use."]
     gpus = nvidia.snapshots()
@@ -146,7 +146,7 @@ def _list_text() -> str:
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         date = device.conditions.get("date", units.UNKNOWN) + (", busy" if device.contended else "")
         rows.append((path.stem, device.name, content.key.get("threads", ""), date, bf16, bandwidth))
-    return "\n".join([*lines, "", *columns(rows, left=(0, 1, 3)), "", f"Kept in {calibration.folder()}."])
+    return "\n".join([*lines, "", *columns(rows, left_aligned=(0, 1, 3)), "", f"Kept in {calibration.folder()}."])
 
 
 def _list_json() -> str:

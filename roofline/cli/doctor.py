@@ -57,4 +57,4 @@ def command() -> None:
     for variable in STEERING:
         if variable in os.environ:
             rows += [("set", FINDINGS["steering"].format(variable=variable, value=os.environ[variable]))]
-    print("\n".join(columns(rows, left=(0, 1), separator=" ")))
+    print("\n".join(columns(rows, left_aligned=(0, 1), separator=" ")))

@@ -65,7 +65,7 @@ def command(
         (check.reference_name, check.what, flop(check.ours), flop(check.reference), "", check.verdict)
         for check in checks
     ]
-    head, *lines = columns(rows, left=(0, 1, 5), separator=" ", least=(16, 44, 12, 12, 0, 0))
+    head, *lines = columns(rows, left_aligned=(0, 1, 5), separator=" ", least=(16, 44, 12, 12, 0, 0))
     page = [head]
     for check, line in zip(checks, lines, strict=True):
         page += [line, f"{'':16s} {check.note}"] if check.note else [line]

@@ -49,8 +49,8 @@ _GRAVEST = (
 _MODES = {"infer": "inference", "train": "training", "generate": "generate"}
 
 
-def lines(analysis: Analysis, page: Page, most: int | None = None) -> list[str]:
-    """Return the lines of the screen. most: places that are shown; None: as many as it has room for."""
+def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]:
+    """Return the lines of the screen. limit: places that are shown; None: as many as it has room for."""
     parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
     doubts = _doubts(analysis, page)
     if _words.beyond(analysis):
@@ -59,7 +59,7 @@ def lines(analysis: Analysis, page: Page, most: int | None = None) -> list[str]:
     parts += [_bars(analysis, page), _terminal.wrapped(_sentences(analysis), page)]
     tail = [*_compiling(analysis, page), *_advice(analysis, rows, page), *doubts]
     room = LINES - len(_stacked([*parts, ["heads", "others"], tail]))
-    table = _places(analysis, rows, most if most is not None else min(_MOST, max(_FEWEST, room)), page)
+    table = _places(analysis, rows, limit if limit is not None else min(_MOST, max(_FEWEST, room)), page)
     screen = _stacked([*parts, table, tail])
     return screen if len(screen) <= LINES else _stacked([list(chain(*parts)), table, tail])
 
@@ -76,7 +76,7 @@ def _stacked(parts: Iterable[list[str]]) -> list[str]:
 
 
 def _headline(analysis: Analysis) -> str:
-    """What was run, and where: "bert · inference · batch 1 x 128 · fp32 · torch 2.13.0 · AMD EPYC, 2 threads"."""
+    """Say what was run, and where: "bert · inference · batch 1 x 128 · fp32 · torch 2.13.0 · AMD EPYC, 2 threads"."""
     profile = analysis.profile
     lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
     parts = [
@@ -96,7 +96,7 @@ def _size(size: str) -> str:
 
 
 def _framework(analysis: Analysis) -> str:
-    """The backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
+    """Name the backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
     profile = analysis.profile
     backend, names = _words.plain(profile.backend, 40), dict.fromkeys((written_in(profile), framework(profile)))
     versions = {name: profile.versions[name].partition("+")[0] for name in names if name in profile.versions}
@@ -107,18 +107,18 @@ def _framework(analysis: Analysis) -> str:
 
 
 def _time(analysis: Analysis, page: Page) -> list[str]:
-    """The time of a step with its interval, and rates; a line is broken between them."""
+    """Write the time of a step with its interval, and rates; a line is broken between them."""
     profile, wall, interval = analysis.profile, analysis.wall, analysis.wall_interval
-    between = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
-    facts = [f"{units.seconds(wall)} per step", f"({between}n = {len(profile.wall.steps)})"]
+    spread = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
+    facts = [f"{units.seconds(wall)} per step", f"({spread}n = {len(profile.wall.steps)})"]
     facts += ["profiler's overhead included"] if profile.wall.source == "profiled" else []
     facts += [f"{_rate(rate)} {unit}/s" for rate, unit in rates(analysis)]
     if analysis.mfu is not None:
         share = units.percent(analysis.mfu, 0)
         facts.append(f"MFU {'' if share.startswith('<') else notes.least(analysis)}{share}")
-    found = generation(analysis)
-    if found is not None and found.passes:
-        facts.append(f"{units.seconds(found.decode / found.passes)} per decode pass")
+    generated = generation(analysis)
+    if generated is not None and generated.passes:
+        facts.append(f"{units.seconds(generated.decode / generated.passes)} per decode pass")
     lines = [f"  {facts[0]}"]
     for fact in facts[1:]:
         if len(lines[-1]) + 3 + len(fact) <= page.width:
@@ -149,7 +149,7 @@ class Bar(NamedTuple):
     words: str
 
     def drawn(self, room: int) -> str:
-        """The bar in up to `room` letters for the whole step; a part too short for one has none."""
+        """Draw the bar in up to `room` letters for the whole step; a part too short for one has none."""
         length = round(room * self.share)
         if self.minimum is None:
             return _OPEN * length
@@ -160,19 +160,19 @@ class Bar(NamedTuple):
 def bars(analysis: Analysis) -> list[Bar]:
     """Return what limits the step, the longest part first; parts below half a percent are left out."""
     upper, wall = _tables.split_at_upper_end(analysis), analysis.wall
-    found = []
+    drawn = []
     for name, times in _tables.split(analysis).items():
         ends = None if name == "unknown" else _tables.attained(times, upper[name])
         of_roof = f"at {_words.between(*ends)} of its roof" if ends else "no minimum known"
         of_roof += " (bytes counted)" if name == "memory" and _words.bytes_are_counted(analysis) else ""
-        found.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
-    what = "GPU idle" if analysis.has_queue else "host"
-    found.append(Bar(what, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
-    return sorted((bar for bar in found if bar.share >= 0.005), key=lambda bar: -bar.share)
+        drawn.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
+    idle_name = "GPU idle" if analysis.has_queue else "host"
+    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
+    return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
 def _gap_in_words(analysis: Analysis) -> str:
-    """The largest part of the gap."""
+    """Name the largest part of the gap."""
     part, seconds = _largest_part(analysis)
     return f"of it {units.seconds(seconds)} {_words.plain(part, 60)}" if part and analysis.gap > 0 else ""
 
@@ -204,7 +204,7 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
 
 
 def _sentences(analysis: Analysis) -> str:
-    """What limits the step most, and what its ops take at their roofs."""
+    """Say what limits the step most, and what its ops take at their roofs."""
     rows = bars(analysis)
     first = _limit(analysis, rows[0]) if rows else ""
     least = _at_their_roofs(analysis)
@@ -212,7 +212,7 @@ def _sentences(analysis: Analysis) -> str:
 
 
 def _limit(analysis: Analysis, bar: Bar) -> str:
-    """What limits the longest part of the step."""
+    """Say what limits the longest part of the step."""
     share = units.percent(bar.share, 0)
     if bar.bound is None:
         largest, seconds = _largest_part(analysis)
@@ -229,7 +229,7 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
 
 
 def _at_their_roofs(analysis: Analysis) -> str:
-    """The sum of the least times of the ops; what the gap would be beside it nobody has seen."""
+    """Sum the least times of the ops; what the gap would be next to it nobody has seen."""
     total = analysis.total
     if total.own_seconds <= total.uncosted:
         return ""
@@ -248,7 +248,7 @@ class Ranked(NamedTuple):
     """A row of the table. above: what is above its minimum [s]; at most that, where `open`. None: none is known."""
 
     where: str
-    what: str
+    ops: str
     seconds: float
     of_roof: str
     above: float | None
@@ -257,15 +257,15 @@ class Ranked(NamedTuple):
 
     @property
     def at_most(self) -> float:
-        """What the step could save here at most [s]: all of a time that has no minimum."""
+        """Return what the step could save here at most [s]: all of a time that has no minimum."""
         return self.seconds if self.above is None else self.above
 
 
 def ranked(analysis: Analysis) -> list[Ranked]:
     """Return the places of a step and its gap, those first that could save most."""
-    found = places(analysis)
-    phases, blocks = ({getattr(place, name) for place in found} for name in ("phase", "block"))
-    rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in found]
+    ranked_places = places(analysis)
+    phases, blocks = ({getattr(place, name) for place in ranked_places} for name in ("phase", "block"))
+    rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in ranked_places]
     gap = analysis.gap_told
     if gap >= 0.005 * analysis.wall:
         rows.append(Ranked(_words.gap_name(analysis), _gap_in_words(analysis), gap, units.UNKNOWN, gap, True, True))
@@ -273,32 +273,34 @@ def ranked(analysis: Analysis) -> list[Ranked]:
 
 
 def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
-    """A place as a row. What all places have in common names none: then the class of its ops does."""
+    """Make a row of a place. What all places have in common names none: then the class of its ops does."""
     where = place.op_class if not has_blocks or place.block in ("", TOP) else _words.plain(place.block, 200)
     if has_phases and place.phase != where:
         where = f"{where}, {_words.plain(place.phase, 40)}"
-    what = f"{units.count(place.runs)} x {brief(_words.plain(place.name, 400))}"
+    ops = f"{units.count(place.runs)} x {brief(_words.plain(place.name, 400))}"
     of_roof = _tables.between(place.of_roof, place.of_roof_high)
     above = None if place.above is None else place.at_most
-    return Ranked(where, what, place.seconds, of_roof, above, place.without_minimum > 0)
+    return Ranked(where, ops, place.seconds, of_roof, above, place.without_minimum > 0)
 
 
-def _places(analysis: Analysis, rows: Sequence[Ranked], most: int, page: Page) -> list[str]:
-    """The table: the first places, and what the others take."""
-    shown, left = rows[:most], rows[most:]
-    if len(left) == 1:
-        shown, left = rows, []
+def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) -> list[str]:
+    """Write the table: the first places, and what the others take."""
+    shown, grouped = rows[:limit], rows[limit:]
+    if len(grouped) == 1:
+        shown, grouped = rows, []
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
     cells = [["where the time goes", "", "time", "share", "of roof", "above minimum"]]
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
         above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
         share = units.percent(row.seconds / analysis.wall, 0)
-        cells.append([f"{number} {row.where}", row.what, unit(row.seconds), share, roof, above])
-    if left:
-        seconds = sum(row.seconds for row in left)
-        above = f"{'≤ ' * any(row.open for row in left)}{unit(sum(row.at_most for row in left))}"
-        cells.append([f"  {len(left)} more", "", unit(seconds), units.percent(seconds / analysis.wall, 0), "", above])
+        cells.append([f"{number} {row.where}", row.ops, unit(row.seconds), share, roof, above])
+    if grouped:
+        seconds = sum(row.seconds for row in grouped)
+        above = f"{'≤ ' * any(row.open for row in grouped)}{unit(sum(row.at_most for row in grouped))}"
+        cells.append(
+            [f"  {len(grouped)} more", "", unit(seconds), units.percent(seconds / analysis.wall, 0), "", above]
+        )
 
     def paint(row: int, _: int, cell: str) -> str:
         return page.painted(cell, None if row else "dim")
@@ -308,14 +310,14 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], most: int, page: Page) -
 
 def _fitted(cells: Sequence[Sequence[str]], page: Page) -> list[list[str]]:
     """Make the table as wide as the page: numbers go where names would have no room, then names are cut."""
-    kept = _terminal.kept([row[2:] for row in cells], (0, 2, 3, 1), page.width - 2 * LEAST - 2)
-    numbers = [[row[2 + number] for number in kept] for row in cells]
+    columns = _terminal.fitting_columns([row[2:] for row in cells], (0, 2, 3, 1), page.width - 2 * LEAST - 2)
+    numbers = [[row[2 + number] for number in columns] for row in cells]
     room = page.width - sum(width + 2 for width in _terminal.widths(numbers)) - 2
-    where, what = (max(len(row[column]) for row in cells) for column in (0, 1))
-    if where + what > room:
-        where, what = (room - what, what) if what <= room // 2 else (min(where, room - room // 2), 0)
-        what = what or room - where
-    return [[_cut(row[0], where), _cut(row[1], what), *line] for row, line in zip(cells, numbers, strict=True)]
+    where, ops = (max(len(row[column]) for row in cells) for column in (0, 1))
+    if where + ops > room:
+        where, ops = (room - ops, ops) if ops <= room // 2 else (min(where, room - room // 2), 0)
+        ops = ops or room - where
+    return [[_cut(row[0], where), _cut(row[1], ops), *line] for row, line in zip(cells, numbers, strict=True)]
 
 
 def _cut(text: str, room: int) -> str:
@@ -326,23 +328,23 @@ def _cut(text: str, room: int) -> str:
 
 
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
-    """How much of each step is compiling, and what makes it once for all steps."""
+    """Say how much of each step is compiling, and what makes it once for all steps."""
     text = compiling.describe_compiling(analysis)
     return _terminal.facts([("compiling", text)], page) if text else []
 
 
 def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]:
-    """What to try about the largest part of the gap, where the gap is among the first rows."""
+    """Say what to try about the largest part of the gap, where the gap is among the first rows."""
     advice = advise(analysis)
     if not advice or advice[0].part != _largest_part(analysis)[0] or not any(row.is_gap for row in rows[:_FEWEST]):
         return []
     text, annotation, part, seconds = advice[0]
-    most = f"saves at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
-    return _terminal.facts([("try", f"{text}: {most}; measured example: docs/annotations/{annotation}.md")], page)
+    gain = f"saves at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
+    return _terminal.facts([("try", f"{text}: {gain}; measured example: docs/annotations/{annotation}.md")], page)
 
 
 def _doubts(analysis: Analysis, page: Page) -> list[str]:
-    """What makes the numbers doubtful, the gravest first; nothing where nothing does.
+    """List what makes the numbers doubtful, the gravest first; nothing where nothing does.
 
     Each is a sentence, or as far as its first comma where that is longer than a line.
     """
@@ -352,8 +354,8 @@ def _doubts(analysis: Analysis, page: Page) -> list[str]:
     facts = []
     for number, text in enumerate(doubts):
         name = "" if number else "trust"
-        whole = _terminal.facts([(name, f"! {text}")], page)
-        facts += whole if len(whole) == 1 else _terminal.facts([(name, f"! {_CLAUSE.split(text)[0]}.")], page)
+        sentence = _terminal.facts([(name, f"! {text}")], page)
+        facts += sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {_CLAUSE.split(text)[0]}.")], page)
     return facts
 
 

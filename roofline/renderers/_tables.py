@@ -41,8 +41,8 @@ class Times:
     loss: float
     turning: float
 
-    def __add__(self, other: Times) -> Times:
-        return Times(*(getattr(self, field) + getattr(other, field) for field in self.__slots__))
+    def __add__(self, times: Times) -> Times:
+        return Times(*(getattr(self, field) + getattr(times, field) for field in self.__slots__))
 
     @property
     def closing(self) -> Times:

@@ -67,15 +67,15 @@ def widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 def columns(
     rows: Sequence[Sequence[str]],
-    left: Collection[int],
+    left_aligned: Collection[int],
     separator: str = "  ",
     least: Sequence[int] = (),
     paint: Callable[[int, int, str], str] = lambda row, column, cell: cell,
 ) -> list[str]:
     """Write one line per row, without blanks at its end.
 
-    left: the columns of words; the others hold numbers and end at one place. least: the least width of each column.
-    paint: a cell in its colour, by the numbers of its row and column.
+    left_aligned: the columns of words; the others hold numbers and end at one place. least: the least width of each
+    column. paint: a cell in its colour, by the numbers of its row and column.
     """
     wide = widths([*rows, [" " * width for width in least]] if least else rows)
     lines = []
@@ -83,12 +83,12 @@ def columns(
         cells = []
         for number, (cell, size) in enumerate(zip(row, wide, strict=True)):
             blank, painted = " " * (size - len(cell)), paint(place, number, cell)
-            cells.append(f"{painted}{blank}" if number in left else f"{blank}{painted}")
+            cells.append(f"{painted}{blank}" if number in left_aligned else f"{blank}{painted}")
         lines.append(separator.join(cells).rstrip())
     return lines
 
 
-def kept(cells: Sequence[Sequence[str]], ranks: Sequence[int], room: int) -> list[int]:
+def fitting_columns(cells: Sequence[Sequence[str]], ranks: Sequence[int], room: int) -> list[int]:
     """Choose the columns that fit into `room`, two blanks behind each; the highest ranks go first.
 
     A rank of 0 stays.
@@ -105,9 +105,9 @@ def fitted(
 ) -> list[str]:
     """Write the lines of a table that fits, with rules as `ruled` draws them, and name the columns left out.
 
-    rows: the heads first. ranks: as in `kept`, for all columns.
+    rows: the heads first. ranks: as in `fitting_columns`, for all columns.
     """
-    numbers = kept(rows, ranks, page.width + 2)
+    numbers = fitting_columns(rows, ranks, page.width + 2)
     words = {place for place, number in enumerate(numbers) if number in word_columns}
     lines = columns(
         [[row[number] for number in numbers] for row in rows],

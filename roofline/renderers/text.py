@@ -71,7 +71,7 @@ def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[
     heads = [column.heading.partition("\n") for column in table_columns]
     cells = [[top for top, _, _ in heads], [bottom for _, _, bottom in heads], *cells]
     longest = max((len(_words.plain(row.label)) for row in rows), default=0)
-    columns_kept = _terminal.kept(
+    columns_kept = _terminal.fitting_columns(
         cells, [column.rank for column in table_columns], page.width - min(longest, _LEAST_NAME)
     )
     columns, cells = (

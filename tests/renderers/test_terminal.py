@@ -8,7 +8,7 @@ ROWS = [("name", "time", ""), ("softmax", "9 µs", "passed"), ("matmul", "12.5 m
 
 
 def test_words_begin_and_numbers_end_at_one_place() -> None:
-    assert _terminal.columns(ROWS, left=(0, 2)) == [
+    assert _terminal.columns(ROWS, left_aligned=(0, 2)) == [
         "name        time",
         "softmax     9 µs  passed",
         "matmul   12.5 ms",
@@ -17,8 +17,8 @@ def test_words_begin_and_numbers_end_at_one_place() -> None:
 
 
 def test_a_column_has_its_least_width_and_grows_with_a_longer_cell() -> None:
-    assert _terminal.columns([("a", "1")], left=(0,), separator=" ", least=(3, 4)) == ["a      1"]
-    assert _terminal.columns([("a", "12345")], left=(0,), separator=" ", least=(3, 4)) == ["a   12345"]
+    assert _terminal.columns([("a", "1")], left_aligned=(0,), separator=" ", least=(3, 4)) == ["a      1"]
+    assert _terminal.columns([("a", "12345")], left_aligned=(0,), separator=" ", least=(3, 4)) == ["a   12345"]
 
 
 def test_rules_are_as_wide_as_the_widest_line_and_stand_before_the_named_ones() -> None:

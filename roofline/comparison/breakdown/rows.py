@@ -78,7 +78,7 @@ def rows(comparison: Comparison, key: str) -> tuple[Row, ...]:
     return tuple(sorted(summed_rows, key=_size))
 
 
-def whole(comparison: Comparison) -> Split | None:
+def split_busy(comparison: Comparison) -> Split | None:
     """Split busy_A - busy_B, of the same work wherever it is in either run; None where a device has no ceilings.
 
     Rows hold work against that of the same row alone, so that theirs may have more of `other`.

@@ -164,7 +164,7 @@ def _product(signature: Signature, launches: int) -> tuple[Product, int]:
 
 
 def _dimensions(signature: Signature, half: int) -> tuple[int, int, int, int] | None:
-    """(B, M, N, K) of a product of B*M*N*K = `half` multiply-adds, M >= N; None where the shapes do not tell."""
+    """Return (B, M, N, K) of a product of B*M*N*K = `half` multiply-adds, M >= N; None where the shapes do not tell."""
     operands = [tuple(map(int, _SIZE.findall(text))) for text in _SHAPE.findall(signature.shapes)]
     if _ADDED_FIRST.search(signature.name) and len(operands) > 2:
         del operands[0]

@@ -131,11 +131,11 @@ class Pair:
         return [self.differ(key, values, text, severity, seconds)]
 
     def apart(self, key: str, row: str) -> float | None:
-        """|t_A - t_B| [s] of a row of `Analysis.by(key)`; None where neither run has it."""
+        """Return |t_A - t_B| [s] of a row of `Analysis.by(key)`; None where neither run has it."""
         return _apart(*self.each(lambda run: run.by(key)[row].seconds if row in run.by(key) else None))
 
     def apart_where(self, chosen: Callable[[Analysis, Op], bool]) -> float | None:
-        """|t_A - t_B| [s] of the ops that are `chosen`; None where there are none."""
+        """Return |t_A - t_B| [s] of the ops that are `chosen`; None where there are none."""
         return _apart(*self.each(lambda run: seconds_where(run, chosen)))
 
 

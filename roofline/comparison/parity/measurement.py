@@ -83,7 +83,7 @@ def _threads(pair: Pair) -> list[Difference]:
 
 
 def _clocks(pair: Pair) -> list[Difference]:
-    """seconds: what the run at the lower clock would gain if all of its step scaled with it."""
+    """Compare the clocks. seconds: what the run at the lower clock would gain if all of its step scaled with it."""
     a, b = pair.each(lambda run: run.profile.conditions.get("sm_clock"))
     if not a or not b or pair.a.device.name != pair.b.device.name:
         return []

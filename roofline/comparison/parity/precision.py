@@ -28,7 +28,7 @@ def precision(pair: Pair) -> list[Difference]:
 
 
 def products_differ(a: WorkAnalysis, b: WorkAnalysis) -> list[tuple[str, str, str]]:
-    """In what the products of two runs differ: what it is, and that of a and of b, in shares of the executed FLOPs."""
+    """List in what the products of two runs differ, with that of a and of b, in shares of the executed FLOPs."""
     differences = []
     for aspect, of in (("data of products", _data), ("arithmetic of float32 products", _arithmetic)):
         shares_a, shares_b = (_shares(_flops(run, of)) for run in (a, b))

@@ -14,7 +14,7 @@ from roofline.core.framework import framework
 
 
 class Advice(NamedTuple):
-    """What to try, the annotation that says so, and the part of the gap that it is about [s]."""
+    """A sentence that says what to try, its annotation, and the part of the gap that it is about [s]."""
 
     text: str
     annotation: str

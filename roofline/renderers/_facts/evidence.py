@@ -34,8 +34,10 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
         products = "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
         yield "products", f"{notes.least(analysis)}{products}"
     if (devices := analysis.profile.devices) > 1:
-        each = f"; divided equally, {notes.least(analysis)}{units.flop(total.flops / devices)} of matmuls for each"
-        yield "devices", f"{devices} share the step{each if analysis.products else ''}"
+        per_device = (
+            f"; divided equally, {notes.least(analysis)}{units.flop(total.flops / devices)} of matmuls for each"
+        )
+        yield "devices", f"{devices} share the step{per_device if analysis.products else ''}"
     coverage = analysis.coverage
     # Of a replayed graph the launch lies in an op, which is not the op of its kernels.
     to = "joined to ops" if analysis.profile.imported is None else "in the steps used has an op of its own"

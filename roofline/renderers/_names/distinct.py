@@ -24,15 +24,15 @@ _TOKEN = re.compile(r"#?\w+|[^\w\s]")
 
 
 def distinct(
-    names: Sequence[str], room: int | None = None, by: str = "", made: Callable[[str], str] = plain
+    names: Sequence[str], room: int | None = None, by: str = "", sanitize: Callable[[str], str] = plain
 ) -> list[str]:
     """Write each of `names` so that different names stay different.
 
     room: letters for each, at least LEAST; None: as many as it takes. by: the kind of the names: kernels are shortened,
-    scopes are cut at their beginning. made: make a text fit for the format; two names may become one by that.
+    scopes are cut at their beginning. sanitize: make a text fit for the format; two names may become one by that.
     """
     unique = list(dict.fromkeys(names))
-    shown = {name: made(name) for name in unique}
+    shown = {name: sanitize(name) for name in unique}
     if by in ("kernel", "op"):
         shown = _short({name: shown[name] for name in unique}, by)
     if room is not None:

@@ -1,4 +1,4 @@
-"""What `roofline compare` prints: one file per format, found by its name.
+"""Write what `roofline compare` prints: one file per format, found by its name.
 
 A format is a module with `render(ranking) -> str`: the document, newline at the end. It may take `page`, `columns` and
 `caption` as formats of `show` do. Names in a profile come from

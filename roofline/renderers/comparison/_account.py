@@ -35,7 +35,7 @@ _EIGHTHS, _OTHER = " ▏▎▍▌▋▊▉█", "▒"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is shown of two runs beside the largest rows of their account.
+    """The parts of the output about two runs that are shown next to the largest rows of their account.
 
     every: all rows; row: the number of one, with its ops; why: what passes merged, moved and left out; details: the
     table of terms and how it adds up.
@@ -77,12 +77,12 @@ def rest(pair: RankedPair, shown: Sequence[Row]) -> float:
 
 def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
     """Say how many rows the rest is the sum of; empty where all are shown."""
-    left = len(rows(pair)) - len(shown)
-    return _words.counted(left, "smaller row") if left else ""
+    hidden = len(rows(pair)) - len(shown)
+    return _words.counted(hidden, "smaller row") if hidden else ""
 
 
 def is_explained(pair: RankedPair) -> bool:
-    """Whether the headline says which run is slower, so that rows are told as what that one takes longer.
+    """Return whether the headline names the slower run, so that rows are told as what that run takes longer.
 
     Rows are of the profiled processes, which may differ the other way round than the turns did.
     """
@@ -91,7 +91,7 @@ def is_explained(pair: RankedPair) -> bool:
 
 
 def is_turned(pair: RankedPair) -> bool:
-    """Whether rows are written as B - A: where B is said to be slower."""
+    """Return whether rows are written as B - A: where B is said to be slower."""
     return is_explained(pair) and pair.headline.slower == 1
 
 
@@ -110,8 +110,8 @@ def heading(pair: RankedPair) -> str:
     names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
     if head.slower is None or not is_explained(pair):
         return f"What the steps of {names[0]} and {names[1]} differ by (plus: A takes longer; minus: B does)"
-    others = any(run.profile.wall.processes for run in (pair.comparison.a, pair.comparison.b))
-    why = "Why: in the profiled processes" if head.settled or others else "Why"
+    in_processes = any(run.profile.wall.processes for run in (pair.comparison.a, pair.comparison.b))
+    why = "Why: in the profiled processes" if head.settled or in_processes else "Why"
     time = units.seconds(abs(pair.comparison.difference))
     faster = 1 - head.slower
     return f"{why} {names[head.slower]} took {time} more than {names[faster]} (minus: {'AB'[faster]} takes longer)"
@@ -150,8 +150,8 @@ def runs(pair: RankedPair, row: Row) -> list[tuple[str, str]]:
 
 def meaning(row: Row) -> str:
     """Say what the annotations of a row mean, of A and B, and what to try; empty of a row without any."""
-    known = (known_annotations().get(name) for name in row.annotations)
-    sentences = [annotation.sentence(row, ("A", "B")) for annotation in known if annotation]
+    row_annotations = (known_annotations().get(name) for name in row.annotations)
+    sentences = [annotation.sentence(row, ("A", "B")) for annotation in row_annotations if annotation]
     if row.advice:
         sentences.append(f"Try: {row.advice}.")
     return _words.plain(" ".join(sentences), _LONGEST)
@@ -174,9 +174,9 @@ def notes(pair: RankedPair) -> Iterator[str]:
         if row.notes:
             reasons = (f"{_words.plain(note.step, 40)}: {_words.plain(note.reason, 200)}" for note in row.notes)
             yield f"row {number} ({name}), {'; '.join(reasons)}"
-    left = sum(bool(row.seconds) for row in pair.account.rows) - len(every)
-    if left:
-        yield f"{_words.counted(left, 'row')} of next to nothing, of less than a millionth of a step, not listed"
+    unlisted = sum(bool(row.seconds) for row in pair.account.rows) - len(every)
+    if unlisted:
+        yield f"{_words.counted(unlisted, 'row')} of next to nothing, of less than a millionth of a step, not listed"
 
 
 def label(row: Row) -> str:
@@ -196,14 +196,14 @@ def label(row: Row) -> str:
 
 def labels(some: Sequence[Row]) -> list[str]:
     """Name some rows in a few words each; those that would have one name are numbered."""
-    names = [_words.plain(label(row)) for row in some]
+    names = [_words.plain(label(row)) for row in shown]
     return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
 
 
-def bar(pair: RankedPair, row: Row, most: float, width: int) -> str:
-    """Draw the size of a row, `most` [s] as `width` letters; hatched where it is written with a minus."""
-    letters = width * abs(seconds(row)) / most if most else 0.0
+def bar(pair: RankedPair, row: Row, longest: float, width: int) -> str:
+    """Draw the size of a row, `longest` [s] as `width` letters; hatched where it is written with a minus."""
+    letters = width * abs(seconds(row)) / longest if longest else 0.0
     if (seconds(row) < 0) != is_turned(pair):
         return _OTHER * max(1, round(letters))
-    whole, part = divmod(max(1, round(8 * letters)), 8)
-    return "█" * whole + _EIGHTHS[part].strip()
+    full, part = divmod(max(1, round(8 * letters)), 8)
+    return "█" * full + _EIGHTHS[part].strip()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
 from roofline.comparison.breakdown.breakdown import Breakdown
-from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
+from roofline.comparison.breakdown.rows import Ends, Row, Split, split_busy
 from roofline.comparison.common_ceilings import same_device
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
@@ -36,7 +36,7 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line [s]. times: of A and B, None where it has none; split: None where it does not apply.
+    """A line [s]. times: of A and B, None where it has none; split: None where it does not apply.
 
     name: what a profile calls it; None: the line is a sum of others.
     """
@@ -59,15 +59,15 @@ class Lines:
     total: Line
 
 
-def lines(pair: RankedPair, found: Breakdown) -> Lines:
-    """What is shown of a breakdown; of keys without a natural end the largest rows, and the others in one."""
-    most = _tables.TOP if found.by in _tables.LONG else len(found.rows)
-    rows = [line(row) for row in found.rows[:most]]
-    left = found.rows[most:]
-    if left:
-        rows.append(_together(f"({len(left)} more)", left))
+def lines(pair: RankedPair, breakdown: Breakdown) -> Lines:
+    """Return the lines of a breakdown; of keys without a natural end the largest rows, and the others in one."""
+    limit = _tables.TOP if breakdown.by in _tables.LONG else len(breakdown.rows)
+    rows = [line(row) for row in breakdown.rows[:limit]]
+    grouped = breakdown.rows[limit:]
+    if grouped:
+        rows.append(_together(f"({len(grouped)} more)", grouped))
     a, b = pair.comparison.a, pair.comparison.b
-    every = _together("all ops", found.rows)
+    every = _together("all ops", breakdown.rows)
     drawn = pair.comparison.work.a.resamples, pair.comparison.work.b.resamples
     of_all = interval(drawn[0].busy - drawn[1].busy, *drawn)
     gap = tuple(
@@ -79,7 +79,7 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
 
 
 def line(row: Row) -> Line:
-    """A row as it is shown."""
+    """Make a line of a row."""
     a, b = (None if part is None else part.seconds for part in row.parts)
     seconds = snapped(row.seconds, max(a or 0.0, b or 0.0))
     return Line(_words.plain(row.label) or "(none)", (a, b), seconds, row.ci95, row.split, row.label)
@@ -92,10 +92,10 @@ def _together(label: str, rows: Sequence[Row]) -> Line:
     if splits:
         ceilings, kernels = (
             (sum(end[0] for end in ends), sum(end[1] for end in ends))
-            for ends in ([each.ceilings for each in splits], [each.kernels for each in splits])
+            for ends in ([split.ceilings for split in splits], [split.kernels for split in splits])
         )
-        split = Split(ceilings, kernels, sum(each.unshared for each in splits))
-    a, b = (sum(each) if each else None for each in times)
+        split = Split(ceilings, kernels, sum(split.unshared for split in splits))
+    a, b = (sum(seconds) if seconds else None for seconds in times)
     return Line(label, (a, b), snapped(sum(row.seconds for row in rows), max(a or 0.0, b or 0.0)), None, split)
 
 
@@ -103,50 +103,52 @@ def _together(label: str, rows: Sequence[Row]) -> Line:
 
 
 def scale_of(rows: Sequence[Line], sums: Sequence[Line] = ()) -> Scale:
-    """One unit for all numbers of some lines, so that they can be added: that of the rows, not of the gap and the step.
+    """Choose one unit for all numbers of some lines, so that they add up: by the rows, not by the gap and the step.
 
     Ops that are next to nothing of their step are in its unit all the same: a number has no ten digits.
     """
-    fine, whole = (max(_times(some), default=0.0) for some in (rows, (*rows, *sums)))
-    return scale([fine if whole <= _DIGITS * fine else whole])
+    fine, coarse = (max(_times(run_lines), default=0.0) for run_lines in (rows, (*rows, *sums)))
+    return scale([fine if coarse <= _DIGITS * fine else coarse])
 
 
-def _times(some: Sequence[Line]) -> list[float]:
-    times = [time for one in some for time in (one.seconds, *one.times, *(one.ci95 or ()))]
-    parts = [each for one in some if one.split for each in (*one.split.ceilings, *one.split.kernels)]
+def _times(shown: Sequence[Line]) -> list[float]:
+    times = [time for row in shown for time in (row.seconds, *row.times, *(row.ci95 or ()))]
+    parts = [part for row in shown if row.split for part in (*row.split.ceilings, *row.split.kernels)]
     return [abs(time) for time in (*times, *parts) if time]
 
 
-def cells(some: Sequence[Line], written: Scale) -> list[list[str]]:
-    """The heads of the columns and a list of cells for each line; what would be 0 or empty in all lines is left out."""
+def cells(shown: Sequence[Line], written: Scale) -> list[list[str]]:
+    """Return the heads of the columns and the cells of each line, without columns that are 0 or empty throughout."""
     heads = ["A", "B", "A − B", "ceilings", "kernels", "other", "95 % interval"]
-    found = [_cells(each, written) for each in some]
-    kept = [
+    row_cells = [_cells(line, written) for line in shown]
+    columns = [
         column
         for column in range(len(heads))
-        if column < 3 or any(any(digit in "123456789" for digit in row[column]) for row in found)
+        if column < 3 or any(any(digit in "123456789" for digit in row[column]) for row in row_cells)
     ]
-    return [[row[column] for column in kept] for row in (heads, *found)]
+    return [[row[column] for column in columns] for row in (heads, *row_cells)]
 
 
-def labels(some: Sequence[Line], room: int | None, by: str, made: Callable[[str], str] = _words.plain) -> list[str]:
-    """What is written for each line in `room` letters; no two names are alike. made: as in `distinct`."""
-    names = iter(distinct([each.name for each in some if each.name is not None], room, by, made))
-    return [each.label if each.name is None else next(names) or each.label for each in some]
+def labels(
+    shown: Sequence[Line], room: int | None, by: str, sanitize: Callable[[str], str] = _words.plain
+) -> list[str]:
+    """Write the label of each line in `room` letters; no two names are alike. sanitize: as in `distinct`."""
+    names = iter(distinct([row.name for row in shown if row.name is not None], room, by, sanitize))
+    return [row.label if row.name is None else next(names) or row.label for row in shown]
 
 
-def _cells(one: Line, written: Scale) -> list[str]:
-    times = ["" if time is None else written.write(time).lstrip("+") for time in one.times]
+def _cells(row: Line, written: Scale) -> list[str]:
+    times = ["" if time is None else written.write(time).lstrip("+") for time in row.times]
     split = ["", "", ""]
-    if one.split is not None and not any((*one.split.ceilings, *one.split.kernels)):
-        split[2] = written.write(one.split.unshared)  # nothing that both runs do
-    elif one.split is not None:
+    if row.split is not None and not any((*row.split.ceilings, *row.split.kernels)):
+        split[2] = written.write(row.split.unshared)  # nothing that both runs do
+    elif row.split is not None:
         split = [
-            _range(one.split.ceilings, written),
-            _range(one.split.kernels, written),
-            written.write(one.split.unshared),
+            _range(row.split.ceilings, written),
+            _range(row.split.kernels, written),
+            written.write(row.split.unshared),
         ]
-    return [*times, written.write(one.seconds), *split, written.between(one.ci95)]
+    return [*times, written.write(row.seconds), *split, written.between(row.ci95)]
 
 
 def _range(ends: Ends, written: Scale) -> str:
@@ -158,15 +160,15 @@ def _range(ends: Ends, written: Scale) -> str:
 
 
 def why(pair: RankedPair) -> str:
-    """Why the rows are what they are, of a key that nobody asked for; empty of others."""
-    found = pair.breakdown
-    if found is None or not found.why:
+    """Say why the rows are what they are, of a key that nobody asked for; empty of others."""
+    breakdown = pair.breakdown
+    if breakdown is None or not breakdown.why:
         return ""
-    return f"{found.why}, so that the rows are {_rows(found)}; --by block|scope|class|op|kernel chooses others."
+    return f"{breakdown.why}, so that the rows are {_rows(breakdown)}; --by block|scope|class|op|kernel chooses others."
 
 
-def _rows(found: Breakdown) -> str:
-    return _PLURAL.get(found.by, f"{found.by}s")
+def _rows(breakdown: Breakdown) -> str:
+    return _PLURAL.get(breakdown.by, f"{breakdown.by}s")
 
 
 def unresolved(pair: RankedPair) -> str:
@@ -182,56 +184,56 @@ def unresolved(pair: RankedPair) -> str:
 
 
 def _steps(profile: Profile) -> int:
-    kept = len(profile.profiled.corrected) if profile.profiled else 0
-    return min(len(profile.wall.steps), kept)
+    profiled = len(profile.profiled.corrected) if profile.profiled else 0
+    return min(len(profile.wall.steps), profiled)
 
 
 def asked(pair: RankedPair) -> Breakdown | None:
-    """The rows by a key that the user asked for."""
+    """Return the rows by a key that the user asked for."""
     return pair.breakdown if pair.breakdown is not None and not pair.breakdown.why else None
 
 
-def observed(pair: RankedPair, most: int, table: Breakdown | None) -> tuple[tuple[Line, ...], str]:
-    """The ops that differ most, and a sentence that says what they are.
+def observed(pair: RankedPair, limit: int, table: Breakdown | None) -> tuple[tuple[Line, ...], str]:
+    """Return the ops that differ most, and a sentence that says what they are.
 
     Nothing where none are told, none differ, or the `table` that follows has the same rows.
     """
-    found = pair.observations
-    if found is None or (table is not None and table.by == found.by):
+    breakdown = pair.observations
+    if breakdown is None or (table is not None and table.by == breakdown.by):
         return (), ""
-    rows = tuple(line(row) for row in found.rows[:most] if snapped(row.seconds))
-    both = [units.percent(share, 0) for share in found.common]
-    told = f"{both[0]} of A's time and {both[1]} of B's is in {_rows(found)} that both have"
-    return rows, f"Where the runs differ most, by {found.by} ({told}):"
+    rows = tuple(line(row) for row in breakdown.rows[:limit] if snapped(row.seconds))
+    shares = [units.percent(share, 0) for share in breakdown.common]
+    coverage = f"{shares[0]} of A's time and {shares[1]} of B's is in {_rows(breakdown)} that both have"
+    return rows, f"Where the runs differ most, by {breakdown.by} ({coverage}):"
 
 
 def legend(pair: RankedPair) -> str:
-    """What the columns of the table are; empty where they say it themselves."""
+    """Explain the columns of the table; empty where they explain themselves."""
     if pair.breakdown is None:
         ranges = any(_words.is_range(run) for run in (pair.comparison.a, pair.comparison.b))
         return _term_table.LEGEND + _term_table.LOWER_ENDS * ranges
     splits = [row.split for row in pair.breakdown.rows if row.split is not None]
-    return LEGEND if any(any((*each.ceilings, *each.kernels, each.unshared)) for each in splits) else ""
+    return LEGEND if any(any((*split.ceilings, *split.kernels, split.unshared)) for split in splits) else ""
 
 
 def hardware(pair: RankedPair) -> str:
-    """Of runs on different devices, what the ceilings and what the kernels make of the difference of all ops."""
-    found = pair.comparison
-    if same_device(found.a.profile, found.b.profile):
+    """Say what ceilings and kernels make of the difference of all ops of runs on different devices."""
+    comparison = pair.comparison
+    if same_device(comparison.a.profile, comparison.b.profile):
         return ""
-    sides = (found.a, found.b)
+    sides = (comparison.a, comparison.b)
     names = [_words.device(run) for run in sides]
     devices = " against ".join(names)
     blank = [name for name, run in zip(names, sides, strict=True) if not run.device.ceilings]
     if blank:
-        told = f"no ceilings are known of {_words.conjunction(blank)}, so that"
-        return f"{devices}: {told} hardware and kernels cannot be told apart."
+        reason = f"no ceilings are known of {_words.conjunction(blank)}, so that"
+        return f"{devices}: {reason} hardware and kernels cannot be told apart."
     # Of a table by another key the same work may be split at other borders: one output tells one split.
-    split = whole(found) if pair.breakdown is None else _together("", pair.breakdown.rows).split
+    split = split_busy(comparison) if pair.breakdown is None else _together("", pair.breakdown.rows).split
     if split is None:
         return ""
     parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.unshared)]
-    gap = f"{signed(sum(row.seconds for row in _term_table.gap_rows(found)))} the {_term_table.gap_name(found)}"
+    gap = signed(sum(row.seconds for row in _term_table.gap_rows(comparison)))
     return (
         f"{devices}: of {signed(found.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "
         f"distance from them, {parts[2]} other work or work without a minimum, and {gap}."
@@ -243,8 +245,8 @@ def _amount(ends: Ends) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def told(pair: RankedPair, row: Row) -> str:
-    """A row in a sentence that says what each run spends, and no more."""
+def sentence(pair: RankedPair, row: Row) -> str:
+    """Say in a sentence what each run spends in a row, and no more."""
     spent = [
         f"{_comparing.name(pair, side)} has none" if part is None else
         f"{_comparing.name(pair, side)} spends {units.seconds(part.seconds)}"

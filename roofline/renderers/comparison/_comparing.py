@@ -20,12 +20,12 @@ MARKS = "* comparable with named differences; ! not comparable"
 
 
 def name(pair: RankedPair, side: int) -> str:
-    """What a run is called."""
+    """Return the name of a run."""
     return plain(pair.names[side], 60)
 
 
 def factor(ratio: float) -> str:
-    """How many times faster, never "1.00": 1.83x, 1.004x, 12.3x."""
+    """Write how many times faster a run is, never "1.00": 1.83x, 1.004x, 12.3x."""
     digits = 3
     while abs(ratio - 1) > 1e-9 and float(f"{ratio:.{digits - 1}f}") == 1.0 and digits < 7:
         digits += 1
@@ -46,7 +46,7 @@ def verdict(pair: RankedPair, advise: bool = False) -> str:
 
 
 def _repeatable(run: Analysis) -> bool:
-    """Whether this command line measured a run, and can do so in several processes (`requests.request_of`)."""
+    """Return whether this command line measured a run, and can do so in several processes (`requests.request_of`)."""
     profile = run.profile
     if profile.imported is not None or profile.wall.source != "plain" or "in-process" in map(slug, run.flags):
         return False
@@ -54,10 +54,10 @@ def _repeatable(run: Analysis) -> bool:
 
 
 def subject(runs: Sequence[Analysis]) -> str:
-    """What was run on which devices: "bert infer, b1 s128 on AMD EPYC, 1 thread"; each different one is named."""
-    what = " against ".join(dict.fromkeys(_words.subject(run) for run in runs))
+    """Say what was run on which devices: "bert infer, b1 s128 on AMD EPYC, 1 thread"; each different one is named."""
+    subjects = " against ".join(dict.fromkeys(_words.subject(run) for run in runs))
     where = " and ".join(dict.fromkeys(_words.device(run) for run in runs))
-    return f"{what} on {where}"
+    return f"{subjects} on {where}"
 
 
 def lettered(pair: RankedPair, side: int) -> str:
@@ -67,24 +67,24 @@ def lettered(pair: RankedPair, side: int) -> str:
 
 
 def warning(pair: RankedPair) -> str:
-    """The warning that stands on every output of runs that are not comparable; empty for all others."""
+    """Write the warning that stands on every output of runs that are not comparable; empty for all others."""
     parity = pair.comparison.parity
     reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
     if parity.verdict != "not comparable":
         return ""
-    told = _words.conjunction(reasons) or "see parity"
-    return f"NOT COMPARABLE, compared all the same: {told}."
+    words = _words.conjunction(reasons) or "see parity"
+    return f"NOT COMPARABLE, compared all the same: {words}."
 
 
 def judged(parity: Parity) -> str:
-    """The verdict of the parity gate in words."""
+    """Say the verdict of the parity gate."""
     doubts, named = len(parity.of("warning")), len(parity.of("named"))
-    told = {
+    words = {
         "comparable": "comparable",
         "named differences": f"comparable, with {_words.counted(named, 'named difference')}",
         "not comparable": "not comparable",
     }[parity.verdict]
-    return f"{told}; {_words.counted(doubts, 'doubt')} about the measurement" if doubts else told
+    return f"{words}; {_words.counted(doubts, 'doubt')} about the measurement" if doubts else words
 
 
 def same_work(pair: RankedPair) -> str:
@@ -97,11 +97,11 @@ def same_work(pair: RankedPair) -> str:
         numbers = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
         flops = f"model FLOPs of matmuls differ ({' and '.join(numbers)})"
     certain = a and equal and len(parity.settings) == len(parity.of("named"))
-    other = any(each.seconds for each in parity.of("named") if each.what.startswith("model FLOPs"))
-    same = "yes" if certain else "nearly" if other else "as far as is known"
+    nearly = any(difference.seconds for difference in parity.of("named") if difference.what.startswith("model FLOPs"))
+    answer = "yes" if certain else "nearly" if nearly else "as far as is known"
     if parity.verdict == "not comparable":
-        same = "no" if a or b else "not known"
-    return f"{same}; {flops}"
+        answer = "no" if a or b else "not known"
+    return f"{answer}; {flops}"
 
 
 def differences(pair: RankedPair) -> list[str]:
@@ -118,32 +118,32 @@ def settings(pair: RankedPair) -> list[str]:
 def others(pair: RankedPair) -> list[str]:
     """Say what else differs, and which doubts there are about the measurement."""
     settings = pair.comparison.parity.settings
-    return _sentences(one for one in pair.comparison.parity.differences if one not in settings)
+    return _sentences(difference for difference in pair.comparison.parity.differences if difference not in settings)
 
 
-def _sentences(some: Iterable[Difference]) -> list[str]:
+def _sentences(differences: Iterable[Difference]) -> list[str]:
     lines = []
-    for one in some:
-        most = ""
-        if one.seconds is not None:
-            share = "" if one.share is None else f", {units.percent(one.share, 0)} of the difference"
-            most = f" (at most {units.seconds(snapped(one.seconds))}{share})"
-        head = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}[one.severity]
-        lines.append(f"{head}{plain(one.text, 400).rstrip('.')}{most}.")
+    for difference in differences:
+        upper = ""
+        if difference.seconds is not None:
+            share = "" if difference.share is None else f", {units.percent(difference.share, 0)} of the difference"
+            upper = f" (at most {units.seconds(snapped(difference.seconds))}{share})"
+        head = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}[difference.severity]
+        lines.append(f"{head}{plain(difference.text, 400).rstrip('.')}{upper}.")
     return lines
 
 
 def share(part: float, pair: RankedPair) -> str:
     """Write a part of the difference in percent; a dash where parts cancel, so that one is more than twice of it."""
-    whole = pair.comparison.difference
+    difference = pair.comparison.difference
     largest = max((abs(row.seconds or 0.0) for row in pair.account.rows), default=0.0)
-    if not whole or 2 * abs(whole) < largest:
+    if not difference or 2 * abs(difference) < largest:
         return units.UNKNOWN
-    return f"{round(100 * part / whole)} %"  # a whole number: nothing is never "-0"
+    return f"{round(100 * part / difference)} %"  # a whole number: nothing is never "-0"
 
 
 def places(pair: RankedPair) -> str:
-    """What to know where most of the ops' time is at places of one run only, as of layers compiled one by one."""
+    """Warn where most of the ops' time is at places of one run only, as of layers compiled one by one."""
     common = common_places(pair.comparison)
     if pair.breakdown is not None or is_most(common):
         return ""
@@ -154,7 +154,7 @@ def places(pair: RankedPair) -> str:
 
 
 def communication(pair: RankedPair) -> str:
-    """Time in collectives, and how much of it no computation hides; empty where no profile tells of any."""
+    """Say the time in collectives, and how much of it no computation hides; empty where no profile has any."""
     lines = []
     for side, run in enumerate((pair.comparison.a, pair.comparison.b)):
         facts = run.profile.imported
@@ -163,8 +163,8 @@ def communication(pair: RankedPair) -> str:
         if facts.exposed is None:
             hidden = "how much of it is hidden is not known"
         else:
-            whole, bare = facts.communication, facts.exposed
-            hidden = f"{units.seconds(bare)} exposed, {units.seconds(whole - bare)} hidden by computation"
+            total, bare = facts.communication, facts.exposed
+            hidden = f"{units.seconds(bare)} exposed, {units.seconds(total - bare)} hidden by computation"
         waiting = "" if facts.waiting is None else f", {units.seconds(facts.waiting)} of it waiting for slower ranks"
         lines.append(f"{name(pair, side)} {units.seconds(facts.communication)} per step: {hidden}{waiting}")
     return f"{'; '.join(lines)}." if lines else ""
@@ -176,21 +176,21 @@ def mark(verdict: str) -> str:
 
 
 def closing(comparison: Comparison) -> str:
-    """Both views and what they leave."""
-    told = []
-    for what, view in (("work view", comparison.work), ("kernel view", comparison.kernel)):
-        whole = sum(term.seconds for term in view.terms)
-        told.append(f"{what} {len(view.terms)} terms, {signed(whole)}, residual {rounding(view.residual)}")
-    return "; ".join(told)
+    """Say both views and their residuals."""
+    views = []
+    for view_name, view in (("work view", comparison.work), ("kernel view", comparison.kernel)):
+        total = sum(term.seconds for term in view.terms)
+        views.append(f"{view_name} {len(view.terms)} terms, {signed(total)}, residual {rounding(view.residual)}")
+    return "; ".join(views)
 
 
 def headline(ranking: Ranking) -> str:
     """Say which of several runs took the least and the most time, what these two say, and which were disturbed."""
     ends = ranking.fastest, ranking.order[-1]
-    least, most = ((plain(ranking.names[end], 60), units.seconds(ranking.runs[end].wall)) for end in ends)
+    first, last = ((plain(ranking.names[end], 60), units.seconds(ranking.runs[end].wall)) for end in ends)
     text = (
-        f"{subject(ranking.runs)}: of {len(ranking.runs)} runs {least[0]} took the least time as recorded, {least[1]} "
-        f"a step, and {most[0]} the most, {most[1]}."
+        f"{subject(ranking.runs)}: of {len(ranking.runs)} runs {first[0]} took the least time as recorded, {first[1]} "
+        f"a step, and {last[0]} the most, {last[1]}."
     )
     pair = ranking.pairs[-1]
     is_said = pair.comparison.parity.verdict != "not comparable"

@@ -1,4 +1,4 @@
-"""What a comparison rests on, in words: both runs as they were timed, the table of terms, and doubts."""
+"""Say what a comparison rests on: both runs as they were timed, the table of terms, and doubts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from roofline.renderers.comparison import _broken_down, _comparing
 
 
 def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    """The step, and how long it takes in A and in B."""
-    both = (pair.comparison.a, pair.comparison.b)
-    subjects = {(_words.subject(run), _words.device(run)) for run in both}
+    """Yield the step, and how long it takes in A and in B."""
+    analyses = (pair.comparison.a, pair.comparison.b)
+    subjects = {(_words.subject(run), _words.device(run)) for run in analyses}
     if len(subjects) == 1:
-        yield "step", _comparing.subject(both)
-    for letter, side, run in (("A", 0, both[0]), ("B", 1, both[1])):
-        what = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
+        yield "step", _comparing.subject(analyses)
+    for letter, side, run in (("A", 0, analyses[0]), ("B", 1, analyses[1])):
+        subject = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
         times = f"{units.seconds(run.busy)} busy, {_words.gap_name(run)} {units.seconds(run.gap_told)}"
-        head = f"{_comparing.name(pair, side)}, {what}{units.seconds(run.wall)} per step"
+        head = f"{_comparing.name(pair, side)}, {subject}{units.seconds(run.wall)} per step"
         yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {_words.spread(run)}"
 
 

@@ -1,4 +1,4 @@
-"""What turning switches gained and moved, for the formats of `roofline compare`."""
+"""Say what turning switches gained and moved, for the formats of `roofline compare`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOVED = 4
 
 
 def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
-    """One line per experiment, in the columns of HEADINGS; what was not measured or predicted is a dash."""
-    found: list[tuple[str, ...]] = []
+    """Return a line per experiment, in the columns of HEADINGS; what was not measured or predicted is a dash."""
+    lines: list[tuple[str, ...]] = []
     for number, proof in enumerate(proofs, 1):
-        found.append(
+        lines.append(
             (
                 str(number),
                 _names(proof),
@@ -39,7 +39,7 @@ def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
                 proof.verdict,
             )
         )
-    return found
+    return lines
 
 
 def _interval(ends: tuple[float, float] | None) -> str:
@@ -51,33 +51,33 @@ def _names(proof: Proof) -> str:
 
 
 def _switch(proof: Proof) -> str:
-    """What was turned in which run; a dash where there is nothing to turn."""
+    """Say what was turned in which run; a dash where there is nothing to turn."""
     return units.UNKNOWN if proof.switch is None else f"{proof.run.upper()}: {_words.plain(proof.switch, 80)}"
 
 
 def notes(proofs: Sequence[Proof]) -> list[str]:
-    """What the table cannot say: why nothing is proven or can be, and that others used the processor."""
-    told = []
+    """Say what the table cannot: why nothing is proven or can be, and that others used the processor."""
+    sentences = []
     for number, proof in enumerate(proofs, 1):
         if proof.reason or proof.contended:
-            told.append(f"{number}: {_words.plain(proof.text, 900)}")
-    return told
+            sentences.append(f"{number}: {_words.plain(proof.text, 900)}")
+    return sentences
 
 
 def moved(proof: Proof) -> list[tuple[str, str, str]]:
-    """The rows of the account before and after a switch was turned, what moved most first, and their sum."""
-    shown = [each for each in proof.moved if snapped(each.seconds)][:_MOVED]
-    rest = [each for each in proof.moved if each not in shown]
-    rows = [(_time(each.before), _time(each.after), _words.plain(each.label, 100)) for each in shown]
-    for some, label in ((rest, _words.counted(len(rest), "other row")), (proof.moved, "A − B")):
-        if some:
-            before, after = (sum(getattr(each, side) or 0.0 for each in some) for side in ("before", "after"))
+    """Return the rows of the account before and after a switch was turned, what moved most first, and their sum."""
+    shown = [change for change in proof.moved if snapped(change.seconds)][:_MOVED]
+    small = [change for change in proof.moved if change not in shown]
+    rows = [(_time(change.before), _time(change.after), _words.plain(change.label, 100)) for change in shown]
+    for group, label in ((small, _words.counted(len(small), "other row")), (proof.moved, "A − B")):
+        if group:
+            before, after = (sum(getattr(change, side) or 0.0 for change in group) for side in ("before", "after"))
             rows.append((signed(before), signed(after), label))
     return rows
 
 
 def moved_notes(proofs: Sequence[Proof]) -> list[str]:
-    """The same in a sentence for each switch."""
+    """Say in a sentence for each switch what it moved."""
     return [
         f"{number}, {MOVED}: {'; '.join(f'{label} {before} to {after}' for before, after, label in moved(proof))}."
         for number, proof in enumerate(proofs, 1)
@@ -90,43 +90,43 @@ def _time(seconds: float | None) -> str:
 
 
 def text(proofs: Sequence[Proof], width: int) -> list[str]:
-    """The lines of a terminal."""
+    """Return the lines of a terminal."""
     if not proofs:
         return [NOTHING]
     heads: Sequence[str] = (HEADINGS[0], *HEADINGS[3:])
     cells: list[Sequence[str]] = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
-    kept = _terminal.kept(cells, _RANKS, width + 2)
-    heads, cells = [heads[number] for number in kept], [[row[number] for number in kept] for row in cells]
+    columns = _terminal.fitting_columns(cells, _RANKS, width + 2)
+    heads, cells = [heads[number] for number in columns], [[row[number] for number in columns] for row in cells]
     wide = _terminal.widths(cells)
-    lines = _terminal.columns(cells, left=(len(heads) - 1,))
+    lines = _terminal.columns(cells, left_aligned=(len(heads) - 1,))
     body = []
     for proof, line in zip(proofs, lines[1:], strict=True):
         indent = " " * (wide[0] + 2)
         turned = "" if proof.switch is None else f"; {_switch(proof)}"
-        what = f"{_names(proof)}{turned}"
-        body += [line, *textwrap.wrap(what, width, initial_indent=indent, subsequent_indent=indent)]
-    told = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]
+        words = f"{_names(proof)}{turned}"
+        body += [line, *textwrap.wrap(words, width, initial_indent=indent, subsequent_indent=indent)]
+    remarks = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]
     for number, proof in enumerate(proofs, 1):
         if proof.moved:
-            table = _terminal.columns([("before", "after", f"{number}: {MOVED}"), *moved(proof)], left=(2,))
-            told += ["", *(line[:width] for line in table)]
+            table = _terminal.columns([("before", "after", f"{number}: {MOVED}"), *moved(proof)], left_aligned=(2,))
+            remarks += ["", *(line[:width] for line in table)]
     head = textwrap.wrap(HEAD, width)
-    return [*head, lines[0], "─" * max(map(len, lines)), *body, *told]
+    return [*head, lines[0], "─" * max(map(len, lines)), *body, *remarks]
 
 
 def markdown(proofs: Sequence[Proof]) -> list[str]:
-    """The lines of a Markdown document."""
+    """Return the lines of a Markdown document."""
     if not proofs:
         return [NOTHING]
     marks = ("---" if column in _LEFT else "---:" for column in range(len(HEADINGS)))
     table = [HEADINGS, tuple(marks), *(tuple(escape(cell) for cell in row) for row in rows(proofs))]
     lines = [f"| {' | '.join(row)} |" for row in table]
-    told = [line for note in (*notes(proofs), *moved_notes(proofs)) for line in ("", escape(note))]
-    return [escape(HEAD), "", *lines, *told]
+    remarks = [line for note in (*notes(proofs), *moved_notes(proofs)) for line in ("", escape(note))]
+    return [escape(HEAD), "", *lines, *remarks]
 
 
 def document(proofs: Sequence[Proof]) -> list[dict[str, Any]]:
-    """The JSON of the proofs (docs/proving.md); seconds, absent is null."""
+    """Return the JSON of the proofs (docs/proving.md); seconds, absent is null."""
     return [msgspec.to_builtins(proof) for proof in proofs]
 
 

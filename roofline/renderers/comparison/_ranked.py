@@ -12,12 +12,12 @@ MATRIX = "Time of the row / time of the column: how many times longer the run of
 
 
 def rows(ranking: Ranking, width: int) -> list[tuple[str, ...]]:
-    """One line per run in the columns of HEADS, the fastest first; names are cut to `width`."""
+    """Return a line per run in the columns of HEADS, the fastest first; names are cut to `width`."""
     best = ranking.runs[ranking.fastest]
-    found: list[tuple[str, ...]] = []
+    lines: list[tuple[str, ...]] = []
     for place, number in enumerate(ranking.order, 1):
         run = ranking.runs[number]
-        found.append(
+        lines.append(
             (
                 str(place),
                 _words.plain(ranking.names[number], width),
@@ -29,14 +29,14 @@ def rows(ranking: Ranking, width: int) -> list[tuple[str, ...]]:
                 "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
             )
         )
-    return found
+    return lines
 
 
-def matrix(ranking: Ranking, most: int) -> list[tuple[str, ...]]:
-    """The head and one line per run: how many times faster the column's run is than the row's; `most` columns."""
+def matrix(ranking: Ranking, limit: int) -> list[tuple[str, ...]]:
+    """Return the head and a line per run: how many times faster the column's run is; `limit` columns."""
     order = ranking.order
-    shown = order[:most]
-    found: list[tuple[str, ...]] = [("", "row / column", *(str(place) for place in range(1, len(shown) + 1)))]
+    shown = order[:limit]
+    lines: list[tuple[str, ...]] = [("", "row / column", *(str(place) for place in range(1, len(shown) + 1)))]
     for place, row in enumerate(order, 1):
         cells = [
             "1"
@@ -44,10 +44,10 @@ def matrix(ranking: Ranking, most: int) -> list[tuple[str, ...]]:
             else f"{ranking.speedups[row][column]:.2f}{_comparing.mark(ranking.verdicts[row][column])}"
             for column in shown
         ]
-        found.append((str(place), ranking.names[row], *cells))
-    return found
+        lines.append((str(place), ranking.names[row], *cells))
+    return lines
 
 
 def marked(ranking: Ranking) -> bool:
-    """Whether any speedup carries a mark of its parity."""
+    """Return whether any speedup carries a mark of its parity."""
     return any(_comparing.mark(verdict) for line in ranking.verdicts for verdict in line)

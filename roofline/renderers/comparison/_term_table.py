@@ -43,7 +43,7 @@ LOWER_ENDS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table of terms [s]. terms: sums by column, None where neither run has such a term.
+    """A line of the table of terms [s]. terms: sums by column, None where neither run has such a term.
 
     seconds is 0 where both runs spend the same, whatever rounding makes of it.
     """
@@ -64,17 +64,17 @@ class Table:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """All lines but the total."""
+        """Return all lines but the total."""
         return (*self.places, *self.gap)
 
     @property
     def scale(self) -> Scale:
-        """One unit for all numbers, so that rows and columns can be added; columns may cancel in the sums."""
+        """Choose one unit for all numbers, so that rows and columns can be added; columns may cancel in the sums."""
         rows = (*self.rows, self.total)
         return scale([value for row in rows for value in (row.seconds, *row.terms, *(row.ci95 or ())) if value])
 
     def columns(self, written: Scale) -> tuple[int, ...]:
-        """The columns in which anything is not written as 0."""
+        """Return the columns in which anything is not written as 0."""
         rows = (*self.places, self.total)
         return tuple(
             number
@@ -83,39 +83,39 @@ class Table:
         )
 
 
-def table(comparison: Comparison, most: int = _MOST) -> Table:
-    """The terms of the work view by phase and block, with what is small in one row, and the gap.
+def table(comparison: Comparison, limit: int = _MOST) -> Table:
+    """Sum up the terms of the work view by phase and block, with what is small in one row, and the gap.
 
-    most: rows of places. The gap is told by cause where the causes of both runs are known: a cause of one alone would
+    limit: rows of places. The gap is told by cause where the causes of both runs are known: a cause of one alone would
     stand beside what may be the same in the other.
     """
     view = comparison.work
-    found: dict[tuple[str | None, str | None], list[Term]] = {}
+    by_place: dict[tuple[str | None, str | None], list[Term]] = {}
     for term in view.terms:
         if not term.kind.startswith("gap."):
-            found.setdefault((term.phase, term.block), []).append(term)
+            by_place.setdefault((term.phase, term.block), []).append(term)
     longer = _longer(comparison)
-    sums = {place: snapped(sum(term.seconds for term in terms), longer) for place, terms in found.items()}
-    kept, small = _parted(sums, most, _SMALL * abs(snapped(comparison.difference, longer)))
-    one_phase = len({phase for phase, _ in found}) == 1
+    sums = {place: snapped(sum(term.seconds for term in terms), longer) for place, terms in by_place.items()}
+    large, small = _parted(sums, limit, _SMALL * abs(snapped(comparison.difference, longer)))
+    one_phase = len({phase for phase, _ in by_place}) == 1
     rows = [
-        _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
-        for phase, block in kept
+        _row(plain(block or "") if one_phase else _place(phase, block), comparison, by_place, [(phase, block)])
+        for phase, block in large
     ]
     if small:
-        rows.append(_row(f"other places ({len(small)})", comparison, found, small))
+        rows.append(_row(f"other places ({len(small)})", comparison, by_place, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
     return Table(tuple(rows), gap_rows(comparison), total)
 
 
 def gap_rows(comparison: Comparison) -> tuple[Row, ...]:
-    """The gap, by cause where the causes of both runs are known."""
-    causes, what = _causes(comparison), gap_name(comparison)
+    """Return the gap, by cause where the causes of both runs are known."""
+    causes, name = _causes(comparison), gap_name(comparison)
     if not _told_apart(comparison, causes):
-        return (_row(what, comparison, {}, [], causes),)
+        return (_row(name, comparison, {}, [], causes),)
     return tuple(
-        _row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term]) for term in causes
+        _row(f"{name}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term]) for term in causes
     )
 
 
@@ -124,12 +124,12 @@ def _causes(comparison: Comparison) -> list[Term]:
 
 
 def _told_apart(comparison: Comparison, causes: Sequence[Term]) -> bool:
-    """Whether the gap is told by cause: a cause of one run alone would stand beside what may be the same elsewhere."""
+    """Return whether the gap is told by cause: one run's cause would stand next to what may be the same elsewhere."""
     return len(causes) > 1 and NOT_RESOLVED not in comparison.gap
 
 
 def gap_name(comparison: Comparison) -> str:
-    """What the gap is called: host time where both runs are on a CPU."""
+    """Return what the gap is called: host time where both runs are on a CPU."""
     return "host time" if comparison.a.device.kind == comparison.b.device.kind == "cpu" else "gap"
 
 
@@ -138,24 +138,24 @@ def _place(phase: str | None, block: str | None) -> str:
     return plain(block or "") if phase == block else f"{short} {plain(block or '')}"
 
 
-def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, least: float) -> tuple[Places, Places]:
-    """The places that get a row of their own, the largest first, and those that share one."""
+def _parted(sums: Mapping[tuple[str | None, str | None], float], limit: int, least: float) -> tuple[Places, Places]:
+    """Return the places that get a row of their own, the largest first, and those that share one."""
     ordered = sorted(sums, key=lambda place: -abs(sums[place]))
-    least = max([least, *(_SMALL * abs(each) for each in sums.values())])
-    kept = [place for place in ordered[:most] if abs(sums[place]) >= least]
-    small = ordered[len(kept) :]
-    return (ordered, []) if len(small) == 1 else (kept, small)
+    least = max([least, *(_SMALL * abs(seconds) for seconds in sums.values())])
+    large = [place for place in ordered[:limit] if abs(sums[place]) >= least]
+    small = ordered[len(large) :]
+    return (ordered, []) if len(small) == 1 else (large, small)
 
 
 def _row(
     label: str,
     comparison: Comparison,
-    found: Mapping[tuple[str | None, str | None], list[Term]],
+    by_place: Mapping[tuple[str | None, str | None], list[Term]],
     places: Places,
     causes: Sequence[Term] = (),
 ) -> Row:
-    """Places and causes of the gap in one row."""
-    terms = [term for place in places for term in found[place]]
+    """Sum up places and causes of the gap in one row."""
+    terms = [term for place in places for term in by_place[place]]
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
     view, wanted = comparison.work, set(places)
     drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
@@ -169,7 +169,7 @@ def _row(
 
 
 def _longer(comparison: Comparison) -> float:
-    """The longer of both steps [s]."""
+    """Return the longer of both steps [s]."""
     return max(comparison.a.wall, comparison.b.wall)
 
 
@@ -179,25 +179,25 @@ def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) if numbers else None
 
 
 def ranks(table: Table, numbers: Sequence[int]) -> list[int]:
-    """Which column goes first for want of room, the highest: the smallest terms, last the interval, never the total."""
+    """Rank the columns, the highest of which goes first for want of room: the smallest terms, last the interval."""
     sizes = [sum(abs(row.terms[number] or 0.0) for row in table.places) for number in numbers]
     order = sorted(range(len(sizes)), key=lambda place: -sizes[place])
     return [*(2 + order.index(place) for place in range(len(sizes))), 0, 1]
 
 
 def headings(numbers: Sequence[int]) -> list[tuple[str, str]]:
-    """Both lines over the columns `numbers`, over the total and over the interval."""
+    """Return both lines over the columns `numbers`, over the total and over the interval."""
     parts = (COLUMNS[number][0].partition("\n") for number in numbers)
     return [*((top, bottom) for top, _, bottom in parts), ("total", ""), ("95 % interval", "")]
 
 
-def labels(table: Table, room: int, made: Callable[[str], str] = plain) -> list[str]:
-    """What is written for each row but the total in `room` letters; no two names are alike. made: as in `distinct`.
+def labels(table: Table, room: int, sanitize: Callable[[str], str] = plain) -> list[str]:
+    """Write the label of each row but the total in `room` letters; no two names are alike. sanitize: as in `distinct`.
 
     Where names are too long, causes of the gap go without its name: a rule stands before them.
     """
@@ -205,15 +205,15 @@ def labels(table: Table, room: int, made: Callable[[str], str] = plain) -> list[
     if max(map(len, names), default=0) > room:
         causes = (row.label.partition(": ")[2] or row.label for row in table.gap)
         names = [*(row.label for row in table.places), *causes]
-    return distinct(names, room, made=made)
+    return distinct(names, room, sanitize=sanitize)
 
 
 def joined(top: str, bottom: str) -> str:
-    """A heading of two lines in one."""
+    """Join a heading of two lines."""
     return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
 
 
 def cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:
-    """A row in those columns."""
+    """Write a row in those columns."""
     terms = ["" if row.terms[number] is None else written.write(row.terms[number]) for number in numbers]
     return [*terms, written.write(row.seconds), written.between(row.ci95)]

@@ -24,7 +24,7 @@ FIELDS = (
 
 
 def render(ranking: Ranking) -> str:
-    """Seconds, to 12 digits, 0 below a femtosecond; what is unknown or does not apply is empty; columns never change.
+    """Write seconds to 12 digits, 0 below a femtosecond; what is unknown or does not apply is empty; columns are fixed.
 
     row says what each line is. The seconds of all "account" lines of a pair add up to those of its "difference", and so
     do those of "term" (or, with --by, "op"), "gap" and "residual" together. "finding" repeats the seconds of a row of
@@ -35,27 +35,27 @@ def render(ranking: Ranking) -> str:
 
 
 def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
-    found = pair.comparison
+    comparison = pair.comparison
     start = {
         "a": cells.text(_comparing.name(pair, 0)),
         "b": cells.text(_comparing.name(pair, 1)),
-        "parity": found.parity.verdict,
+        "parity": comparison.parity.verdict,
     }
-    whole = _times(found.difference, found.ci95) | {
-        "a_seconds": _time(found.a.wall), "b_seconds": _time(found.b.wall)
+    total = _times(comparison.difference, comparison.ci95) | {
+        "a_seconds": _time(comparison.a.wall), "b_seconds": _time(comparison.b.wall)
     }  # fmt: skip
-    yield start | {"row": "difference"} | whole
+    yield start | {"row": "difference"} | total
     if _comparing.warning(pair):
         yield start | {"row": "warning", "label": cells.text(_comparing.warning(pair))}
-    for one in found.parity.differences:
-        yield start | {"row": "parity", "kind": cells.text(one.what), "label": cells.text(one.text)}
-    gap = [term for term in found.work.terms if term.kind.startswith("gap.")]
+    for difference in comparison.parity.differences:
+        yield start | {"row": "parity", "kind": cells.text(difference.what), "label": cells.text(difference.text)}
+    gap = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
     if pair.breakdown is None:
-        ops: Iterable[dict[str, str]] = (_term(term) for term in found.work.terms if term not in gap)
-        residual = found.work.residual
+        ops: Iterable[dict[str, str]] = (_term(term) for term in comparison.work.terms if term not in gap)
+        residual = comparison.work.residual
     else:
         ops = starmap(_op, ((pair.breakdown, row) for row in pair.breakdown.rows))
-        residual = found.difference - sum(row.seconds for row in pair.breakdown.rows)
+        residual = comparison.difference - sum(row.seconds for row in pair.breakdown.rows)
         residual -= sum(term.seconds for term in gap)
     for line in (*ops, *(_term(term) | {"row": "gap"} for term in gap)):
         yield start | line
@@ -68,8 +68,8 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
         line = {"row": "finding", "kind": cells.text(rule_of(named)), "label": cells.text(label(named))}
         yield start | line | _times(named.seconds, named.ci95)
     for proof in pair.proofs or ():
-        told = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
-        yield start | told | _times(proof.observed, proof.observed_ci95)
+        proof_line = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
+        yield start | proof_line | _times(proof.observed, proof.observed_ci95)
 
 
 def _account(row: AccountRow) -> dict[str, str]:
@@ -95,9 +95,9 @@ def _term(term: Term) -> dict[str, str]:
     } | _times(term.seconds, term.ci95)
 
 
-def _op(found: Breakdown, row: Row) -> dict[str, str]:
-    """A row by a key: what each run spends there, and whose the difference is."""
-    line = {"row": "op", "by": found.by, "label": cells.text(row.label)} | _times(row.seconds, row.ci95)
+def _op(breakdown: Breakdown, row: Row) -> dict[str, str]:
+    """Write a row by a key: what each run spends there, and whose the difference is."""
+    line = {"row": "op", "by": breakdown.by, "label": cells.text(row.label)} | _times(row.seconds, row.ci95)
     for name, part in zip(("a_seconds", "b_seconds"), row.parts, strict=True):
         line[name] = _time(None if part is None else part.seconds)
     if row.split is not None:

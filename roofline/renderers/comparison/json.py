@@ -23,11 +23,11 @@ from roofline.renderers.comparison._account import label
 
 
 def render(ranking: Ranking) -> str:
-    """Of two runs their pair; of more, the pairs with the fastest and the matrix. ASCII, so that no name acts."""
+    """Write the pair of two runs; of more, the pairs with the fastest and the matrix. ASCII, so that no name acts."""
     if len(ranking.runs) == 2:
-        found = pair(ranking.pairs[0])
+        document = pair(ranking.pairs[0])
     else:
-        found = {
+        document = {
             "schema": 1,
             "runs": [_run(name, run) for name, run in zip(ranking.names, ranking.runs, strict=True)],
             "fastest": ranking.fastest,
@@ -36,13 +36,13 @@ def render(ranking: Ranking) -> str:
                 "speedup": [list(row) for row in ranking.speedups],
                 "parity": [list(row) for row in ranking.verdicts],
             },
-            "pairs": [pair(each) for each in ranking.pairs],
+            "pairs": [pair(ranked) for ranked in ranking.pairs],
         }
-    return json.dumps(found, indent=2, allow_nan=False) + "\n"
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def pair(ranked: RankedPair) -> dict[str, Any]:
-    """One pair: wall_A - wall_B = sum(account) = sum(terms) + residual = sum(findings) + rest."""
+    """Return a pair: wall_A - wall_B = sum(account) = sum(terms) + residual = sum(findings) + rest."""
     comparison, named, head = ranked.comparison, ranked.findings, ranked.headline
     return {
         "schema": 1,
@@ -75,7 +75,7 @@ def pair(ranked: RankedPair) -> dict[str, Any]:
 
 
 def _account_row(row: AccountRow) -> dict[str, Any]:
-    """A row of the account; of settings, a and b are null and each of ops is a setting with both its values."""
+    """Return a row of the account; of settings, a and b are null and each of ops is a setting with both its values."""
     fields: dict[str, Any] = msgspec.to_builtins(row)
     is_setting = row.kind == "setting"
     return {
@@ -90,22 +90,22 @@ def _account_row(row: AccountRow) -> dict[str, Any]:
     }
 
 
-def _rows(told: RankedPair, found: Breakdown | None, most: int) -> dict[str, Any] | None:
-    """The ops by another key than phase and block: sum(rows) + rest + the gap's terms = wall_A - wall_B."""
-    if found is None:
+def _rows(ranked: RankedPair, breakdown: Breakdown | None, limit: int) -> dict[str, Any] | None:
+    """Return the ops by another key than phase and block: sum(rows) + rest + the gap's terms = wall_A - wall_B."""
+    if breakdown is None:
         return None
-    left = found.rows[most:]
+    grouped = breakdown.rows[limit:]
     return {
-        "by": found.by,
-        "why": _broken_down.why(told) if found is told.breakdown else "",
-        "common": list(found.common),
-        "seconds": found.seconds,
-        "rows": [_row(told, row) for row in found.rows[:most]],
-        "rest": sum(row.seconds for row in left),
+        "by": breakdown.by,
+        "why": _broken_down.why(ranked) if breakdown is ranked.breakdown else "",
+        "common": list(breakdown.common),
+        "seconds": breakdown.seconds,
+        "rows": [_row(ranked, row) for row in breakdown.rows[:limit]],
+        "rest": sum(row.seconds for row in grouped),
     }
 
 
-def _row(told: RankedPair, row: Row) -> dict[str, Any]:
+def _row(ranked: RankedPair, row: Row) -> dict[str, Any]:
     split = row.split
     return {
         "label": row.label,
@@ -116,7 +116,7 @@ def _row(told: RankedPair, row: Row) -> dict[str, Any]:
         "ceilings": None if split is None else list(split.ceilings),
         "kernels": None if split is None else list(split.kernels),
         "other": None if split is None else split.unshared,
-        "text": _broken_down.told(told, row),
+        "text": _broken_down.sentence(ranked, row),
     }
 
 
@@ -141,7 +141,7 @@ def _terms(terms: Iterable[Term]) -> list[dict[str, Any]]:
 
 
 def _finding(row: AccountRow) -> dict[str, Any]:
-    """A row of the account that has a name, as versions before the account wrote it."""
+    """Return a row of the account that has a name, as versions before the account wrote it."""
     return {
         "rule": rule_of(row),
         "seconds": row.seconds,
@@ -154,5 +154,5 @@ def _finding(row: AccountRow) -> dict[str, Any]:
 
 
 def _run(name: str, run: Analysis) -> dict[str, Any]:
-    """The document of `roofline show --format json`, and what the run is called here."""
+    """Return the document of `roofline show --format json`, and what the run is called here."""
     return {"name": name} | document(run)

@@ -38,8 +38,8 @@ def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
 def _why(pair: RankedPair, columns: int) -> list[str]:
     """Draw the largest rows of the account and the sum of the others; what each row says stands in comments."""
     every = _account.rows(pair)
-    some, smaller = every[: _account.MANY], _account.smaller(pair, every[: _account.MANY])
-    times = [_account.seconds(row) for row in some] + ([_account.rest(pair, some)] if smaller else [])
+    shown, smaller = every[: _account.MANY], _account.smaller(pair, every[: _account.MANY])
+    times = [_account.seconds(row) for row in shown] + ([_account.rest(pair, shown)] if smaller else [])
     rows = [(_account.written(pair, time), _comparing.share(time, pair)) for time in times]
     table = Table(
         name="row",
@@ -47,28 +47,28 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
         rows=rows,
         numbers=[True, True],
         ranks=[0, 1],
-        rules=(len(some),) if smaller else (),
-        named=lambda most: distinct([*_account.labels(some), *filter(None, [smaller])], most, made=letters),
+        rules=(len(shown),) if smaller else (),
+        named=lambda width: distinct([*_account.labels(shown), *filter(None, [smaller])], width, sanitize=letters),
     )
-    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair))))
+    caption = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair))))
     lines = []
     for number, row in enumerate(every, 1):
         lines.append(comment(f"{number}: {_account.said(row)} {_account.meaning(row)}".rstrip()))
     key = label(*pair.names, "why")
-    return [*lines, *floated(table, columns, f"{told} {_account.heading(pair)}.", key)]
+    return [*lines, *floated(table, columns, f"{caption} {_account.heading(pair)}.", key)]
 
 
 def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
-    """The rows that add up to the difference: the terms by phase and block, or the ops by another key."""
+    """Write the rows that add up to the difference: the terms by phase and block, or the ops by another key."""
     unresolved = _broken_down.unresolved(pair)
-    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), unresolved)))
-    more = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
+    caption = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), unresolved)))
+    explanation = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
     table = _terms(pair) if pair.breakdown is None else _ops(pair)
     key = label(*pair.names, "where", number or "")
-    said = _said(pair)
+    remarks = _said(pair)
     if long:
-        return floated(table, columns, f"{told} {more}", key, said)
-    return floated(table, columns, told, key, [*said, more])
+        return floated(table, columns, f"{caption} {explanation}", key, remarks)
+    return floated(table, columns, caption, key, [*remarks, explanation])
 
 
 def _said(pair: RankedPair) -> list[str]:
@@ -77,7 +77,7 @@ def _said(pair: RankedPair) -> list[str]:
 
 
 def _proven(pair: RankedPair, columns: int) -> list[str]:
-    """What taking causes away gained, where that was measured."""
+    """Write what taking causes away gained, where that was measured."""
     if not pair.proofs:
         return []
     rows = _proofs.rows(pair.proofs)
@@ -90,16 +90,16 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
         numbers=[head != "verdict" for head in heads],
         ranks=[2, 4, 1, 3, 0],
         rules=(),
-        named=lambda most: distinct(names, most, made=letters),
+        named=lambda width: distinct(names, width, sanitize=letters),
         least=LEAST_LONG_NAME,
     )
-    whole = [f"{number}: {name}" for number, name in enumerate(names, 1)]
+    full_names = [f"{number}: {name}" for number, name in enumerate(names, 1)]
     return floated(
         table,
         columns,
         _proofs.HEAD,
         label(*pair.names, "proof"),
-        [*whole, *_proofs.notes(pair.proofs), *_proofs.moved_notes(pair.proofs)],
+        [*full_names, *_proofs.notes(pair.proofs), *_proofs.moved_notes(pair.proofs)],
     )
 
 
@@ -112,27 +112,27 @@ def _measured(pair: RankedPair) -> str:
 
 
 def _terms(pair: RankedPair) -> Table:
-    found = _term_table.table(pair.comparison)
-    scale, rows = found.scale, (*found.rows, found.total)
-    numbers = found.columns(scale)
+    terms = _term_table.table(pair.comparison)
+    scale, rows = terms.scale, (*terms.rows, terms.total)
+    numbers = terms.columns(scale)
     heads = _term_table.headings(numbers)
     return Table(
         name=f"where [{scale.unit}]",
         heads=[[*column] for column in zip(*heads, strict=True)],
         rows=[_term_table.cells(row, numbers, scale) for row in rows],
         numbers=[True] * len(heads),
-        ranks=_term_table.ranks(found, numbers),
-        rules=(len(found.places), len(rows) - 1),
-        named=lambda most: [*_term_table.labels(found, most, letters), found.total.label],
+        ranks=_term_table.ranks(terms, numbers),
+        rules=(len(terms.places), len(rows) - 1),
+        named=lambda width: [*_term_table.labels(terms, width, letters), terms.total.label],
     )
 
 
 def _ops(pair: RankedPair) -> Table:
     assert pair.breakdown is not None
     by = pair.breakdown.by
-    found = _broken_down.lines(pair, pair.breakdown)
-    rows: Sequence[Line] = (*found.rows, found.ops, *found.gap, found.total)
-    scale = _broken_down.scale_of(found.rows, rows[len(found.rows) :])
+    lines = _broken_down.lines(pair, pair.breakdown)
+    rows: Sequence[Line] = (*lines.rows, lines.ops, *lines.gap, lines.total)
+    scale = _broken_down.scale_of(lines.rows, rows[len(lines.rows) :])
     heads, *cells = _broken_down.cells(rows, scale)
     return Table(
         name=f"{by} [{scale.unit}]",
@@ -140,14 +140,14 @@ def _ops(pair: RankedPair) -> Table:
         rows=cells,
         numbers=[True] * len(heads),
         ranks=[_broken_down.RANKS[head] for head in heads],
-        rules=(len(found.rows), len(found.rows) + 1, len(rows) - 1),
-        named=lambda most: _broken_down.labels(rows, most, by, letters),
+        rules=(len(lines.rows), len(lines.rows) + 1, len(rows) - 1),
+        named=lambda width: _broken_down.labels(rows, width, by, letters),
         least=LEAST_LONG_NAME if by in _tables.LONG else LEAST_NAME,
     )
 
 
 def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
-    """One line per run, the fastest first."""
+    """Write a line per run, the fastest first."""
     names = [ranking.names[number] for number in ranking.order]
     heads = [*_ranked.HEADS[2:-1], "parity"]
     table = Table(
@@ -157,20 +157,20 @@ def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
         numbers=[head != "parity" for head in heads],
         ranks=[0, 0, 3, 4, 5, 2],
         rules=(),
-        named=lambda most: distinct(names, most, made=letters),
+        named=lambda width: distinct(names, width, sanitize=letters),
     )
     measured = [
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
         for number in ranking.order
     ]
-    said = [
+    remarks = [
         f"{_comparing.name(pair, 0)} with {_comparing.name(pair, 1)}: {words}"
         for pair in ranking.pairs
         for words in _said(pair)
     ]
     least = units.seconds(ranking.runs[ranking.fastest].wall)
-    told = f"{_comparing.headline(ranking)} Factors and parity are with the fastest, which takes {least} per step."
+    caption = f"{_comparing.headline(ranking)} Factors and parity are with the fastest, which takes {least} per step."
     key = label(*names, "runs")
     if long:
-        return floated(table, columns, " ".join([told, *measured]), key, said)
-    return floated(table, columns, told, key, [*measured, *said])
+        return floated(table, columns, " ".join([caption, *measured]), key, remarks)
+    return floated(table, columns, caption, key, [*measured, *remarks])

@@ -16,21 +16,21 @@ _LONGEST = 120
 
 
 def render(ranking: Ranking) -> str:
-    """Two runs in full; of more, the table of runs, the matrix, and the largest rows of each account."""
+    """Write two runs in full; of more, the table of runs, the matrix, and the largest rows of each account."""
     lines = _two(ranking.pairs[0]) if len(ranking.runs) == 2 else _several(ranking)
     return "\n".join(lines) + "\n"
 
 
 def _two(pair: RankedPair) -> list[str]:
-    found = pair.comparison
+    comparison = pair.comparison
     lines = [*_head(pair), *_rows(pair, len(pair.account.rows)), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
     facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
-    facts.append(f"{_comparing.closing(found)}.")
+    facts.append(f"{_comparing.closing(comparison)}.")
     facts = [words for words in (*facts, _broken_down.hardware(pair), _comparing.communication(pair)) if words]
     facts += [
         f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
-        for letter, side, run in (("A", 0, found.a), ("B", 1, found.b))
+        for letter, side, run in (("A", 0, comparison.a), ("B", 1, comparison.b))
     ]
     return [*lines, "", f"*{escape(' '.join(facts))}*"]
 
@@ -42,11 +42,11 @@ def _several(ranking: Ranking) -> list[str]:
         lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
         if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
-    told = [
+    origins = [
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
         for number in ranking.order
     ]
-    return [*lines, "", f"*{escape(' '.join(told))}*"]
+    return [*lines, "", f"*{escape(' '.join(origins))}*"]
 
 
 def _proven(pair: RankedPair) -> list[str]:
@@ -54,17 +54,17 @@ def _proven(pair: RankedPair) -> list[str]:
 
 
 def _head(pair: RankedPair) -> list[str]:
-    """The verdict, the warning and what parity says."""
+    """Write the verdict, the warning and what parity says."""
     parity = pair.comparison.parity
     lines = [f"**{escape(_comparing.verdict(pair))}**", ""]
     if _comparing.warning(pair):
         lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
     lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]
-    told = [f"- {escape(words)}" for words in _comparing.differences(pair)]
-    return [*lines, *told, ""] if told else lines
+    differences = [f"- {escape(words)}" for words in _comparing.differences(pair)]
+    return [*lines, *differences, ""] if differences else lines
 
 
-def _rows(pair: RankedPair, most: int) -> list[str]:
+def _rows(pair: RankedPair, limit: int) -> list[str]:
     """Draw the rows of the account, the largest first, and the sum of the others."""
     every, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
     lines = [escape(unresolved), ""] if unresolved else []
@@ -78,38 +78,40 @@ def _rows(pair: RankedPair, most: int) -> list[str]:
             escape(_account.said(row)),
             escape(_account.meaning(row)),
         ]
-        for number, row in enumerate(every[:most], 1)
+        for number, row in enumerate(every[:limit], 1)
     ]
-    if smaller := _account.smaller(pair, every[:most]):
-        rest = _account.rest(pair, every[:most])
-        rows.append(["", _account.written(pair, rest), _comparing.share(rest, pair), smaller, ""])
+    if smaller := _account.smaller(pair, every[:limit]):
+        others_seconds = _account.rest(pair, every[:limit])
+        rows.append(["", _account.written(pair, others_seconds), _comparing.share(others_seconds, pair), smaller, ""])
     heads = ["", _account.difference(pair), "share", "what was seen", "what that is, and what to try"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     return [*lines, f"{escape(_account.heading(pair))}:", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
-def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:
-    """The ops that differ most, where they are told."""
-    found, told = _broken_down.observed(pair, most, table)
+def _observed(pair: RankedPair, limit: int, table: Breakdown | None) -> list[str]:
+    """Write the ops that differ most, where they are told."""
+    lines, sentence = _broken_down.observed(pair, limit, table)
     return (
-        ["", escape(told), "", *_lines(found, (), pair.observations.by if pair.observations else "")] if found else []
+        ["", escape(sentence), "", *_lines(lines, (), pair.observations.by if pair.observations else "")]
+        if lines
+        else []
     )
 
 
 def _differences(pair: RankedPair) -> list[str]:
-    """The table that adds up to the difference: the terms by phase and block, or the ops by another key."""
+    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
     if pair.breakdown is None:
         return _terms(pair)
-    found = _broken_down.lines(pair, pair.breakdown)
-    return _lines(found.rows, (found.ops, *found.gap, found.total), pair.breakdown.by)
+    lines = _broken_down.lines(pair, pair.breakdown)
+    return _lines(lines.rows, (lines.ops, *lines.gap, lines.total), pair.breakdown.by)
 
 
-def _lines(some: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
-    rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
+def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
+    rows, scale = (*shown, *sums), _broken_down.scale_of(shown, sums)
     heads, *cells = _broken_down.cells(rows, scale)
     names = map(escape, _broken_down.labels(rows, _LONGEST, by))
-    body = [[name, *each] for name, each in zip(names, cells, strict=True)]
+    body = [[name, *line] for name, line in zip(names, cells, strict=True)]
     return _grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
 
 
@@ -128,7 +130,7 @@ def _runs(ranking: Ranking) -> list[str]:
 
 
 def _matrix(ranking: Ranking) -> list[str]:
-    head, *rows = _ranked.matrix(ranking, most=len(ranking.order))
+    head, *rows = _ranked.matrix(ranking, limit=len(ranking.order))
     note = f"{_ranked.MATRIX} {_comparing.MARKS}."
     cells = [list(map(escape, row)) for row in rows]
     return [*_grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(note)]

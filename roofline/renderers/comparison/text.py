@@ -34,7 +34,7 @@ _RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
 
 def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
-    """Two runs in full; of more, the table of runs, the matrix, and the largest rows of each account."""
+    """Write two runs in full; of more, the table of runs, the matrix, and the largest rows of each account."""
     if view.row is not None:
         lines = _row(ranking.pairs[0], view.row, page)
     else:
@@ -79,18 +79,18 @@ def _proven(pair: RankedPair, page: Page) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page.prose)]
 
 
-def _parity(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield whether both runs do the same work, and the settings that differ; `most` of either."""
+def _parity(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield whether both runs do the same work, and the settings that differ; `limit` of either."""
     yield "same work?", f"{_comparing.same_work(pair)}."
     for head, sentences in (("", _comparing.others(pair)), ("settings", _comparing.settings(pair))):
-        for number, sentence in enumerate(sentences[:most]):
+        for number, sentence in enumerate(sentences[:limit]):
             yield head if not number else "", sentence
-        if most is not None and len(sentences) > most:
-            yield "", f"{len(sentences) - most} more: compare the two alone."
+        if limit is not None and len(sentences) > limit:
+            yield "", f"{len(sentences) - limit} more: compare the two alone."
 
 
-def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> list[str]:
-    """List the rows of the account that fit a screen, or `most`, and the sum of the others."""
+def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) -> list[str]:
+    """List the rows of the account that fit a screen, or `limit`, and the sum of the others."""
     every = _account.rows(pair)
     lines = wrapped(_broken_down.unresolved(pair), page)
     if not every:
@@ -99,17 +99,17 @@ def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> 
     shown: list[Row] = []
     for row, body in zip(every, _bodies(pair, every, page), strict=True):
         next_to_nothing = _comparing.share(_account.seconds(row), pair) == "0 %"
-        no_room = most is not None or len(lines) + len(body) > _LINES
-        full = next_to_nothing or (len(shown) >= (most or _account.FEW) and no_room)
+        no_room = limit is not None or len(lines) + len(body) > _LINES
+        full = next_to_nothing or (len(shown) >= (limit or _account.FEW) and no_room)
         if full and not view.every:
             break
         shown.append(row)
         lines += body
     if smaller := _account.smaller(pair, shown):
-        rest = _account.rest(pair, shown)
+        others_seconds = _account.rest(pair, shown)
         widest = max(len(_account.written(pair, _account.seconds(row))) for row in every)
-        time = _account.written(pair, rest)
-        lines.append(f"    {time:>{widest}}  {_comparing.share(rest, pair):>6}  {smaller} (--all shows them)")
+        time = _account.written(pair, others_seconds)
+        lines.append(f"    {time:>{widest}}  {_comparing.share(others_seconds, pair):>6}  {smaller} (--all shows them)")
     if view.why:
         notes = list(_account.notes(pair)) or ["no pass merged or moved anything"]
         lines += ["", *_terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
@@ -120,7 +120,7 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
     """Yield the lines of each row: number, time, share of the difference, a bar, what it says, and its meaning."""
     sizes = [_account.seconds(row) for row in rows]
     times = [_account.written(pair, size) for size in sizes]
-    widest, most = max(map(len, times)), max(map(abs, sizes))
+    widest, largest = max(map(len, times)), max(map(abs, sizes))
     width = _BAR if page.width >= SHEET.width else 0
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
         head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
@@ -175,63 +175,67 @@ def _count(value: float | str | None) -> str:
     return units.significant(value) if value % 1 and value < 100 else units.count(value)
 
 
-def _observed(pair: RankedPair, most: int, table: Breakdown | None, page: Page) -> list[str]:
-    """The ops that differ most, where they are told."""
-    found, told = _broken_down.observed(pair, most, table)
-    if not found:
+def _observed(pair: RankedPair, limit: int, table: Breakdown | None, page: Page) -> list[str]:
+    """Write the ops that differ most, where they are told."""
+    lines, sentence = _broken_down.observed(pair, limit, table)
+    if not lines:
         return []
     by = pair.observations.by if pair.observations else ""
-    return ["", *wrapped(told, page), *_lines(found, (), by, page, last=True)]
+    return ["", *wrapped(sentence, page), *_lines(lines, (), by, page, last=True)]
 
 
 def _differences(pair: RankedPair, page: Page) -> list[str]:
-    """The table that adds up to the difference: the terms by phase and block, or the ops by another key."""
+    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
     if pair.breakdown is None:
         return _terms(pair, _term_table.table(pair.comparison), page)
-    found = _broken_down.lines(pair, pair.breakdown)
-    sums = (found.ops, *found.gap, found.total)
-    return _lines(found.rows, sums, pair.breakdown.by, page, last=pair.breakdown.by in _tables.LONG)
+    lines = _broken_down.lines(pair, pair.breakdown)
+    sums = (lines.ops, *lines.gap, lines.total)
+    return _lines(lines.rows, sums, pair.breakdown.by, page, last=pair.breakdown.by in _tables.LONG)
 
 
-def _lines(some: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last: bool) -> list[str]:
-    """Rows and their sums. last: names are long, so that they come last."""
-    rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
+def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last: bool) -> list[str]:
+    """Write rows and their sums. last: names are long, so that they come last."""
+    rows, scale = (*shown, *sums), _broken_down.scale_of(shown, sums)
     cells = _broken_down.cells(rows, scale)
     longest = max((len(row.label) for row in rows), default=0)
-    kept = _terminal.kept(
+    columns = _terminal.fitting_columns(
         cells, [_broken_down.RANKS[head] for head in cells[0]], page.width - min(longest, _LEAST_NAME)
     )
-    out = [head for number, head in enumerate(cells[0]) if number not in kept]
-    cells = [[line[number] for number in kept] for line in cells]
-    room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
+    out = [head for number, head in enumerate(cells[0]) if number not in columns]
+    cells = [[line[number] for number in columns] for line in cells]
+    room = page.room(page.width - sum(2 + width for width in _terminal.widths(cells)), longest)
     labels = [f"{by} [{scale.unit}]", *_broken_down.labels(rows, max(room, _LEAST_NAME), by)]
     if last:
-        grid = [[*each, label] for each, label in zip(cells, labels, strict=True)]
-        found = _painted(grid, (len(kept),), 1, page)
+        grid = [[*texts, label] for texts, label in zip(cells, labels, strict=True)]
+        painted = _painted(grid, (len(columns),), 1, page)
     else:
-        grid = [[label, *each] for label, each in zip(labels, cells, strict=True)]
-        found = _painted(grid, (0,), 1, page)
-    places = (1, 1 + len(some), 2 + len(some), -1) if sums else (1,)
-    return [*_terminal.ruled(found, *places, page=page), *_terminal.left_out(out, page)]
+        grid = [[label, *texts] for label, texts in zip(labels, cells, strict=True)]
+        painted = _painted(grid, (0,), 1, page)
+    places = (1, 1 + len(shown), 2 + len(shown), -1) if sums else (1,)
+    return [*_terminal.ruled(painted, *places, page=page), *_terminal.left_out(out, page)]
 
 
-def _painted(grid: Sequence[Sequence[str]], left: Sequence[int], heads: int, page: Page) -> list[str]:
-    """The lines of a table whose first `heads` are its heading."""
-    return _terminal.columns(grid, left, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None))
+def _painted(grid: Sequence[Sequence[str]], left_aligned: Sequence[int], heads: int, page: Page) -> list[str]:
+    """Write the lines of a table whose first `heads` are its heading."""
+    return _terminal.columns(
+        grid, left_aligned, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None)
+    )
 
 
 def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
-    """The table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
+    """Write the table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
     scale, rows = table.scale, (*table.rows, table.total)
     numbers = table.columns(scale)
     heads = _term_table.headings(numbers)
     cells = [[*column] for column in zip(*heads, strict=True)]
     cells += [_term_table.cells(row, numbers, scale) for row in rows]
     longest = max(len(row.label) for row in rows)
-    kept = _terminal.kept(cells, _term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL))
-    out = [_term_table.joined(*head) for number, head in enumerate(heads) if number not in kept]
-    cells = [[line[number] for number in kept] for line in cells]
-    room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
+    columns = _terminal.fitting_columns(
+        cells, _term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL)
+    )
+    out = [_term_table.joined(*head) for number, head in enumerate(heads) if number not in columns]
+    cells = [[line[number] for number in columns] for line in cells]
+    room = page.room(page.width - sum(2 + width for width in _terminal.widths(cells)), longest)
     names = _term_table.labels(table, max(room, _LEAST_NAME))
     labels = [f"where [{scale.unit}]", "", *names, table.total.label]
     grid = [[label, *line] for label, line in zip(labels, cells, strict=True)]
@@ -242,33 +246,33 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
 
 
 def _runs(ranking: Ranking, page: Page) -> list[str]:
-    """One line per run, the fastest first."""
+    """Write a line per run, the fastest first."""
     cells: list[Sequence[str]] = [_ranked.HEADS, *_ranked.rows(ranking, _LONGEST_RUN)]
     names = [ranking.names[number] for number in ranking.order]
-    others = [[cell for number, cell in enumerate(row) if number != 1] for row in cells]
+    unnamed = [[cell for number, cell in enumerate(row) if number != 1] for row in cells]
     ranks = [rank for number, rank in enumerate(_RUN_RANKS) if number != 1]
-    kept = _terminal.kept(others, ranks, page.width - _LEAST_LABEL)
-    room = page.width - sum(_terminal.widths(others)[number] + 2 for number in kept)
+    columns = _terminal.fitting_columns(unnamed, ranks, page.width - _LEAST_LABEL)
+    room = page.width - sum(_terminal.widths(unnamed)[number] + 2 for number in columns)
     shown = ["run", *distinct(names, max(min(room, _LONGEST_RUN), _LEAST_NAME))]
     grid = [
-        [row[0], name, *(row[number] for number in kept if number)] for row, name in zip(others, shown, strict=True)
+        [row[0], name, *(row[number] for number in columns if number)] for row, name in zip(unnamed, shown, strict=True)
     ]
-    left = [number for number, head in enumerate(grid[0]) if head in ("run", _ranked.HEADS[-1])]
-    heads = [head for number, head in enumerate(others[0]) if number not in kept]
-    return [*_terminal.ruled(_painted(grid, left, 1, page), 1, page=page), *_terminal.left_out(heads, page)]
+    left_aligned = [number for number, head in enumerate(grid[0]) if head in ("run", _ranked.HEADS[-1])]
+    heads = [head for number, head in enumerate(unnamed[0]) if number not in columns]
+    return [*_terminal.ruled(_painted(grid, left_aligned, 1, page), 1, page=page), *_terminal.left_out(heads, page)]
 
 
 def _matrix(ranking: Ranking, page: Page) -> list[str]:
-    """How many times faster the column's run is than the row's."""
-    head, *rows = _ranked.matrix(ranking, most=len(ranking.order))
+    """Write how many times faster the column's run is than the row's."""
+    head, *rows = _ranked.matrix(ranking, limit=len(ranking.order))
     names = distinct([row[1] for row in rows], min(26, page.width // 3))
     rows = [(row[0], name, *row[2:]) for row, name in zip(rows, names, strict=True)]
     wide = _terminal.widths([head, *rows])
-    most = len(head)
-    while most > 3 and sum(wide[:most]) + 2 * (most - 1) > page.width:
-        most -= 1
-    lines = _terminal.ruled(_painted([row[:most] for row in (head, *rows)], (1,), 1, page), 1, page=page)
+    limit = len(head)
+    while limit > 3 and sum(wide[:limit]) + 2 * (limit - 1) > page.width:
+        limit -= 1
+    lines = _terminal.ruled(_painted([row[:limit] for row in (head, *rows)], (1,), 1, page), 1, page=page)
     lines += wrapped(_ranked.MATRIX, page)
-    if most < len(head):
-        lines += wrapped(f"Columns 1 to {most - 2} of {len(head) - 2}: --width N takes more.", page)
+    if limit < len(head):
+        lines += wrapped(f"Columns 1 to {limit - 2} of {len(head) - 2}: --width N takes more.", page)
     return [*lines, *wrapped(_comparing.MARKS, page)] if _ranked.marked(ranking) else lines

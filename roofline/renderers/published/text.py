@@ -59,7 +59,7 @@ def _task(cells: Sequence[Implied], notes: dict[Note, str], several: bool) -> li
         marks = "".join(f"[{notes[note]}]" for note in figure.notes if note in notes)
         implications = " ".join(filter(None, (_implies(figure), marks)))
         rows.append((_place(figure, machines), _published(figure), _rate(figure), _share(figure), implications))
-    return [*lines, *_terminal.ruled(_terminal.columns(rows, left=(0, 4)), 1)]
+    return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0, 4)), 1)]
 
 
 def _shows_rates(cells: Iterable[Implied]) -> bool:
@@ -170,7 +170,7 @@ def _means(table: Table) -> list[str]:
     for mean in table.means:
         factors = (units.significant(mean.arithmetic), units.significant(mean.geometric))
         rows.append((f"  {mean.column}", str(mean.rows), *factors))
-    return [*lines, *_terminal.ruled(_terminal.columns(rows, left=(0,)), 1)]
+    return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0,)), 1)]
 
 
 def _sources(cells: Iterable[Implied]) -> list[str]:

@@ -44,7 +44,7 @@ def _runs(ranking: Ranking) -> Html:
 
 
 def _matrix(ranking: Ranking) -> Html:
-    first, *body = _ranked.matrix(ranking, most=len(ranking.runs))
+    first, *body = _ranked.matrix(ranking, limit=len(ranking.runs))
     heads = [head(words, number != 1) for number, words in enumerate(first)]
     rows = [
         tag("tr", [cell(name(words, 40) if number == 1 else words, number != 1) for number, words in enumerate(row)])

@@ -32,7 +32,7 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
             groups[-1] += [row.group, *[""] * (len(lines) - 1)]
 
     def named(room: int) -> list[str]:
-        names = distinct([run.name for run in runs], room, made=letters)
+        names = distinct([run.name for run in runs], room, sanitize=letters)
         return [name for run, below in zip(names, groups, strict=True) for name in (run, *below)]
 
     heads = [column.heading.partition("\n") for column in COLUMNS]

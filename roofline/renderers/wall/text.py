@@ -38,7 +38,7 @@ def render(chart: Chart, page: Page = SHEET) -> str:
             [line[0], *(line[1 + number] for number in columns_kept)]
             for line in [*(["", *line] for line in top), *(line for grid in grids for line in grid)]
         ],
-        left={0, *(place for place, number in enumerate(columns_kept, 1) if not COLUMNS[number].number)},
+        left_aligned={0, *(place for place, number in enumerate(columns_kept, 1) if not COLUMNS[number].number)},
     )
     body = iter(lines[2:])
     table = [page.painted(line, "dim") for line in lines[:2]]
@@ -64,7 +64,7 @@ def _fit(rows: Sequence[Sequence[str]], room: int) -> tuple[list[int], int]:
     """Choose the columns that fit, and the letters in a line of the words. room: for all columns [letters]."""
     ranks = [column.rank for column in COLUMNS]
     for letters in _LETTERS:
-        columns_kept = _terminal.kept([line for row in rows for line in in_lines(row, letters)], ranks, room)
+        columns_kept = _terminal.fitting_columns([line for row in rows for line in in_lines(row, letters)], ranks, room)
         if WORDS in columns_kept:
             wide = _terminal.widths(rows)
             return columns_kept, room - 2 - sum(wide[number] + 2 for number in columns_kept if number != WORDS)

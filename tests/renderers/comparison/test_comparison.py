@@ -29,7 +29,7 @@ from roofline import plugins
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Account, Amount, Note, OpChange
 from roofline.comparison.account.row import Row as AccountRow
-from roofline.comparison.breakdown.rows import whole
+from roofline.comparison.breakdown.rows import split_busy
 from roofline.comparison.parity.difference import Difference
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import RankedPair, Ranking, rank
@@ -360,7 +360,7 @@ def test_hardware_and_the_table_by_another_key_are_one_split() -> None:
     found = rank([a, b], by="kernel").pairs[0]
     told = _broken_down.lines(found, found.breakdown).ops.split
     # The same kernels do other work here: the table has none of it under ceilings.
-    assert told.ceilings != whole(found.comparison).ceilings
+    assert told.ceilings != split_busy(found.comparison).ceilings
     assert f"{_broken_down._amount(told.ceilings)} is the ceilings" in _broken_down.hardware(found)
 
 

@@ -47,13 +47,7 @@ PAGE_FAULTS = "the operating system"
 NOT_KNOWN = "not known"
 
 #: Causes of idle time that were seen under the profiler, as parts of the gap; all others are dispatching.
-_SEEN = {
-    INPUT: FOR_INPUT,
-    SYNCHRONISATION: BLOCKED,
-    COMPILATION: COMPILING,
-    COMMUNICATION: FOR_RANKS,
-    OTHER: DEVICE,
-}
+_SEEN = {INPUT: FOR_INPUT, SYNCHRONISATION: BLOCKED, COMPILATION: COMPILING, COMMUNICATION: FOR_RANKS, OTHER: DEVICE}
 #: Time before an op is unusual above so many times the median. By choice.
 _USUAL = 10
 

@@ -16,8 +16,8 @@ from itertools import product
 
 import numpy as np
 
-from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.segments import Segments
+from roofline.core.arrays import Array, Bools, Rows
 from roofline.core.cost import BY_INDEX, INTERPOLATES
 from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import CLASSES, PRODUCTS

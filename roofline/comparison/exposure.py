@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.arrays import Array, Bools
+from roofline.core.arrays import Array, Bools
 from roofline.core.rows import Ints
 from roofline.core.rows import rows as columns
 from roofline.core.vocabulary import OpClass

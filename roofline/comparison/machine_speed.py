@@ -16,7 +16,7 @@ import numpy as np
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.places import without_number
-from roofline.comparison.arrays import Array
+from roofline.core.arrays import Array
 from roofline.core.executor import PROGRAMS, dispatched_alike
 from roofline.core.vocabulary import PRODUCTS
 

@@ -16,9 +16,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from roofline.comparison.arrays import Rows
 from roofline.comparison.conservation import is_recomputed
 from roofline.comparison.segments import MOST_SEGMENTS, Segments
+from roofline.core.arrays import Rows
 from roofline.core.vocabulary import PRODUCTS
 
 #: What stands in the name of an op of TensorFlow between the op and those that were taken into it.

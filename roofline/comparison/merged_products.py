@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import match
 from roofline.comparison.segments import MOST_SEGMENTS, Segments
+from roofline.core.arrays import Array, Rows
 from roofline.core.statistics import ROUNDING
 from roofline.core.vocabulary import CLASSES
 

@@ -10,12 +10,12 @@ import msgspec
 
 from roofline.analysis.analysis import Analysis, analyze_timed, why_untimed
 from roofline.analysis.launch_floor import seen_device
+from roofline.analysis.run_names import called
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.headline import Headline, headline
-from roofline.comparison.labels import called
 from roofline.comparison.parity.parity import Verdict, parity
 from roofline.comparison.proof.proof import Proof
 from roofline.comparison.terms import Comparison, compare

@@ -20,8 +20,8 @@ import numpy as np
 from roofline.analysis.analysis import Analysis, Constituent
 from roofline.analysis.caches import loops
 from roofline.analysis.floors import compute_time, pattern, terms
-from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.exposure import overlaps
+from roofline.core.arrays import Array, Bools, Rows
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_of

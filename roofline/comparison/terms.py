@@ -19,12 +19,12 @@ import numpy as np
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
-from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.common_ceilings import analyze_together
 from roofline.comparison.conservation import conserved
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.segments import ROOF_OF, Place, Segments, segments, without_phases
 from roofline.core import statistics
+from roofline.core.arrays import Array, Rows
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 

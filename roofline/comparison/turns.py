@@ -75,13 +75,13 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
     paired_medians = {turn: (time_a, time_b) for turn, (time_a, time_b) in medians if time_a and time_b}
     if len(paired_medians) < FEWEST:
         return None
-    quiet = {turn: times for turn, times in both.items() if not (a.disturbed[turn] or b.disturbed[turn])}
-    counted = quiet if len(quiet) >= FEWEST else both
+    quiet = {turn: times for turn, times in paired_medians.items() if not (a.disturbed[turn] or b.disturbed[turn])}
+    counted = quiet if len(quiet) >= FEWEST else paired_medians
     busy = any(a.disturbed[turn] for turn in counted), any(b.disturbed[turn] for turn in counted)
     times = list(counted.items())
     paired = _judged(times, a, b, busy)
     if any(busy):
-        return replace(paired, hopeless=len(both) - len(quiet) >= FEWEST)
+        return replace(paired, hopeless=len(paired_medians) - len(quiet) >= FEWEST)
     before = _judged(times[:-1], a, b, busy) if len(times) > FEWEST else None
     return replace(paired, confirmed=before is not None and before.sign == paired.sign)
 

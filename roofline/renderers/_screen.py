@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.flags import FLAGS
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.core.framework import framework, written_in
@@ -365,7 +366,7 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     for name in sorted(
         flags.keys() - _HARMLESS, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)
     ):
-        text = _words.FLAGS.get(name) or flags[name]
+        text = FLAGS.get(name) or flags[name]
         yield text.partition(". ")[0].removesuffix(".") + "."
     steps = _words.evenness(analysis.profile.wall)
     if steps.startswith("uneven: "):

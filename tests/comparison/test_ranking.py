@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.comparison.labels import called
+from roofline.analysis.run_names import called
 from roofline.comparison.ranking import check_timed, on_common_ceilings, rank
 from roofline.core.schema import Profile, Wall
 from roofline.errors import InputError

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from roofline import importing
 from roofline.analysis.analysis import analyze, analyze_timed
+from roofline.analysis.flags import FLAGS
 from roofline.analysis.gap_causes import DISPATCH
 from roofline.analysis.places import places
 from roofline.core.schema import Profile, load
@@ -20,7 +21,6 @@ from roofline.renderers import _screen, text
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._rows.choice import Choice
 from roofline.renderers._terminal import NARROWEST, Page
-from roofline.renderers._words import FLAGS
 
 TRACE = Path(__file__).resolve().parents[1] / "data" / "synthetic_gpu_train.json"
 

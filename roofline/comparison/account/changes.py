@@ -15,8 +15,8 @@ import numpy as np
 
 from roofline.comparison.account.row import Note
 from roofline.comparison.account.runs import Runs
-from roofline.comparison.arrays import Rows
 from roofline.comparison.matching import UnmatchedStretch
+from roofline.core.arrays import Rows
 
 #: What autograd appends to the name of an op for its backward.
 _BACKWARD = re.compile("_backward.*$")

@@ -13,11 +13,11 @@ import numpy as np
 from roofline.analysis.bootstrap import Interval, interval
 from roofline.analysis.gap_parts import HostTime
 from roofline.comparison.account.row import NAMESPACE, Amount, Kind, OpChange, Row
-from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
 from roofline.comparison.segments import executions
 from roofline.comparison.terms import Comparison, Side
+from roofline.core.arrays import Array, Rows
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Signature
 from roofline.core.statistics import ROUNDING

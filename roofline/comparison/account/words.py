@@ -107,7 +107,7 @@ def _only(row: Row, style: Style) -> str:
 def list_ops(row: Row, style: Style) -> tuple[str, str]:
     """List the ops that each run has more often than the other one; of the run that spends more first."""
     sides = (0, 1)[:: row.sign]
-    shown = [_more(row.ops, side) for side in sides]
+    shown = [_executed_oftener(row.ops, side) for side in sides]
     typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
     ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
     return ours, theirs
@@ -115,7 +115,7 @@ def list_ops(row: Row, style: Style) -> tuple[str, str]:
 
 def is_shared(row: Row, side: int) -> bool:
     """Return whether a run has no op more often than the other one, but some as often."""
-    more = _more(row.ops, side)
+    more = _executed_oftener(row.ops, side)
     return bool(more) and all(change.counts[0] == change.counts[1] for change in more)
 
 

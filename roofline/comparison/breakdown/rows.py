@@ -13,8 +13,8 @@ import numpy as np
 
 from roofline.analysis.bootstrap import Interval, interval
 from roofline.analysis.floors import ATTAINED
-from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.terms import Comparison, Side
+from roofline.core.arrays import Array, Rows
 from roofline.core.device import Device
 from roofline.core.schema import Signature
 from roofline.core.statistics import ROUNDING

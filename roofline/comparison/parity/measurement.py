@@ -9,39 +9,25 @@ from msgspec.structs import replace
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_the_step
+from roofline.analysis.flags import clause
 from roofline.comparison.machine_speed import machine_speed
-from roofline.comparison.parity.difference import Difference, Pair, Severity
+from roofline.comparison.parity.difference import Difference, Pair
 from roofline.core.framework import framework
 from roofline.core.schema import slug
 from roofline.core.vocabulary import PROTOCOLS
 from roofline.units import plain
 
-#: What a run says about itself that makes its times or its work doubtful: slug -> (severity, sentence).
-DOUBTS: dict[str, tuple[Severity, str]] = {
-    "contended": ("warning", "Other programs used the processor during a measurement, so its times are too long"),
-    "contended-ceilings": ("warning", "Other programs used the device while ceilings were measured"),
-    "given-ceilings": ("warning", "Ceilings were given and not measured beside the step"),
-    "throttled": ("warning", "The driver named a reason to hold the device's clock back during a measurement"),
-    "inflated": ("warning", "Op times of a run were scaled down to its wall, because profiling it cost too much"),
-    "beyond-step": ("warning", "Ops of a run took longer than the step they ran in, so that their times are wrong"),
-    "few-steps": ("warning", "Fewer than 10 plain steps were timed"),
-    "few-traced-steps": ("warning", "A trace holds fewer than 10 steps"),
-    "unjoined": ("warning", "The profiled steps of a run and the counted one differ"),
-    "in-process": ("warning", "A step ran in the caller's process, with the threads and settings found there"),
-    "model-flops-derived": ("named", "Model FLOPs were derived from what ran, which may have been changed by then"),
-    "optimised-only": ("named", "Model FLOPs are those of the compiled program, which may have been changed by then"),
-    "shapes-vary": ("named", "Each step of a run asks for another amount of work"),
-    "opaque-regions": ("named", "The inside of some compiled regions is not known, so it cannot be verified"),
-    "compiled-code": ("named", "Compiled code ran whose kernels were not seen, so its work cannot be verified"),
-    "nothing-compiled": ("named", "Nothing of a step that was to be compiled was"),
-    "nothing-returned": ("warning", "A JAX step returned nothing, so that it may not have been waited for"),
-    "no-shapes": ("named", "A trace was recorded without shapes, so no work can be verified"),
-    "command-buffers": ("named", "Kernels were replayed from command buffers, so their work cannot be verified"),
-    "replays-unattributed": ("named", "Replayed kernels could not be traced back, so their work cannot be verified"),
-    "replays-by-order": ("warning", "Replayed kernels were given their ops by order, without ids of graph nodes"),
-    "phases-unresolved": ("named", "Forward, backward and optimizer are not told apart"),
-}
-
+#: Flags that make a run's times doubtful, or say that its work was not seen.
+_DOUBTS = (
+    *("contended", "contended-ceilings", "given-ceilings", "throttled", "inflated", "beyond-step", "few-steps"),
+    *("few-traced-steps", "unjoined", "in-process", "model-flops-derived", "optimised-only", "shapes-vary"),
+    *("opaque-regions", "compiled-code", "nothing-compiled", "nothing-returned", "no-shapes", "command-buffers"),
+    *("replays-unattributed", "replays-by-order", "phases-unresolved"),
+)
+_OF_WORK = (
+    *("model-flops-derived", "optimised-only", "shapes-vary", "opaque-regions", "compiled-code", "nothing-compiled"),
+    *("no-shapes", "command-buffers", "replays-unattributed", "phases-unresolved"),
+)
 #: Doubts that have another key than their slug.
 _KEYS = {"contended": "contention", "throttled": "throttling"}
 #: How threads wait for each other: it changes nothing where there is one, and a measurement on contended cores sets it.
@@ -119,7 +105,7 @@ def _environment(pair: Pair) -> list[Difference]:
         names = {*a.environment, *b.environment} - {"threads"}
     if a.environment.get("threads") == b.environment.get("threads") == "1":
         names -= _WAITING
-    differences = []
+    differences: list[Difference] = []
     for name in sorted(names):
         values = a.environment.get(name, "not set"), b.environment.get(name, "not set")
         differences += pair.compare(f"environment {plain(name)}", values, f"The environments differ in {plain(name)}")
@@ -146,12 +132,12 @@ def _versions(pair: Pair) -> list[Difference]:
 def _doubts(pair: Pair) -> list[Difference]:
     """Say what a run doubts of itself: times that may be off are warnings, work that was not seen is named."""
     a, b = pair.each(_details)
-    differences = []
-    for name, (severity, text) in DOUBTS.items():
+    differences: list[Difference] = []
+    for name in _DOUBTS:
         if name not in a and name not in b:
             continue
-        values = a.get(name, "no"), b.get(name, "no")
-        doubt = pair.differ(_KEYS.get(name, name), values, text, severity)
+        values, text = (a.get(name, "no"), b.get(name, "no")), clause(name)
+        doubt = pair.differ(_KEYS.get(name, name), values, text, "named" if name in _OF_WORK else "warning")
         details = {value: "" if value == "yes" else f" ({value})" for value in (doubt.a, doubt.b)}
         if values[0] == values[1]:  # of both alike it is no difference between them, and stays in doubt
             doubt = replace(doubt, text=f"{text}, in both runs{details[doubt.a]}.", severity="warning")
@@ -159,8 +145,8 @@ def _doubts(pair: Pair) -> list[Difference]:
             side = values.index("no") - 1  # the other one
             where = f"{pair.names[side]} alone{details[(doubt.a, doubt.b)[side]]}"
             doubt = replace(doubt, text=f"{text}: in {where}.")
-        found.append(doubt)
-    return found
+        differences.append(doubt)
+    return differences
 
 
 def _details(run: Analysis) -> dict[str, str]:

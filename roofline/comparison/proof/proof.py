@@ -32,16 +32,9 @@ from roofline.units import plain
 Side = Literal["a", "b"]
 #: What docs/proving.md says of each.
 Verdict = Literal[
-    "confirmed",
-    "measured",
-    "resolved now",
-    "smaller than predicted",
-    "larger than predicted",
-    "refuted",
-    "not resolved",
-    "not proven",
-    "no switch",
-]
+    "confirmed", "measured", "resolved now", "smaller than predicted", "larger than predicted", "refuted",
+    "not resolved", "not proven", "no switch",
+]  # fmt: skip
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,9 +14,9 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.run_names import called
 from roofline.analysis.totals import Total
 from roofline.analysis.wall_chart import CLASSES, group_shares
-from roofline.comparison.labels import called
 from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
 from roofline.renderers import _tables, _words

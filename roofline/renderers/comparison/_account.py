@@ -196,7 +196,7 @@ def label(row: Row) -> str:
 
 def labels(some: Sequence[Row]) -> list[str]:
     """Name some rows in a few words each; those that would have one name are numbered."""
-    names = [_words.plain(label(row)) for row in shown]
+    names = [_words.plain(label(row)) for row in some]
     return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
 
 

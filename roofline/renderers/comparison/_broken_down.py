@@ -235,8 +235,8 @@ def hardware(pair: RankedPair) -> str:
     parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.unshared)]
     gap = signed(sum(row.seconds for row in _term_table.gap_rows(comparison)))
     return (
-        f"{devices}: of {signed(found.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "
-        f"distance from them, {parts[2]} other work or work without a minimum, and {gap}."
+        f"{devices}: of {signed(comparison.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the "
+        f"kernels' distance from them, {parts[2]} other work or work without a minimum, and {gap}."
     )
 
 

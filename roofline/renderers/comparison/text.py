@@ -124,7 +124,7 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
     width = _BAR if page.width >= SHEET.width else 0
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
         head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
-        head += f"{_account.bar(pair, row, most, width):<{width}}  " if width else ""
+        head += f"{_account.bar(pair, row, largest, width):<{width}}  " if width else ""
         indent = " " * len(head)
         lines = _wrapped(f"{head}{_account.opening(pair, row)}", page, indent)
         for name, words in _account.runs(pair, row):

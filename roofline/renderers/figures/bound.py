@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.labels import called
+from roofline.analysis.run_names import called
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
 from roofline.renderers.figures import _bars, _frame, _measure

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.comparison.labels import called
+from roofline.analysis.run_names import called
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._tables import Row, WorkRow

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.run_names import called
 from roofline.comparison.common_ceilings import best_ceilings
-from roofline.comparison.labels import called
 from roofline.core.vocabulary import GROUPS, Group
 from roofline.errors import InputError
 from roofline.renderers import _words

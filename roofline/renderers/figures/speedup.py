@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze_timed
 from roofline.analysis.bootstrap import draw, interval
+from roofline.analysis.run_names import called
 from roofline.comparison.headline import Headline, judge_runs
-from roofline.comparison.labels import called
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.errors import InputError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.labels import called
+from roofline.analysis.run_names import called
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers import _words
 from roofline.renderers._timeline import CAUSES, Cause, Timeline, timeline

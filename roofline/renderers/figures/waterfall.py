@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.run_names import called
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Row
-from roofline.comparison.labels import called
 from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import compare
 from roofline.errors import InputError

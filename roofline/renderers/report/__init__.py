@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from roofline import units
 from roofline.analysis.analysis import analyze
-from roofline.comparison.labels import called
+from roofline.analysis.run_names import called
 from roofline.comparison.ranking import Ranking, rank
 from roofline.core.schema import Profile
 from roofline.errors import InputError

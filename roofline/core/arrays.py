@@ -1,4 +1,4 @@
-"""Types of the arrays of segments and of their times: one number of each kind for a row of a run."""
+"""Types of arrays: a number for each row of a table, rows by their number, and a yes or no for each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-#: Segments by their number.
+#: Rows by their number.
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]

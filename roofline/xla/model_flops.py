@@ -22,13 +22,15 @@ from roofline.costs.counted import Interner
 from roofline.costs.linear_algebra import KIND
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
+from roofline.xla import regions
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import cost, groups, linear_algebra, loops, one_hot, padded_products, space_to_batch, zero_padding
+from roofline.xla.hlo import groups, linear_algebra, loops, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.recomputed import GRADIENT, recomputed
 from roofline.xla.hlo.schedule import Unit, contractions, joined, live, schedule
 from roofline.xla.places import Placing, place_of
+from roofline.xla.regions import Part, Region
 from roofline.xla.scopes import FORWARD, is_recomputed, place
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
@@ -39,8 +41,6 @@ OPTIMISED_ONLY = "optimised-only"
 _BOUNDED = "asked for as it runs, with as many rows as there can be: how many there are is a number of the run"
 #: What Shardy calls the body of what each partition does by itself (openxla/shardy).
 _EACH_PARTITION = "manual_computation_body"
-#: The loops and conditionals around a product, outermost first, each with which of its computations is meant.
-Region = tuple[tuple[hlo.Instruction, int], ...]
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class ModelWork:
 
     fixed: per execution of the program. as_executed: of those inside loops whose trips only a run can tell, and inside
     branches, per execution of that region; what ran counts. once: (op_name, FLOPs of one execution) of all of them,
-    zeros around images included: by that a product is known again. outside: names of those that are in no branch.
+    zeros around images included: by that a product is known again. branches: which they are in, by name; None: in none.
     products, by_index: (op_name, FLOPs of one execution) of those that are asked for, and of those for which none is,
     with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has. solving: the
     names of linear algebra (`roofline.costs.linear_algebra`), of which nobody asks for products. bounded: the names of
@@ -59,7 +59,7 @@ class ModelWork:
     fixed: dict[str, float] = field(default_factory=dict)
     as_executed: dict[str, dict[Region, float]] = field(default_factory=dict)
     once: list[tuple[str, float]] = field(default_factory=list)
-    outside: set[str] = field(default_factory=set)
+    branches: dict[str, set[Part | None]] = field(default_factory=dict)
     products: set[tuple[str, float]] = field(default_factory=set)
     by_index: dict[tuple[str, float], str] = field(default_factory=dict)
     named: dict[str, Region] = field(default_factory=dict)
@@ -78,13 +78,13 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
     found = ModelWork()
     again: dict[str, float] = {}
     again_as_executed: dict[str, dict[Region, float]] = {}
-    regions: dict[str, set[Region]] = {}
+    by_name: dict[str, set[Region]] = {}
     alive, again_in_tensorflow = live(module), recomputed(module)
     for unit in schedule(module):
         if unit.control or not alive.issuperset((unit.instruction, *unit.path)):
             continue
-        region = _region(unit)
-        regions.setdefault(unit.op_name, set()).add(region)
+        region = regions.region(unit)
+        by_name.setdefault(unit.op_name, set()).add(region)
         if any(map(linear_algebra.is_part, (unit.instruction, *unit.path))):
             if unit.op_name:
                 found.solving.add(unit.op_name)
@@ -97,8 +97,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             repeats = is_recomputed(name) or unit.instruction in again_in_tensorflow
             if not repeats:
                 found.once.append((name, flops))
-            if all(control.opcode != "conditional" for control, _ in region):
-                found.outside.add(name)
+            found.branches.setdefault(name, set()).add(regions.branch(region))
             picks = one_hot.picks(unit.instruction, unit.path)
             if picks or _interpolates(unit):
                 found.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
@@ -113,7 +112,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             else:
                 sums = again if repeats else found.fixed
                 sums[name] = sums.get(name, 0.0) + times * asked_once
-    found.named = {name: only for name, (only, *others) in regions.items() if not others}
+    found.named = {name: only for name, (only, *others) in by_name.items() if not others}
     _add_missing(found, again, again_as_executed)
     return found
 
@@ -176,11 +175,6 @@ def _is_bounded(instruction: hlo.Instruction) -> bool:
     return any(any(each.message.shape.is_dynamic_dimension) for each in (instruction, *instruction.operands))
 
 
-def _region(unit: Unit) -> Region:
-    around = zip(unit.path, unit.branches, strict=True)
-    return tuple((control, branch) for control, branch in around if control.opcode != "call")
-
-
 def _origin(op_name: str, flops: float) -> tuple[str | None, str | float]:
     """What a product and its repetition share: the scope and the primitive; under TensorFlow's names their FLOPs."""
     scope = place(op_name).scope
@@ -228,9 +222,13 @@ def assign(
         wanted = None if source is None else asked(source, module.partitions)
         if wanted is not None:
             result |= {row: _as_linear_algebra(mine.pop(row), same) for row in _solving(module, mine, wanted)}
-            ran = _runs_of_regions(module, mine.values(), wanted)
-            idle = {name for name in wanted.as_executed if name not in wanted.outside and not _ran(wanted, name, ran)}
-            xla_names.find(module, [op.instruction for op in mine.values()], wanted.once, placing, idle)
+            counted = {region for by_region in wanted.as_executed.values() for region in by_region}
+            ran = regions.runs(module, mine.values(), wanted.named, counted)
+            idle = {
+                name for name in wanted.as_executed if None not in wanted.branches[name] and not _ran(wanted, name, ran)
+            }
+            instructions = [op.instruction for op in mine.values()]
+            xla_names.find(module, instructions, wanted.once, placing, wanted.branches, idle)
         executed = {row: _executed(module, op) for row, op in mine.items()}
         if wanted is None:
             derived |= any(executed.values())
@@ -276,20 +274,6 @@ def _as_bounded(op: Executed, names: Set[str], same: Interner) -> Executed:
         return op
     cost = op.costed.cost + Cost(quality="assumed", note=_BOUNDED)
     return replace(op, costed=same(replace(op.costed, cost=cost)))
-
-
-def _runs_of_regions(module: hlo.Module, ops: Iterable[Executed], source: ModelWork) -> dict[Region, float]:
-    """How often a step ran the regions of which something ran: as often as any op that has a name of theirs alone.
-
-    What XLA moved out of a loop ran less often.
-    """
-    ran: dict[Region, float] = {}
-    for op in ops:
-        for op_name in cost.op_names(module, op.instruction):
-            region = source.named.get(op_name)
-            if region is not None:
-                ran[region] = max(ran.get(region, 0.0), op.times)
-    return ran
 
 
 def _ran(source: ModelWork, name: str, ran: Mapping[Region, float]) -> bool:

@@ -9,12 +9,15 @@ same phase (what depends on the backward pass is backward), among whose neighbou
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
+from roofline.xla import regions
 from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.schedule import joined, repeated
+from roofline.xla.regions import Part
 from roofline.xla.scopes import Place
 
 #: An instruction without a name of its own is looked for among so many of its neighbours.
@@ -52,22 +55,27 @@ def find(
     instructions: Iterable[Instruction],
     asked: Collection[tuple[str, float]],
     placing: Callable[[str], Place],
+    branches: Mapping[str, Collection[Part | None]] = MappingProxyType({}),
     idle: Collection[str] = (),
 ) -> None:
     """Find names for the nameless products in `instructions` and keep them for `products`.
 
     asked: (op_name, FLOPs of one execution) of the products of the unoptimised program. placing: from an op_name to its
-    phase and scope. idle: names of branches of which nothing was seen to run: a product outside of branches has none.
+    phase and scope. branches: of each name those that it stands in; None: it stands in none. idle: names of branches of
+    which nothing was seen to run: a product outside of branches has none.
     """
-    everything = [one for instruction in instructions for one in products(module, instruction)]
+    around = regions.branches(module)
+    everything = [
+        (one, around.get(instruction)) for instruction in instructions for one in products(module, instruction)
+    ]
     lost: dict[str, list[float]] = {}
     for name, flops in asked:
         lost.setdefault(name, []).append(flops)
     named = {name for name, _ in asked}
-    for one in everything:
+    for one, _ in everything:
         _strike(lost, one.op_name, one.flops)
     names: dict[Instruction, str] = {}
-    for product, name, flops, _ in everything:
+    for (product, name, flops, _), branch in everything:
         own = placing(name)
         if own.scope is not None and name in named:
             continue
@@ -76,7 +84,7 @@ def find(
         # Where the data come from says more than where they go: a layer's result goes to the next layer.
         scopes = [one.scope.split("/") for one in (own, *near.above, *near.above, *near.below) if one.scope]
         as_large = [one for one, sizes in lost.items() if any(abs(size - flops) < 0.5 for size in sizes)]
-        if idle and not _is_in_branch(module, product):
+        if branch is None:
             as_large = [one for one in as_large if one not in idle]
         likely = [one for one in as_large if placing(one).phase == phase]
         # A gradient that is taken of forward values alone depends on nothing that says so.
@@ -86,7 +94,11 @@ def find(
             path = [name.split("/")]
             best = max(
                 likely,
-                key=lambda one: (at_home((placing(one).scope or "").split("/"), scopes), at_home(one.split("/"), path)),
+                key=lambda one: (
+                    branch in branches.get(one, ()),
+                    at_home((placing(one).scope or "").split("/"), scopes),
+                    at_home(one.split("/"), path),
+                ),
             )
             names[product] = best
             _strike(lost, best, flops)
@@ -98,19 +110,6 @@ def _strike(lost: Mapping[str, list[float]], name: str, flops: float) -> None:
     sizes = lost.get(name)
     if sizes:
         sizes.remove(min(sizes, key=lambda size: abs(size - flops)))
-
-
-def _is_in_branch(module: Module, instruction: Instruction) -> bool:
-    """Whether an instruction lies in a branch of a conditional, however deep."""
-    if "in branches" not in module.memo:
-        inner: set[Instruction] = set()
-        for computation in reversed(module.computations):  # callers first
-            sites = module.callers.get(computation, ())
-            if any(site.opcode == "conditional" or site in inner for site in sites):
-                inner.update(computation.instructions)
-        module.memo["in branches"] = inner
-    found: set[Instruction] = module.memo["in branches"]
-    return instruction in found
 
 
 def at_home(scope: Sequence[str], others: Sequence[Sequence[str]]) -> int:

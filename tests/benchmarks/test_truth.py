@@ -18,7 +18,7 @@ MODELS = 20
 THIRDS = {
     "jax": (range(0, MODELS, 3), []),
     "tensorflow": (range(1, MODELS, 3), [19]),
-    "tensorflow-xla": (range(2, MODELS, 3), [2, 11, 17]),
+    "tensorflow-xla": (range(2, MODELS, 3), []),
 }
 
 

@@ -411,3 +411,42 @@ def test_the_gradients_of_a_branch_are_of_that_branch() -> None:
     weights, x = [np.ones((4, 4), np.float32)] * 3, np.ones((72, 4), np.float32)
     counted = ran(jax.jit(jax.grad(loss)), weights, x, True)
     assert total(counted, "flops") == total(counted, "model_flops") == 2 * (2 * 72 * 4 * 4)
+
+
+def test_a_product_of_a_loop_is_none_of_a_branch() -> None:
+    """A loop of 3 rounds, and behind it a branch, on one sample: 2 x 8 x 8 FLOP a product, with two gradients each.
+
+    XLA makes a product's gradient that is an outer product a multiplication, and the other one loses its name.
+    """
+
+    def loss(weights: Any, x: Any, yes: Any) -> Any:
+        a, b, c = weights
+        x, _ = jax.lax.scan(lambda x, w: (jnp.tanh(x @ w), None), x, a)
+        y = jax.lax.cond(yes, lambda x: jnp.tanh(x @ b), lambda x: jax.nn.relu(x @ c), x)
+        return jnp.mean(y**2)
+
+    weights = [np.ones((3, 8, 8), np.float32), np.ones((8, 8), np.float32), np.ones((8, 8), np.float32)]
+    counted = ran(jax.jit(jax.grad(loss, (0, 1))), weights, np.ones((1, 8), np.float32), True)
+    product = 2 * 8 * 8
+    assert total(counted, "model_flops", "forward") == 3 * product + product
+    assert total(counted, "model_flops", "backward") == 2 * (3 * product + product)
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True)])
+def test_branches_of_the_same_name_are_told_apart(first: bool, second: bool) -> None:
+    """Of 5 or 7 hidden units, or none, on one sample, whose outer products XLA makes multiplications."""
+
+    def either(yes: Any, weights: Any, x: Any) -> Any:
+        short, up, down = weights
+        return jax.lax.cond(yes, lambda x: jnp.tanh(x @ short), lambda x: jax.nn.relu(x @ up) @ down, x)
+
+    def loss(weights: Any, x: Any, first: Any, second: Any) -> Any:
+        return jnp.mean(either(second, weights[1], either(first, weights[0], x)) ** 2)
+
+    def made(hidden: int) -> list[Any]:
+        return [np.ones(shape, np.float32) for shape in ((8, 8), (8, hidden), (hidden, 8))]
+
+    counted = ran(jax.jit(jax.grad(loss, (0, 1))), [made(5), made(7)], np.ones((1, 8), np.float32), first, second)
+    asked = [2 * 8 * 8 if yes else 2 * 2 * 8 * hidden for yes, hidden in ((first, 5), (second, 7))]
+    assert total(counted, "model_flops", "forward") == sum(asked)
+    assert total(counted, "model_flops", "backward") == 2 * sum(asked)

@@ -27,8 +27,9 @@ from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
 from roofline.xla.hlo import groups, linear_algebra, loops, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.live import live
 from roofline.xla.hlo.recomputed import GRADIENT, recomputed
-from roofline.xla.hlo.schedule import Unit, contractions, joined, live, schedule
+from roofline.xla.hlo.schedule import Unit, contractions, joined, schedule
 from roofline.xla.places import Placing, place_of
 from roofline.xla.regions import Part, Region
 from roofline.xla.scopes import FORWARD, is_recomputed, place

@@ -133,37 +133,3 @@ def contractions(module: Module, instruction: Instruction) -> list[tuple[str, fl
             if flops:
                 found.append((joined(instruction.op_name, each.op_name), flops))
     return found
-
-
-#: What has an effect beside its result.
-_EFFECTS = frozenset(
-    (
-        "infeed outfeed send send-done recv recv-done all-reduce all-gather all-to-all reduce-scatter "
-        "collective-permute collective-broadcast ragged-all-to-all rng-get-and-update-state"
-    ).split()
-)
-
-
-def live(module: Module) -> frozenset[Instruction]:
-    """The instructions on which the results of their computations depend, or that have an effect of their own.
-
-    A program that was not optimised yet holds work that nobody asked for, such as the gradient of an input.
-    """
-    if "live" not in module.memo:
-        found: set[Instruction] = set()
-        for computation in module.computations:
-            waiting = [computation.root, *(each for each in computation.instructions if _has_effect(each))]
-            while waiting:
-                each = waiting.pop()
-                if each not in found:
-                    found.add(each)
-                    waiting += each.operands
-        module.memo["live"] = frozenset(found)
-    kept: frozenset[Instruction] = module.memo["live"]
-    return kept
-
-
-def _has_effect(instruction: Instruction) -> bool:
-    if instruction.opcode == "custom-call":
-        return bool(instruction.message.custom_call_has_side_effect)
-    return instruction.opcode in _EFFECTS

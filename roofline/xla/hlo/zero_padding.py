@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from roofline.costs.margins import Edges, Margins, added, reshaped, undone
 from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo.live import live
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, Path, number, origin
 from roofline.xla.hlo.patterns import is_backward
-from roofline.xla.hlo.schedule import live, schedule
+from roofline.xla.hlo.schedule import schedule
 from roofline.xla.scopes import is_recomputed
 
 #: What hands on a kernel to a convolution and, with its taps and channels turned, to the gradient of the image.

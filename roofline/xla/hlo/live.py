@@ -1,0 +1,84 @@
+"""What of a program its result depends on.
+
+A program that was not optimised yet holds work that nobody asked for, such as the gradient of an input. In a branch or
+a loop it may stand beside work that is needed, so that parts of results are followed one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from roofline.xla.hlo.module import Computation, Instruction, Module
+
+#: What has an effect beside its result.
+_EFFECTS = frozenset(
+    (
+        "infeed outfeed send send-done recv recv-done all-reduce all-gather all-to-all reduce-scatter "
+        "collective-permute collective-broadcast ragged-all-to-all rng-get-and-update-state"
+    ).split()
+)
+#: An instruction, and which part of its result; None: all of it.
+_Part = tuple[Instruction, int | None]
+
+
+def live(module: Module) -> frozenset[Instruction]:
+    """Return the instructions on which the result of a program depends, or that have an effect of their own."""
+    if "live" not in module.memo:
+        module.memo["live"] = frozenset(instruction for instruction, _ in _needed(module))
+    kept: frozenset[Instruction] = module.memo["live"]
+    return kept
+
+
+def _needed(module: Module) -> set[_Part]:
+    owners = {one: computation for computation in module.computations for one in computation.parameters.values()}
+    effects = [each for computation in module.computations for each in computation.instructions if _has_effect(each)]
+    waiting: list[_Part] = [(instruction, None) for instruction in (module.entry.root, *effects)]
+    found: set[_Part] = set()
+    while waiting:
+        part = waiting.pop()
+        if part not in found:
+            found.add(part)
+            waiting += _sources(module, owners, *part)
+    return found
+
+
+def _sources(
+    module: Module, owners: Mapping[Instruction, Computation], value: Instruction, place: int | None
+) -> Iterator[_Part]:
+    """Yield what a part of a value depends on directly. owners: of parameters, their computations."""
+    operands, called = value.operands, value.called
+    match value.opcode:
+        case "get-tuple-element":
+            yield operands[0], value.number
+        case "tuple":
+            yield from ((operand, None) for number, operand in enumerate(operands) if place in (None, number))
+        case "parameter" if value in owners:
+            for caller in module.callers.get(owners[value], ()):
+                yield from _arguments(caller, owners[value], value.number, place)
+        case "call":
+            yield from ((computation.root, place) for computation in called)
+        case "conditional":
+            yield operands[0], None
+            yield from ((branch.root, place) for branch in called)
+        case "while":
+            yield operands[0], place
+            yield from ((computation.root, None if number else place) for number, computation in enumerate(called))
+        case _:
+            yield from ((operand, None) for operand in (*operands, *(computation.root for computation in called)))
+
+
+def _arguments(caller: Instruction, computation: Computation, number: int, place: int | None) -> Iterator[_Part]:
+    """Yield what gives a part of a parameter to a computation; what applies one to elements needs all operands."""
+    if caller.opcode == "call" and number < len(caller.operands):
+        yield caller.operands[number], place
+    elif caller.opcode == "conditional":
+        branches = zip(caller.called, caller.operands[1:], strict=False)
+        yield from ((operand, place) for branch, operand in branches if branch is computation)
+    elif caller.opcode == "while":
+        yield caller, place
+
+
+def _has_effect(instruction: Instruction) -> bool:
+    if instruction.opcode == "custom-call":
+        return bool(instruction.message.custom_call_has_side_effect)
+    return instruction.opcode in _EFFECTS

@@ -29,7 +29,7 @@ from roofline.xla.hlo import groups, linear_algebra, loops, one_hot, padded_prod
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.live import live
 from roofline.xla.hlo.recomputed import GRADIENT, recomputed
-from roofline.xla.hlo.schedule import Unit, contractions, joined, schedule
+from roofline.xla.hlo.schedule import INLINED, Unit, contractions, inlined, joined, schedule
 from roofline.xla.places import Placing, place_of
 from roofline.xla.regions import Part, Region
 from roofline.xla.scopes import FORWARD, is_recomputed, place
@@ -52,9 +52,10 @@ class ModelWork:
     branches, per execution of that region; what ran counts. once: (op_name, FLOPs of one execution) of all of them,
     zeros around images included: by that a product is known again. branches: which they are in, by name; None: in none.
     products, by_index: (op_name, FLOPs of one execution) of those that are asked for, and of those for which none is,
-    with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has. solving: the
-    names of linear algebra (`roofline.costs.linear_algebra`), of which nobody asks for products. bounded: the names of
-    products of as many rows as there can be, where only a run knows how many there are.
+    with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has. inlined: what
+    they are called where XLA took away what is around. solving: the names of linear algebra
+    (`roofline.costs.linear_algebra`), of which nobody asks for products. bounded: the names of products of as many rows
+    as there can be, where only a run knows how many there are.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
@@ -64,6 +65,7 @@ class ModelWork:
     products: set[tuple[str, float]] = field(default_factory=set)
     by_index: dict[tuple[str, float], str] = field(default_factory=dict)
     named: dict[str, Region] = field(default_factory=dict)
+    inlined: dict[str, str] = field(default_factory=dict)
     solving: set[str] = field(default_factory=set)
     bounded: set[str] = field(default_factory=set)
 
@@ -86,6 +88,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             continue
         region = regions.region(unit)
         by_name.setdefault(unit.op_name, set()).add(region)
+        found.inlined |= inlined(unit.path, unit.op_name)
         if any(map(linear_algebra.is_part, (unit.instruction, *unit.path))):
             if unit.op_name:
                 found.solving.add(unit.op_name)
@@ -113,6 +116,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             else:
                 sums = again if repeats else found.fixed
                 sums[name] = sums.get(name, 0.0) + times * asked_once
+    found.inlined = {longer: name for longer, name in found.inlined.items() if longer not in by_name}
     found.named = {name: only for name, (only, *others) in by_name.items() if not others}
     _add_missing(found, again, again_as_executed)
     return found
@@ -222,6 +226,7 @@ def assign(
         source = sources.get(program)
         wanted = None if source is None else asked(source, module.partitions)
         if wanted is not None:
+            module.memo[INLINED] = wanted.inlined
             result |= {row: _as_linear_algebra(mine.pop(row), same) for row in _solving(module, mine, wanted)}
             counted = {region for by_region in wanted.as_executed.values() for region in by_region}
             ran = regions.runs(module, mine.values(), wanted.named, counted)

@@ -16,7 +16,7 @@ from roofline.xla import regions
 from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.module import Instruction, Module
-from roofline.xla.hlo.schedule import joined, repeated
+from roofline.xla.hlo.schedule import joined, original, repeated
 from roofline.xla.regions import Part
 from roofline.xla.scopes import Place
 
@@ -45,7 +45,7 @@ def products(module: Module, instruction: Instruction) -> list[Product]:
         is_one = each.opcode in _PRODUCTS and not linear_algebra.routine(each)
         flops = work(module, each).flops if is_one else 0.0
         if flops:
-            name = known.get(each) or joined(instruction.op_name, each.op_name)
+            name = known.get(each) or original(module, joined(instruction.op_name, each.op_name))
             found.append(Product(each, name, flops, times))
     return found
 

@@ -222,3 +222,40 @@ def test_where_nothing_has_a_name_a_product_is_not_taken_for_a_part_of_linear_al
     """The product of 4 x 4 and 4 x 8 is padded to 16 columns; solving for 8 columns takes 4 x 4 FLOPs for each."""
     found = assigned(text(SOLVED_PADDED), text(SOLVED))
     assert found == {"product": (2 * 4 * 4 * 16, 2 * 4 * 4 * 8), "solved": (4 * 4 * 8, 4 * 4 * 8)}
+
+
+BRANCHES = """
+HloModule m
+
+then {
+  x = f32[8,8] parameter(0)
+  product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/matmul"}
+  ROOT result = f32[8,8] tanh(product), metadata={op_name="cond/Tanh"}
+}
+
+else {
+  x = f32[8,8] parameter(0)
+  product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/matmul"}
+  ROOT result = f32[8,8] dot(product, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/matmul_1"}
+}
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  yes = pred[] parameter(1)
+  ROOT chosen = f32[8,8] conditional(yes, x, x), true_computation=then, false_computation=else, metadata={op_name="cond"}
+}
+"""  # noqa: E501
+CHOSEN = """
+HloModule m, is_scheduled=true
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/cond/matmul"}
+  ROOT result = f32[8,8] tanh(product), metadata={op_name="cond/cond/Tanh"}
+}
+"""  # noqa: E501
+
+
+def test_of_a_conditional_that_xla_decided_its_branch_is_asked_for() -> None:
+    """TensorFlow's constants are XLA's: what was in a branch has the name of the conditional in front of its own."""
+    assert assigned(text(CHOSEN), text(BRANCHES)) == {"product": (ONE, ONE)}

@@ -23,7 +23,7 @@ from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.loops import trips
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.opcodes import BITS, CONTROL, FREE, base, ends_pair
-from roofline.xla.hlo.schedule import inside, joined
+from roofline.xla.hlo.schedule import inside, joined, original
 
 #: Run alone they would be views, which cost nothing: no constituents of a fused kernel.
 _VIEWS = frozenset("broadcast slice transpose reshape reverse iota bitcast-convert dynamic-reshape".split())
@@ -73,7 +73,7 @@ def op_names(module: Module, instruction: Instruction) -> dict[str, float]:
     """The scopes in a unit, in order, each with how much of its work came from there (`weight`; of views nothing)."""
     found: dict[str, float] = {}
     for each in inside(instruction):
-        name = joined(instruction.op_name, each.op_name)
+        name = original(module, joined(instruction.op_name, each.op_name))
         if name:
             amount = 0.0 if each.opcode in _VIEWS else weight(_alone(module, each))
             found[name] = found.get(name, 0.0) + amount

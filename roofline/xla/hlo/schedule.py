@@ -6,7 +6,7 @@ one unit, whatever is in it. Before optimisation nothing is fused, and the units
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline.errors import InputError
@@ -89,6 +89,28 @@ def joined(scope: str, name: str) -> str:
     if not name or not root.endswith(")"):
         return name or scope
     return name if name == root or name.startswith(root + "/") else f"{scope}/{name}"
+
+
+#: Where a module keeps, by op_names that XLA put the names of what was around in front of, those of the program.
+INLINED = "inlined names"
+
+
+def inlined(path: Sequence[Instruction], name: str) -> dict[str, str]:
+    """Return what an instruction is called where XLA has its call, loop or conditional no more, with its op_name.
+
+    path: what is around it, outermost first. XLA puts the name of each that it takes away in front of what was in it.
+    """
+    found, longer = {}, name
+    for control in reversed(path):
+        longer = f"{control.op_name}/{longer}" if control.op_name else longer
+        found[longer] = name
+    return found
+
+
+def original(module: Module, op_name: str) -> str:
+    """Return an op_name as the program has it that was not optimised, where the module was told that (`INLINED`)."""
+    known: dict[str, str] = module.memo.get(INLINED, {})
+    return known.get(op_name, op_name)
 
 
 def inside(instruction: Instruction) -> Iterator[Instruction]:

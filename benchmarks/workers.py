@@ -24,7 +24,8 @@ Result = dict[str, Any]
 def ask(script: Path, backend: str, names: Sequence[str], *, what: str, patience: float, most: int) -> Iterator[Result]:
     """Yield the result of each name: of a process that ends early or is silent, `what` it failed at and its last word.
 
-    A process is asked for at most `most` names, and is ended after `patience` seconds without a line.
+    A process is asked for at most `most` names, and is ended after `patience` seconds without a line. One that ends by
+    itself behind an error that it told of leaves the other names to the next process.
     """
     waiting = list(names)
     while waiting:
@@ -49,16 +50,17 @@ def _ask_process(script: Path, backend: str, names: Sequence[str], what: str, pa
             cwd=folder,
             process_group=0,
         )
-        answered = 0
+        answered, failed = 0, False
         try:
             for line in _lines(child, patience):
-                yield json.loads(line)
-                answered += 1
+                result = json.loads(line)
+                yield result
+                answered, failed = answered + 1, "error" in result
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
             status = child.wait()
-        if answered < len(names):
+        if answered < len(names) and not (failed and status == 0):
             log.seek(0)
             yield {what: names[answered], "error": f"{_ending(status)}: {_last_line(log.read())}"}
 
@@ -66,7 +68,7 @@ def _ask_process(script: Path, backend: str, names: Sequence[str], what: str, pa
 def _lines(child: subprocess.Popen[bytes], patience: float) -> Iterator[bytes]:
     """Yield lines as they come, until the process ends or is silent for too long."""
     assert child.stdout is not None
-    with selectors.DefaultSelector() as selector:
+    with child.stdout, selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
         while selector.select(patience):
             line = child.stdout.readline()

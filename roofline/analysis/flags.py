@@ -69,4 +69,4 @@ FLAGS = {
 
 def clause(slug: str) -> str:
     """Return the first clause of what a flag says, without what follows from it."""
-    return re.split(r"[;:]|\. |\.$", FLAGS[slug])[0]
+    return re.split(r"[;:]|, so |\. |\.$", FLAGS[slug])[0]

@@ -90,6 +90,21 @@ def cache_level(size: float, device: Device) -> str | None:
     return levels[-1].level if levels else None
 
 
+def cache_seconds(size: float, traffic: float, device: Device) -> float:
+    """Return the least time of traffic [byte] between an op and caches, `size` bytes of which it occupies [s].
+
+    A level holds no more than its usable size; what is beyond that is in the next level, and the last one holds all.
+    """
+    known = device.family("cache")
+    levels = [cache for cache in device.caches if cache.level in known]
+    seconds = held = 0.0
+    for cache in levels:
+        upper = size if cache is levels[-1] else min(size, cache.size or 0.0)
+        seconds += max(0.0, upper - held) / size * traffic / known[cache.level]
+        held = max(held, upper)
+    return seconds
+
+
 def vector_ceiling(signature: Signature) -> str:
     """The ceiling of an op's vector work."""
     dtype = signature.computes_in or "fp32"
@@ -198,14 +213,13 @@ def terms(
         )
         level = cache_level(held, device)
         dram = device.rate(f"dram.{mix}") if mix else None
-        cache = device.rate(f"cache.{level}") if level else None
         if dram is None:
             missing.append("dram")
         from_dram = cold / dram if dram else 0.0
-        from_cache = traffic / cache if cache else 0.0
-        memory = max(from_dram, from_cache) if dram or cache else None
+        from_cache = cache_seconds(held, traffic, device) if level and held else 0.0
+        memory = max(from_dram, from_cache) if dram or level else None
         high = cold if cold_high is None else cold_high
-        memory_high = max(high / dram if dram else 0.0, from_cache) if dram or cache else None
+        memory_high = max(high / dram if dram else 0.0, from_cache) if dram or level else None
         memory_ceiling = f"dram.{mix}" if from_dram >= from_cache else f"cache.{level}"
     launch_ceiling = f"launch.{executor}"
     found = device.ceilings.get(launch_ceiling)

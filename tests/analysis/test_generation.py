@@ -75,6 +75,6 @@ def test_a_step_without_decode_has_none() -> None:
 
 def test_in_words() -> None:
     words = describe_generation(analyze(generated()))
-    assert words.startswith("prefill 640 µs; decode 580 µs, 290 µs for each of 2 passes; a pass: floor ")
+    assert words.startswith("prefill 640 µs; decode 580 µs, 290 µs for each of 2 passes; a pass: minimum ")
     assert "reading all parameters once (50.0 MB) takes " in words
     assert words.endswith("its attention core reads 200 kB")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from roofline.analysis.floors import terms
+from roofline.analysis.floors import cache_seconds, terms
 from roofline.cli.devices import as_text
 from roofline.core.cost import Cost
 from roofline.core.device import Cache, Ceiling, Device
@@ -59,6 +59,20 @@ def test_a_transfer_goes_over_the_link_and_not_over_the_memory() -> None:
     found = terms(transfer("transfer"), one, "torch-eager", 1, 8e6, 8e6)
     assert found.memory == pytest.approx(320e-6)
     assert found.memory_ceiling == "link.h2d"
+
+
+def test_a_cache_level_serves_no_more_than_it_holds() -> None:
+    # 8 MB read and 8 written at 10 and 5 GB/s: 2 MB occupied in l2, the rest in llc; in place 8 MB are occupied
+    one = device(dram_copy=1e12, cache_l2=10e9, cache_llc=5e9)
+    sizes = {"l2": 2e6, "llc": 64e6}
+    one = msgspec.structs.replace(one, caches=tuple(Cache(level=x, size=sizes[x], source="") for x in sizes))
+    op = transfer("pointwise")
+    for size, inplace, seconds in ((16e6, False, 2e6 / 10e9 + 14e6 / 5e9), (8e6, True, 4e6 / 10e9 + 12e6 / 5e9)):
+        found = terms(msgspec.structs.replace(op, inplace=inplace), one, "torch-eager", 1, 0.0, 0.0)
+        assert found.memory == pytest.approx(seconds)
+        assert found.memory_ceiling == "cache.llc"
+        assert cache_seconds(size, 16e6, one) == pytest.approx(seconds)
+    assert cache_seconds(1e6, 2e6, one) == pytest.approx(2e6 / 10e9)  # in place within l2
 
 
 def test_without_a_link_a_transfer_is_uncosted() -> None:

@@ -233,7 +233,9 @@ def hardware(pair: RankedPair) -> str:
     if split is None:
         return ""
     parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.unshared)]
-    gap = signed(sum(row.seconds for row in _term_table.gap_rows(comparison)))
+    gap = (
+        f"{signed(sum(row.seconds for row in _term_table.gap_rows(comparison)))} the {_term_table.gap_name(comparison)}"
+    )
     return (
         f"{devices}: of {signed(comparison.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the "
         f"kernels' distance from them, {parts[2]} other work or work without a minimum, and {gap}."

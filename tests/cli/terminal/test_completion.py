@@ -22,7 +22,7 @@ Run = Callable[..., Any]
         ("roofline sh", {"show"}),
         ("roofline show p.json --by k", {"kernel"}),
         ("roofline show p.json --format ", set(plugins.names("roofline.renderers"))),
-        ("roofline show p.json --sort a", {"attained"}),
+        ("roofline show p.json --sort a", {"above", "attained"}),
         ("roofline show h100/bert-torchs", {f"h100/bert-torchscript-infer-b{n}-tf32" for n in (1, 32)}),
         ("roofline show bert-", {"bert-torch-infer-b1-s128-amd-epyc-1"}),
         ("roofline show ", set()),  # the shell completes names of files

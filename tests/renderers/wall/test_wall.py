@@ -193,7 +193,7 @@ def test_the_range_of_a_minimum_is_said(recorded: Callable[[str], Path]) -> None
     row = shown.runs[0].classes[0]
     assert row.floor
     assert row.floor[0] < row.floor[1]
-    assert any("floors are ranges" in note for note in shown.notes)
+    assert any("minimum times are ranges" in note for note in shown.notes)
     cell = next(column.cell for column in wall.COLUMNS if column.name == "minimum")
     assert re.fullmatch(r"[\d.]+(–| µs to )[\d.]+ \w+", cell(row))
 

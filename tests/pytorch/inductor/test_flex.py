@@ -20,6 +20,7 @@ from roofline.core.cost import unknown
 from roofline.core.step import Step
 from roofline.costs.counted import Costed
 from roofline.pytorch import compiled
+from roofline.pytorch.aten import flops
 from roofline.pytorch.inductor import flex, parts
 from roofline.pytorch.inductor.sites import Site
 from roofline.recording.recording import Plan
@@ -118,6 +119,16 @@ def test_where_the_blocks_are_not_known_the_model_flops_are() -> None:
     assert flex.pairs(node, {}, LENGTH, LENGTH) is None
     cost = flex.cost(node, None, *tensors())
     assert (cost.model_flops, cost.flops, cost.quality) == (4 * LENGTH**2 * WIDTH * HEADS, None, "unknown")
+
+
+def test_an_op_without_a_rule_in_a_score_leaves_the_model_flops_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The products are asked for whatever is done to a score."""
+    rule = flops._rule
+    monkeypatch.setattr(flops, "_rule", lambda name, op: None if name.endswith("zeta") else rule(name, op))
+    node, found = looked_at(block_mask(lambda b, h, i, j: i >= j), score=lambda s, b, h, i, j: torch.special.zeta(s, s))
+    cost = flex.cost(node, found, *tensors())
+    assert (cost.model_flops, cost.flops, cost.quality) == (4 * LENGTH**2 * WIDTH * HEADS, None, "unknown")
+    assert cost.note == "no rule for zeta"
 
 
 def test_a_kernel_of_unknown_blocks_is_asked_for_what_the_call_is() -> None:

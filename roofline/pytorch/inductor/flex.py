@@ -42,10 +42,11 @@ class Pairs:
 
 
 def called(node: Any) -> Any:
-    """The call that a node picks a result of, where it is one of flex attention; else the node itself."""
-    while node.target is operator.getitem and isinstance(node.args[0], torch.fx.Node):
-        node = node.args[0]
-    return node
+    """Return the call of flex attention that a node picks a result of; the node itself if it picks none of such."""
+    call = node
+    while call.target is operator.getitem and isinstance(call.args[0], torch.fx.Node):
+        call = call.args[0]
+    return call if is_flex(call) else node
 
 
 def is_flex(node: Any) -> bool:

@@ -50,19 +50,21 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
     for number, region in enumerate(regions):
         graph = region.graph
         reason = graph.broken or ("" if graph.sites or graph.inner else "nothing was noted while it was compiled")
-        looked_at = _looked_at(region)
-        key = (id(graph), tuple(sorted(region.sizes.items(), key=str)), tuple(looked_at.values()))
-        if not reason and key not in known:
+        launches: tuple[Launches, Launches] = ((), ())
+        if not reason:
             try:
-                known[key] = _launches(graph, region.sizes, names, looked_at)
+                looked_at = _looked_at(region)
+                key = (id(graph), tuple(sorted(region.sizes.items(), key=str)), tuple(looked_at.values()))
+                if key not in known:
+                    known[key] = _launches(graph, region.sizes, names, looked_at)
+                launches = known[key]
             except Exception as error:  # what a graph's nodes say of themselves is private too
                 reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
         inputs, outputs = (
             tuple((Storage(address), size) for address, size in each.values())
             for each in (region.inputs, region.outputs)
         )
-        of_graph = ((), ()) if reason else known[key]
-        outer, inner = (tuple(_placed(launch, region, number) for launch in launches) for launches in of_graph)
+        outer, inner = (tuple(_placed(launch, region, number) for launch in level) for level in launches)
         found.append(Run(outer, inputs, outputs, unknown=reason, inner=inner))
     return tuple(found)
 

@@ -22,6 +22,7 @@ from roofline.costs.counted import Costed
 from roofline.pytorch import compiled
 from roofline.pytorch.aten import flops
 from roofline.pytorch.inductor import flex, parts
+from roofline.pytorch.inductor.kernels import Graph, Region
 from roofline.pytorch.inductor.sites import Site
 from roofline.recording.recording import Plan
 
@@ -137,6 +138,26 @@ def test_a_kernel_of_unknown_blocks_is_asked_for_what_the_call_is() -> None:
     site = Site("kernel", "kernel", False, (), (), False, (), (object(),))
     work = parts._work(site, {}, [parts._Made(part, 0.0, whole=True)])
     assert (work.model_flops, work.flops, work.note) == (64.0, None, "its blocks")
+
+
+def test_a_graph_whose_attention_cannot_be_looked_at_is_opaque() -> None:
+    node, _ = looked_at(None)
+    site = Site("kernel", "kernel", False, (), (), False, (node,), (node,))
+    del node.args[0].meta["val"]
+    for graph in (Graph([site]), Graph([site], broken="why")):
+        (run,) = parts.runs([Region(graph, {}, {}, {})], [])
+        assert (run.launches, run.unknown) == ((), graph.broken)
+    assert run.unknown == "why"
+
+
+def test_only_results_of_attention_stand_for_their_call() -> None:
+    node, _ = looked_at(None)
+    first = node.args[0]
+    with node.graph.inserting_after(node):
+        inner = node.graph.call_function(torch.ops.aten.split.Tensor, (first, 128, 2))
+        piece = node.graph.call_function(operator.getitem, (inner, 0))
+        result = node.graph.call_function(operator.getitem, (node, 0))
+    assert (flex.called(piece), flex.called(result)) == (piece, node)
 
 
 def test_its_gradient_is_four_products_asked_for_and_seven_that_run() -> None:

@@ -80,16 +80,19 @@ def backward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask)
     return _assumed(cost + Cost(vector_flops=vector, functions={"exp": kept}), lengths.note)
 
 
-def in_blocks(square: float, run: float, kept: float, width: int, width_v: int, rows: float) -> Cost:
+def in_blocks(square: float, run: float, kept: float, width: int, width_v: int) -> Cost:
     """`forward` of a kernel that leaves out blocks of pairs: so many of all heads in the square, run, and kept by the
-    mask. rows: queries of all heads. The vector work is done on what runs.
+    mask. The vector work is done on what runs.
     """
     each = 2.0 * (width + width_v)
     return matrix(square * each, run * each, kept * each) + Cost(vector_flops=5.0 * run, functions={"exp": run})
 
 
 def in_blocks_backward(square: float, run: float, kept: float, width: int, width_v: int, rows: float) -> Cost:
-    """`backward` of one, which goes through the blocks for dQ and once more for dK and dV: 7 products."""
+    """`backward` of one, which goes through the blocks for dQ and once more for dK and dV: 7 products.
+
+    rows: queries of all heads.
+    """
     asked = 2.0 * (2 * width + 2 * width_v)
     ran = asked + 2.0 * width + 2.0 * (width + width_v)
     vector = 2.0 * 5.0 * run + 2.0 * rows * width_v

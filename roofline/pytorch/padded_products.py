@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
 
 import numpy as np
 
@@ -30,7 +29,6 @@ _PADS = frozenset(("constant_pad_nd", "slice_backward"))
 
 #: Elements before and behind what is meant, of a dimension that has this stride and this size. A view keeps both.
 _Edges = dict[tuple[int, int], tuple[int, int]]
-_Named = TypeVar("_Named")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -151,13 +152,14 @@ def cost(node: Any, found: Pairs | None, query: Any, key: Any, value: Any) -> Co
     batch, heads, queries, width = query.shape
     square = float(batch * heads * queries * key.shape[-2])
     backward = _name(node).endswith("backward")
-    formula = attention_pairs.in_blocks_backward if backward else attention_pairs.in_blocks
+    rows = batch * heads * queries
+    formula = partial(attention_pairs.in_blocks_backward, rows=rows) if backward else attention_pairs.in_blocks
     if found is None:
-        asked = formula(square, square, square, width, value.shape[-1], batch * heads * queries)
+        asked = formula(square, square, square, width, value.shape[-1])
         why = "which blocks its mask leaves is known to the kernel alone"
         return msgspec.structs.replace(unknown(why), model_flops=asked.model_flops)
     times = batch * heads / found.told_apart
-    work = formula(square, times * found.run, times * found.kept, width, value.shape[-1], batch * heads * queries)
+    work = formula(square, times * found.run, times * found.kept, width, value.shape[-1])
     score, mask, *_ = _ARGUMENTS[_name(node)]
     passes, asked_flops = 2 if backward else 1, work.model_flops
     for graph, number in ((node.args[score], found.run), (node.args[mask][_MASK], found.partly)):

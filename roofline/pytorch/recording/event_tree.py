@@ -26,7 +26,7 @@ _PLACES_KEPT = frozenset(
     "to_dense _to_dense".split()
 )
 #: Products, dense where one factor is.
-_PRODUCTS = SPARSE_PRODUCTS | {"matmul", "linear", "_sparse_mm", "_sparse_addmm"}
+_PRODUCTS = SPARSE_PRODUCTS | {"matmul", "linear"}
 _TYPES = {dtype: name for name, dtype in reversed(schema.DTYPE.items())}
 
 

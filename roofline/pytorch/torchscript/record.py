@@ -35,7 +35,6 @@ from roofline.traces.annotations import STEP
 
 #: Calls before anything is counted: the executor watches the first and optimises at the second.
 WARM_UP = 3
-#: Annotations of the two halves of the counting run; like all that begin so they are no calls of the step.
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:

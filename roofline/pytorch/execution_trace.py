@@ -115,7 +115,7 @@ def read(path: Path) -> Nodes:
     place = {node.id: index for index, node in enumerate(nodes)}
     attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
     schemas = tuple(str(attribute.get("op_schema") or "") for attribute in attributes)
-    parent = np.asarray([place.get(number, -1) for number in _around(nodes, roots)], np.int64)
+    parent = np.asarray([place.get(number, -1) for number in _around(nodes, attributes, roots)], np.int64)
     stored = _sparse(nodes)
     computes = np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool)
     is_op = computes & ~_transformed(nodes, computes, parent, stored)
@@ -161,16 +161,17 @@ class _Thread:
             self.end()
 
 
-def _around(nodes: Sequence[_Node], roots: Collection[int]) -> Iterator[int]:
+def _around(
+    nodes: Sequence[_Node], attributes: Sequence[Mapping[str, Any]], roots: Collection[int]
+) -> Iterator[int]:
     """Give the number of the call around each, -1 for none: not always the one that torch names.
 
     Of a call that raises torch (2.11 to 2.13) writes nothing, and believes ever after that it is open. A checkpoint
     ends so: it raises in the middle of an op when all is there that the backward pass wants. Such a call is missed in
     the count of calls, and how many ended between two that began follows from what torch believes.
 
-    roots: the numbers of threads.
+    attributes: of each node, by name. roots: the numbers of threads.
     """
-    attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
     # An op ends by itself, as does a dispatch mode in one, so that nothing inside them raises.
     ends = {
         node.id: bool(attribute.get("op_schema")) or node.name == DISPATCH_MODE

@@ -11,15 +11,13 @@ from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 from roofline.costs.calls import Call, Tensor, tensors
-from roofline.pytorch.aten.tables import ADDED, base
+from roofline.pytorch.aten.tables import ADDED, COPIES, base
 
 #: What a storage holds, as far as it matters here. counting: 0, 1, 2, ... along one dimension.
 _Holds = Literal["zeros", "identity", "counting", "one-hot"]
 
 #: Products of two tensors; those that add something have it as their first argument.
 _PRODUCTS = frozenset("mm bmm matmul mv dot linear einsum tensordot inner addmm baddbmm addmv addbmm".split())
-#: Ops whose result is their first argument in another place, type or layout.
-_COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 _ZEROS = frozenset(("zeros", "zeros_like", "new_zeros", "zero"))
 #: Ops that fill their result with one number, and which argument that is.
 _FILLED = {"scalar_tensor": 0, "full": 1, "full_like": 1, "new_full": 2}
@@ -61,7 +59,7 @@ class OneHot:
         if name == "eye":
             return "identity"
         first = self._holding(values[0]) if values else None
-        if name in _COPIES:
+        if name in COPIES:
             return first
         if name in _ROWS_OF:
             return "one-hot" if first == "identity" else None

@@ -15,14 +15,13 @@ import numpy as np
 
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.margins import Margins, added, common
-from roofline.pytorch.aten.tables import base
+from roofline.pytorch.aten.tables import COPIES, base
 from roofline.pytorch.uses import Calls, Uses
-from roofline.pytorch.zero_padding import around_slice, cut_by_padding, margins_of, padding_of
+from roofline.pytorch.zero_padding import around_slice, cut_by_padding, margins_of, padding_of, starts_storage
 from roofline.traces import nesting
 
 #: Which arguments of a product are its factors.
 _FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "_addmm_activation": (1, 2)}
-_COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 _JOINS = frozenset(("stack", "cat"))
 #: What puts zeros around an array; the second one is the gradient of a slice.
 _PADS = frozenset(("constant_pad_nd", "slice_backward"))
@@ -91,7 +90,7 @@ class PaddedProducts:
 
     def _followed(self) -> dict[int, tuple[_Pieces | None, ...]]:
         """Follow padded storages through the step: what the factors of products, and masks, are made of."""
-        followed = [base(name) in _JOINS | _COPIES | _PADS for name in self._names]
+        followed = [base(name) in _JOINS | COPIES | _PADS for name in self._names]
         inside = np.append(nesting.nearest(self._nodes.parent, np.asarray(followed, bool)), -1)[self._nodes.parent] >= 0
         storages: dict[int, _Pieces] = {}
         found: dict[int, tuple[_Pieces | None, ...]] = {}
@@ -114,7 +113,7 @@ class PaddedProducts:
 def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None:
     """Return the pieces of what a call makes, where it pads, puts padded tensors one behind another, or copies one."""
     result = call.outputs[0] if call.outputs else None
-    if not isinstance(result, Tensor) or not _laid_out(result) or result.offset:
+    if not starts_storage(result):
         return None
     if name in _PADS:
         margins = padding_of(call) if name == "constant_pad_nd" else around_slice(call)
@@ -126,7 +125,7 @@ def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None
         margins = added(margins, tuple(inner)) if inner else margins
         keys = zip(result.stride or (), result.shape, strict=True)
         return _Pieces(result.numel, (dict(zip(keys, margins, strict=True)),))
-    if name in _COPIES:
+    if name in COPIES:
         (argument, *_) = call.inputs
         known = storages.get(argument.storage) if isinstance(argument, Tensor) else None
         return known if known and (argument.shape, argument.stride) == (result.shape, result.stride) else None

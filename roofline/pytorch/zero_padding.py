@@ -16,10 +16,8 @@ from typing import TypeGuard
 from roofline.costs import formulas
 from roofline.costs.calls import Call, Tensor
 from roofline.costs.margins import Margins, added, undone
-from roofline.pytorch.aten.tables import base
+from roofline.pytorch.aten.tables import COPIES, base
 
-#: Ops whose result is their first argument in another place, type or layout.
-_COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 #: Which argument of a convolution tells its groups, and of its backward which gradients are wanted.
 _GROUPS, _GRADIENTS = 8, 10
 _FORWARD = frozenset(("convolution", "_convolution", "convolution_overrideable"))
@@ -37,7 +35,7 @@ class ZeroPadding:
         """Take note of a call. writes: the storages that it writes, whose former contents are gone."""
         name, result = base(call.name), call.outputs[0] if call.outputs else None
         margins = None
-        if result is not None and name in _COPIES:
+        if result is not None and name in COPIES:
             margins = self._of(call.inputs[0])
         elif result is not None and name in ("constant_pad_nd", "slice_backward"):
             inner = self._of(call.inputs[0])
@@ -45,7 +43,7 @@ class ZeroPadding:
             margins = added(margins, inner) if margins and inner else margins
         for storage in writes:
             self._known.pop(storage, None)
-        if margins is None or not _whole(result) or len(result.shape) != len(margins):
+        if margins is None or not starts_storage(result) or len(result.shape) != len(margins):
             return
         self._known[result.storage] = {
             (stride, size): edges
@@ -107,7 +105,7 @@ class ZeroPadding:
         return None if work.flops is None else wanted * work.flops
 
     def _of(self, value: object) -> Margins | None:
-        if not _whole(value) or value.storage not in self._known:
+        if not starts_storage(value) or value.storage not in self._known:
             return None
         known = self._known[value.storage]
         margins = tuple(known.get(key, (0, 0)) for key in zip(value.stride or (), value.shape, strict=True))
@@ -116,7 +114,7 @@ class ZeroPadding:
 
 def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
     """What nobody reads at the edges of a result; None where something takes the whole, or nothing is known."""
-    if not _whole(result):
+    if not starts_storage(result):
         return None
     found: list[Margins] = []
     for reader in readers:
@@ -197,6 +195,6 @@ def around_slice(call: Call) -> Margins | None:
     return tuple((start, size - end) if place == dim else (0, 0) for place in range(len(sizes)))
 
 
-def _whole(value: object) -> TypeGuard[Tensor]:
-    """Whether it is a tensor that begins where its storage does, of a known layout."""
+def starts_storage(value: object) -> TypeGuard[Tensor]:
+    """Tell whether a value is a tensor of known layout that begins where its storage does."""
     return isinstance(value, Tensor) and value.storage >= 0 and value.stride is not None and value.offset == 0

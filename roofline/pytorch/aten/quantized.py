@@ -66,11 +66,6 @@ _NORMS = frozenset(("layer_norm", "group_norm", "instance_norm"))
 _LOOKUPS = frozenset(f"embedding{bag}_{bits}" for bag in ("", "_bag") for bits in ("byte", "4bit"))
 
 
-def leaves(value: Any) -> list[torch.Tensor]:
-    """List the tensors among some values."""
-    return [value] if isinstance(value, torch.Tensor) else [tensor for each in value for tensor in leaves(each)]
-
-
 def is_quantised(overload: Any) -> bool:
     """Whether an op is one of these, which torch cannot run on meta tensors."""
     return overload.namespace in _NAMESPACES or base(overload._schema.name) in _LAYERS
@@ -218,7 +213,8 @@ _ACTIVATION: dict[str, tuple[float, dict[str, float]]] = {
 def _matrices(func: Any, args: Any, kwargs: Any) -> list[tuple[int, int, int, int]]:
     """Of each layer the directions, and of one of them the elements of its matrices, width and hidden units."""
     name, named = base(func._schema.name), by_name(func, args, kwargs)
-    x, states = named["data" if "data" in named else "input"], next(iter(leaves(named["hx"])))
+    x, hx = named["data" if "data" in named else "input"], named["hx"]
+    states = hx if isinstance(hx, torch.Tensor) else hx[0]
     _, gates = (_LAYERS | _CELLS)[name]
     directions, hidden, width = 2 if named.get("bidirectional") else 1, states.shape[-1], x.shape[-1]
     layers = []

@@ -29,6 +29,8 @@ CONTRACTIONS = frozenset(
         "_weight_int8pack_mm sparse_sampled_addmm"
     ).split()
 ).union(GROUPED, GROUPED_WEIGHTS, INT8_LINEAR)
+#: Ops whose result is their first argument in another place, type or layout.
+COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 #: Contractions that add `beta * self`.
 ADDED = frozenset(["addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"])
 ATTENTION = frozenset(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
 from roofline.pytorch.recording import event_tree, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses
+from roofline.pytorch.recording.living import living
 from roofline.pytorch.recording.profiler import quiet
 from roofline.recording.backend import NeedsData
 
@@ -128,8 +128,7 @@ def _has_nested() -> bool:
 
     It leaves out calls that take one and ends the process at some of them. Jagged ones it knows by their parts.
     """
-    tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
-    return any(each.is_nested and each.layout == torch.strided for each in tensors)
+    return any(tensor.is_nested and tensor.layout == torch.strided for tensor in living(torch.Tensor))
 
 
 @contextmanager

@@ -12,7 +12,6 @@ its sizes is the model's layer that has them, where no other layer does. Else it
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from torch.nn.modules import module as hooks
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.pytorch.count import Nodes
 from roofline.pytorch.recording import shapes
+from roofline.pytorch.recording.living import living
 from roofline.traces import nesting
 
 #: The annotation around the call of such a layer, followed by its number.
@@ -45,10 +45,8 @@ def weights() -> dict[int, Packed]:
 
     A layer that holds several does not say which one it calls.
     """
-    # By type: asking an object for its class may run somebody's code.
-    layers = (each for each in gc.get_objects() if issubclass(type(each), torch.nn.Module))
     found = {}
-    for layer in layers:
+    for layer in living(torch.nn.Module):
         objects = [_packed(value) for value in vars(layer).values() if isinstance(value, torch.ScriptObject)]
         convolutions = [packed for packed in objects if packed is not None]
         if len(convolutions) == 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from roofline.pytorch.recording.living import living
 
 #: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
 COMPRESSED = frozenset((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
@@ -36,9 +37,7 @@ def held(tensor: torch.Tensor) -> Held:
 
 def alive() -> dict[int, Held]:
     """List the sparse tensors that there are, by their address."""
-    # By type: asking an object for its class may run somebody's code.
-    tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
-    return {each._cdata: held(each) for each in tensors if each.layout in _SPARSE}
+    return {tensor._cdata: held(tensor) for tensor in living(torch.Tensor) if tensor.layout in _SPARSE}
 
 
 @contextmanager

@@ -135,10 +135,11 @@ def count(
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
+    counts = is_op.copy()  # the given array stays as the work and the uses of results were told of it
     roots = np.flatnonzero(unit == np.arange(len(nodes)))
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         opened_calls, made_of, without_work = work.ops(root)
-        is_op[opened_calls] = False
+        counts[opened_calls] = False
         view[without_work] = True
         for op in made_of:
             if op.costed.cost.quality == "unknown":
@@ -146,7 +147,7 @@ def count(
                 unknown[name] = op.costed.cost.note
             number[op.node] = len(ops)
             ops.append(op)
-    unit = nesting.outermost(nodes.parent, is_op)
+    unit = nesting.outermost(nodes.parent, counts)
     op_of = np.where(unit >= 0, number[unit], -1)
     view_of = np.where(unit >= 0, view[unit], False)
 

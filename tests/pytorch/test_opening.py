@@ -412,6 +412,25 @@ def test_beside_a_gpu_an_op_that_makes_its_results_by_itself_stays_whole():
     assert only(counted).costed.cost.is_partly_known
 
 
+def test_beside_a_gpu_an_opened_op_may_still_write_over_what_it_takes():
+    """Eight rows, of which padding added three: the op may have filled them, so that all are asked for."""
+
+    def activated_by_own_op(x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)
+
+    op = custom_op(activated_by_own_op)
+    x, w = torch.ones(5, 8), torch.ones(8, 4)
+
+    def run(opened):
+        padded = torch.nn.functional.pad(x, (0, 0, 0, 3))
+        return (op if opened else torch.relu)(padded), (padded @ w)[:5] + 1
+
+    def asked(opened):
+        return products(counted_on_gpu(step_of(lambda: run(opened)[1])))
+
+    assert (asked(False), asked(True)) == (2 * 5 * 8 * 4, 2 * 8 * 8 * 4)
+
+
 # Traces recorded elsewhere
 
 

@@ -111,7 +111,7 @@ def _sparse_product(call: Call) -> Costed:
     before = sparse is first
     lines = other.numel // max(1, prod(matrix.shape[:-2]) * matrix.shape[-1 if before else -2])
     results = float(lines * prod(matrix.shape) // max(1, matrix.shape[-1 if before else -2]))
-    adds = bool(added) and not any(value == 0 for value in call.inputs if isinstance(value, int | float))  # beta
+    adds = bool(added) and _adds_former(call)
     work = formulas.matmul(matrix.stored, lines, 1) + Cost(vector_flops=results if adds else 0.0)
     size = DTYPES.get(other.dtype, ("", 4))[1]
     reads: tuple[Access, ...] = (
@@ -122,14 +122,21 @@ def _sparse_product(call: Call) -> Costed:
     return _moving(call, work, reads, results * size)
 
 
+def _adds_former(call: Call) -> bool:
+    """Tell whether a product adds to former values: where beta is 0, PyTorch does not read them."""
+    return not any(value == 0 for value in call.inputs if isinstance(value, int | float))
+
+
 def _sampled_product(call: Call) -> Costed:
-    """A product of dense matrices at the places of a sparse one, to which it is added."""
+    """Count a product of dense matrices at the places of a sparse one, to which it is added."""
     sparse, *dense = list(tensors(call.inputs))[:3]
     if sparse.stored is None or sparse.stored == UNKNOWN:
         return _unknown(call, "how many numbers a sparse factor holds was not recorded")
-    work = formulas.matmul(sparse.stored, 1, dense[0].shape[-1]) + Cost(vector_flops=float(sparse.stored))
-    size = DTYPES.get(sparse.dtype, ("", 4))[1]
-    reads = ((True, 0, _stored_bytes(sparse)), *((True, 1 + n, float(t.numel * size)) for n, t in enumerate(dense)))
+    adds, size = _adds_former(call), DTYPES.get(sparse.dtype, ("", 4))[1]
+    work = formulas.matmul(sparse.stored, 1, dense[0].shape[-1])
+    work += Cost(vector_flops=float(sparse.stored) if adds else 0.0)
+    former = _stored_bytes(sparse) - (0.0 if adds else float(sparse.stored * size))
+    reads = ((True, 0, former), *((True, 1 + n, float(t.numel * size)) for n, t in enumerate(dense)))
     return _moving(call, work, reads, float(sparse.stored * size))
 
 

@@ -184,6 +184,16 @@ def test_products_with_a_sparse_factor(name, inputs, flops, read):
     )
 
 
+@pytest.mark.parametrize(("beta", "added", "read"), [(1, 128, 128 * 20), (0.5, 128, 128 * 20), (0, 0, 128 * 16)])
+def test_sampled_products_with_beta_0_read_only_the_places(beta, added, read):
+    """Else each of the 128 results has one addition, and its former value of 4 bytes is read with two indices."""
+    factors = tensor(64, 16, storage=2), tensor(16, 64, storage=3)
+    call = Call("aten::sparse_sampled_addmm", "", (sparse(64, 64, stored=128), *factors, beta, 1))
+    cost = ENGINE.cost(call).cost
+    assert (cost.flops, cost.vector_flops) == (2 * 128 * 16, added)
+    assert (cost.bytes_read, cost.bytes_written) == (read + 2 * 4 * 64 * 16, 128 * 4)
+
+
 def test_how_two_sparse_factors_meet_is_data():
     found = ENGINE.cost(Call("aten::mm", "", (sparse(8, 8, stored=9), sparse(8, 8, stored=9))))
     assert (found.cost.quality, found.cost.flops) == ("unknown", None)

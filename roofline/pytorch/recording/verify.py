@@ -199,7 +199,7 @@ def _compared(
     ours, theirs = sum(forward.values()) - sum(left_out.values()), 2.0 * sum(contractions.values())
     untraced = _untraced(nodes, forward, missing)
     if untraced and _verdict(ours, theirs, rounding) == "differs":
-        note = f"the step ran {untraced[0]}, which is not in the trace: PyTorch takes another way while it traces"
+        note = f"the step ran {untraced[0]}, and fvcore's trace has no such op, so the two sums are of unlike calls"
         return [Check("fvcore", "forward", ours, None, "not checked", note)]
     checks = [Check("fvcore", "forward", ours, theirs, _verdict(ours, theirs, rounding), note)]
     for name, flops in left_out.items():

@@ -1,4 +1,4 @@
-"""What torch.compile did while a step ran for the first time: graph breaks, recompilations, guards, compile time.
+"""Collects what torch.compile did in the first run of a step: graph breaks, recompilations, guards, compile time.
 
 PyTorch tells this through private interfaces of `torch._dynamo.utils`, and this is the one place that knows them. What
 a version does not tell is left out with a note. Tried with PyTorch 2.13:
@@ -43,7 +43,7 @@ Counts = Mapping[str, int]
 
 @dataclass(slots=True)
 class Watched:
-    """What was seen between the beginning and the end of `watch`; None: this PyTorch does not tell.
+    """Holds what was seen between the beginning and the end of `watch`; None: this PyTorch does not tell.
 
     records: of what was compiled. breaks, unhandled: reason -> count, in the words of PyTorch. resumed: functions made
     to go on after a break.
@@ -58,11 +58,11 @@ class Watched:
 @contextmanager
 def watch() -> Iterator[Watched]:
     """Collect what is compiled until the end of the block. What it holds is whole only after that."""
-    seen = Watched()
+    watched = Watched()
     try:
         utils: Any = import_module("torch._dynamo.utils")
     except ImportError:
-        yield seen
+        yield watched
         return
     records = getattr(utils, "get_compilation_metrics", None)
     resize = getattr(utils, "set_compilation_metrics_limit", None)
@@ -72,24 +72,26 @@ def watch() -> Iterator[Watched]:
     before = list(records()) if records is not None else []
     counted = {name: _counts(utils, name) for name in ("graph_break", "unimplemented", "resumes")}
     try:
-        yield seen
+        yield watched
     finally:
         if records is not None:
-            known = {id(record) for record in before}
-            seen.records = tuple(record for record in records() if id(record) not in known)
+            ids_before = {id(record) for record in before}
+            watched.records = tuple(record for record in records() if id(record) not in ids_before)
         if resize is not None and length is not None:
             resize(length)
         gained = {name: _gained(counted[name], _counts(utils, name)) for name in counted}
-        seen.breaks = gained["graph_break"]
-        seen.unhandled = gained["unimplemented"] or {}
-        seen.resumed = sum((gained["resumes"] or {}).values())
+        watched.breaks = gained["graph_break"]
+        watched.unhandled = gained["unimplemented"] or {}
+        watched.resumed = sum((gained["resumes"] or {}).values())
 
 
 def without(watched: Watched, ours: Watched) -> Watched:
-    """What was seen but for what was seen in a shorter watch inside it: what a recorder compiled for itself."""
-    known = {id(record) for record in ours.records or ()}
+    """Take off what a shorter watch inside saw: what a recorder compiled for itself."""
+    our_ids = {id(record) for record in ours.records or ()}
     return Watched(
-        records=None if watched.records is None else tuple(one for one in watched.records if id(one) not in known),
+        records=None
+        if watched.records is None
+        else tuple(record for record in watched.records if id(record) not in our_ids),
         breaks=_gained(ours.breaks, watched.breaks),
         unhandled=_gained(ours.unhandled, watched.unhandled) or {},
         resumed=watched.resumed - ours.resumed,
@@ -105,12 +107,12 @@ def _counts(utils: Any, name: str) -> Counts | None:
 def _gained(before: Counts | None, after: Counts | None) -> dict[str, int] | None:
     if before is None or after is None:
         return None
-    more = {str(reason): number - before.get(reason, 0) for reason, number in after.items()}
-    return {reason: number for reason, number in more.items() if number > 0}
+    gains = {str(reason): number - before.get(reason, 0) for reason, number in after.items()}
+    return {reason: number for reason, number in gains.items() if number > 0}
 
 
 def compilation(watched: Watched, *, compiler: str = "torch.compile", mode: str = "default") -> Compilation:
-    """What was seen, in the words of a profile. What runs in a step (graphs, eager, opaque) is for the caller to add.
+    """Describe what was seen as a profile does. What runs in a step (graphs, eager, opaque) is for the caller to add.
 
     seconds: time in which something was compiled [s], forward, backward and again; where one lies in another it
     counts once. guards: of all frames that were compiled. A note begins with "nothing was compiled" where no frame was.
@@ -126,8 +128,8 @@ def compilation(watched: Watched, *, compiler: str = "torch.compile", mode: str 
     if not any(_has_graph(record) for record in records):
         notes.append(_nothing(records, failed))
     notes += dict.fromkeys(_failure(record, records) for record in failed)
-    seconds, told = _seconds(records)
-    if not told:
+    seconds, tells_when = _seconds(records)
+    if not tells_when:
         notes.append("this PyTorch does not tell when it compiled, so the time is not known")
     guards = [number for record in records if (number := getattr(record, "guard_count", None)) is not None]
     return Compilation(
@@ -142,17 +144,17 @@ def compilation(watched: Watched, *, compiler: str = "torch.compile", mode: str 
 
 
 def _seconds(records: Sequence[Any]) -> tuple[float | None, bool]:
-    """(the time in which something was compiled [s], whether the records say when)."""
+    """Return the time in which something was compiled [s], and whether the records say when."""
     if not records:
         return None, True
-    times = [[getattr(record, f"{which}_time_us", None) for record in records] for which in ("start", "end")]
+    times = [[getattr(record, f"{end}_time_us", None) for record in records] for end in ("start", "end")]
     if any(time is None for column in times for time in column):
         return None, False
     return float(intervals.length(*(np.asarray(column, np.int64) for column in times))) * 1e-6, True
 
 
 def _has_graph(record: Any) -> bool:
-    """Whether a frame gave a graph: one of Python alone gives code with guards as well, around nothing."""
+    """Tell whether a frame gave a graph: one of Python alone gives code with guards as well, around nothing."""
     return bool(getattr(record, "has_guarded_code", None)) and getattr(record, "graph_op_count", 1) not in (None, 0)
 
 
@@ -179,26 +181,26 @@ def _recompilation(record: Any) -> str:
 
 
 def _why(record: Any) -> str:
-    """The guard that failed, without the number of the compilation that it belongs to."""
+    """Return the guard that failed, without the number of the compilation that it belongs to."""
     return re.sub(r"^[0-9/]+: ", "", _text(record, "recompile_reason").partition("\n")[0])
 
 
 def _failure(record: Any, records: Sequence[Any]) -> str:
     reason = _text(record, "fail_reason")
     if _LIMIT in reason.partition("\n")[0].lower():
-        frame = next((_frame(other) for other in records if _same_code(record, other)), "a frame")
+        frame = next((_frame(parent) for parent in records if _same_code(record, parent)), "a frame")
         return _short(f"{frame} reached the recompile limit and runs as without compiling: {_why(record)}")
     return _short(f"{_frame(record)} was not compiled and runs as without compiling: {_reason(reason)}")
 
 
-def _same_code(record: Any, other: Any) -> bool:
-    """A record of a refused compilation has no names, but "0/8" was refused the code that "0/0" was compiled of."""
-    first, second = (_text(each, "compile_id").partition("/")[0] for each in (record, other))
-    return first == second != "" and bool(_text(other, "co_name"))
+def _same_code(record: Any, parent: Any) -> bool:
+    """Tell whether a record is of its parent's code: a refused one has no names, but "0/8" is of the code of "0/0"."""
+    first, second = (_text(compilation, "compile_id").partition("/")[0] for compilation in (record, parent))
+    return first == second != "" and bool(_text(parent, "co_name"))
 
 
 def _breaks(watched: Watched, records: Sequence[Any]) -> dict[str, int]:
-    """Reason -> how often a trace ended there, with the functions that it ended in where they are known."""
+    """Count how often traces ended, by reason, with the functions that it ended in where they are known."""
     counts = dict(watched.breaks or {})
     resumed = max(watched.resumed, sum(bool(_RESUMES.match(_text(record, "co_name"))) for record in records))
     unexplained = resumed > sum(counts.values())
@@ -208,14 +210,14 @@ def _breaks(watched: Watched, records: Sequence[Any]) -> dict[str, int]:
         ended = unexplained or any(reason in failure for failure in failures)
         if ended and _CHAINED not in reason and _LIMIT not in reason.partition("\n")[0].lower():
             counts[reason] = counts.get(reason, 0) + number
-    told: dict[str, int] = {}
+    described: dict[str, int] = {}
     for reason, number in counts.items():
         frames = dict.fromkeys(_frame(record) for record in records if _ends_at(record, reason))
         named = list(frames)[:_MOST]
         where = f" (in {', '.join(named)}{', ...' if len(frames) > _MOST else ''})" if named else ""
         words = _reason(reason, _LONGEST - len(where)) + where
-        told[words] = told.get(words, 0) + number
-    return told
+        described[words] = described.get(words, 0) + number
+    return described
 
 
 def _ends_at(record: Any, reason: str) -> bool:
@@ -223,7 +225,7 @@ def _ends_at(record: Any, reason: str) -> bool:
 
 
 def _frame(record: Any) -> str:
-    """The function of a record in words: "forward at model.py:12"."""
+    """Return the function of a record in words: "forward at model.py:12"."""
     name, file = _text(record, "co_name"), _text(record, "co_filename")
     if "_dynamo" in PurePath(file).parts:
         return "the module"  # the wrapper that calls a module of PyTorch's own
@@ -234,7 +236,7 @@ def _frame(record: Any) -> str:
 
 
 def _reason(text: str, longest: int = _LONGEST) -> str:
-    """The first line, and the explanation that PyTorch adds on another, without folders."""
+    """Return the first line, and the explanation that PyTorch adds on another, without folders."""
     head = text.strip().partition("\n")[0].strip()
     explanation = _EXPLANATION.search(text)
     return _short(f"{head}: {explanation.group(1)}" if explanation else head, longest)

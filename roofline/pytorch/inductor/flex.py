@@ -1,4 +1,4 @@
-"""The work of `flex_attention` in a compiled graph: its kernel goes through the blocks that the block mask leaves.
+"""Counts the work of compiled `flex_attention`: its kernel goes through the blocks that the block mask leaves.
 
 Which blocks these are is data: graph inputs as a rule, sometimes made in the graph from such. The tensors are kept in
 the counting run. After it the part of the graph that makes the block mask is computed once more, and the mask itself
@@ -30,16 +30,16 @@ _AT_ONCE = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """(query, key) pairs of one head, over all that the block mask tells apart: (batches, heads) of them.
+    """Holds numbers of (query, key) pairs of a head, summed over the batches and heads with a block mask each.
 
-    run: of the blocks that are gone through; partly: of those among them in which the mask is computed; kept: of those
-    that it leaves.
+    told_apart: how many these are. run: pairs of the blocks that are gone through; partly: of those among them in which
+    the mask is computed; unmasked: pairs that the mask leaves.
     """
 
     told_apart: int
     run: float
     partly: float
-    kept: float
+    unmasked: float
 
 
 def called(node: Any) -> Any:
@@ -51,7 +51,7 @@ def called(node: Any) -> Any:
 
 
 def is_flex(node: Any) -> bool:
-    """Whether a node is a call of flex attention, or of its gradient."""
+    """Tell whether a node is a call of flex attention, or of its gradient."""
     return _name(node) in _ARGUMENTS
 
 
@@ -60,26 +60,26 @@ def _name(node: Any) -> str:
 
 
 def inputs(node: Any) -> tuple[str, ...]:
-    """The graph's inputs that its block mask and its mask are made of."""
-    found: dict[Any, None] = {}
-    waiting = list(_given(node))
+    """List the graph's inputs that its block mask and its mask are made of."""
+    nodes_met: dict[Any, None] = {}
+    waiting = list(_captured_nodes(node))
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found[one] = None
-            waiting += one.all_input_nodes
-    return tuple(str(one.target) for one in found if one.op == "placeholder")
+        input_node = waiting.pop()
+        if input_node not in nodes_met:
+            nodes_met[input_node] = None
+            waiting += input_node.all_input_nodes
+    return tuple(str(input_node.target) for input_node in nodes_met if input_node.op == "placeholder")
 
 
-def _given(node: Any) -> Iterator[Any]:
-    _, mask, others = _ARGUMENTS[_name(node)]
-    for value in (*node.args[mask], *node.args[others]):
+def _captured_nodes(node: Any) -> Iterator[Any]:
+    _, mask, captured = _ARGUMENTS[_name(node)]
+    for value in (*node.args[mask], *node.args[captured]):
         if isinstance(value, torch.fx.Node) and value.op != "get_attr":
             yield value
 
 
 def pairs(node: Any, values: Mapping[str, torch.Tensor], queries: int, keys: int) -> Pairs | None:
-    """Count the pairs that a call goes through. values: of the graph's inputs (`inputs`); None where they do not do."""
+    """Count the pairs that a call goes through; None if `values`, of the graph's inputs (`inputs`), do not tell."""
     try:
         with torch.no_grad():
             return _pairs(node, values, queries, keys)
@@ -88,90 +88,92 @@ def pairs(node: Any, values: Mapping[str, torch.Tensor], queries: int, keys: int
 
 
 def _pairs(node: Any, values: Mapping[str, torch.Tensor], queries: int, keys: int) -> Pairs:
-    _, position, others = _ARGUMENTS[_name(node)]
+    _, position, captured = _ARGUMENTS[_name(node)]
     mask = node.args[position]
-    known: dict[Any, Any] = {}
+    computed: dict[Any, Any] = {}
     sizes = [int(size) for size in mask[_SIZES]]
-    told_apart, run, partly, kept = 1, 0.0, 0.0, 0.0
-    for which in (_PARTLY, _WHOLE):
-        if any(one is None for one in mask[which]):
+    told_apart, run, partly, unmasked = 1, 0.0, 0.0, 0.0
+    for part in (_PARTLY, _WHOLE):
+        if any(argument is None for argument in mask[part]):
             continue
-        number, indices = (_computed(one, known, values) for one in mask[which])
+        number, indices = (_computed(argument, computed, values) for argument in mask[part])
         told_apart = number.shape[0] * number.shape[1]
         rows = torch.arange(number.shape[2]) * sizes[0]
         height = (queries - rows).clamp(0, sizes[0])
-        taken = torch.arange(indices.shape[3]) < number.cpu()[..., None]
+        in_use = torch.arange(indices.shape[3]) < number.cpu()[..., None]
         width = (keys - indices.cpu().long() * sizes[1]).clamp(0, sizes[1])
-        size = float((height * (taken * width).sum(-1)).sum())
+        size = float((height * (in_use * width).sum(-1)).sum())
         run += size
-        if which is _WHOLE:
-            kept += size
+        if part is _WHOLE:
+            unmasked += size
             continue
         partly = size
         graph = getattr(node.graph.owning_module, mask[_MASK].target)
-        tensors = [_computed(one, known, values) for one in node.args[others]]
-        kept += _left(graph, tensors, taken, indices, height, sizes, keys)
-    return Pairs(told_apart, run, partly, kept)
+        tensors = [_computed(argument, computed, values) for argument in node.args[captured]]
+        unmasked += _unmasked_pairs(graph, tensors, in_use, indices, height, sizes, keys)
+    return Pairs(told_apart, run, partly, unmasked)
 
 
-def _left(graph: Any, tensors: Any, taken: Any, indices: Any, height: Any, sizes: list[int], keys: int) -> float:
-    """Pairs that the mask leaves in the blocks that are partly masked."""
-    device, kept = indices.device, 0.0
-    for batch, head, row in taken.any(-1).nonzero().tolist():
-        blocks = indices[batch, head, row][taken[batch, head, row].to(device)].long()
+def _unmasked_pairs(
+    graph: Any, tensors: Any, in_use: Any, indices: Any, height: Any, sizes: list[int], keys: int
+) -> float:
+    """Count the pairs that the mask leaves in the blocks that are partly masked."""
+    device, unmasked = indices.device, 0.0
+    for batch, head, row in in_use.any(-1).nonzero().tolist():
+        blocks = indices[batch, head, row][in_use[batch, head, row].to(device)].long()
         columns = (blocks[:, None] * sizes[1] + torch.arange(min(sizes[1], keys), device=device)).flatten()
         columns = columns[columns < keys]
         lines = torch.arange(int(height[row]), device=device) + row * sizes[0]
         place = torch.tensor(batch, device=device), torch.tensor(head, device=device)
-        for some in lines.split(max(1, _AT_ONCE // max(1, len(columns)))):
-            left = graph(*place, some[:, None], columns[None], *tensors)
-            left = left[0] if isinstance(left, (list, tuple)) else left
-            kept += float(left.sum()) * (len(some) * len(columns) / left.numel())
-    return kept
+        for query_rows in lines.split(max(1, _AT_ONCE // max(1, len(columns)))):
+            mask_values = graph(*place, query_rows[:, None], columns[None], *tensors)
+            mask_values = mask_values[0] if isinstance(mask_values, (list, tuple)) else mask_values
+            unmasked += float(mask_values.sum()) * (len(query_rows) * len(columns) / mask_values.numel())
+    return unmasked
 
 
-def _computed(node: Any, known: dict[Any, Any], values: Mapping[str, torch.Tensor]) -> Any:
-    """The value of a node, by running what makes it."""
+def _computed(node: Any, computed: dict[Any, Any], values: Mapping[str, torch.Tensor]) -> Any:
+    """Compute the value of a node by running the calls that make it."""
     if not isinstance(node, torch.fx.Node):
         return node
-    if node not in known:
+    if node not in computed:
         if node.op == "placeholder":
-            known[node] = values[str(node.target)]
+            computed[node] = values[str(node.target)]
         elif node.op == "get_attr":
-            known[node] = getattr(node.graph.owning_module, str(node.target))
+            computed[node] = getattr(node.graph.owning_module, str(node.target))
         else:
             target: Any = node.target
-            args: Any = torch.fx.node.map_arg(node.args, lambda one: _computed(one, known, values))
-            kwargs: Any = torch.fx.node.map_arg(dict(node.kwargs), lambda one: _computed(one, known, values))
-            known[node] = target(*args, **kwargs)
-    return known[node]
+            args: Any = torch.fx.node.map_arg(node.args, lambda inner: _computed(inner, computed, values))
+            kwargs: Any = torch.fx.node.map_arg(dict(node.kwargs), lambda inner: _computed(inner, computed, values))
+            computed[node] = target(*args, **kwargs)
+    return computed[node]
 
 
-def cost(node: Any, found: Pairs | None, query: Any, key: Any, value: Any) -> Cost:
-    """The work of a call. query, key, value: tensors of their sizes; found: None where the pairs are not known."""
+def cost(node: Any, pairs: Pairs | None, query: Any, key: Any, value: Any) -> Cost:
+    """Count the work of a call. query, key, value: tensors of their sizes; pairs: None where they are not known."""
     batch, heads, queries, width = query.shape
     square = float(batch * heads * queries * key.shape[-2])
     backward = _name(node).endswith("backward")
     rows = batch * heads * queries
     formula = partial(attention_pairs.in_blocks_backward, rows=rows) if backward else attention_pairs.in_blocks
-    if found is None:
+    if pairs is None:
         asked = formula(square, square, square, width, value.shape[-1])
         why = "which blocks its mask leaves is known to the kernel alone"
         return msgspec.structs.replace(unknown(why), model_flops=asked.model_flops)
-    times = batch * heads / found.told_apart
-    work = formula(square, times * found.run, times * found.kept, width, value.shape[-1])
+    times = batch * heads / pairs.told_apart
+    work = formula(square, times * pairs.run, times * pairs.unmasked, width, value.shape[-1])
     score, mask, *_ = _ARGUMENTS[_name(node)]
     passes, asked_flops = 2 if backward else 1, work.model_flops
-    for graph, number in ((node.args[score], found.run), (node.args[mask][_MASK], found.partly)):
-        work = work + passes * times * number * _of_a_pair(graph)
+    for graph, number in ((node.args[score], pairs.run), (node.args[mask][_MASK], pairs.partly)):
+        work = work + passes * times * number * _pair_work(graph)
     return work if work.quality != "unknown" else msgspec.structs.replace(work, model_flops=asked_flops)
 
 
-def _of_a_pair(graph: Any) -> Cost:
-    """What a function of the program's does for one pair: with its score, or to say whether it is masked."""
+def _pair_work(graph: Any) -> Cost:
+    """Count the work of a function of the program for one pair: on its score, or to say whether it is masked."""
     module = getattr(graph.graph.owning_module, str(graph.target))
-    given = [one.meta["val"] for one in module.graph.nodes if one.op == "placeholder"]
-    tensors = [torch.empty(tuple(one.shape), dtype=one.dtype, device="meta") for one in given]
+    examples = [node.meta["val"] for node in module.graph.nodes if node.op == "placeholder"]
+    tensors = [torch.empty(tuple(node.shape), dtype=node.dtype, device="meta") for node in examples]
     counter = flops.Counter()
     with torch.no_grad(), counter:
         module(*tensors)

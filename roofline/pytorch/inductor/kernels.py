@@ -79,7 +79,7 @@ def missing() -> str:
         **{f"LoopBody.{name}": name in body for name in ("root_block", "subblocks", "indexing_exprs", "indirect_vars")},
         "virtualized.V.graph": hasattr(type(V), "graph"),
     }
-    return ", ".join(name for name, there in wanted.items() if not there)
+    return ", ".join(name for name, is_there in wanted.items() if not is_there)
 
 
 class Recorder:
@@ -109,9 +109,9 @@ class Recorder:
             "fx_graph_cache": False,
             "fx_graph_remote_cache": False,
         }
-        known = {name: value for name, value in settings.items() if _has(config, name)}
+        supported = {name: value for name, value in settings.items() if _has(config, name)}
         with (
-            config.patch(known),
+            config.patch(supported),
             _no_autograd_cache(),
             self._hooked(),
             mix_order.noted(self._reduced),
@@ -157,10 +157,10 @@ class Recorder:
                     setattr(module, _HOOK, original)
 
     def _graph(self, lowered: Any) -> Graph:
-        found = self._lowered.get(id(lowered))
-        if found is None:
-            found = self._lowered[id(lowered)] = (lowered, Graph())
-        return found[1]
+        lowered_graph = self._lowered.get(id(lowered))
+        if lowered_graph is None:
+            lowered_graph = self._lowered[id(lowered)] = (lowered, Graph())
+        return lowered_graph[1]
 
     def _emitted(self, schedule: Any, name: str, extern: bool) -> None:
         self._note(
@@ -219,13 +219,13 @@ class Recorder:
             if not self._noting:
                 return original(compiled, inputs)
             _, graph = self._compiled.get(id(compiled), (None, Graph(broken="it was compiled before")))
-            given = list(inputs)  # the callee empties the list
+            values = list(inputs)  # the callee empties the list
             number = len(self.regions)
-            before = {name: _identity(value) for name, value in _pairs(graph.inputs, given)}
-            masks = dict(_pairs(graph.inputs, given))
+            before = {name: _identity(value) for name, value in _pairs(graph.inputs, values)}
+            masks = dict(_pairs(graph.inputs, values))
             masks = {name: masks[name] for name in _masks(graph) if name in masks}
-            self.regions.append(Region(graph, _bindings(graph, given), before, {}, masks))
-            del given
+            self.regions.append(Region(graph, _bindings(graph, values), before, {}, masks))
+            del values
             with record_function(f"{REGION}{number}"):
                 results = original(compiled, inputs)
             after = {name: _identity(value) for name, value in _pairs(graph.outputs, list(results))}
@@ -288,15 +288,15 @@ def _identity(value: torch.Tensor) -> tuple[int, float]:
     return address, float(value.numel() * value.element_size())
 
 
-def _bindings(graph: Graph, given: list[Any]) -> dict[Any, int]:
+def _bindings(graph: Graph, values: list[Any]) -> dict[Any, int]:
     """The numbers that the symbols of a graph's sizes have in this run."""
-    found: dict[Any, int] = {}
-    for sizes, value in zip(graph.input_sizes, given, strict=False):
+    numbers: dict[Any, int] = {}
+    for sizes, value in zip(graph.input_sizes, values, strict=False):
         actual = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
         for symbol, number in zip(sizes, actual, strict=False):
             if getattr(symbol, "is_Symbol", False) and isinstance(number, int):
-                found[symbol] = number
-    return found
+                numbers[symbol] = number
+    return numbers
 
 
 def value(expression: Any, sizes: Mapping[Any, int]) -> float | None:

@@ -1,4 +1,4 @@
-"""From what Inductor noted to the launches of one run: the ops of the program that each kernel does, and its work.
+"""Turns what Inductor noted into the launches of one run: the ops of the program that each kernel does, and its work.
 
 Inductor's graph holds the program taken apart: a layer norm is a variance, a subtraction, an rsqrt and more. Each node
 says which op of the program it came from and which module called that op, so the pieces are put together again.
@@ -43,42 +43,42 @@ Launches = tuple[Launch, ...]
 
 
 def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, ...]:
-    """The regions of one step as the reader of the trace wants them. module_names: of `model.named_modules()`."""
-    known: dict[tuple[object, ...], tuple[Launches, Launches]] = {}
+    """Turn the regions of one step into runs for the reader of the trace. module_names: of `model.named_modules()`."""
+    launches_of: dict[tuple[object, ...], tuple[Launches, Launches]] = {}
     names = frozenset(module_names)
-    found = []
+    graph_runs = []
     for number, region in enumerate(regions):
         graph = region.graph
         reason = graph.broken or ("" if graph.sites or graph.inner else "nothing was noted while it was compiled")
         launches: tuple[Launches, Launches] = ((), ())
         if not reason:
             try:
-                looked_at = _looked_at(region)
-                key = (id(graph), tuple(sorted(region.sizes.items(), key=str)), tuple(looked_at.values()))
-                if key not in known:
-                    known[key] = _launches(graph, region.sizes, names, looked_at)
-                launches = known[key]
+                pairs_of = _attention_pairs(region)
+                key = (id(graph), tuple(sorted(region.sizes.items(), key=str)), tuple(pairs_of.values()))
+                if key not in launches_of:
+                    launches_of[key] = _launches(graph, region.sizes, names, pairs_of)
+                launches = launches_of[key]
             except Exception as error:  # what a graph's nodes say of themselves is private too
                 reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
         inputs, outputs = (
-            tuple((Storage(address), size) for address, size in each.values())
-            for each in (region.inputs, region.outputs)
+            tuple((Storage(address), size) for address, size in buffers.values())
+            for buffers in (region.inputs, region.outputs)
         )
         outer, inner = (tuple(_placed(launch, region, number) for launch in level) for level in launches)
-        found.append(Run(outer, inputs, outputs, unknown=reason, inner=inner))
-    return tuple(found)
+        graph_runs.append(Run(outer, inputs, outputs, unknown=reason, inner=inner))
+    return tuple(graph_runs)
 
 
-def _looked_at(region: Region) -> dict[Any, flex.Pairs | None]:
-    """The pairs that each call of flex attention looks at in a run."""
+def _attention_pairs(region: Region) -> dict[Any, flex.Pairs | None]:
+    """Count the pairs that each call of flex attention looks at in a run."""
     sites = (*region.graph.sites, *region.graph.inner)
     calls = dict.fromkeys(node for site in sites for node in site.templates if flex.is_flex(node))
-    lengths = {node: [_meta(one, region.sizes).shape[-2] for one in node.args[:2]] for node in calls}
+    lengths = {node: [_meta(argument, region.sizes).shape[-2] for argument in node.args[:2]] for node in calls}
     return {node: flex.pairs(node, region.masks, *lengths[node]) for node in calls}
 
 
 def _placed(launch: Launch, region: Region, number: int) -> Launch:
-    """A launch of a graph as one of a run: its buffers are those of the run."""
+    """Turn a launch of a graph into one of a run: its buffers are those of the run."""
     ends = {**region.inputs, **region.outputs}
 
     def place(
@@ -93,13 +93,13 @@ def _placed(launch: Launch, region: Region, number: int) -> Launch:
 
 
 def _launches(
-    graph: Graph, sizes: Mapping[Any, int], names: frozenset[str], looked_at: Mapping[Any, flex.Pairs | None]
+    graph: Graph, sizes: Mapping[Any, int], names: frozenset[str], pairs_of: Mapping[Any, flex.Pairs | None]
 ) -> tuple[Launches, Launches]:
-    """The launches of a graph, and those of the graphs in it."""
+    """List the launches of a graph, and those of the graphs in it."""
     sites = (*graph.sites, *graph.inner)
     elsewhere = {node for site in sites if site.extern and not site.finishes for node in site.origins}
     outer, inner = (
-        [_launch(one, sizes, names, elsewhere, looked_at) for one in some] for some in (graph.sites, graph.inner)
+        [_launch(site, sizes, names, elsewhere, pairs_of) for site in level] for level in (graph.sites, graph.inner)
     )
     return tuple(outer), tuple(inner)
 
@@ -109,7 +109,7 @@ def _launch(
     sizes: Mapping[Any, int],
     names: frozenset[str],
     elsewhere: set[Any],
-    looked_at: Mapping[Any, flex.Pairs | None],
+    pairs_of: Mapping[Any, flex.Pairs | None],
 ) -> Launch:
     reads, writes = _bytes(site.reads, sizes), _bytes(site.writes, sizes)
     if site.extern:
@@ -117,12 +117,14 @@ def _launch(
         # In the backward pass a node that lies in no layer may only add up what layers gave: the eager twin knows.
         scopes = [scope for scope in scopes if scope or not _in_backward(site.origins)]
         return Launch(site.event, site.name, True, reads, writes, scope=next(iter(scopes), None))
-    made = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
-    made += [_attention(node, sizes, names, looked_at[node]) for node in site.templates if node in looked_at]
-    parts = [each.part for each in made]
+    counted_parts = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
+    counted_parts += [_attention(node, sizes, names, pairs_of[node]) for node in site.templates if node in pairs_of]
+    parts = [counted_part.part for counted_part in counted_parts]
     numbers = [value(size, sizes) for size in site.sizes]
     main = max(parts, key=lambda part: (part.costed.dtype in FLOATING, part.weight), default=None)
-    output = of_most((NAMES.get(each.dtype), size or 0.0) for each, (_, size) in zip(site.writes, writes, strict=True))
+    output = of_most(
+        (NAMES.get(access.dtype), size or 0.0) for access, (_, size) in zip(site.writes, writes, strict=True)
+    )
     return Launch(
         event=site.event,
         name=site.name,
@@ -130,7 +132,7 @@ def _launch(
         reads=reads,
         writes=writes,
         inplace=site.inplace,
-        work=_work(site, sizes, made),
+        work=_work(site, sizes, counted_parts),
         parts=tuple(parts),
         shapes=f"[{', '.join('?' if n is None else str(int(n)) for n in numbers)}]",
         dtype=output if main is None else main.costed.dtype,
@@ -143,58 +145,65 @@ def _in_backward(nodes: Iterable[Any]) -> bool:
 
 
 def _bytes(accesses: Sequence[Access], sizes: Mapping[Any, int]) -> tuple[tuple[object, float | None], ...]:
-    return tuple((each.buffer, _least(each.bytes, sizes)) for each in accesses)
+    return tuple((access.buffer, _least(access.bytes, sizes)) for access in accesses)
 
 
 def _least(sums: tuple[Any, ...] | None, sizes: Mapping[Any, int]) -> float | None:
-    """The least of some sizes that are known; None where there is none, or where none is known."""
-    known = [found for each in sums or () if (found := value(each, sizes)) is not None]
-    return min(known, default=None)
+    """Return the least of the sizes that are known; None where there is none, or where none is known."""
+    sizes_known = [size for terms in sums or () if (size := value(terms, sizes)) is not None]
+    return min(sizes_known, default=None)
 
 
-def _work(site: Site, sizes: Mapping[Any, int], parts: Sequence[_Made]) -> Cost:
-    """Work of a kernel from its loops; of a template and of products that are written out as loops, from its parts."""
+def _work(site: Site, sizes: Mapping[Any, int], parts: Sequence[_CountedPart]) -> Cost:
+    """Count the work of a kernel from its loops; of a template and of products that are written out, from its parts."""
     strange = sorted({name for loop in site.loops for name in loop.strange})
     if strange:
         return unknown(f"the primitive {', '.join(strange)} is not in our table")
     vector, ints, functions = 0.0, 0.0, dict[str, float]()
     for loop in site.loops:
-        some, more = value(loop.vector, sizes), value(loop.ints, sizes)
+        loop_vector, loop_ints = value(loop.vector, sizes), value(loop.ints, sizes)
         evaluations = {name: value(number, sizes) for name, number in loop.functions.items()}
-        if some is None or more is None or None in evaluations.values():
+        if loop_vector is None or loop_ints is None or None in evaluations.values():
             return unknown("sizes that only the run knows")
-        vector, ints = vector + some, ints + more
+        vector, ints = vector + loop_vector, ints + loop_ints
         for name, number in evaluations.items():
             functions[name] = functions.get(name, 0.0) + (number or 0.0)
-    whole = sum((each.part.costed.cost for each in parts if each.whole), Cost())
-    if whole.quality == "unknown":
-        return whole
-    products = sum(each.part.costed.cost.flops or 0.0 for each in parts if not each.whole)
-    if site.templates and not products and not whole.flops:
+    templates_work = sum(
+        (counted_part.part.costed.cost for counted_part in parts if counted_part.without_loops), Cost()
+    )
+    if templates_work.quality == "unknown":
+        return templates_work
+    products = sum(
+        counted_part.part.costed.cost.flops or 0.0 for counted_part in parts if not counted_part.without_loops
+    )
+    if site.templates and not products and not templates_work.flops:
         return unknown("a kernel from a template, of an op whose work is not known")
-    written_out = sum(each.written_out for each in parts)
+    written_out = sum(counted_part.written_out for counted_part in parts)
     if vector < written_out:  # a long sum is done by two kernels: each does its share of the product
         products *= vector / written_out
     vector = max(0.0, vector - written_out)
-    work = Cost(vector_flops=vector, int_ops=ints, functions=functions) + whole
+    work = Cost(vector_flops=vector, int_ops=ints, functions=functions) + templates_work
     return work + matrix(products) if products else work
 
 
 # --------------------------------------------------------------------------------------------------- parts
 
 
-class _Made(NamedTuple):
-    """A part, and the vector work that a product in it is written out as. whole: no loop tells of its work."""
+class _CountedPart(NamedTuple):
+    """Holds a part, and the vector work that a product in it is written out as.
+
+    without_loops: no loop tells of its work.
+    """
 
     part: Part
     written_out: float
-    whole: bool = False
+    without_loops: bool = False
 
 
-def _attention(node: Any, sizes: Mapping[Any, int], names: frozenset[str], looked_at: flex.Pairs | None) -> _Made:
-    """A call of flex attention, which a template does as a whole."""
+def _attention(node: Any, sizes: Mapping[Any, int], names: frozenset[str], pairs: flex.Pairs | None) -> _CountedPart:
+    """Count a call of flex attention, which a template does as a whole."""
     query, key, value = _meta(list(node.args[:3]), sizes)
-    cost = flex.cost(node, looked_at, query, key, value)
+    cost = flex.cost(node, pairs, query, key, value)
     dtype = NAMES.get(query.dtype)
     costed = Costed(
         cost=cost,
@@ -204,24 +213,24 @@ def _attention(node: Any, sizes: Mapping[Any, int], names: frozenset[str], looke
         dtype=dtype,
         output=dtype,
     )
-    return _Made(Part(costed, scope_of(node, names) or "", weight(cost)), 0.0, whole=True)
+    return _CountedPart(Part(costed, scope_of(node, names) or "", weight(cost)), 0.0, without_loops=True)
 
 
-def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[_Made]:
-    """The ops of the program that some nodes are pieces of, in order, each with its nodes; views are left out."""
+def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[_CountedPart]:
+    """Put nodes together to the ops of the program that they are pieces of, in order; views are left out."""
     order = {node: number for number, node in enumerate(next(iter(nodes)).graph.nodes)} if nodes else {}
     groups: dict[object, list[Any]] = {}
     alike: dict[object, object] = {}  # what pieces without autograd's number have in common with the others
-    for node in sorted(nodes, key=lambda one: order.get(one, 0)):
+    for node in sorted(nodes, key=lambda node: order.get(node, 0)):
         if not isinstance(node.target, torch._ops.OpOverload):
             continue
         key, number = _origin(node, names), _sequence(node)
-        whole = (key, number) if number is not None else alike.get(key, key)
+        group = (key, number) if number is not None else alike.get(key, key)
         if number is not None and key in groups:
-            groups[whole] = groups.pop(key)  # those that came before it belong to it
-        alike.setdefault(key, whole)
-        groups.setdefault(whole, []).append(node)
-    found = []
+            groups[group] = groups.pop(key)  # those that came before it belong to it
+        alike.setdefault(key, group)
+        groups.setdefault(group, []).append(node)
+    counted_parts = []
     fallback = next((scope for node in nodes if (scope := scope_of(node, names)) is not None), "")
     for members in groups.values():
         pieces = [_node(node, sizes) for node in members]
@@ -231,12 +240,12 @@ def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]
         weights = sum(weight(piece.cost) for piece in pieces)
         part = Part(_part(members, pieces, sizes), scopes[0] if scopes else fallback, weights)
         written_out = sum(pieces[number].cost.vector_flops or 0.0 for number in _product(members))
-        found.append(_Made(part, written_out))
-    return found
+        counted_parts.append(_CountedPart(part, written_out))
+    return counted_parts
 
 
 def _origin(node: Any, names: frozenset[str]) -> object:
-    """What the pieces of one op share; a node that is an op by itself shares it with none."""
+    """Return a key that the pieces of one op share; a node that is an op by itself shares it with none."""
     original = node.meta.get("original_aten")
     if original is None or _plain(original) == _plain(node.target):
         return node
@@ -244,7 +253,7 @@ def _origin(node: Any, names: frozenset[str]) -> object:
 
 
 def _sequence(node: Any) -> Any:
-    """Autograd's number of the op; pieces that Inductor made itself have none, and it is -1 without autograd."""
+    """Return autograd's number of the op; pieces that Inductor made itself have none, and it is -1 without autograd."""
     number = node.meta.get("seq_nr")
     return None if number == -1 else number
 
@@ -255,7 +264,7 @@ def _plain(target: Any) -> str:
 
 
 def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, int]) -> Costed:
-    """Some nodes as the one op that they are pieces of."""
+    """Count nodes as the one op that they are pieces of."""
     first = members[0]
     original = first.meta.get("original_aten") or first.target
     # Functional forms of ops that write over their arguments (batch norm's statistics) go by the name of the op.
@@ -266,10 +275,10 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
         if number not in product:
             total = total + msgspec.structs.replace(piece.cost, bytes_read=0.0, bytes_written=0.0)
         elif _plain(node.target) == "mul":
-            known = piece.cost.quality != "unknown"
-            total = total + (matrix(2.0 * _numel(node, sizes)) if known else piece.cost)
-    alone = pieces[0].cost
-    read, written = alone.bytes_read, alone.bytes_written
+            is_known = piece.cost.quality != "unknown"
+            total = total + (matrix(2.0 * _numel(node, sizes)) if is_known else piece.cost)
+    first_piece = pieces[0].cost
+    read, written = first_piece.bytes_read, first_piece.bytes_written
     if total.quality == "unknown":
         read, written = None, None
     elif len(pieces) > 1:
@@ -282,7 +291,7 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
         op_class=op_class,
         shapes=_shapes(members, sizes),
         dtype=computed(
-            [dtype for one in first.all_input_nodes for dtype, _ in list(_typed(one, sizes))[:1]],
+            [dtype for argument in first.all_input_nodes for dtype, _ in list(_typed(argument, sizes))[:1]],
             output,
             op_class in PRODUCTS or bool(total.flops),
         ),
@@ -291,22 +300,24 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
 
 
 def _product(members: Sequence[Any]) -> set[int]:
-    """Which pieces are a product that was taken apart: a multiplication of two tensors, and the sum over it.
+    """Number the pieces of a product that was taken apart: a multiplication of two tensors, and the sum over it.
 
-    What else there is (alpha and beta of `addmm`, the addition of its bias) is vector work.
+    The other pieces (alpha and beta of `addmm`, the addition of its bias) are vector work.
     """
     if _plain(members[0].meta.get("original_aten") or members[0].target) not in CONTRACTIONS:
         return set()
     names = [_plain(node.target) for node in members]
-    both = [
-        name == "mul" and all(isinstance(one, torch.fx.Node) for one in node.args[:2])
+    are_products = [
+        name == "mul" and all(isinstance(factor, torch.fx.Node) for factor in node.args[:2])
         for name, node in zip(names, members, strict=True)
     ]
-    return {number for number, name in enumerate(names) if both[number] or (any(both) and name == "sum")}
+    return {
+        number for number, name in enumerate(names) if are_products[number] or (any(are_products) and name == "sum")
+    }
 
 
 class _Piece(NamedTuple):
-    """A node alone: its work and traffic, and whether it is a view."""
+    """Holds the work and traffic of one node, and whether it is a view."""
 
     cost: Cost
     view: bool = False
@@ -319,7 +330,7 @@ def _node(node: Any, sizes: Mapping[Any, int]) -> _Piece:
     try:
         if name in _PRIMITIVES:
             number = _numel(node, sizes)
-            read = sum(_span(one, sizes) for one in node.all_input_nodes)
+            read = sum(_span(argument, sizes) for argument in node.all_input_nodes)
             return _Piece(_PRIMITIVES[name](number) + Cost(bytes_read=read, bytes_written=number * _itemsize(node)))
         args, kwargs = _meta(node.args, sizes), _meta(dict(node.kwargs), sizes)
         kwargs.pop("device", None)
@@ -334,8 +345,8 @@ def _node(node: Any, sizes: Mapping[Any, int]) -> _Piece:
     if moved.view and cost == Cost():
         return _Piece(Cost(), view=True)
     if cost.quality != "unknown":
-        read, made = (float(sum(access.bytes for access in each)) for each in (moved.reads, moved.writes))
-        cost = msgspec.structs.replace(cost, bytes_read=read, bytes_written=made)
+        read, written = (float(sum(access.bytes for access in accesses)) for accesses in (moved.reads, moved.writes))
+        cost = msgspec.structs.replace(cost, bytes_read=read, bytes_written=written)
     return _Piece(cost)
 
 
@@ -344,7 +355,7 @@ def _factory(target: Any) -> bool:
 
 
 def _meta(argument: Any, sizes: Mapping[Any, int]) -> Any:
-    """Arguments of a node with meta tensors for tensors and numbers for sizes."""
+    """Copy the arguments of a node with meta tensors for tensors and numbers for sizes."""
     if isinstance(argument, torch.fx.Node):
         return _meta(argument.meta.get("val"), sizes)
     if isinstance(argument, torch.Tensor):
@@ -353,19 +364,19 @@ def _meta(argument: Any, sizes: Mapping[Any, int]) -> Any:
     if isinstance(argument, torch.SymInt):
         return _int(argument, sizes)
     if isinstance(argument, list | tuple):
-        return type(argument)(_meta(one, sizes) for one in argument)
+        return type(argument)(_meta(member, sizes) for member in argument)
     if isinstance(argument, dict):
-        return {name: _meta(one, sizes) for name, one in argument.items()}
+        return {name: _meta(member, sizes) for name, member in argument.items()}
     return argument
 
 
 def _int(number: Any, sizes: Mapping[Any, int]) -> int:
     if isinstance(number, int):
         return number
-    found = value(number.node.expr, sizes)
-    if found is None:
+    size = value(number.node.expr, sizes)
+    if size is None:
         raise ValueError("a size that only the run knows")
-    return int(found)
+    return int(size)
 
 
 def _tensors(node: Any) -> list[torch.Tensor]:
@@ -373,8 +384,8 @@ def _tensors(node: Any) -> list[torch.Tensor]:
 
 
 def _numel(node: Any, sizes: Mapping[Any, int]) -> float:
-    """Elements of a result. ValueError for a size that only the run knows, here as in `_span`."""
-    return float(max((_elements(one, sizes, False) for one in _tensors(node)), default=0))
+    """Count the elements of a result. Raises ValueError for a size that only the run knows, here as in `_span`."""
+    return float(max((_elements(tensor, sizes, False) for tensor in _tensors(node)), default=0))
 
 
 def _elements(tensor: torch.Tensor, sizes: Mapping[Any, int], distinct: bool) -> int:
@@ -386,41 +397,45 @@ def _elements(tensor: torch.Tensor, sizes: Mapping[Any, int], distinct: bool) ->
 
 
 def _itemsize(node: Any) -> float:
-    return float(next((one.element_size() for one in _tensors(node)), 0))
+    return float(next((tensor.element_size() for tensor in _tensors(node)), 0))
 
 
 def _span(node: Any, sizes: Mapping[Any, int]) -> float:
-    return float(sum(_elements(one, sizes, True) * one.element_size() for one in _tensors(node)))
+    return float(sum(_elements(tensor, sizes, True) * tensor.element_size() for tensor in _tensors(node)))
 
 
 def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float | None, float | None]:
-    """Bytes that go into the pieces of an op and come out of them: what passes between them does not count."""
+    """Count the bytes that go into the pieces of an op and come out of them, without what passes between them."""
     inside = set(members)
-    given = dict.fromkeys(one for node in members for one in node.all_input_nodes if one not in inside)
-    taken = [node for node in members if not node.users or any(user not in inside for user in node.users)]
+    arguments = dict.fromkeys(
+        argument for node in members for argument in node.all_input_nodes if argument not in inside
+    )
+    results = [node for node in members if not node.users or any(user not in inside for user in node.users)]
     try:
-        return sum(_span(one, sizes) for one in given), sum(_span(one, sizes) for one in taken)
+        return sum(_span(node, sizes) for node in arguments), sum(_span(node, sizes) for node in results)
     except ValueError:
         return None, None
 
 
 def _typed(node: Any, sizes: Mapping[Any, int]) -> Iterator[tuple[str, float]]:
-    """The type of each result, and its bytes; 0 for a size that only the run knows."""
-    for one in _tensors(node):
+    """Yield the type of each result, and its bytes; 0 for a size that only the run knows."""
+    for tensor in _tensors(node):
         try:
-            size = float(_elements(one, sizes, True) * one.element_size())
+            size = float(_elements(tensor, sizes, True) * tensor.element_size())
         except ValueError:
             size = 0.0
-        yield NAMES.get(one.dtype, str(one.dtype).removeprefix("torch.")), size
+        yield NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch.")), size
 
 
 def _shapes(members: Sequence[Any], sizes: Mapping[Any, int]) -> str:
     def shape(node: Any) -> str:
         try:
-            return " ".join(f"[{', '.join(str(_int(n, sizes)) for n in one.shape)}]" for one in _tensors(node))
+            return " ".join(f"[{', '.join(str(_int(n, sizes)) for n in tensor.shape)}]" for tensor in _tensors(node))
         except ValueError:
             return "[?]"
 
     inside = set(members)
-    given = dict.fromkeys(one for node in members for one in node.all_input_nodes if one not in inside)
-    return ", ".join(filter(None, map(shape, given)))
+    arguments = dict.fromkeys(
+        argument for node in members for argument in node.all_input_nodes if argument not in inside
+    )
+    return ", ".join(filter(None, map(shape, arguments)))

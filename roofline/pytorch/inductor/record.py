@@ -125,10 +125,10 @@ class _Counting:
             why = f"this PyTorch has changed what it tells ({self.recorder.missing})"
             runs = tuple(compiled.Run((), (), (), why) for _ in range(compiled.regions_without_a_record(nodes)))
         executor = rates.EXECUTOR if self.device == "cpu" else ""
-        found = compiled.count(nodes, runs, Engine(), kernels.REGION, executor, nodes.addresses)
+        counted_regions = compiled.count(nodes, runs, Engine(), kernels.REGION, executor, nodes.addresses)
         self.runs = len(runs)
         self.templates = any(site.templates for region in regions for site in region.graph.sites)
-        counted = eager_twin.with_scopes(found.counted, asked, found.placed)
+        counted = eager_twin.with_scopes(counted_regions.counted, asked, counted_regions.placed)
         counted = _optimizer_phase(counted, asked)
         if eager_twin.varies(counted, asked, lambda: _eager_twin(step)):
             counted = replace(counted, flags=(*counted.flags, eager_twin.VARIES))
@@ -137,7 +137,7 @@ class _Counting:
         if nothing:
             self.say(_nothing_compiled(step))
             counted = replace(counted, flags=(*counted.flags, "nothing-compiled"))
-        self.found = replace(found, counted=counted)
+        self.found = replace(counted_regions, counted=counted)
         return counted
 
     @contextmanager
@@ -172,16 +172,16 @@ class _Counting:
         """Remembers the rows of the profile; what Dynamo did is known only when all has run."""
         self.rows = rows
 
-    def facts(self, known: Compilation) -> Compilation:
+    def facts(self, compilation: Compilation) -> Compilation:
         """What Dynamo says, with what was seen to run."""
         assert self.found is not None
         assert self.rows is not None
-        notes = [*known.notes, *_without_effect(self.mode, self.device, self.templates)]
+        notes = [*compilation.notes, *_without_effect(self.mode, self.device, self.templates)]
         notes += [
             f"a compiled region is one op of unknown work: {reason}" for reason in dict.fromkeys(self.found.opaque)
         ]
         return msgspec.structs.replace(
-            known,
+            compilation,
             graphs=self.runs,
             eager=_eager(self.rows, self.found),
             opaque=len(self.found.opaque),
@@ -228,13 +228,13 @@ def _without_effect(mode: str, device: str, templates: bool) -> list[str]:
     return notes
 
 
-def _eager(rows: OpTables, found: compiled.Found) -> Mapping[str, tuple[int, float]]:
+def _eager(rows: OpTables, counted_regions: compiled.Found) -> Mapping[str, tuple[int, float]]:
     """By phase the ops that ran outside compiled graphs, and their time [s]."""
     sums: dict[str, tuple[int, float]] = {}
     for row, source in zip(rows.ops, rows.source, strict=True):
-        if source >= 0 and found.inside[source]:
+        if source >= 0 and counted_regions.inside[source]:
             continue
         number, seconds = sums.get(PHASES[row.phase], (0, 0.0))
-        own = float(np.mean(row.own_ns)) * 1e-9 if row.own_ns else 0.0
-        sums[PHASES[row.phase]] = number + 1, seconds + own
+        own_seconds = float(np.mean(row.own_ns)) * 1e-9 if row.own_ns else 0.0
+        sums[PHASES[row.phase]] = number + 1, seconds + own_seconds
     return sums

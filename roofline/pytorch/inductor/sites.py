@@ -47,7 +47,7 @@ class Site:
 
 def _nodes(schedule: Any) -> list[Any]:
     """The scheduler's nodes of a kernel, taken out of fused ones."""
-    return [one for node in schedule if hasattr(node, "get_nodes") for one in node.get_nodes()]
+    return [inner for node in schedule if hasattr(node, "get_nodes") for inner in node.get_nodes()]
 
 
 def generated(lowered: Any, schedule: Any, name: str, partial: mix_order.Partial | None = None) -> Site:
@@ -65,10 +65,10 @@ def generated(lowered: Any, schedule: Any, name: str, partial: mix_order.Partial
             origins |= dict.fromkeys(node.node.origins)
         else:
             origin = node.node.get_origin_node()
-            known = [flex.called(one) for one in ([origin] if origin is not None else node.node.origins)]
-            known = [one for one in known if flex.is_flex(one)] or known
-            origins |= dict.fromkeys(known)
-            templates |= dict.fromkeys(known)
+            calls = [flex.called(target) for target in ([origin] if origin is not None else node.node.origins)]
+            calls = [call for call in calls if flex.is_flex(call)] or calls
+            origins |= dict.fromkeys(calls)
+            templates |= dict.fromkeys(calls)
     reads, writes = traffic.traffic(lowered, nodes, loops)
     if partial is not None:
         writes = (*writes, Access(partial.workspace, (partial.bytes,)))
@@ -118,19 +118,23 @@ def extern(node: Any, name: str) -> Site:
     """A library's kernel. Its work comes from the op that the profiler shows; here only buffers and origin."""
     overload = getattr(node, "op_overload", None)
     origin = node.get_origin_node()
-    known = [origin] if origin is not None else list(node.origins)
+    candidates = [origin] if origin is not None else list(node.origins)
     # Origins are also what was computed for its input alone. An op may run as another form of itself (a stable sort).
-    exact = [one for one in known if one.target is overload]
-    same = [one for one in known if _packet(one.target) is not None and _packet(one.target) is _packet(overload)]
-    names = [each.get_name() for each in node.inputs if hasattr(each, "get_name")]
+    exact = [candidate for candidate in candidates if candidate.target is overload]
+    of_packet = [
+        candidate
+        for candidate in candidates
+        if _packet(candidate.target) is not None and _packet(candidate.target) is _packet(overload)
+    ]
+    names = [buffer.get_name() for buffer in node.inputs if hasattr(buffer, "get_name")]
     return Site(
         event=event(name, overload),
         name=name,
         extern=True,
-        reads=tuple(Access(each, None) for each in dict.fromkeys(names)),
+        reads=tuple(Access(buffer, None) for buffer in dict.fromkeys(names)),
         writes=(Access(node.get_name(), None),),
         inplace=False,
-        origins=tuple(exact or same or known),
+        origins=tuple(exact or of_packet or candidates),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a kernel that Inductor generated moves, read from the scheduler's nodes: its inputs and outputs, nothing inside.
+"""Counts the bytes that a kernel of Inductor moves, from the scheduler's nodes: its inputs and outputs, nothing inside.
 
 A buffer that is written over has a name for each of its states (`mutation_real_name` knows the first); here all of them
 are one buffer.
@@ -19,7 +19,7 @@ from roofline.pytorch.inductor.loops import LoopWork
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A buffer that a kernel touches: its name, and the bytes.
+    """Holds a buffer that a kernel touches: its name, and the bytes.
 
     bytes: numbers or expressions of the sizes, of which the least counts; None where a library's kernel touches it.
     dtype: of its elements, as PyTorch has it; None there, too.
@@ -34,23 +34,24 @@ Accesses = tuple[Access, ...]
 
 
 def traffic(lowered: Any, nodes: list[Any], loops: Mapping[int, LoopWork]) -> tuple[Accesses, Accesses]:
-    """(what a kernel reads from outside it, what it writes for others).
+    """Return what a kernel reads from outside it, and what it writes for others.
 
     lowered: the graph. nodes: the scheduler's nodes of the kernel, in the order they run. loops: the work of those that
     are loops, by id of the node.
     """
-    found = _Traffic(lowered, frozenset(map(id, nodes)))
+    traffic_of_nodes = _Traffic(lowered, frozenset(map(id, nodes)))
     for node in nodes:
-        found.add(node, loops.get(id(node)))
-    return found.accesses(found.reads, set(found.reads), found.made), found.accesses(found.writes, found.escaping)
+        traffic_of_nodes.add(node, loops.get(id(node)))
+    reads = traffic_of_nodes.accesses(traffic_of_nodes.reads, set(traffic_of_nodes.reads), traffic_of_nodes.produced)
+    return reads, traffic_of_nodes.accesses(traffic_of_nodes.writes, traffic_of_nodes.escaping)
 
 
 @dataclass(slots=True)
 class _Traffic:
-    """Buffer -> index expression -> elements. The same expression touches the same elements, however often.
+    """Holds elements by buffer and index expression. The same expression touches the same elements, however often.
 
     inside: ids of the kernel's nodes. complete: buffers of which this kernel has written all. created: those that it
-    made. escaping: those whose contents somebody else uses. made: elements of a buffer that the kernel wrote itself
+    made. escaping: those whose contents somebody else uses. produced: elements of a buffer that the kernel wrote itself
     before it reads them.
     """
 
@@ -61,10 +62,10 @@ class _Traffic:
     complete: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
     escaping: set[str] = field(default_factory=set)
-    made: dict[str, Any] = field(default_factory=dict)
+    produced: dict[str, Any] = field(default_factory=dict)
 
     def add(self, node: Any, work: LoopWork | None) -> None:
-        """The accesses of the next node; `work` None: it is no loop."""
+        """Add the accesses of the next node; `work` None: it is no loop."""
         from torch._inductor.dependencies import WeakDep
 
         tables = {self._buffer(name): number for name, number in (work.by_table if work else {}).items()}
@@ -82,8 +83,8 @@ class _Traffic:
             _touch(self.writes, buffer, dep, elements)
             if dep.name not in over:
                 self.created.add(buffer)
-            whole = not adds and not _indirect(dep) and elements == self.lowered.get_numel(buffer)
-            if whole or dep.name not in over:
+            is_replaced = not adds and not _indirect(dep) and elements == self.lowered.get_numel(buffer)
+            if is_replaced or dep.name not in over:
                 self.complete.add(buffer)
             if buffer not in self.created or _used_outside(self.lowered.scheduler, dep.name, self.inside):
                 self.escaping.add(buffer)
@@ -92,15 +93,15 @@ class _Traffic:
         self,
         touched: Mapping[str, Mapping[str, Any]],
         wanted: Set[str],
-        made: Mapping[str, Any] = MappingProxyType({}),
+        produced: Mapping[str, Any] = MappingProxyType({}),
     ) -> Accesses:
-        """Bytes: the elements of all accesses, but no more than there are beside those that the kernel `made`."""
-        found = []
-        for buffer in (one for one in touched if one in wanted):
-            dtype, whole = self.lowered.get_dtype(buffer), self.lowered.get_numel(buffer)
-            elements = sum(touched[buffer].values()), whole - made.get(buffer, 0)
-            found.append(Access(buffer, tuple(number * dtype.itemsize for number in elements), dtype))
-        return tuple(found)
+        """Return accesses with the bytes of their elements, without elements that the kernel `produced`."""
+        accesses = []
+        for buffer in (buffer for buffer in touched if buffer in wanted):
+            dtype, numel = self.lowered.get_dtype(buffer), self.lowered.get_numel(buffer)
+            elements = sum(touched[buffer].values()), numel - produced.get(buffer, 0)
+            accesses.append(Access(buffer, tuple(number * dtype.itemsize for number in elements), dtype))
+        return tuple(accesses)
 
     def _buffer(self, name: str) -> str:
         return str(self.lowered.scheduler.mutation_real_name.get(name, name))
@@ -110,18 +111,18 @@ class _Traffic:
         pieces = set(_pieces(self.lowered, buffer))
         if pieces <= self.complete:
             return
-        self.made[buffer] = sum(self.lowered.get_numel(piece) for piece in pieces & self.complete)
+        self.produced[buffer] = sum(self.lowered.get_numel(piece) for piece in pieces & self.complete)
         _touch(self.reads, buffer, dep, _elements(self.lowered, buffer, dep, tables))
 
 
 def _touch(accesses: dict[str, dict[str, Any]], buffer: str, dep: Any, elements: Any) -> None:
-    known = accesses.setdefault(buffer, {})
+    elements_of = accesses.setdefault(buffer, {})
     index = str(dep.index) if _indexed(dep) else "*"
-    known[index] = Max(known[index], elements) if index in known else elements
+    elements_of[index] = Max(elements_of[index], elements) if index in elements_of else elements
 
 
 def _elements(lowered: Any, buffer: str, dep: Any, tables: Mapping[str, Any]) -> Any:
-    """How many elements an access touches. tables: of buffers whose index is found through another one."""
+    """Count the elements that an access touches. tables: of buffers whose index is found through another one."""
     if not _indexed(dep):
         return lowered.get_numel(buffer)
     if not _indirect(dep):
@@ -140,18 +141,18 @@ def _indirect(dep: Any) -> bool:
 
 
 def _pieces(lowered: Any, buffer: str) -> list[str]:
-    """The buffers that one is made of: a concatenation has no kernel, its parts are written where they belong."""
+    """List the buffers that one is made of: a concatenation has no kernel, its parts are written where they belong."""
     from torch._inductor.ir import ConcatKernel
 
-    made = lowered.name_to_buffer.get(buffer)
-    if not isinstance(made, ConcatKernel):
+    operation = lowered.name_to_buffer.get(buffer)
+    if not isinstance(operation, ConcatKernel):
         return [buffer]
-    parts: Sequence[Any] = made.inputs  # each a node, as only templates take lists of them
+    parts: Sequence[Any] = operation.inputs  # each a node, as only templates take lists of them
     return [piece for part in parts for piece in _pieces(lowered, part.get_name())]
 
 
 def _used_outside(scheduler: Any, name: str, inside: Set[int]) -> bool:
-    """Whether somebody beside the nodes `inside` (ids) uses this state of a buffer, itself or as part of another."""
+    """Tell whether anybody but the nodes `inside` (ids) uses this state of a buffer, itself or as part of another."""
     from torch._inductor.scheduler import NopKernelSchedulerNode
 
     buffer = scheduler.name_to_buf.get(name)
@@ -163,14 +164,14 @@ def _used_outside(scheduler: Any, name: str, inside: Set[int]) -> bool:
         if not isinstance(user.node, NopKernelSchedulerNode):
             return True
         # It counts among the users of its own result: that has the memory of its parts.
-        known = inside | {id(user.node)}
-        if any(_used_outside(scheduler, output.get_name(), known) for output in user.node.get_outputs()):
+        inside_or_user = inside | {id(user.node)}
+        if any(_used_outside(scheduler, output.get_name(), inside_or_user) for output in user.node.get_outputs()):
             return True
     return False
 
 
 def reuses(lowered: Any, nodes: list[Any]) -> bool:
-    """Whether a C++ kernel writes a result into the memory of an argument that dies with it."""
+    """Tell whether a C++ kernel writes a result into the memory of an argument that dies with it."""
     for device in {node.get_device() for node in nodes} - {None}:
         group = getattr(lowered.scheduler.get_backend(device), "kernel_group", None)
         reused = getattr(getattr(group, "args", None), "inplace_buffers", None) or {}

@@ -136,7 +136,7 @@ def test_a_kernel_of_unknown_blocks_is_asked_for_what_the_call_is() -> None:
     cost = msgspec.structs.replace(unknown("its blocks"), model_flops=64.0)
     part = compiled.Part(Costed(cost, "attention", "attention", "", None, None), "", 0.0)
     site = Site("kernel", "kernel", False, (), (), False, (), (object(),))
-    work = parts._work(site, {}, [parts._Made(part, 0.0, whole=True)])
+    work = parts._work(site, {}, [parts._CountedPart(part, 0.0, without_loops=True)])
     assert (work.model_flops, work.flops, work.note) == (64.0, None, "its blocks")
 
 

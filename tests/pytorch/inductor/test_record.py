@@ -247,9 +247,9 @@ def test_the_square_of_a_vector_is_a_product_too() -> None:
     assert (kernel.cost.bytes_read, kernel.cost.bytes_written) == (4 * 64, 4)
 
 
-def product_of(flops: float, vector: float) -> torch_inductor_parts._Made:
+def product_of(flops: float, vector: float) -> torch_inductor_parts._CountedPart:
     costed = Costed(matrix(flops), "matmul", "contraction", "", "fp32", "fp32")
-    return torch_inductor_parts._Made(Part(costed, "", 1.0), vector)
+    return torch_inductor_parts._CountedPart(Part(costed, "", 1.0), vector)
 
 
 def site(vector: float, templates: tuple[Any, ...] = ()) -> Site:

@@ -61,17 +61,17 @@ def kernels(nodes: Nodes, groups: Sequence[Group], paths: Mapping[str, str]) -> 
     for index, name in enumerate(nodes.names):
         if _FUSED.fullmatch(name) and not nodes.is_op[index]:
             rows.setdefault(name, []).append(index)
-    found = {}
-    for name, there in rows.items():
+    generated = {}
+    for name, rows_of_name in rows.items():
         mine = [group for group in groups if _named(group.name, name)]
         alike = bool(mine) and all(group.costed == mine[0].costed for group in mine)
-        for number, row in enumerate(there):
-            if len(mine) == len(there) or alike:
-                found[row] = _generated(name, mine[number % len(mine)], paths)
+        for number, row in enumerate(rows_of_name):
+            if len(mine) == len(rows_of_name) or alike:
+                generated[row] = _generated(name, mine[number % len(mine)], paths)
             else:
                 costed = Costed(unknown(_WHY), "fused", "pointwise", "", None, None)
-                found[row] = Generated(name, costed, (), (), None, ())
-    return found
+                generated[row] = Generated(name, costed, (), (), None, ())
+    return generated
 
 
 def _named(group: str, event: str) -> bool:
@@ -82,11 +82,13 @@ def _named(group: str, event: str) -> bool:
 def _generated(name: str, group: Group, paths: Mapping[str, str]) -> Generated:
     scopes = [paths.get(scope) for scope in group.scopes]
     main = max(range(len(scopes)), key=lambda part: weight(group.costed.parts[part].cost), default=None)
-    own = None if main is None else scopes[main]
+    main_scope = None if main is None else scopes[main]
     # Places are given for all parts or for none: where a graph names no module it is the op's own scope.
-    places = tuple(scope or own or "" for scope in scopes) if own is not None else ()
-    reads, writes = ((-1,) * len(one) for one in (group.costed.reads, group.costed.writes))  # buffers are not recorded
-    return Generated(name, group.costed, reads, writes, own, places)
+    places = tuple(scope or main_scope or "" for scope in scopes) if main_scope is not None else ()
+    reads, writes = (
+        (-1,) * len(accesses) for accesses in (group.costed.reads, group.costed.writes)
+    )  # buffers are not recorded
+    return Generated(name, group.costed, reads, writes, main_scope, places)
 
 
 def groups(module: Any, engine: Engine) -> list[Group]:
@@ -117,12 +119,12 @@ def _fused(graph: Any) -> Iterator[Any]:
 
 def _group(node: Any, engine: Engine) -> Group:
     graph = node.g("Subgraph")
-    inside = [one for one in graph.nodes() if one.kind() != "prim::Constant"]
-    name = "_".join(("fused", *(one.kind().partition("::")[2] for one in inside)))
-    scopes = tuple(one.scopeName().rpartition("/")[2] for one in inside)
+    inside = [inner for inner in graph.nodes() if inner.kind() != "prim::Constant"]
+    name = "_".join(("fused", *(inner.kind().partition("::")[2] for inner in inside)))
+    scopes = tuple(inner.scopeName().rpartition("/")[2] for inner in inside)
     try:
-        ins, outs = [_value(one) for one in graph.inputs()], [_value(one) for one in graph.outputs()]
-        parts = tuple(engine.cost(_call(one)) for one in inside)
+        ins, outs = [_value(inner) for inner in graph.inputs()], [_value(inner) for inner in graph.outputs()]
+        parts = tuple(engine.cost(_call(inner)) for inner in inside)
     except (RuntimeError, TypeError, ValueError):
         return Group(name, Costed(unknown(_WHY), "fused", "pointwise", "", None, None), scopes)
     reads, writes = _accesses(ins, True), _accesses(outs, False)
@@ -132,15 +134,17 @@ def _group(node: Any, engine: Engine) -> Group:
         bytes_written=sum(size for *_, size in writes),
     )
     main = max(parts, key=lambda part: weight(part.cost))
-    shapes = " x ".join("[" + ",".join(map(str, one.shape)) + "]" for one in tensors(tuple(ins)))
-    output = of_most((DTYPES[one.dtype][0], size) for one, (*_, size) in zip(tensors(tuple(outs)), writes, strict=True))
+    shapes = " x ".join("[" + ",".join(map(str, tensor.shape)) + "]" for tensor in tensors(tuple(ins)))
+    output = of_most(
+        (DTYPES[tensor.dtype][0], size) for tensor, (*_, size) in zip(tensors(tuple(outs)), writes, strict=True)
+    )
     costed = Costed(cost, "fused", main.op_class, shapes, main.dtype, output, reads, writes, parts=parts)
     return Group(name, costed, scopes)
 
 
 def _accesses(values: Sequence[Any], is_input: bool) -> tuple[Access, ...]:
     every = enumerate(tensors(tuple(values)))
-    return tuple((is_input, number, float(one.distinct * DTYPES[one.dtype][1])) for number, one in every)
+    return tuple((is_input, number, float(tensor.distinct * DTYPES[tensor.dtype][1])) for number, tensor in every)
 
 
 def _call(node: Any) -> Call:

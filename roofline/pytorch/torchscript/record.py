@@ -1,4 +1,4 @@
-"""A step's model replaced by its TorchScript, run, counted beside its eager twin, and put into a recording."""
+"""Records a step with its model in TorchScript, counted beside its eager twin."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _record_scripted(step: Step, plan: Plan, say: Say) -> Recording:
 
 
 def verify(step: Step) -> list[Check]:
-    """FLOPs of the traced step beside FlopCounterMode's, and fvcore's of the model before tracing."""
+    """Compare the FLOPs of the traced step with FlopCounterMode's, and fvcore's of the model before tracing."""
     if not isinstance(step.model, nn.Module) or isinstance(step.model, torch.jit.ScriptModule):
         return torch_verify.verify(step)
     with traced(step, None):
@@ -90,11 +90,11 @@ def verify(step: Step) -> list[Check]:
 
 
 def switches(device: str, frozen: bool | None) -> dict[str, str]:
-    """What TorchScript decided. frozen None: the module is the user's own."""
-    own = torch._C
+    """Return what TorchScript decided. frozen None: the module is the user's own."""
+    native = torch._C
     names = ("_jit_texpr_fuser_enabled", "_jit_can_fuse_on_gpu" if device == "cuda" else "_jit_can_fuse_on_cpu")
-    found = [getattr(own, name, None) for name in names]
-    fuses = None if None in found else all(one() for one in found if one is not None)
+    getters = [getattr(native, name, None) for name in names]
+    fuses = None if None in getters else all(getter() for getter in getters if getter is not None)
     return {
         "TorchScript": "the step's own module" if frozen is None else "traced",
         **({} if frozen is None else {"TorchScript frozen": str(frozen)}),
@@ -106,11 +106,11 @@ def switches(device: str, frozen: bool | None) -> dict[str, str]:
 
 
 def _count_beside_eager(step: Step, run: Traced) -> Counted:
-    """One eager step and one as traced in one recording, so that a buffer has one number in both."""
+    """Count one eager step and one as traced in one recording, so that a buffer has one number in both."""
     for _ in range(WARM_UP):
         step.run()
 
-    def both() -> None:
+    def run_both() -> None:
         run.eager = True
         try:
             with record_function(EAGER):
@@ -126,7 +126,7 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
         finally:
             run.marked = False
 
-    nodes = torch_counting.record(replace(step, run=both))
+    nodes = torch_counting.record(replace(step, run=run_both))
     at = nodes.names.index(TRACED)
     engine = Engine()
     eager = count(_Part(nodes, nodes.names.index(EAGER) + 1, at), engine)
@@ -135,9 +135,9 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
     # The graph names modules by their attributes, under the module that was traced, of which the model is one part.
     paths = {f"__module.model.{scope.replace('/', '.')}": scope for scope in eager.scopes}
     counted = count(mine, engine, fusion.kernels(mine, fused, paths), addresses=nodes.addresses)
-    within = nesting.nearest(mine.parent, np.asarray([one == GRAPH for one in mine.names], bool)) >= 0
+    within = nesting.nearest(mine.parent, np.asarray([name == GRAPH for name in mine.names], bool)) >= 0
     inside = within[[op.node for op in counted.ops]]
-    counted = eager_twin.with_scopes(counted, eager, _known(mine, counted, inside), shared=True)
+    counted = eager_twin.with_scopes(counted, eager, _placed_by_marks(mine, counted, inside), shared=True)
     if eager_twin.varies(counted, eager, lambda: _eager_step(step, run)):
         return replace(counted, flags=(*counted.flags, eager_twin.VARIES))
     return eager_twin.with_model_flops(counted, eager)
@@ -152,21 +152,21 @@ def _eager_step(step: Step, run: Traced) -> Counted:
 
 
 def _count_scripted(step: Step) -> Counted:
-    """One step of a module that came as TorchScript: it has no eager twin, so its own layers are asked for."""
+    """Count one step of a module that came as TorchScript: it has no eager twin, so its own layers are asked for."""
     for _ in range(WARM_UP):
         step.run()
     nodes = torch_counting.record(step)
     engine = Engine()
     fused = fusion.kernels(nodes, fusion.groups(step.model, engine), {})
     counted = count(nodes, engine, fused, addresses=nodes.addresses)
-    names, own = _layers(step, counted)
-    scope = np.where(own >= 0, own, counted.scope)
-    known = (own >= 0) | _known(nodes, counted, own >= 0)
-    return eager_twin.with_scopes(replace(counted, scopes=names, scope=scope), NOTHING, known)
+    names, own_scope = _layers(step, counted)
+    scope = np.where(own_scope >= 0, own_scope, counted.scope)
+    is_placed = (own_scope >= 0) | _placed_by_marks(nodes, counted, own_scope >= 0)
+    return eager_twin.with_scopes(replace(counted, scopes=names, scope=scope), NOTHING, is_placed)
 
 
-def _known(nodes: Nodes, counted: Counted, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which ops have the right scope from their marks: those outside the model, as of the loss, forward and backward.
+def _placed_by_marks(nodes: Nodes, counted: Counted, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the ops whose own scope is right: those outside the model, as of the loss, forward and backward.
 
     inside: ops of the forward pass that the graph runs; they and their gradients have the scope around the model. Nor
     do autograd's numbers tell from which layer a node of a differentiable graph is, or whose gradients add up.
@@ -177,12 +177,12 @@ def _known(nodes: Nodes, counted: Counted, inside: NDArray[np.bool_]) -> NDArray
     by_number = (ancestor[at] >= 0) & (sure[ancestor[at]] == 1)
     around = [*np.unique(counted.scope[inside]), *np.flatnonzero([not name for name in counted.scopes])]
     forward, backward = (counted.phase == PHASES.index(phase) for phase in ("forward", "backward"))
-    known: NDArray[np.bool_] = ~np.isin(counted.scope, around) & (forward | (backward & by_number))
-    return known
+    is_placed: NDArray[np.bool_] = ~np.isin(counted.scope, around) & (forward | (backward & by_number))
+    return is_placed
 
 
 def _node_of_an_op(name: str) -> int:
-    """Of an engine's annotation, 1 where it runs the gradient of one op, 0 where not; -1 for other calls."""
+    """Return of an engine's annotation 1 where it runs the gradient of one op, 0 where not; -1 for other calls."""
     kind = name.partition("autograd::engine::evaluate_function: ")[2]
     if not kind:
         return -1
@@ -196,9 +196,9 @@ def _wait() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The nodes from `begin` to before `end`, as `counting.Nodes`; calls around them are left out."""
+    """Holds the nodes from `begin` to before `end`, as `counting.Nodes`; calls around them are left out."""
 
-    whole: Nodes
+    recording: Nodes
     begin: int
     end: int
 
@@ -207,34 +207,34 @@ class _Part:
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.whole.names[self.begin : self.end]
+        return self.recording.names[self.begin : self.end]
 
     @property
     def is_op(self) -> NDArray[np.bool_]:
-        return self._cut(self.whole.is_op)
+        return self._cut(self.recording.is_op)
 
     @property
     def parent(self) -> NDArray[np.int64]:
-        parent: NDArray[np.int64] = np.maximum(self._cut(self.whole.parent) - self.begin, -1)
+        parent: NDArray[np.int64] = np.maximum(self._cut(self.recording.parent) - self.begin, -1)
         return parent
 
     @property
     def sequence(self) -> NDArray[np.int64]:
-        return self._cut(self.whole.sequence)
+        return self._cut(self.recording.sequence)
 
     @property
     def thread(self) -> NDArray[np.int64]:
-        return self._cut(self.whole.thread)
+        return self._cut(self.recording.thread)
 
     def __len__(self) -> int:
         return self.end - self.begin
 
     def call(self, index: int, /) -> Call:
-        return self.whole.call(self.begin + index)
+        return self.recording.call(self.begin + index)
 
 
 def _layers(step: Step, counted: Counted) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The layer of each op as the profiler tells it for TorchScript: (scopes, index of each op's or -1)."""
+    """Return the layer of each op as the profiler tells it for TorchScript: (scopes, index of each op's or -1)."""
     watched = profile(use_kineto=True, with_modules=True)
     with quiet():
         watched.__enter__()
@@ -249,23 +249,23 @@ def _layers(step: Step, counted: Counted) -> tuple[tuple[str, ...], NDArray[np.i
     ((low, high),) = time_cpu.windows(trace, STEP)
     events = time_cpu.step_events(trace, counted, low, high, STEP)
     table = {name: number for number, name in enumerate(counted.scopes)}
-    own = np.full(len(counted.ops), -1, np.int64)
+    scope_of_op = np.full(len(counted.ops), -1, np.int64)
     paths: dict[str, int] = {}
     op = np.where(events.twin >= 0, np.append(counted.op_of, -1)[events.twin], -1)
     forward = counted.phase == PHASES.index("forward")
     for row in np.flatnonzero(np.append(forward, False)[op]).tolist():
         hierarchy = events.events.arguments(row).get("Module Hierarchy")
-        if own[op[row]] >= 0 or not hierarchy:
+        if scope_of_op[op[row]] >= 0 or not hierarchy:
             continue  # the outermost event of an op comes first
         if hierarchy not in paths:
             path = _path(step.model, hierarchy)
             paths[hierarchy] = -1 if path is None else table.setdefault(path, len(table))
-        own[op[row]] = paths[hierarchy]
-    return tuple(table), own
+        scope_of_op[op[row]] = paths[hierarchy]
+    return tuple(table), scope_of_op
 
 
 def _path(model: nn.Module, hierarchy: str) -> str | None:
-    """The path of a module from what the profiler says: "TOP(Net)::forward.encoder(Encoder)::forward.3(Layer)::...".
+    """Read the path of a module from the profiler: "TOP(Net)::forward.encoder(Encoder)::forward.3(Layer)::...".
 
     A member of a list goes by its number alone there, so it is looked for below its caller: "encoder/layer.3". None:
     an op that the compiler made, of which no layer is known ("TOP()::<forward op>.").

@@ -1,4 +1,4 @@
-"""A step in which compiled graphs run: their kernels become counted ops among those that ran eagerly.
+"""Counts a step in which compiled graphs run: their kernels become ops among those that ran eagerly.
 
 A run of a compiled graph (a region) is a stretch of the recorded calls. What a library does in it (a product,
 attention) was recorded as the op that it is, with its arguments, and is counted as in eager mode. A generated kernel
@@ -43,7 +43,7 @@ OPAQUE = "opaque-regions"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One op of the program that a kernel does, alone: its work and traffic, and the layer it is from.
+    """Holds one op of the program that a kernel does: its work and traffic, and the layer it is from.
 
     weight: of the pieces that the compiler took it apart into, each alone (`costs.weight`).
     """
@@ -55,14 +55,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A buffer that goes into a compiled graph or comes out of it, by the address of its first byte [byte]."""
+    """Names a buffer that goes into a compiled graph or comes out of it, by the address of its first byte [byte]."""
 
     address: int
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel call of a region.
+    """Holds one kernel call of a region.
 
     event: its name in the trace; name: what the compiler calls it. extern: a library's, recorded as the op that it is.
     reads, writes: (buffer, bytes); a buffer is any hashable identity that regions share. work: of a generated kernel,
@@ -85,7 +85,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a compiled graph. unknown: why its launches are not known, or "".
+    """Holds one run of a compiled graph. unknown: why its launches are not known, or "".
 
     inputs, outputs: (buffer, bytes) of what goes in and out. inner: launches in branches and bodies of loops, which run
     any number of times.
@@ -100,7 +100,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A step with its regions resolved. opaque: regions whose inside is not known, with the reason.
+    """Holds a step with its regions resolved. opaque: regions whose inside is not known, with the reason.
 
     inside: for each counted op whether it ran in a compiled graph; placed: whether its scope is known.
     """
@@ -124,7 +124,7 @@ def count(
     executor: what launches generated kernels where that is not what launches the ops around them, as on a CPU.
     addresses: of the recorded storages [byte].
     """
-    same, storages = Interner(), _Storages(addresses)
+    interned, storages = Interner(), _Storages(addresses)
     kernels: dict[int, Launch] = {}
     scope_of: dict[int, str] = {}
     generated: dict[int, Generated] = {}
@@ -137,7 +137,7 @@ def count(
         if pairs is None:
             reason = run.unknown or "its kernels are not those that were generated"
             opaque.append(reason)
-            generated |= _opaque(nodes, inside, run, reason, storages, same)
+            generated |= _opaque(nodes, inside, run, reason, storages, interned)
             continue
         for node, launch in pairs:
             if launch.extern:
@@ -147,38 +147,38 @@ def count(
             else:
                 kernels[node] = launch
     for node, launch in kernels.items():
-        generated[node] = _generated(launch, storages, same, executor)
+        generated[node] = _generated(launch, storages, interned, executor)
     counted = ops.count(nodes, engine, generated, scope_of, {**addresses, **storages.addresses})
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
     # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.
-    named = {node for node, one in generated.items() if one.scope is not None} | set(scope_of)
+    named = {node for node, kernel in generated.items() if kernel.scope is not None} | set(scope_of)
     placed = np.asarray([op.node in named for op in counted.ops], bool)
     return Found(replace(counted, flags=flags), inside_ops, placed, tuple(opaque))
 
 
 def regions_without_a_record(nodes: Nodes) -> int:
-    """How many runs of compiled graphs the profiler shows: what is left where nothing else is known of them."""
+    """Count the runs of compiled graphs that the profiler shows, where nothing else is known of them."""
     return sum(name.startswith(CALL) for name in nodes.names)
 
 
 def _regions(nodes: Nodes, annotation: str) -> NDArray[np.int64]:
-    """For each node the number of the run it lies in, or -1; by the profiler's marks where there are none of ours."""
-    own = np.full(len(nodes), -1, np.int64)
+    """Number for each node the run it lies in, or -1; by the profiler's marks where there are none of ours."""
+    own_region = np.full(len(nodes), -1, np.int64)
     marks = [(index, name) for index, name in enumerate(nodes.names) if name.startswith(annotation)]
     for index, name in marks:
-        own[index] = int(name.removeprefix(annotation))
+        own_region[index] = int(name.removeprefix(annotation))
     if not marks:
         calls = [index for index, name in enumerate(nodes.names) if name.startswith(CALL)]
-        own[calls] = np.arange(len(calls))
-    source = nesting.nearest(nodes.parent, own >= 0)
-    return np.where(source >= 0, own[source], -1)
+        own_region[calls] = np.arange(len(calls))
+    source = nesting.nearest(nodes.parent, own_region >= 0)
+    return np.where(source >= 0, own_region[source], -1)
 
 
 def _paired(
     nodes: Nodes, inside: NDArray[np.int64], unit: NDArray[np.int64], run: Run
 ) -> list[tuple[int, Launch]] | None:
-    """The nodes of a run with their launches, by order and name; None where a generated kernel has no twin.
+    """Pair the nodes of a run with their launches, by order and name; None where a generated kernel has no twin.
 
     Those of branches and bodies of loops are known by name alone.
     """
@@ -189,30 +189,30 @@ def _paired(
         return None
     rows = [i for i in inside.tolist() if unit[i] == i or names[i] in ours]
     codes: dict[str, int] = {}
-    here = np.asarray([codes.setdefault(names[i], len(codes)) for i in rows], np.int64)
-    there = np.asarray([codes.setdefault(launch.event, len(codes)) for launch in run.launches], np.int64)
-    twin = align(here, there)
-    found = [(row, run.launches[t]) for row, t in zip(rows, twin.tolist(), strict=True) if t >= 0]
+    names_of_rows = np.asarray([codes.setdefault(names[i], len(codes)) for i in rows], np.int64)
+    names_of_launches = np.asarray([codes.setdefault(launch.event, len(codes)) for launch in run.launches], np.int64)
+    twin = align(names_of_rows, names_of_launches)
+    pairs = [(row, run.launches[t]) for row, t in zip(rows, twin.tolist(), strict=True) if t >= 0]
     within = [(row, inner[names[row]]) for row in inside.tolist() if names[row] in inner]
-    met = sum(not launch.extern for _, launch in found)
+    met = sum(not launch.extern for _, launch in pairs)
     wanted = sum(not launch.extern for launch in run.launches)
     recorded = sum(names[i] in ours or bool(_GENERATED.match(names[i])) for i in inside.tolist())
-    return [*found, *within] if met == wanted == recorded - len(within) else None
+    return [*pairs, *within] if met == wanted == recorded - len(within) else None
 
 
 def _plain(name: str) -> str:
-    """The name of a kernel from a C++ template without the shape of its product."""
+    """Return the name of a kernel from a C++ template without the shape of its product."""
     match = _TEMPLATE.fullmatch(name)
     return f"{match[1] or ''}kernel" if match else name
 
 
 def _by_name(launches: Sequence[Launch]) -> dict[str, Launch] | None:
-    """Generated kernels by name; None where kernels of one name do not the same."""
-    found: dict[str, Launch] = {}
+    """Map generated kernels by name; None where kernels of one name differ in work."""
+    launch_of: dict[str, Launch] = {}
     for launch in launches:
-        if not launch.extern and _figures(found.setdefault(launch.event, launch)) != _figures(launch):
+        if not launch.extern and _figures(launch_of.setdefault(launch.event, launch)) != _figures(launch):
             return None
-    return found
+    return launch_of
 
 
 def _figures(launch: Launch) -> object:
@@ -220,7 +220,7 @@ def _figures(launch: Launch) -> object:
 
 
 class _Storages:
-    """Numbers for buffers: that of the recorded storage where a library's kernel was given the buffer, or that lies at
+    """Numbers buffers: that of the recorded storage where a library's kernel was given the buffer, or that lies at
     its address; else a new one. addresses: of buffers with new numbers.
 
     Recorded storages are small numbers; ours begin far beyond them.
@@ -232,7 +232,7 @@ class _Storages:
         self.addresses: dict[int, int] = {}
 
     def learn(self, launch: Launch, nodes: Nodes, node: int) -> None:
-        """A library's kernel was recorded with storages; its buffers come in the same order, results last."""
+        """Learn a library's buffers from its recorded storages: they come in the same order, results last."""
         recorded = [tensor.storage for tensor in tensors(nodes.call(node).inputs)]
         buffers = [buffer for buffer, _ in (*launch.reads, *launch.writes)]
         if len(recorded) == len(buffers) - 1:  # the result was no argument
@@ -251,8 +251,8 @@ class _Storages:
         return self._known[buffer]
 
 
-def _generated(launch: Launch, storages: _Storages, same: Interner, executor: str) -> Generated:
-    parts = tuple(same(part.costed) for part in launch.parts)
+def _generated(launch: Launch, storages: _Storages, interned: Interner, executor: str) -> Generated:
+    parts = tuple(interned(part.costed) for part in launch.parts)
     read, written = [size for _, size in launch.reads], [size for _, size in launch.writes]
     cost = msgspec.structs.replace(
         launch.work,
@@ -278,7 +278,7 @@ def _generated(launch: Launch, storages: _Storages, same: Interner, executor: st
     )
     return Generated(
         name=launch.name,
-        costed=same(costed),
+        costed=interned(costed),
         reads=tuple(storages(buffer) for buffer, _ in launch.reads),
         writes=tuple(storages(buffer) for buffer, _ in launch.writes),
         scope=None if main is None else launch.parts[main].scope,
@@ -287,7 +287,7 @@ def _generated(launch: Launch, storages: _Storages, same: Interner, executor: st
 
 
 def op_class(launch: Launch, on_cpu: bool) -> OpClass:
-    """The class of a generated kernel: attention or contraction where it does a product, else what most pieces are.
+    """Classify a generated kernel: attention or contraction where it does a product, else what most pieces are.
 
     As with XLA's fusions, the pieces count, each with its work and traffic alone: a layer norm is many. On a CPU a
     kernel that draws numbers is random, whatever else it does: drawing them takes most of its time there.
@@ -305,9 +305,9 @@ def op_class(launch: Launch, on_cpu: bool) -> OpClass:
 
 
 def _opaque(
-    nodes: Nodes, inside: NDArray[np.int64], run: Run, reason: str, storages: _Storages, same: Interner
+    nodes: Nodes, inside: NDArray[np.int64], run: Run, reason: str, storages: _Storages, interned: Interner
 ) -> dict[int, Generated]:
-    """A region as one op: what goes in is read, what comes out is written."""
+    """Count a region as one op: what goes in is read, what comes out is written."""
     node = next((i for i in inside.tolist() if nodes.names[i].startswith(CALL)), None)
     if node is None:
         return {}  # the profiler shows no event of the whole: what it shows of the inside stands for itself
@@ -328,6 +328,6 @@ def _opaque(
     )
     return {
         node: Generated(
-            "compiled region", same(costed), tuple(map(storages, read)), tuple(map(storages, written)), None, ()
+            "compiled region", interned(costed), tuple(map(storages, read)), tuple(map(storages, written)), None, ()
         )
     }

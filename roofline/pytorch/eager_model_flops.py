@@ -1,4 +1,4 @@
-"""Model FLOPs of a compiled step: what its eager twin asks for, put on the ops that do it.
+"""Puts the model FLOPs of a compiled step, which its eager twin asks for, on the ops that do the work.
 
 A compiler merges products, repeats them, or turns them into something else. What the eager step asks for under a phase
 and scope is given to what runs there, so that the sum over the step stays, and executed over model FLOPs shows where
@@ -19,14 +19,14 @@ from roofline.costs.counted import Counted, CountedOp, Interner
 
 @dataclass(frozen=True, slots=True)
 class _Executed:
-    """What an op executes under one phase and scope; 0 for a product that was taken apart."""
+    """Holds the FLOPs that an op executes under one phase and scope; 0 for a product that was taken apart."""
 
     row: int
     flops: float
 
 
 def with_model_flops(counted: Counted, eager: Counted) -> Counted:
-    """`counted` whose ops' model FLOPs sum, per phase, to what the eager step asks for.
+    """Give the ops of `counted` model FLOPs that sum, per phase, to what the eager step asks for.
 
     What is asked for under a phase and scope goes to the products that run under it, in proportion to what they
     execute; where the sums are equal already nothing changes. A product that was done twice so has executed over
@@ -42,63 +42,65 @@ def with_model_flops(counted: Counted, eager: Counted) -> Counted:
     executed = _executed(counted)
     indexing = _by_index(eager, executed)
     model: dict[int, float] = {}
-    rest: list[tuple[tuple[int, str], float]] = []
-    for key, here in executed.items():
+    unplaced: list[tuple[tuple[int, str], float]] = []
+    for key, products in executed.items():
         if key in open_ended:
-            model |= {one.row: float(counted.ops[one.row].costed.cost.model_flops or 0.0) for one in here}
+            for product in products:
+                model[product.row] = float(counted.ops[product.row].costed.cost.model_flops or 0.0)
     for key, asked in wanted.items():
-        running = [one for one in executed.get(key, ()) if one.flops > 0 and one.row not in indexing]
+        running = [product for product in executed.get(key, ()) if product.flops > 0 and product.row not in indexing]
         if running and key not in open_ended:
             for row, share in _shares(counted, running, asked).items():
                 model[row] = model.get(row, 0.0) + share
         elif key not in open_ended:
-            rest.append((key, asked))
+            unplaced.append((key, asked))
     carriers = _Carriers(counted, executed)
-    for key, asked in rest:
+    for key, asked in unplaced:
         carrier = carriers(key, asked, model)
         if carrier is not None:
             model[carrier] = model.get(carrier, 0.0) + asked
-    same = Interner()
-    ops = [_with(op, model.get(row), same) for row, op in enumerate(counted.ops)]
+    interned = Interner()
+    ops = [_with(op, model.get(row), interned) for row, op in enumerate(counted.ops)]
     for row in indexing - model.keys():
         costed = ops[row].costed
-        ops[row] = replace(ops[row], costed=same(replace(costed, cost=by_index(costed.cost))))
+        ops[row] = replace(ops[row], costed=interned(replace(costed, cost=by_index(costed.cost))))
     return replace(counted, ops=tuple(ops))
 
 
 def _asked(eager: Counted) -> tuple[dict[tuple[int, str], float], set[tuple[int, str]]]:
-    """Model FLOPs by phase and scope, and where they are not known."""
+    """Sum the model FLOPs by phase and scope; also return the places where they are not known."""
     wanted: dict[tuple[int, str], float] = {}
-    unknown = set()
+    open_ended = set()
     for op, scope, phase in zip(eager.ops, eager.scope.tolist(), eager.phase.tolist(), strict=True):
         key = (phase, eager.scopes[scope])
         if op.costed.cost.model_flops is None or op.costed.cost.is_partly_known:
-            unknown.add(key)
+            open_ended.add(key)
         elif op.costed.cost.model_flops:
             wanted[key] = wanted.get(key, 0.0) + op.costed.cost.model_flops
-    return wanted, unknown
+    return wanted, open_ended
 
 
 def _by_index(eager: Counted, executed: dict[tuple[int, str], list[_Executed]]) -> set[int]:
-    """The rows that do a product with a one-hot matrix: it has that place and FLOPs, and no other product has them."""
+    """Find the rows that do a product with a one-hot matrix: no other product has its place and FLOPs."""
     alike: dict[tuple[tuple[int, str], float], set[bool]] = {}
     for op, scope, phase in zip(eager.ops, eager.scope.tolist(), eager.phase.tolist(), strict=True):
         if op.costed.cost.flops:
-            one = (phase, eager.scopes[scope]), op.costed.cost.flops
-            alike.setdefault(one, set()).add(BY_INDEX in op.costed.cost.note)
-    return {one.row for key, here in executed.items() for one in here if alike.get((key, one.flops)) == {True}}
+            signature = (phase, eager.scopes[scope]), op.costed.cost.flops
+            alike.setdefault(signature, set()).add(BY_INDEX in op.costed.cost.note)
+    products = ((key, product) for key, of_place in executed.items() for product in of_place)
+    return {product.row for key, product in products if alike.get((key, product.flops)) == {True}}
 
 
 def _executed(counted: Counted) -> dict[tuple[int, str], list[_Executed]]:
-    """The products of each phase and scope: ops, and in fused ops those among their parts."""
-    found: dict[tuple[int, str], list[_Executed]] = {}
+    """List the products of each phase and scope: ops, and in fused ops those among their parts."""
+    products: dict[tuple[int, str], list[_Executed]] = {}
 
     def add(scope: int, phase: int, row: int, flops: float | None) -> None:
-        found.setdefault((phase, counted.scopes[scope]), []).append(_Executed(row, flops or 0.0))
+        products.setdefault((phase, counted.scopes[scope]), []).append(_Executed(row, flops or 0.0))
 
     for row, op in enumerate(counted.ops):
-        own = (int(counted.scope[row]), int(counted.phase[row]))
-        places = op.places or (own,) * len(op.costed.parts)
+        own_place = (int(counted.scope[row]), int(counted.phase[row]))
+        places = op.places or (own_place,) * len(op.costed.parts)
         parts = [
             (place, part)
             for place, part in zip(places, op.costed.parts, strict=True)
@@ -106,32 +108,32 @@ def _executed(counted: Counted) -> dict[tuple[int, str], list[_Executed]]:
         ]
         if op.costed.cost.flops is None:
             continue
-        whole = sum(part.cost.flops or 0.0 for _, part in parts)
-        if parts and (whole or not op.costed.cost.flops):
+        parts_flops = sum(part.cost.flops or 0.0 for _, part in parts)
+        if parts and (parts_flops or not op.costed.cost.flops):
             for (scope, phase), part in parts:
-                share = (part.cost.flops or 0.0) / whole if whole else 0.0
+                share = (part.cost.flops or 0.0) / parts_flops if parts_flops else 0.0
                 add(scope, phase, row, op.costed.cost.flops * share)
         elif op.costed.cost.flops or op.costed.op_class in PRODUCTS:
-            add(*own, row, op.costed.cost.flops)
-    return found
+            add(*own_place, row, op.costed.cost.flops)
+    return products
 
 
 def _shares(counted: Counted, running: Sequence[_Executed], asked: float) -> dict[int, float]:
-    """`asked` over the products of one place; their own figures where these add up to it already."""
-    costs = [counted.ops[one.row].costed.cost for one in running]
-    rows = [one.row for one in running]
-    whole_ops = all(one.flops == cost.flops for one, cost in zip(running, costs, strict=True))
-    own = [float(cost.model_flops) for cost in costs if cost.model_flops is not None]
-    if whole_ops and len(own) == len(set(rows)) == len(rows) and sum(own) == asked:
-        return dict(zip(rows, own, strict=True))
-    whole = sum(one.flops for one in running)
+    """Share `asked` among the products of one place; their own figures stay where these add up to it already."""
+    costs = [counted.ops[product.row].costed.cost for product in running]
+    rows = [product.row for product in running]
+    whole_ops = all(product.flops == cost.flops for product, cost in zip(running, costs, strict=True))
+    own_flops = [float(cost.model_flops) for cost in costs if cost.model_flops is not None]
+    if whole_ops and len(own_flops) == len(set(rows)) == len(rows) and sum(own_flops) == asked:
+        return dict(zip(rows, own_flops, strict=True))
+    total = sum(product.flops for product in running)
     shares: dict[int, float] = {}
-    left = asked
-    for one in running[:-1]:
-        share = float(round(asked * one.flops / whole))  # FLOPs are counts: whole shares add up exactly
-        shares[one.row] = shares.get(one.row, 0.0) + share
-        left -= share
-    shares[running[-1].row] = shares.get(running[-1].row, 0.0) + left
+    remaining = asked
+    for product in running[:-1]:
+        share = float(round(asked * product.flops / total))  # FLOPs are counts: whole shares add up exactly
+        shares[product.row] = shares.get(product.row, 0.0) + share
+        remaining -= share
+    shares[running[-1].row] = shares.get(running[-1].row, 0.0) + remaining
     return shares
 
 
@@ -145,27 +147,27 @@ class _Carriers:
     def __call__(self, key: tuple[int, str], asked: float, model: dict[int, float]) -> int | None:
         phase, scope = key
         products = [
-            (_common(scope, there), self._flops[one.row], one.row)
-            for (other, there), executed in self._executed.items()
-            if other == phase
-            for one in executed
-            if one.flops
+            (_common(scope, product_scope), self._flops[product.row], product.row)
+            for (product_phase, product_scope), executed in self._executed.items()
+            if product_phase == phase
+            for product in executed
+            if product.flops
         ]
-        merged = [one for one in products if one[1] - model.get(one[2], 0.0) >= asked]
-        apart = [one.row for one in self._executed.get(key, ())]
+        merged = [candidate for candidate in products if candidate[1] - model.get(candidate[2], 0.0) >= asked]
+        in_scope = [one.row for one in self._executed.get(key, ())]
         inside = [row for row in range(len(self._flops)) if self._place(row) == key]
-        unknown = [row for row in inside if self._counted.ops[row].costed.cost.flops is None]
-        known = [row for row in inside if self._counted.ops[row].costed.cost.flops is not None]
+        unknown_rows = [row for row in inside if self._counted.ops[row].costed.cost.flops is None]
+        known_rows = [row for row in inside if self._counted.ops[row].costed.cost.flops is not None]
         if merged:
-            return max(merged, key=lambda one: one[:2])[2]
-        if apart:
-            return apart[0]
-        if len(unknown) == 1:
-            return unknown[0]
-        if known:
-            return max(known, key=self._size)
+            return max(merged, key=lambda candidate: candidate[:2])[2]
+        if in_scope:
+            return in_scope[0]
+        if len(unknown_rows) == 1:
+            return unknown_rows[0]
+        if known_rows:
+            return max(known_rows, key=self._size)
         if products:
-            return max(products, key=lambda one: one[:2])[2]
+            return max(products, key=lambda candidate: candidate[:2])[2]
         anywhere = [row for row, op in enumerate(self._counted.ops) if op.costed.cost.flops is not None]
         near = [row for row in anywhere if self._counted.phase[row] == phase] or anywhere
         return max(near, key=self._size) if near else None
@@ -178,17 +180,18 @@ class _Carriers:
         return cost.vector_flops or 0.0, cost.bytes or 0.0
 
 
-def _common(one: str, other: str) -> int:
-    """How many layers of two paths are the same, from the outermost."""
-    pairs = zip(one.split("/"), other.split("/"), strict=False)
-    return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(one.count("/"), other.count("/")) + 1)
+def _common(path: str, other_path: str) -> int:
+    """Count the layers that two paths share, from the outermost."""
+    layers, other_layers = path.split("/"), other_path.split("/")
+    pairs = zip(layers, other_layers, strict=False)
+    return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(len(layers), len(other_layers)))
 
 
-def _with(op: CountedOp, model: float | None, same: Interner) -> CountedOp:
+def _with(op: CountedOp, model: float | None, interned: Interner) -> CountedOp:
     cost = op.costed.cost
     if model is None and not cost.model_flops:
         return op
     value = model or 0.0
     if cost.model_flops == value:
         return op
-    return replace(op, costed=same(replace(op.costed, cost=msgspec.structs.replace(cost, model_flops=value))))
+    return replace(op, costed=interned(replace(op.costed, cost=msgspec.structs.replace(cost, model_flops=value))))

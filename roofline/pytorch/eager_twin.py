@@ -1,4 +1,4 @@
-"""What the eager step knows and the compiled one does not: the layer of every op, and what the program asks for.
+"""Carries over from the eager step what a compiled one does not know: the layer of every op, and the model FLOPs.
 
 A compiled step runs no module hooks, and its products may be merged, repeated or turned into something else. Its
 eager twin (the same step, dispatched op by op) is counted beside it. Both are sequences of ops that touch the same
@@ -33,32 +33,32 @@ _Version = tuple[int, int]
 VARIES = "shapes-vary"
 
 
-def varies(counted: Counted, eager: Counted, again: Callable[[], Counted]) -> bool:
-    """Whether each step asks for another amount of work, so that the eager step is no twin of the compiled one.
+def varies(counted: Counted, eager: Counted, count_again: Callable[[], Counted]) -> bool:
+    """Tell whether each step asks for another amount of work, so that the eager step is no twin of the compiled one.
 
-    again: counts one more eager step. Two of them tell, where the forward pass executes not what was asked for: steps
-    that take two amounts in turn could show the same one twice.
+    count_again: counts one more eager step. Two of them tell, where the forward pass executes not what was asked for:
+    steps that take two amounts in turn could show the same one twice.
     """
     asked = _of_forward(eager, "model_flops")
     if asked == _of_forward(counted, "flops"):
         return False
-    return any(_of_forward(again(), "model_flops") != asked for _ in range(2))
+    return any(_of_forward(count_again(), "model_flops") != asked for _ in range(2))
 
 
-def _of_forward(counted: Counted, what: str) -> float:
+def _of_forward(counted: Counted, amount: str) -> float:
     rows = np.flatnonzero(counted.phase == _FORWARD).tolist()
-    return float(sum(getattr(counted.ops[row].costed.cost, what) or 0.0 for row in rows))
+    return float(sum(getattr(counted.ops[row].costed.cost, amount) or 0.0 for row in rows))
 
 
 # Scopes
 
 
 def with_scopes(
-    counted: Counted, eager: Counted, known: NDArray[np.bool_] | None = None, shared: bool = False
+    counted: Counted, eager: Counted, is_placed: NDArray[np.bool_] | None = None, shared: bool = False
 ) -> Counted:
-    """`counted` with the scopes of `eager`, where an op has none of its own.
+    """Give the ops of `counted` that have no scope of their own those of `eager`.
 
-    known: ops whose scope stands; by default those with a scope that is not the outermost. shared: both runs were
+    is_placed: ops whose scope stands; by default those with a scope that is not the outermost. shared: both runs were
     recorded together, so that one storage number is one buffer in both. The optimizer's ops keep their scope. For the
     others, the first rule that says something holds:
 
@@ -74,22 +74,22 @@ def with_scopes(
     """
     names, place = _merged(counted.scopes, eager.scopes)
     theirs = place[eager.scope] if len(eager.scope) else np.zeros(0, np.int64)
-    if known is None:
-        known = np.asarray([bool(counted.scopes[scope]) for scope in counted.scope.tolist()], bool)
-    mine = np.where(known | (counted.phase == _OPTIMIZER), counted.scope, -1)
-    here, there = _buffers(counted), _buffers(eager)
-    weights = _Weights(here.written | there.written if shared else here.written)
-    weights.learn(counted, here, mine)
+    if is_placed is None:
+        is_placed = np.asarray([bool(counted.scopes[scope]) for scope in counted.scope.tolist()], bool)
+    mine = np.where(is_placed | (counted.phase == _OPTIMIZER), counted.scope, -1)
+    buffers, eager_buffers = _buffers(counted), _buffers(eager)
+    weights = _Weights(buffers.written | eager_buffers.written if shared else buffers.written)
+    weights.learn(counted, buffers, mine)
     if shared:
-        weights.learn(eager, there, theirs)
-        weights.forget(_readers(counted, here), _readers(eager, there))
-    mine = _siblings(counted, here, weights.place(counted, here, mine))
+        weights.learn(eager, eager_buffers, theirs)
+        weights.forget(_readers(counted, buffers), _readers(eager, eager_buffers))
+    mine = _siblings(counted, buffers, weights.place(counted, buffers, mine))
     tags = None
     if shared:
-        tags = _siblings(eager, there, weights.place(eager, there, np.full(len(theirs), -1, np.int64)))
+        tags = _siblings(eager, eager_buffers, weights.place(eager, eager_buffers, np.full(len(theirs), -1, np.int64)))
     for phase in (_FORWARD, _BACKWARD):
         mine = _by_order(counted, mine, eager, theirs, tags, phase)
-    mine = _by_data(counted, here, mine)
+    mine = _by_data(counted, buffers, mine)
     for phase in range(len(PHASES)):
         rows = np.flatnonzero(counted.phase == phase)
         mine[rows] = _nearest(mine[rows])
@@ -99,7 +99,7 @@ def with_scopes(
 
 
 def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """The names of both tables, those of the first in their places, and where the second's are."""
+    """Merge two tables of names: those of the first keep their places; also return where the second's are."""
     table = {name: number for number, name in enumerate(first)}
     place = [table.setdefault(name, len(table)) for name in second]
     return tuple(table), np.asarray(place, np.int64)
@@ -107,7 +107,7 @@ def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[tuple[str, ...
 
 @dataclass(slots=True)
 class _Buffers:
-    """Which write of which buffer each op reads and makes.
+    """Holds which write of which buffer each op reads and makes.
 
     A copy has the version of what it copies, as long as that is one. written: buffers that the passes write.
     writer: the op that made a version.
@@ -120,31 +120,31 @@ class _Buffers:
 
 
 def _buffers(counted: Counted) -> _Buffers:
-    found = _Buffers()
+    buffers = _Buffers()
     number: dict[int, int] = {}
     copied: dict[_Version, _Version] = {}
     for row, op in enumerate(counted.ops):
-        reads = tuple((one, number.get(one, 0)) for one in op.reads if one >= 0)
+        reads = tuple((storage, number.get(storage, 0)) for storage in op.reads if storage >= 0)
         reads = tuple(copied.get(version, version) for version in reads)
         writes = []
-        for one in op.writes:
-            if one < 0:
+        for storage in op.writes:
+            if storage < 0:
                 continue
-            number[one] = number.get(one, 0) + 1
-            version = (one, number[one])
+            number[storage] = number.get(storage, 0) + 1
+            version = (storage, number[storage])
             if op.costed.op_class == "movement" and len(reads) == 1:
                 copied[version] = reads[0]
-            found.writer[version] = row
+            buffers.writer[version] = row
             writes.append(version)
-        found.reads.append(reads)
-        found.writes.append(tuple(writes))
+        buffers.reads.append(reads)
+        buffers.writes.append(tuple(writes))
         if counted.phase[row] != _OPTIMIZER:
-            found.written.update(op.writes)
-    return found
+            buffers.written.update(op.writes)
+    return buffers
 
 
 class _Weights:
-    """Which layer reads a buffer that the passes do not write, itself or a copy of it (as autocast makes).
+    """Knows which layer reads a buffer that the passes do not write, itself or a copy of it (as autocast makes).
 
     A weight that two layers share is told apart by the class of the op that reads it (a lookup or a product).
     """
@@ -168,24 +168,24 @@ class _Weights:
         self._scopes = {key: scopes for key, scopes in self._scopes.items() if 0 < ours[key[0]] <= theirs[key[0]]}
 
     def place(self, counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> NDArray[np.int64]:
-        """`scope` with rule 1 applied to the ops that have none (-1)."""
+        """Apply rule 1 to the ops without a scope (-1)."""
         result = scope.copy()
         for row in np.flatnonzero((scope < 0) & (counted.phase != _OPTIMIZER)).tolist():
             kinds = (counted.ops[row].costed.op_class, None)
-            found = (self._scopes.get((storage, kind), ()) for kind in kinds for storage, _ in buffers.reads[row])
-            result[row] = next((next(iter(scopes)) for scopes in found if len(scopes) == 1), -1)
+            candidates = (self._scopes.get((storage, kind), ()) for kind in kinds for storage, _ in buffers.reads[row])
+            result[row] = next((next(iter(scopes)) for scopes in candidates if len(scopes) == 1), -1)
         return result
 
 
 def _readers(counted: Counted, buffers: _Buffers) -> Counter[int]:
-    """How many ops of the forward pass, copies aside, read each buffer or a copy of it."""
+    """Count the ops of the forward pass, copies aside, that read each buffer or a copy of it."""
     forward = np.flatnonzero(counted.phase == _FORWARD).tolist()
     rows = [row for row in forward if counted.ops[row].costed.op_class != "movement"]
     return Counter(storage for row in rows for storage in {storage for storage, _ in buffers.reads[row]})
 
 
 def _siblings(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`scope` with rule 2 applied to the ops of the backward pass that have none."""
+    """Apply rule 2 to the ops of the backward pass that have no scope."""
     backward = np.flatnonzero(counted.phase == _BACKWARD).tolist()
     readers: dict[_Version, set[int]] = {}
     for row in backward:
@@ -195,16 +195,17 @@ def _siblings(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> 
     result = scope.copy()
     for row in backward:
         if scope[row] < 0 and counted.ops[row].costed.op_class in ("contraction", "reduction"):
-            found = [readers[version] for version in _gradients(counted, buffers, row) if version in readers]
-            if len(found) == 1 and len(found[0]) == 1:
-                result[row] = next(iter(found[0]))
+            versions = _gradients(counted, buffers, row)
+            scopes_of_gradients = [readers[version] for version in versions if version in readers]
+            if len(scopes_of_gradients) == 1 and len(scopes_of_gradients[0]) == 1:
+                result[row] = next(iter(scopes_of_gradients[0]))
     return result
 
 
 def _gradients(counted: Counted, buffers: _Buffers, row: int) -> list[_Version]:
-    """What an op reads of what the backward pass wrote."""
-    made = ((version, buffers.writer.get(version, -1)) for version in buffers.reads[row])
-    return [version for version, writer in made if writer >= 0 and counted.phase[writer] == _BACKWARD]
+    """List the versions that an op reads and that the backward pass wrote."""
+    written_versions = ((version, buffers.writer.get(version, -1)) for version in buffers.reads[row])
+    return [version for version, writer in written_versions if writer >= 0 and counted.phase[writer] == _BACKWARD]
 
 
 # Order
@@ -252,85 +253,90 @@ def _by_order(
     tags: NDArray[np.int64] | None,
     phase: int,
 ) -> NDArray[np.int64]:
-    """`mine` with rule 3 applied to the ops of a phase.
+    """Apply rule 3 to the ops of a phase: return `mine` with the scopes of matched eager ops.
 
     tags: the scopes of the eager ops that the first rules can place; those of both sides are matched with each other
     first.
     """
-    here, there = np.flatnonzero(counted.phase == phase), np.flatnonzero(eager.phase == phase)
-    own, other = [counted.ops[row].costed for row in here.tolist()], [eager.ops[row].costed for row in there.tolist()]
-    own_tags = mine[here] if tags is not None else np.full(len(here), -1, np.int64)
-    other_tags = tags[there] if tags is not None else np.full(len(there), -1, np.int64)
+    rows, eager_rows = np.flatnonzero(counted.phase == phase), np.flatnonzero(eager.phase == phase)
+    ops = [counted.ops[row].costed for row in rows.tolist()]
+    eager_ops = [eager.ops[row].costed for row in eager_rows.tolist()]
+    tags_of_rows = mine[rows] if tags is not None else np.full(len(rows), -1, np.int64)
+    tags_of_eager = tags[eager_rows] if tags is not None else np.full(len(eager_rows), -1, np.int64)
     pairs: list[tuple[int, int]] = []
     fixed = pairs
     for anchors, key, tagged in _LEVELS:
         codes: dict[object, int] = {}
-        a = _codes(own, own_tags if tagged else np.zeros_like(own_tags), key, codes)
-        b = _codes(other, other_tags if tagged else np.zeros_like(other_tags), key, codes)
-        left, right = _chosen(own, anchors), _chosen(other, anchors)
-        ends = [*pairs, (len(own), len(other))]
+        a = _codes(ops, tags_of_rows if tagged else np.zeros_like(tags_of_rows), key, codes)
+        b = _codes(eager_ops, tags_of_eager if tagged else np.zeros_like(tags_of_eager), key, codes)
+        chosen, eager_chosen = _chosen(ops, anchors), _chosen(eager_ops, anchors)
+        ends = [*pairs, (len(ops), len(eager_ops))]
         begin = (-1, -1)
         for end in ends:
-            i = left[(left > begin[0]) & (left < end[0])]
-            j = right[(right > begin[1]) & (right < end[1])]
+            i = chosen[(chosen > begin[0]) & (chosen < end[0])]
+            j = eager_chosen[(eager_chosen > begin[1]) & (eager_chosen < end[1])]
             if len(i) and len(j):
                 twin = align(a[i], b[j])
-                found = np.flatnonzero(twin >= 0)
-                pairs = [*pairs, *zip(i[found].tolist(), j[twin[found]].tolist(), strict=True)]
+                aligned = np.flatnonzero(twin >= 0)
+                pairs = [*pairs, *zip(i[aligned].tolist(), j[twin[aligned]].tolist(), strict=True)]
             begin = end
         pairs = sorted(
-            (i, j) for i, j in set(pairs) if mine[here[i]] < 0 or theirs[there[j]] == mine[here[i]]
+            (i, j) for i, j in set(pairs) if mine[rows[i]] < 0 or theirs[eager_rows[j]] == mine[rows[i]]
         )  # an op whose scope is known is no anchor beside one of another scope
         fixed = pairs if anchors else fixed
-    taken = {i for i, _ in pairs} | set(np.flatnonzero(mine[here] >= 0).tolist())
-    given = {j for _, j in pairs} | set(np.flatnonzero(other_tags >= 0).tolist())
+    matched = {i for i, _ in pairs} | set(np.flatnonzero(mine[rows] >= 0).tolist())
+    eager_matched = {j for _, j in pairs} | set(np.flatnonzero(tags_of_eager >= 0).tolist())
     result = mine.copy()
-    for row, twin_row in [*pairs, *_out_of_order(own, other, taken, given, fixed)]:
-        if result[here[row]] < 0:
-            result[here[row]] = theirs[there[twin_row]]
+    for row, twin_row in [*pairs, *_out_of_order(ops, eager_ops, matched, eager_matched, fixed)]:
+        if result[rows[row]] < 0:
+            result[rows[row]] = theirs[eager_rows[twin_row]]
     return result
 
 
 def _out_of_order(
-    own: Sequence[Costed], other: Sequence[Costed], taken: set[int], given: set[int], fixed: Sequence[tuple[int, int]]
+    ops: Sequence[Costed],
+    eager_ops: Sequence[Costed],
+    matched: set[int],
+    eager_matched: set[int],
+    fixed: Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """What is left between two matched anchors (`fixed`) matched whatever its order: by kind and shapes, then kind.
+    """Match the remaining ops between two anchors (`fixed`) whatever their order: by kind and shapes, then by kind.
 
-    taken, given: positions in `own` and `other` that are no longer to be matched.
+    matched, eager_matched: positions in `ops` and `eager_ops` that are no longer to be matched.
     """
-    found: list[tuple[int, int]] = []
-    taken, given = set(taken), set(given)
+    pairs: list[tuple[int, int]] = []
+    matched, eager_matched = set(matched), set(eager_matched)
     begin = (-1, -1)
-    for end in [*fixed, (len(own), len(other))]:
+    for end in [*fixed, (len(ops), len(eager_ops))]:
         for key in (_kind_and_shapes, _kind):
             waiting: dict[object, list[int]] = {}
             for j in range(begin[1] + 1, end[1]):
-                if j not in given:
-                    waiting.setdefault(key(other[j]), []).append(j)
+                if j not in eager_matched:
+                    waiting.setdefault(key(eager_ops[j]), []).append(j)
             for i in range(begin[0] + 1, end[0]):
-                same = waiting.get(key(own[i])) if i not in taken else None
-                if same:
-                    found.append((i, same.pop(0)))
-                    taken.add(i)
-                    given.add(found[-1][1])
+                candidates = waiting.get(key(ops[i])) if i not in matched else None
+                if candidates:
+                    pairs.append((i, candidates.pop(0)))
+                    matched.add(i)
+                    eager_matched.add(pairs[-1][1])
         begin = end
-    return found
+    return pairs
 
 
 def _codes(costed: Iterable[Costed], tags: NDArray[np.int64], key: _Key, codes: dict[object, int]) -> NDArray[np.int64]:
     named = zip(costed, tags.tolist(), strict=True)
-    return np.asarray([codes.setdefault((key(one), tag), len(codes)) for one, tag in named], np.int64)
+    return np.asarray([codes.setdefault((key(op), tag), len(codes)) for op, tag in named], np.int64)
 
 
 def _chosen(costed: Sequence[Costed], anchors: bool) -> NDArray[np.int64]:
-    return np.asarray([i for i, one in enumerate(costed) if not anchors or one.op_class in _ANCHORS], np.int64)
+    return np.asarray([i for i, op in enumerate(costed) if not anchors or op.op_class in _ANCHORS], np.int64)
 
 
 # Data and place
 
 
 def _by_data(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`scope` with rule 4: producers in order, then consumers in reverse, then producers of what is left."""
+    """Apply rule 4: by producers in order, then by consumers in reverse, then by producers again."""
     result = scope.copy()
     reader: dict[_Version, list[int]] = {}
     for row, versions in enumerate(buffers.reads):
@@ -339,12 +345,13 @@ def _by_data(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> N
 
     def from_producers(row: int) -> int:
         writers = [buffers.writer[version] for version in buffers.reads[row] if version in buffers.writer]
-        same = [writer for writer in writers if counted.phase[writer] == counted.phase[row]]
-        return next((int(result[writer]) for writer in reversed(same or writers) if result[writer] >= 0), -1)
+        of_phase = [writer for writer in writers if counted.phase[writer] == counted.phase[row]]
+        return next((int(result[writer]) for writer in reversed(of_phase or writers) if result[writer] >= 0), -1)
 
     def from_consumers(row: int) -> int:
-        rows = (one for version in buffers.writes[row] for one in reader.get(version, ()))
-        return next((int(result[one]) for one in rows if result[one] >= 0 and counted.phase[one] != _OPTIMIZER), -1)
+        consumers = (consumer for version in buffers.writes[row] for consumer in reader.get(version, ()))
+        consumers = (consumer for consumer in consumers if counted.phase[consumer] != _OPTIMIZER)
+        return next((int(result[consumer]) for consumer in consumers if result[consumer] >= 0), -1)
 
     order = range(len(counted.ops))
     for rows, rule in ((order, from_producers), (reversed(order), from_consumers), (order, from_producers)):
@@ -355,7 +362,7 @@ def _by_data(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> N
 
 
 def _nearest(scope: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rule 5 for the ops of one phase."""
+    """Apply rule 5 to the ops of one phase."""
     placed = np.flatnonzero(scope >= 0)
     if not len(placed):
         return scope

@@ -1,4 +1,4 @@
-"""The counting run: from the nodes of an execution trace to the ops of a step, with work, scope and phase.
+"""Counts a step: from the nodes of an execution trace to its ops, with work, scope and phase.
 
 The counted op is the topmost call that is not a wrapper (no CompositeImplicitAutograd kernel): what autograd sees and
 what the profiler times as one event. Calls inside it are part of it, and say its work where it has no rule (`opening`).
@@ -51,7 +51,7 @@ _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 class Nodes(Protocol):
-    """Recorded calls in the order they began, from an execution trace or a Chrome trace; columns of one length.
+    """Holds recorded calls in the order they began, from an execution trace or a Chrome trace; columns of one length.
 
     names: of the calls, annotations among them. is_op: the call computes and is no wrapper. parent: index of the
     enclosing call or -1. sequence: autograd's number or -1. thread: any number per thread.
@@ -72,14 +72,14 @@ class Nodes(Protocol):
 
 
 class Costing(Protocol):
-    """What knows the work of a call: `aten.engine.Engine` itself, or an import's `Costs` through a cache."""
+    """Knows the work of a call: `aten.engine.Engine` itself, or an import's `Costs` through a cache."""
 
     def cost(self, call: Call, /) -> Costed: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A call of which the recorder knows the name only, as a compiler's kernel: its work was noted elsewhere.
+    """Holds a call of which the recorder knows the name only, as a compiler's kernel: its work was noted elsewhere.
 
     name: what it goes by in the profile. reads, writes: storages. scope: None: that of the calls around it. places: the
     scope of each of its parts.
@@ -107,7 +107,7 @@ def count(
     ours = np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
-    is_op[_kept(nodes)] = False
+    is_op[_answered_from_checkpoint(nodes)] = False
     returned = nesting.nearest(nodes.parent, np.asarray([name == RETURNED for name in nodes.names], bool)) >= 0
     is_op[returned] = False
     ours |= returned
@@ -115,26 +115,27 @@ def count(
     scope_names, scope = _scopes(nodes)
     phase = _phases(nodes)
     scope = _backward_scopes(nodes, phase, scope)
-    given = {node: one.scope for node, one in generated.items() if one.scope is not None}
-    for node, path in {**scope_of, **given}.items():
+    noted_scopes = {node: kernel.scope for node, kernel in generated.items() if kernel.scope is not None}
+    for node, path in {**scope_of, **noted_scopes}.items():
         scope[node] = _name(scope_names, path)
 
-    made = {
+    noted_ops = {
         node: CountedOp(
             node,
-            one.costed,
-            one.reads,
-            one.writes,
-            places=tuple((_name(scope_names, path), int(phase[node])) for path in one.places),
+            kernel.costed,
+            kernel.reads,
+            kernel.writes,
+            places=tuple((_name(scope_names, path), int(phase[node])) for path in kernel.places),
         )
-        for node, one in generated.items()
+        for node, kernel in generated.items()
     }
     where = np.stack([np.where(scope >= 0, scope, _name(scope_names, "")), phase], axis=1)
-    work = _Work(nodes, engine, Uses(nodes, is_op, returned, engine), is_op, where, _recomputed(nodes, phase), made)
+    uses = Uses(nodes, is_op, returned, engine)
+    work = _Work(nodes, engine, uses, is_op, where, _recomputed(nodes, phase), noted_ops)
     ops: list[CountedOp] = []
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
-    unknown: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     counts = is_op.copy()  # the given array stays as the work and the uses of results were told of it
     roots = np.flatnonzero(unit == np.arange(len(nodes)))
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
@@ -144,14 +145,14 @@ def count(
         for op in made_of:
             if op.costed.cost.quality == "unknown":
                 name = generated[op.node].name if op.node in generated else nodes.names[op.node]
-                unknown[name] = op.costed.cost.note
+                reasons[name] = op.costed.cost.note
             number[op.node] = len(ops)
             ops.append(op)
     unit = nesting.outermost(nodes.parent, counts)
     op_of = np.where(unit >= 0, number[unit], -1)
     view_of = np.where(unit >= 0, view[unit], False)
 
-    kept = np.flatnonzero(~ours)
+    shown = np.flatnonzero(~ours)
     place = np.cumsum(~ours) - 1
     rows = np.asarray([op.node for op in ops], np.int64)
     called = tuple(generated[op.node].name if op.node in generated else nodes.names[op.node] for op in ops)
@@ -160,24 +161,24 @@ def count(
         ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
     op_scope = _scopes_by_data(nodes, ops, scope[rows], of_ops, scope_names)
     return Counted(
-        names=tuple(nodes.names[i] for i in kept.tolist()),
-        thread=nodes.thread[kept],
-        parent=_nearest_kept(nodes.parent, ours, place)[kept],
-        op_of=op_of[kept],
-        view_of=view_of[kept],
+        names=tuple(nodes.names[i] for i in shown.tolist()),
+        thread=nodes.thread[shown],
+        parent=_nearest_kept(nodes.parent, ours, place)[shown],
+        op_of=op_of[shown],
+        view_of=view_of[shown],
         ops=tuple(ops),
         names_of_ops=called,
         scopes=tuple(scope_names),
         scope=op_scope,
         phase=of_ops,
-        unknown=unknown,
+        unknown=reasons,
         host_reads=_host_reads(nodes, op_of, len(ops)),
         addresses=addresses,
     )
 
 
 class _Work:
-    """The work of calls as the program asks for them, in their order: what is seen of one tells of later ones."""
+    """Counts calls as the program asks for them, in their order: earlier calls tell what later ones are asked for."""
 
     def __init__(
         self,
@@ -186,15 +187,15 @@ class _Work:
         uses: Uses,
         is_op: NDArray[np.bool_],
         place: NDArray[np.int64],
-        again: NDArray[np.bool_],
-        made: Mapping[int, CountedOp],
+        is_repeated: NDArray[np.bool_],
+        noted_ops: Mapping[int, CountedOp],
     ) -> None:
-        """place: scope and phase of each call, shape (calls, 2). again: it repeats what was asked for before.
+        """place: scope and phase of each call, shape (calls, 2). is_repeated: it repeats what was asked for before.
 
-        made: ops whose work is given.
+        noted_ops: ops whose work is given.
         """
-        self._made = made
-        self._nodes, self._engine, self._place, self._again = nodes, engine, place, again
+        self._noted_ops = noted_ops
+        self._nodes, self._engine, self._place, self._is_repeated = nodes, engine, place, is_repeated
         self._same, self._padded, self._one_hot = Interner(), ZeroPadding(), OneHot()
         self._uses = uses
         self._products = PaddedProducts(nodes, nodes.names, self._uses)
@@ -211,9 +212,9 @@ class _Work:
         Beside a GPU, where each kernel tells which call it is of, the calls inside an op without a rule are counted
         each by itself, if they do all that it does.
         """
-        return self._apart(node, self.op(node))
+        return self._split(node, self.op(node))
 
-    def _apart(self, node: int, op: CountedOp | None) -> tuple[list[int], list[CountedOp], list[int]]:
+    def _split(self, node: int, op: CountedOp | None) -> tuple[list[int], list[CountedOp], list[int]]:
         if op is None:
             return [], [], [node]
         if node not in self._inside:
@@ -222,7 +223,7 @@ class _Work:
         counted: list[CountedOp] = []
         without_work: list[int] = []
         for child in self._inside.pop(node):
-            parts = self._apart(*child)
+            parts = self._split(*child)
             opened_calls += parts[0]
             counted += parts[1]
             without_work += parts[2]
@@ -230,8 +231,8 @@ class _Work:
 
     def op(self, node: int) -> CountedOp | None:
         """Count a call, and where it has no rule the calls inside it; None where it does no work."""
-        if node in self._made:
-            return self._made[node]
+        if node in self._noted_ops:
+            return self._noted_ops[node]
         call = self._nodes.call(node)
         costed = self._engine.cost(call)
         if costed.view:
@@ -276,38 +277,38 @@ class _Work:
         )
 
     def _with_results(self, op: CountedOp) -> CountedOp:
-        """An op that writes its results, where nobody knows its work."""
+        """Let an op of unknown work write its results."""
         if op.costed.cost.quality != "unknown":
             return op
         return replace(op, writes=tuple(tensor.storage for tensor in tensors(self._nodes.call(op.node).outputs or ())))
 
     def _allocated(self, calls: Sequence[int]) -> set[int]:
-        """Storages that some calls ask for and do not write."""
+        """Return the storages that calls ask for and do not write."""
         asking = (self._nodes.call(node) for node in calls if base(self._nodes.names[node]) in ALLOCATIONS)
         return {tensor.storage for call in asking for tensor in tensors(call.outputs or ())}
 
     def _places(self, op: CountedOp) -> Sequence[tuple[int, int]]:
-        """Scope and phase of an op, once for each part of it."""
+        """List scope and phase of an op, once for each part of it."""
         scope, phase = self._place[op.node].tolist()
         return op.places or ((scope, phase),) * max(1, len(op.costed.parts))
 
     def _product(self, node: int, costed: Costed) -> Costed:
-        """A multiplication that stands for a product: what it executes is no matrix work."""
-        asked = 0.0 if self._again[node] else self._multiplied[node]
+        """Cost a multiplication that stands for a product: what it executes is no matrix work."""
+        asked = 0.0 if self._is_repeated[node] else self._multiplied[node]
         cost = msgspec.structs.replace(costed.cost, model_flops=asked)
         return self._same(replace(costed, cost=cost, op_class="contraction"))
 
     def _asked(self, node: int, call: Call, costed: Costed) -> Costed:
-        """A product with the FLOPs that the program asks for in it."""
+        """Give a product the FLOPs that the program asks for in it."""
         if self._one_hot.picks(call):
             return self._same(replace(costed, cost=by_index(costed.cost)))
         # The forward pass asked once for what is done again.
         asked: float | None = 0.0
-        if not self._again[node]:
-            asked = self._padded.flops(call, (taken for _, _, taken in self._uses.readers(node, call)))
+        if not self._is_repeated[node]:
+            asked = self._padded.flops(call, (view for _, _, view in self._uses.readers(node, call)))
             asked = self._products.flops(node, call) if asked is None else asked
         unread = unread_input_gradient(call)
-        if unread and not self._again[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):
+        if unread and not self._is_repeated[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):
             asked = (costed.cost.model_flops or 0.0) - unread
         if asked is not None:
             costed = self._same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
@@ -318,7 +319,7 @@ class _Work:
 
 
 def reads_of_host(counted: Counted) -> int:
-    """How many results the host reads in a step: all but those that an op reads for itself, or a loader of batches."""
+    """Count the results that the host reads in a step, without those that an op or a loader reads for itself."""
     loads = _loading(counted.names, counted.parent).tolist()
     return sum(
         name == HOST_READ and not loading and (op < 0 or counted.names_of_ops[op] == HOST_READ)
@@ -327,12 +328,12 @@ def reads_of_host(counted: Counted) -> int:
 
 
 def _loading(names: Sequence[str], parent: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which calls read the next batch."""
+    """Mark the calls that read the next batch."""
     return nesting.nearest(parent, np.asarray([name.startswith(_LOADS) for name in names], bool)) >= 0
 
 
 def _host_reads(nodes: Nodes, op_of: NDArray[np.int64], ops: int) -> NDArray[np.int64]:
-    """How many results the host reads before each op. op_of: the op that a call is or lies in, or -1.
+    """Count the results that the host reads before each op. op_of: the op that a call is or lies in, or -1.
 
     On a device with memory of its own a read is an op itself, which is not counted here, and an op may read for itself.
     So may a loader of batches, which is input.
@@ -341,12 +342,12 @@ def _host_reads(nodes: Nodes, op_of: NDArray[np.int64], ops: int) -> NDArray[np.
     reads = np.flatnonzero(read & (op_of < 0) & ~_loading(nodes.names, nodes.parent))
     counted = np.flatnonzero(op_of >= 0)
     following = np.searchsorted(counted, reads)
-    known = following < len(counted)
-    return np.bincount(op_of[counted[following[known]]], minlength=ops)
+    has_op = following < len(counted)
+    return np.bincount(op_of[counted[following[has_op]]], minlength=ops)
 
 
 def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which calls repeat the forward pass within the backward one (activation checkpointing).
+    """Mark the calls that repeat the forward pass within the backward one (activation checkpointing).
 
     Reentrant checkpoints have a node of their own, which runs that part again and then goes back through it. What the
     others repeat makes autograd nodes anew, later than the whole forward pass: it lies in a mark of ours, in a function
@@ -367,49 +368,49 @@ def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     starts = np.append(engine, -1)[nodes.parent[evaluate]]
     nested = np.append(np.isin(np.arange(len(nodes)), starts), False)[engine]
     inside = (engine >= 0) & ((depth[scope] > depth[engine]) | nested)
-    found: NDArray[np.bool_] = marked | in_checkpoint | (later & inside)
-    return found
+    is_repeated: NDArray[np.bool_] = marked | in_checkpoint | (later & inside)
+    return is_repeated
 
 
-def _kept(nodes: Nodes) -> NDArray[np.int64]:
+def _answered_from_checkpoint(nodes: Nodes) -> NDArray[np.int64]:
     """List the calls of a repeated part whose results the checkpoint kept: nothing runs there.
 
     A selective checkpoint answers them in a dispatch mode, which calls the op itself for all others.
     """
     modes = np.asarray([name == DISPATCH_MODE for name in nodes.names], bool)
-    again = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
+    in_repetition = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
     calling = nesting.nearest(nodes.parent, modes)[nodes.is_op]
-    answered = np.setdiff1d(np.flatnonzero(modes & again), calling)
+    answered = np.setdiff1d(np.flatnonzero(modes & in_repetition), calling)
     called = nodes.parent[answered]
-    found: NDArray[np.int64] = called[(called >= 0) & nodes.is_op[called]]
-    return found
+    answered_ops: NDArray[np.int64] = called[(called >= 0) & nodes.is_op[called]]
+    return answered_ops
 
 
 def _inherit(parent: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each node its own value, else that of the nearest ancestor that has one; -1 for none."""
+    """Return for each node its own value, else that of the nearest ancestor that has one; -1 for none."""
     source = nesting.nearest(parent, value >= 0)
     return np.where(source >= 0, value[source], -1)
 
 
 def _scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
     names: dict[str, int] = {"": 0}
-    own = np.full(len(nodes), -1, np.int64)
+    own_scope = np.full(len(nodes), -1, np.int64)
     for index, name in enumerate(nodes.names):
         if name.startswith(SCOPE):
-            own[index] = names.setdefault(name.removeprefix(SCOPE), len(names))
+            own_scope[index] = names.setdefault(name.removeprefix(SCOPE), len(names))
         elif name.startswith(_LOADS):
-            own[index] = names.setdefault(LOADER, len(names))
-    return list(names), _inherit(nodes.parent, own)
+            own_scope[index] = names.setdefault(LOADER, len(names))
+    return list(names), _inherit(nodes.parent, own_scope)
 
 
 def _phases(nodes: Nodes) -> NDArray[np.int64]:
-    own = np.full(len(nodes), -1, np.int64)
+    own_phase = np.full(len(nodes), -1, np.int64)
     for index, name in enumerate(nodes.names):
         if name.startswith((PHASE + "backward", _EVALUATE)):
-            own[index] = _BACKWARD
+            own_phase[index] = _BACKWARD
         elif name.startswith(("Optimizer.", PHASE + "optimizer")) or name == SCOPE + "optimizer":
-            own[index] = _OPTIMIZER
-    inherited = _inherit(nodes.parent, own)
+            own_phase[index] = _OPTIMIZER
+    inherited = _inherit(nodes.parent, own_phase)
     phase = np.where(inherited >= 0, inherited, _FORWARD)
     # An exception within the backward pass (checkpointing ends its repetition with one) costs calls their parents.
     marks = np.asarray([name.startswith(PHASE + "backward") for name in nodes.names], bool)
@@ -428,13 +429,13 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
     backward = np.flatnonzero(phase == _BACKWARD)
     steps = [index for index, name in enumerate(nodes.names) if name.startswith("Optimizer.step")]
     if len(backward) and steps:
-        between = slice(backward[-1] + 1, max(backward[-1] + 1, steps[-1]))
-        phase[between] = np.where(phase[between] == _FORWARD, _OPTIMIZER, phase[between])
+        unscaling = slice(backward[-1] + 1, max(backward[-1] + 1, steps[-1]))
+        phase[unscaling] = np.where(phase[unscaling] == _FORWARD, _OPTIMIZER, phase[unscaling])
     return phase
 
 
 def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
-    """Takes what a closure computes inside `optimizer.step(closure)` out of the optimizer's phase.
+    """Take what a closure computes inside `optimizer.step(closure)` out of the optimizer's phase.
 
     A closure begins where gradients are cleared, else with the step, and ends with its backward pass. Between two that
     clear nothing, nobody can tell what the optimizer does: that counts as theirs.
@@ -449,14 +450,14 @@ def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
             continue
         cleared = [at for at in range(step, end) if nodes.names[at].startswith("Optimizer.zero_grad")]
         begins = cleared if cleared and cleared[0] < backward[0] else [step, *cleared]
-        for begin, behind in pairwise([*begins, end]):
-            last = backward[backward < behind].max(initial=begin)
+        for begin, stop in pairwise([*begins, end]):
+            last = backward[backward < stop].max(initial=begin)
             inside = slice(begin, int(last) + 1)
             phase[inside] = np.where((phase[inside] == _OPTIMIZER) & (mark[inside] == step), _FORWARD, phase[inside])
 
 
 def _with_updates(ops: Sequence[CountedOp], names: Sequence[str], phase: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The phases of ops, with an optimizer that is written by hand, where nothing else is marked as one.
+    """Return the phases of ops, with an optimizer that is written by hand, where nothing else is marked as one.
 
     It is what stands after the backward pass, without products, up to the last op that writes in place into what the
     forward or the backward pass read. Other numbers that are kept up to date (metrics) neither of them reads.
@@ -468,41 +469,41 @@ def _with_updates(ops: Sequence[CountedOp], names: Sequence[str], phase: NDArray
     if any(op.costed.op_class in PRODUCTS for op in ops[first:]):
         return phase
     read = {storage for op in ops[:first] for storage in op.reads if storage >= 0}
-    found = phase.copy()
+    result = phase.copy()
     for number in range(len(ops) - 1, first - 1, -1):
         # A copy into a weight is in place and reads nothing of it. What is made anew may lie where other things lay.
         if (ops[number].costed.inplace or names[number].endswith("_")) and not read.isdisjoint(ops[number].writes):
-            found[first : number + 1] = _OPTIMIZER
+            result[first : number + 1] = _OPTIMIZER
             break
-    return found
+    return result
 
 
 def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A backward node has the sequence number of the forward op that made it, and so its scope.
+    """Give a backward node the scope of the forward op that made it, which has its sequence number.
 
     Several forward calls carry one number (those that make no autograd node, before the one that does): the last one
     that began with it made the node.
     """
     forward = np.flatnonzero((phase == _FORWARD) & (nodes.sequence >= 0))
-    made: dict[int, int] = dict(zip(nodes.sequence[forward].tolist(), forward.tolist(), strict=True))
-    own = np.where(phase == _BACKWARD, -1, scope)
+    makers: dict[int, int] = dict(zip(nodes.sequence[forward].tolist(), forward.tolist(), strict=True))
+    own_scope = np.where(phase == _BACKWARD, -1, scope)
     for index in np.flatnonzero((phase == _BACKWARD) & (nodes.sequence >= 0)).tolist():
         outer = int(nodes.parent[index])
-        if int(nodes.sequence[index]) not in made or nodes.is_op[index]:
+        if int(nodes.sequence[index]) not in makers or nodes.is_op[index]:
             continue
         # What the engine does around the node, such as adding up its gradients, belongs to it.
         around = outer >= 0 and nodes.names[outer].startswith(_EVALUATE)
-        own[outer if around else index] = scope[made[int(nodes.sequence[index])]]
-    return np.where(phase == _BACKWARD, _inherit(nodes.parent, own), scope)
+        own_scope[outer if around else index] = scope[makers[int(nodes.sequence[index])]]
+    return np.where(phase == _BACKWARD, _inherit(nodes.parent, own_scope), scope)
 
 
 def _scopes_by_data(
     nodes: Nodes, ops: list[CountedOp], scope: NDArray[np.int64], phase: NDArray[np.int64], names: list[str]
 ) -> NDArray[np.int64]:
-    """The scopes of ops outside every layer.
+    """Return the scopes of ops, also of those outside every layer.
 
-    They get that of the op that wrote what they read (accumulating a gradient belongs to the layer whose gradient it
-    is), unless that read the batch; the optimizer is its own scope.
+    The latter get that of the op that wrote what they read (accumulating a gradient belongs to the layer whose gradient
+    it is), unless that read the batch; the optimizer is its own scope.
     """
     result = scope.copy()
     writer: dict[int, int] = {}
@@ -511,8 +512,8 @@ def _scopes_by_data(
             result[number] = _name(names, "optimizer")
             continue
         if result[number] < 0:
-            known = [writer[storage] for storage in op.reads if storage in writer]
-            result[number] = known[-1] if known else _name(names, "")
+            writer_scopes = [writer[storage] for storage in op.reads if storage in writer]
+            result[number] = writer_scopes[-1] if writer_scopes else _name(names, "")
         for storage in op.writes if names[result[number]] != LOADER else ():
             writer[storage] = int(result[number])
     return result
@@ -525,7 +526,7 @@ def _name(names: list[str], name: str) -> int:
 
 
 def _nearest_kept(parent: NDArray[np.int64], dropped: NDArray[np.bool_], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Parents with dropped nodes skipped, renumbered by `place`."""
+    """Return parents with dropped nodes skipped, renumbered by `place`."""
     current = parent.copy()
     while True:
         skip = (current >= 0) & dropped[current]

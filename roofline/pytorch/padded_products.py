@@ -1,4 +1,4 @@
-"""What is asked for of products whose factors an op filled up with zeros, and whose results are cut again.
+"""Counts what is asked for of products whose factors an op filled up with zeros, and whose results are cut again.
 
 A nested tensor holds sequences of unlike lengths. Its products fill each sequence up to the longest (`constant_pad_nd`
 of each, `stack`), multiply the dense factors, and take the results of the true lengths out again (`masked_select`).
@@ -32,7 +32,7 @@ _Edges = dict[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """A storage of equal pieces one after another, each of `size` elements and with edges of its own."""
+    """Holds a storage of equal pieces one after another, each of `size` elements and with edges of its own."""
 
     size: int
     edges: tuple[_Edges, ...]
@@ -76,38 +76,38 @@ class PaddedProducts:
 
     def _cut(self, node: int, call: Call, result: Tensor) -> _Pieces | None:
         """Return what nobody takes of a result: its readers select by a mask of pieces, or take a slice."""
-        found: list[_Pieces | None] = []
-        for reader, call_of_reader, taken in self._uses.readers(node, call):
-            if base(call_of_reader.name) == "masked_select" and taken.numel == result.numel:
-                found.append((self._known or {}).get(reader, (None,))[0])
+        pieces_read: list[_Pieces | None] = []
+        for reader, call_of_reader, view in self._uses.readers(node, call):
+            if base(call_of_reader.name) == "masked_select" and view.numel == result.numel:
+                pieces_read.append((self._known or {}).get(reader, (None,))[0])
             else:
-                margins = margins_of(taken, result)
+                margins = margins_of(view, result)
                 if margins is not None and base(call_of_reader.name) == "constant_pad_nd" and _is_whole(margins):
                     margins = cut_by_padding(call_of_reader)
                 edges = zip(zip(result.stride or (), result.shape, strict=True), margins or (), strict=False)
-                found.append(None if margins is None else _Pieces(result.offset + result.numel, (dict(edges),)))
-        return found[0] if found and all(each == found[0] for each in found) else None
+                pieces_read.append(None if margins is None else _Pieces(result.offset + result.numel, (dict(edges),)))
+        return pieces_read[0] if pieces_read and all(pieces == pieces_read[0] for pieces in pieces_read) else None
 
     def _followed(self) -> dict[int, tuple[_Pieces | None, ...]]:
         """Follow padded storages through the step: what the factors of products, and masks, are made of."""
         followed = [base(name) in _JOINS | COPIES | _PADS for name in self._names]
         inside = np.append(nesting.nearest(self._nodes.parent, np.asarray(followed, bool)), -1)[self._nodes.parent] >= 0
         storages: dict[int, _Pieces] = {}
-        found: dict[int, tuple[_Pieces | None, ...]] = {}
+        factors: dict[int, tuple[_Pieces | None, ...]] = {}
         for node in np.flatnonzero(~inside).tolist():
             call = self._nodes.call(node)
             name = base(call.name)
             places = (1,) if name == "masked_select" else _FACTORS.get(name, ())
-            taken = [call.inputs[place] for place in places if place < len(call.inputs)]
-            pieces = tuple(storages.get(each.storage) if isinstance(each, Tensor) else None for each in taken)
+            arguments = [call.inputs[place] for place in places if place < len(call.inputs)]
+            pieces = tuple(storages.get(array.storage) if isinstance(array, Tensor) else None for array in arguments)
             if any(pieces):
-                found[node] = pieces
-            made = _made(call, name, storages)
+                factors[node] = pieces
+            result_pieces = _made(call, name, storages)
             for storage in self._uses.written(node, call):
                 storages.pop(storage, None)
-            if made is not None and call.outputs:
-                storages[call.outputs[0].storage] = made
-        return found
+            if result_pieces is not None and call.outputs:
+                storages[call.outputs[0].storage] = result_pieces
+        return factors
 
 
 def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None:
@@ -120,22 +120,26 @@ def _made(call: Call, name: str, storages: dict[int, _Pieces]) -> _Pieces | None
         if margins is None:
             return None
         image = call.inputs[0]
-        known = storages.get(image.storage)
-        inner = known.at(image.offset, image.shape, image.stride) if known and image.stride is not None else None
+        image_pieces = storages.get(image.storage)
+        inner = None
+        if image_pieces is not None and image.stride is not None:
+            inner = image_pieces.at(image.offset, image.shape, image.stride)
         margins = added(margins, tuple(inner)) if inner else margins
         keys = zip(result.stride or (), result.shape, strict=True)
         return _Pieces(result.numel, (dict(zip(keys, margins, strict=True)),))
     if name in COPIES:
         (argument, *_) = call.inputs
-        known = storages.get(argument.storage) if isinstance(argument, Tensor) else None
-        return known if known and (argument.shape, argument.stride) == (result.shape, result.stride) else None
+        if isinstance(argument, Tensor) and (argument.shape, argument.stride) == (result.shape, result.stride):
+            return storages.get(argument.storage)
+        return None
     if name in _JOINS and not (call.inputs[1] if len(call.inputs) > 1 else 0):
         parts = list(tensors(call.inputs[:1]))
-        known_parts = [storages.get(part.storage) for part in parts]
-        if parts and all(known and known.size == part.numel for known, part in zip(known_parts, parts, strict=True)):
-            edges = [known.edges for known in known_parts if known]
-            sizes = {known.size for known in known_parts if known}
-            return _Pieces(sizes.pop(), tuple(each for some in edges for each in some)) if len(sizes) == 1 else None
+        pieces = [storages.get(part.storage) for part in parts]
+        padded = [
+            (part, piece) for part, piece in zip(parts, pieces, strict=True) if piece and piece.size == part.numel
+        ]
+        if parts and len(padded) == len(parts) and len({part.numel for part in parts}) == 1:
+            return _Pieces(parts[0].numel, tuple(edges for _, piece in padded for edges in piece.edges))
     return None
 
 
@@ -149,20 +153,21 @@ def _asked(pieces: Sequence[_Pieces | None], arrays: tuple[Tensor, Tensor, Tenso
     A row (or column) is not where it was filled up in the factor and is cut off of the result; what is summed is not
     where both factors were filled up.
     """
-    (left, right, out) = (_edges(known, array, batch) for known, array in zip(pieces, arrays, strict=True))
+    edges = (_edges(padded, array, batch) for padded, array in zip(pieces, arrays, strict=True))
+    a_edges, b_edges, result_edges = edges
     a, b, _ = arrays
     return (
-        a.shape[-2] - common(left[0], out[0]),
-        a.shape[-1] - common(left[1], right[0]),
-        b.shape[-1] - common(right[1], out[1]),
+        a.shape[-2] - common(a_edges[0], result_edges[0]),
+        a.shape[-1] - common(a_edges[1], b_edges[0]),
+        b.shape[-1] - common(b_edges[1], result_edges[1]),
     )
 
 
-def _edges(known: _Pieces | None, array: Tensor, batch: int) -> list[tuple[int, int]]:
+def _edges(pieces: _Pieces | None, array: Tensor, batch: int) -> list[tuple[int, int]]:
     strides = array.stride or ()
     offset = array.offset + (batch * strides[0] if len(strides) > 2 else 0)
     none = [(0, 0), (0, 0)]
-    return none if known is None else known.at(offset, array.shape[-2:], strides[-2:]) or none
+    return none if pieces is None else pieces.at(offset, array.shape[-2:], strides[-2:]) or none
 
 
 def _laid_out(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What later calls of a step take of a result: of a gradient that nobody reads, nobody asked for the products."""
+"""Finds what later calls of a step take of a result: nobody asked for the products of a gradient that nobody reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from roofline.traces import nesting
 
 
 class Calls(Protocol):
-    """Recorded calls in the order they began. parent: index of the enclosing call or -1."""
+    """Holds recorded calls in the order they began. parent: index of the enclosing call or -1."""
 
     @property
     def parent(self) -> NDArray[np.int64]: ...  # noqa: D102
@@ -23,7 +23,7 @@ class Calls(Protocol):
 
 
 class Costing(Protocol):
-    """What knows which calls are views."""
+    """Knows which calls are views."""
 
     def cost(self, call: Call, /) -> Costed: ...  # noqa: D102
 
@@ -38,16 +38,16 @@ class Uses:
         self._known: dict[int, list[tuple[int, bool, Call]]] | None = None
 
     def after(self, root: int, storage: int) -> Iterator[tuple[int, Call]]:
-        """The calls that take a storage after the op `root` made it, until another call makes it anew.
+        """Yield the calls that take a storage after the op `root` made it, until another call makes it anew.
 
         What happens inside of an op is no use of its results.
         """
         if self._known is None:
             self._known = self._by_storage()
-        for node, taken, call in self._known.get(storage, ()):
+        for node, is_taken, call in self._known.get(storage, ()):
             if node <= root or self._lies_in(node, root):
                 continue
-            if not taken:
+            if not is_taken:
                 return
             yield node, call
 
@@ -65,21 +65,23 @@ class Uses:
         for node, reader in self.after(root, result.storage):
             if self._returned[node]:
                 is_read = True
-                yield from ((node, reader, each) for each in tensors(reader.inputs) if each.storage == result.storage)
+                inputs = tensors(reader.inputs)
+                yield from ((node, reader, tensor) for tensor in inputs if tensor.storage == result.storage)
                 continue
             around = int(self._around[node])
             if not self._is_op[node] or not (around < 0 or self._lies_in(root, around)):
                 continue
             costed = self._engine.cost(reader)
-            taken = [tensor for tensor in tensors(reader.inputs) if tensor.storage == result.storage]
+            arguments = [tensor for tensor in tensors(reader.inputs) if tensor.storage == result.storage]
             if costed.view:
-                made = [tensor for tensor in tensors(reader.outputs or ()) if tensor.storage == result.storage]
-                views = [view for view in views if view[2] not in taken] + [(node, reader, tensor) for tensor in made]
+                results = [tensor for tensor in tensors(reader.outputs or ()) if tensor.storage == result.storage]
+                views = [view for view in views if view[2] not in arguments]
+                views += [(node, reader, tensor) for tensor in results]
                 continue
-            known = costed.cost.bytes_read is not None
+            is_known = costed.cost.bytes_read is not None
             read = {number for of_arguments, number, _ in costed.reads if of_arguments}
             for number, tensor in enumerate(tensors(reader.inputs)):
-                if tensor.storage == result.storage and (number in read or not known):
+                if tensor.storage == result.storage and (number in read or not is_known):
                     is_read = True
                     yield node, reader, tensor
         if not is_read:
@@ -91,17 +93,17 @@ class Uses:
         An op of unknown work may write all that it takes.
         """
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
-        taken = {tensor.storage for tensor in arguments}
-        fresh = {tensor.storage for tensor in results} - taken
+        argument_storages = {tensor.storage for tensor in arguments}
+        fresh = {tensor.storage for tensor in results} - argument_storages
         if not self._is_op[node]:
             return fresh
         costed = self._engine.cost(call)
         if costed.cost.quality == "unknown" and not costed.view:
-            return fresh | taken
+            return fresh | argument_storages
         return fresh | set(storages_of(costed.writes, arguments, results))
 
     def is_read(self, root: int, result: Any) -> bool:
-        """Whether any call takes a result of the op `root`; True of one whose storage was not recorded."""
+        """Tell whether any call takes a result of the op `root`; True of one whose storage was not recorded."""
         if not isinstance(result, Tensor) or result.storage < 0:
             return result is not None
         return any(True for _ in self.after(root, result.storage))
@@ -112,14 +114,14 @@ class Uses:
         return node == op
 
     def _by_storage(self) -> dict[int, list[tuple[int, bool, Call]]]:
-        found: dict[int, list[tuple[int, bool, Call]]] = {}
+        calls: dict[int, list[tuple[int, bool, Call]]] = {}
         for node in range(len(self._nodes)):
             call = self._nodes.call(node)
-            taken = {tensor.storage for tensor in tensors(call.inputs) if tensor.storage >= 0}
-            made = {tensor.storage for tensor in tensors(call.outputs or ()) if tensor.storage >= 0} - taken
-            for storage in taken | made:
-                found.setdefault(storage, []).append((node, storage in taken, call))
-        return found
+            inputs = {tensor.storage for tensor in tensors(call.inputs) if tensor.storage >= 0}
+            outputs = {tensor.storage for tensor in tensors(call.outputs or ()) if tensor.storage >= 0} - inputs
+            for storage in inputs | outputs:
+                calls.setdefault(storage, []).append((node, storage in inputs, call))
+        return calls
 
 
 def storages_of(accesses: Sequence[Access], arguments: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""What is asked for of a convolution whose image another op filled up with zeros first, or whose result is cut.
+"""Counts what is asked for of a convolution whose image another op filled up with zeros, or whose result is cut.
 
 A framework that pads by a layer of its own (Keras), and a padding that PyTorch's convolutions do not have (of one side
 only), come as `constant_pad_nd` before a convolution that pads nothing. Products with these zeros run, but nobody asked
@@ -52,35 +52,37 @@ class ZeroPadding:
         }
 
     def flops(self, call: Call, readers: Iterable[Tensor] = ()) -> float | None:
-        """The FLOPs of a convolution, or of its gradients, without what pairs with such zeros; None for other calls.
+        """Count the FLOPs of a convolution, or of its gradients, without pairs with such zeros; None for other calls.
 
         readers: what later ops take of a convolution's result, of which the rest is cut off.
         """
         name, values = base(call.name), call.inputs
         if name in _FORWARD and call.outputs:
             result, wanted = call.outputs[0], 1
-            behind = _cut_off(result, readers)
+            cut_margins = _cut_off(result, readers)
         elif name == "convolution_backward" and len(values) > _GRADIENTS:
-            result, wanted = values[0], sum(bool(each) for each in values[_GRADIENTS][:2])
-            behind, values = self._of(result), values[1:]
+            result, wanted = values[0], sum(bool(flag) for flag in values[_GRADIENTS][:2])
+            cut_margins, values = self._of(result), values[1:]
         else:
             return None
         before = self._of(values[0]) if len(values) > _GROUPS else None
-        if before is None and behind is None:
+        if before is None and cut_margins is None:
             return None
         if any(edges != (0, 0) for edges in (before or ())[:2]):
             return None  # of images or channels; where results are cut so, a part of them is taken
-        image, weight, _, stride, padding, dilation, transposed, more, groups = values[: _GROUPS + 1]
+        image, weight, _, stride, padding, dilation, transposed, output_padding, groups = values[: _GROUPS + 1]
         dimensions = len(weight.shape) - 2
         none = ((0, 0),) * dimensions
-        stride, padding, dilation, more = (
-            each * dimensions if len(each) == 1 else each for each in (stride, padding, dilation, more)
+        stride, padding, dilation, output_padding = (
+            option * dimensions if len(option) == 1 else option
+            for option in (stride, padding, dilation, output_padding)
         )
-        around, cut = (margins[2:] if margins else none for margins in (before, behind))
-        zeros = [(one + low, one + high) for one, (low, high) in zip(padding, around, strict=True)]
+        around, cut = (margins[2:] if margins else none for margins in (before, cut_margins))
+        zeros = [(pad + low, pad + high) for pad, (low, high) in zip(padding, around, strict=True)]
         if transposed:  # by what a convolution would pad that does the same to an image with holes
             reach = [(taps - 1) * step for taps, step in zip(weight.shape[2:], dilation, strict=True)]
-            zeros = [(far - one, far - one + last) for far, one, last in zip(reach, padding, more, strict=True)]
+            pads = zip(reach, padding, output_padding, strict=True)
+            zeros = [(far - pad, far - pad + last) for far, pad, last in pads]
         steps = (1,) * dimensions if transposed else stride
         cut = tuple(map(undone, cut, zeros, steps))
         inputs, outputs = (image.shape[2:], around), (result.shape[2:], cut)
@@ -92,7 +94,7 @@ class ZeroPadding:
             channels_in=weight.shape[1] * groups,
             channels_out=weight.shape[0],
             groups=groups,
-            size=[one - sum(edges) for one, edges in zip(size, around, strict=True)],
+            size=[length - sum(edges) for length, edges in zip(size, around, strict=True)],
             kernel=weight.shape[2:],
             stride=stride,
             padding=[
@@ -100,52 +102,53 @@ class ZeroPadding:
                 for zeros, (low, _), (lost, _), step in zip(padding, around, cut, stride, strict=True)
             ],
             dilation=dilation,
-            outputs=[one - sum(edges) for one, edges in zip(positions, cut, strict=True)],
+            outputs=[length - sum(edges) for length, edges in zip(positions, cut, strict=True)],
         )
         return None if work.flops is None else wanted * work.flops
 
     def _of(self, value: object) -> Margins | None:
         if not starts_storage(value) or value.storage not in self._known:
             return None
-        known = self._known[value.storage]
-        margins = tuple(known.get(key, (0, 0)) for key in zip(value.stride or (), value.shape, strict=True))
+        edges_of = self._known[value.storage]
+        margins = tuple(edges_of.get(key, (0, 0)) for key in zip(value.stride or (), value.shape, strict=True))
         return margins if any(edges != (0, 0) for edges in margins) else None
 
 
 def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
-    """What nobody reads at the edges of a result; None where something takes the whole, or nothing is known."""
+    """Return what nobody reads at the edges of a result; None where a call takes the whole, or nothing is known."""
     if not starts_storage(result):
         return None
-    found: list[Margins] = []
+    margins_of_readers: list[Margins] = []
     for reader in readers:
         margins = margins_of(reader, result)
         if margins is None:
             return None
-        found.append(margins)
-    if not found:
+        margins_of_readers.append(margins)
+    if not margins_of_readers:
         return None
-    least = tuple((min(low for low, _ in edges), min(high for _, high in edges)) for edges in zip(*found, strict=True))
+    edges_of_dimensions = zip(*margins_of_readers, strict=True)
+    least = tuple((min(low for low, _ in edges), min(high for _, high in edges)) for edges in edges_of_dimensions)
     return least if any(edges != (0, 0) for edges in least) else None
 
 
-def margins_of(view: Tensor, whole: Tensor) -> Margins | None:
-    """What a view leaves out at the edges of a tensor.
+def margins_of(view: Tensor, result: Tensor) -> Margins | None:
+    """Return what a view leaves out at the edges of a result.
 
     Dimensions are known by stride: they may be in another order, joined or split.
     """
-    if view.stride is None or whole.stride is None or view.numel == 0:
+    if view.stride is None or result.stride is None or view.numel == 0:
         return None
     sizes: dict[int, int] = {}
-    behind: dict[int, int] = {}  # a row of elements that are as far apart: by where it ends where it begins
+    begins: dict[int, int] = {}  # a row of elements that are as far apart: by where it ends where it begins
     for stride, size in sorted(
         (stride, size) for size, stride in zip(view.shape, view.stride, strict=True) if size > 1
     ):
-        first = behind.pop(stride, stride)
+        first = begins.pop(stride, stride)
         if first in sizes and first == stride:
             return None  # elements that are taken twice
         sizes[first] = sizes.get(first, 1) * size
-        behind[first * sizes[first]] = first
-    pairs = [(stride, size) for size, stride in zip(whole.shape, whole.stride, strict=True)]
+        begins[first * sizes[first]] = first
+    pairs = [(stride, size) for size, stride in zip(result.shape, result.stride, strict=True)]
     inner_first = sorted(range(len(pairs)), key=lambda dim: pairs[dim])
     lengths = {}
     for dim in inner_first:
@@ -156,19 +159,19 @@ def margins_of(view: Tensor, whole: Tensor) -> Margins | None:
                 return None
             sizes[stride * size], length = length // size, size
         lengths[dim] = length
-    apart, margins = view.offset - whole.offset, {}
+    distance, margins = view.offset - result.offset, {}
     for dim in reversed(inner_first):
         stride, size = pairs[dim]
-        start = apart // stride if stride and size > 1 else 0
+        start = distance // stride if stride and size > 1 else 0
         if start < 0 or start + lengths[dim] > size:
             return None
-        apart -= start * stride
+        distance -= start * stride
         margins[dim] = (start, size - start - lengths[dim])
-    return None if apart or sizes else tuple(margins[dim] for dim in range(len(pairs)))
+    return None if distance or sizes else tuple(margins[dim] for dim in range(len(pairs)))
 
 
 def padding_of(call: Call) -> Margins | None:
-    """What `constant_pad_nd` puts around each dimension, of which it names the last ones first; None for no zeros."""
+    """Return what `constant_pad_nd` puts around each dimension, of which it names the last first; None for no zeros."""
     image, edges, value = (*call.inputs, 0)[:3]
     pairs = list(zip(edges[::2], edges[1::2], strict=True))
     if value or not pairs or min(edges) < 0:
@@ -186,12 +189,12 @@ def cut_by_padding(call: Call) -> Margins | None:
 
 
 def around_slice(call: Call) -> Margins | None:
-    """The zeros around what `slice_backward` puts back into its place; None where it was every other element."""
+    """Return the zeros around what `slice_backward` puts back into place; None where it was every other element."""
     _, sizes, dim, start, end, step = call.inputs
-    if step != 1 or not all(isinstance(one, int) for one in (dim, start, end)):
+    if step != 1 or not all(isinstance(position, int) for position in (dim, start, end)):
         return None
     dim, size = dim % len(sizes), sizes[dim]
-    start, end = (min(max(one + size if one < 0 else one, 0), size) for one in (start, end))
+    start, end = (min(max(position + size if position < 0 else position, 0), size) for position in (start, end))
     return tuple((start, size - end) if place == dim else (0, 0) for place in range(len(sizes)))
 
 

@@ -161,9 +161,7 @@ class _Thread:
             self.end()
 
 
-def _around(
-    nodes: Sequence[_Node], attributes: Sequence[Mapping[str, Any]], roots: Collection[int]
-) -> Iterator[int]:
+def _around(nodes: Sequence[_Node], attributes: Sequence[Mapping[str, Any]], roots: Collection[int]) -> Iterator[int]:
     """Give the number of the call around each, -1 for none: not always the one that torch names.
 
     Of a call that raises torch (2.11 to 2.13) writes nothing, and believes ever after that it is open. A checkpoint
@@ -271,7 +269,7 @@ def _has_wrapper(values: _Values, sparse: Collection[int]) -> bool:
 
 def _computes(name: str, schema: str) -> bool:
     base, _, overload = schema.partition("(")[0].partition(".")
-    return aten_schema.computes(base or name, overload if base else None, known=bool(schema))
+    return aten_schema.computes(base or name, overload if base else None, has_schema=bool(schema))
 
 
 def _quote(match: re.Match[bytes]) -> bytes:

@@ -199,9 +199,9 @@ class Costs:
 
             try:
                 overload = schema.overloads(call)[0]._overloadname
-                found = schema.computes(call.name, overload, known=True)
+                found = schema.computes(call.name, overload, has_schema=True)
             except schema.Unresolved:
-                found = schema.computes(call.name, None, known=True)
+                found = schema.computes(call.name, None, has_schema=True)
             self._cache.wrappers[key] = found
         return found
 

@@ -22,7 +22,7 @@ from roofline.pytorch.aten.tables import (
 
 
 def _bias(out: Any) -> Cost:
-    """One addition per output element: kept out of the matrix FLOPs, as FlopCounterMode does."""
+    """Count one addition per output element: kept out of the matrix FLOPs, as FlopCounterMode does."""
     return Cost(vector_flops=float(out.numel()))
 
 
@@ -36,7 +36,7 @@ def _mm_plus_mm(a: Any, b: Any, c: Any, d: Any, *_: Any, **__: Any) -> Cost:
 
 
 def _added(kwargs: dict[str, Any], out: Any) -> Cost:
-    """What `beta * self` adds to a product: nothing where beta is 0, and then `self` is not even read."""
+    """Count what `beta * self` adds to a product: nothing where beta is 0, and then `self` is not even read."""
     return Cost() if kwargs.get("beta") == 0 else _bias(out)
 
 
@@ -106,7 +106,7 @@ def _by_packed_weight(x: Any, *_: Any, out: Any, **__: Any) -> Cost:
 
 
 def _by_grouped_weight(x: Any, *_: Any, out: Any, **__: Any) -> Cost:
-    """The same with a scale and a zero point per group of weights: each weight is (q - zero) * scale."""
+    """Count a product by weights with a scale and a zero point per group: each weight is (q - zero) * scale."""
     rows, width, results = x.numel() // max(1, x.shape[-1]), x.shape[-1], out.shape[-1]
     return formulas.matmul(rows, results, width) + Cost(vector_flops=2.0 * width * results)
 
@@ -167,8 +167,8 @@ def _pairs(
 
 
 def _spread(values: Any, dimensions: int) -> list[int]:
-    each: list[int] = list(values)
-    return each * dimensions if len(each) == 1 else each
+    lengths: list[int] = list(values)
+    return lengths * dimensions if len(lengths) == 1 else lengths
 
 
 def _convolution_backward(
@@ -187,8 +187,8 @@ def _convolution_backward(
     **__: Any,
 ) -> Cost:
     """Each of the two gradients pairs the same elements as the forward pass; the bias gradient is a sum."""
-    one = _pairs(x, weight, stride, padding, dilation, transposed, groups, grad.shape)
-    cost: Cost = sum(output_mask[:2]) * one
+    gradient = _pairs(x, weight, stride, padding, dilation, transposed, groups, grad.shape)
+    cost: Cost = sum(output_mask[:2]) * gradient
     if output_mask[2]:
         cost = cost + formulas.reduction(grad.numel(), grad.shape[1])
     return cost
@@ -198,49 +198,57 @@ def _convolution_backward(
 _CELLS = ("relu", "tanh", "lstm", "gru")
 
 
-def _mkldnn_rnn_layer(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, hx: Any, cx: Any, *rest: Any, **_: Any) -> Cost:
-    """One layer in one direction. rest: reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, ..."""
-    mode, hidden, biased = rest[2], rest[3], rest[5]
+def _mkldnn_rnn_layer(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, hx: Any, cx: Any, *options: Any, **_: Any) -> Cost:
+    """Count one layer, one direction. options: reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, ..."""
+    mode, hidden, biased = options[2], options[3], options[5]
     steps = x.numel() // max(1, x.shape[-1])
     return formulas.recurrent(_CELLS[mode], steps, w0.numel() + w1.numel(), hidden, biased)
 
 
-def _cudnn_rnn(x: Any, weights: Any, *rest: Any, **_: Any) -> Cost:
-    """All layers and directions; packed sequences are [steps of all, width]. rest: stride, buffer, hx, cx, mode, ..."""
-    hx, mode = rest[2], rest[4]
+def _cudnn_rnn(x: Any, weights: Any, *options: Any, **_: Any) -> Cost:
+    """Count all layers and directions; packed sequences are [steps of all, width].
+
+    options: stride, buffer, hx, cx, mode, ...
+    """
+    hx, mode = options[2], options[4]
     matrices = [weight for weight in weights if weight.dim() > 1]
-    units = hx.shape[0] * rest[5]
+    units = hx.shape[0] * options[5]
     steps = x.numel() // max(1, x.shape[-1])
     elements = sum(weight.numel() for weight in matrices)
     return formulas.recurrent(_CELLS[mode], steps, elements, units, biased=len(matrices) < len(weights))
 
 
-def _mkldnn_rnn_layer_backward(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, *rest: Any, **_: Any) -> Cost:
-    """One layer in one direction, all gradients. rest: states and gradients (8), reverse, mode, hidden_size, ..."""
-    mode, hidden, biased = rest[9], rest[10], rest[12]
+def _mkldnn_rnn_layer_backward(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, *options: Any, **_: Any) -> Cost:
+    """Count all gradients of one layer in one direction.
+
+    options: states and gradients (8), reverse, mode, hidden_size, ...
+    """
+    mode, hidden, biased = options[9], options[10], options[12]
     steps = x.numel() // max(1, x.shape[-1])
     executed = 2.0 * (w0.numel() + w1.numel())
     return formulas.recurrent_backward(_CELLS[mode], steps, executed, executed, hidden, biased)
 
 
-def _cudnn_rnn_backward(x: Any, weights: Any, *rest: Any, **_: Any) -> Cost:
-    """All layers and directions. rest: stride, buffer, hx, cx, output, gradients (3), mode, ..., output_mask.
+def _cudnn_rnn_backward(x: Any, weights: Any, *options: Any, **_: Any) -> Cost:
+    """Count the gradients of all layers and directions.
+
+    options: stride, buffer, hx, cx, output, gradients (3), mode, ..., output_mask.
 
     cuDNN computes the gradient of what comes from below whether it is asked for or not.
     """
-    hx, mode, layers, mask = rest[2], rest[8], rest[11], rest[-1]
-    stride, directions = rest[0], hx.shape[0] // max(1, layers)
+    hx, mode, layers, mask = options[2], options[8], options[11], options[-1]
+    stride, directions = options[0], hx.shape[0] // max(1, layers)
     steps = x.numel() // max(1, x.shape[-1])
     elements = sum(weight.numel() for weight in weights if weight.dim() > 1)
     below = sum(weights[place * stride].numel() for place in range(directions))
     executed = elements * (2.0 if mask[3] else 1.0)
     asked = executed if mask[0] else executed - below
     biased = bool(mask[3]) and any(weight.dim() == 1 for weight in weights)
-    return formulas.recurrent_backward(_CELLS[mode], steps, asked, executed, hx.shape[0] * rest[9], biased)
+    return formulas.recurrent_backward(_CELLS[mode], steps, asked, executed, hx.shape[0] * options[9], biased)
 
 
 def unread_input_gradient(call: Call) -> float:
-    """What the gradients of a layer ask for less where nobody reads that of its input [FLOP]; 0 for other calls."""
+    """Count the FLOPs that the gradients of a layer ask for less where nobody reads that of its input; else 0."""
     if base(call.name) != "mkldnn_rnn_layer_backward":
         return 0.0
     x, weight = call.inputs[:2]
@@ -276,16 +284,21 @@ def attention_backward(overload: Any, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 def _lengths(name: str, named: dict[str, Any]) -> tuple[Lengths, int]:
-    """Sequences and their lengths, and the number of query heads."""
+    """Return the sequences with their lengths, and the number of query heads."""
     q, k = named["query"], named["key"]
     if not name.startswith(_LENGTH_FIRST):
         *batch, heads, queries, _ = q.shape
         return Lengths(prod(batch), queries, k.shape[-2]), heads
-    sums = next((named[one] for one in ("cum_seq_q", "cu_seqlens_q") if named.get(one) is not None), None)
+    sums = next(
+        (named[argument] for argument in ("cum_seq_q", "cu_seqlens_q") if named.get(argument) is not None), None
+    )
     if sums is None or not sums.numel():
         *batch, queries, heads, _ = q.shape
         return Lengths(prod(batch), queries, k.shape[-3]), heads
-    longest = [next((named[one] for one in names if isinstance(named.get(one), int)), None) for names in _LONGEST]
+    longest = [
+        next((named[argument] for argument in names if isinstance(named.get(argument), int)), None)
+        for names in _LONGEST
+    ]
     return varlen(q.shape[-3], k.shape[-3], sums.numel() - 1, *longest), q.shape[-2]
 
 
@@ -293,17 +306,17 @@ _LONGEST = (("max_q", "max_seqlen_q"), ("max_k", "max_seqlen_k"))
 
 
 def _pattern(overload: Any, named: dict[str, Any]) -> Mask:
-    """Which pairs are looked at: causal in one of two ways, and within a window."""
+    """Return which pairs are attended to: causal in one of two ways, and within a window."""
     name = base(overload._schema.name)
     kind = named.get("custom_mask_type")  # of _efficient_attention: 1 from the upper left, 2 to the lower right
     causal = bool(named.get("is_causal")) or kind in (1, 2)
-    left, right = named.get("window_size_left"), named.get("window_size_right")
+    keys_before, keys_after = named.get("window_size_left"), named.get("window_size_right")
     window = named.get("window_size")  # of _efficient_attention: so many keys up to the query's own
     if isinstance(window, int) and window > 0:
-        left = window - 1
-    left = left if isinstance(left, int) and left >= 0 else None
-    right = 0 if causal else right if isinstance(right, int) and right >= 0 else None
-    return Mask(left, right, bottom_right=name in _LOWER_RIGHT or kind == 2)
+        keys_before = window - 1
+    keys_before = keys_before if isinstance(keys_before, int) and keys_before >= 0 else None
+    keys_after = 0 if causal else keys_after if isinstance(keys_after, int) and keys_after >= 0 else None
+    return Mask(keys_before, keys_after, bottom_right=name in _LOWER_RIGHT or kind == 2)
 
 
 def _mask(named: dict[str, Any], lengths: Lengths, heads: int) -> Cost:

@@ -93,29 +93,29 @@ class Unresolved(Exception):
 
 @cache
 def packet(name: str) -> Any:
-    """The overload packet of "aten::addmm", or None where this torch has no such op."""
+    """Return the overload packet of "aten::addmm", or None where this torch has no such op."""
     namespace, _, op = name.partition("::")
     try:
-        found = getattr(getattr(torch.ops, namespace, None), op, None)
+        overload_packet = getattr(getattr(torch.ops, namespace, None), op, None)
     except (RuntimeError, TypeError, ValueError):  # no name that torch could have: any text can be in a trace
         return None
-    return found if isinstance(found, torch._ops.OpOverloadPacket) else None
+    return overload_packet if isinstance(overload_packet, torch._ops.OpOverloadPacket) else None
 
 
 @cache
 def _composites(name: str) -> dict[str, bool]:
-    """For each overload of an op whether it is a wrapper that dispatches to others.
+    """Tell of each overload of an op whether it is a wrapper that dispatches to others.
 
     `silu_backward` can be one, for second derivatives, and has kernels of its own, which is what runs; so has
     `_fused_rms_norm` on CUDA.
     """
-    found = packet(name)
+    overload_packet = packet(name)
     answers = {}
-    for one in [] if found is None else found.overloads():
+    for overload in [] if overload_packet is None else overload_packet.overloads():
         try:
-            full = getattr(found, one).name()
-            own = any(_has_kernel(full, key) for key in ("CPU", "CUDA"))
-            answers[one] = _has_kernel(full, "CompositeImplicitAutograd") and not own
+            full = getattr(overload_packet, overload).name()
+            has_own_kernel = any(_has_kernel(full, key) for key in ("CPU", "CUDA"))
+            answers[overload] = _has_kernel(full, "CompositeImplicitAutograd") and not has_own_kernel
         except (RuntimeError, AttributeError):
             continue  # overloads such as to.prim_Device exist only in TorchScript
     return answers
@@ -126,57 +126,57 @@ def _has_kernel(name: str, key: str) -> bool:
 
 
 def is_composite(name: str, overload: str | None) -> bool:
-    """Whether the op is a wrapper that dispatches to others (it has a CompositeImplicitAutograd kernel).
+    """Tell whether the op is a wrapper that dispatches to others (it has a CompositeImplicitAutograd kernel).
 
     With no overload recorded: whether all are that nobody gave a place for the result. An op that this torch does not
     know is not.
     """
     answers = _composites(name)
     if overload is None:
-        plain = [wraps for one, wraps in answers.items() if not one.endswith("out")]
+        plain = [wraps for overload_name, wraps in answers.items() if not overload_name.endswith("out")]
         return bool(plain) and all(plain)
     return answers.get(overload or "default", False)
 
 
 def is_mixed(name: str) -> bool:
-    """Whether some overloads of the op are wrappers and some are not (`linear` and `linear.out`)."""
+    """Tell whether some overloads of the op are wrappers and some are not (`linear` and `linear.out`)."""
     return len(set(_composites(name).values())) > 1
 
 
-def computes(name: str, overload: str | None, known: bool) -> bool:
-    """Whether a recorded call is an op to be counted: `known` to have a schema and no wrapper, or given a formula."""
+def computes(name: str, overload: str | None, has_schema: bool) -> bool:
+    """Tell whether a recorded call is an op to be counted: `has_schema` and no wrapper, or given a formula."""
     if custom.registered(name) is not None:
         return True
-    return known and not is_composite(name, overload)
+    return has_schema and not is_composite(name, overload)
 
 
 def overloads(call: Call) -> list[Any]:
-    """The overloads that accept the recorded arguments, best first. Raises Unresolved where there is none."""
-    found = packet(call.name)
-    if found is None:
+    """List the overloads that accept the recorded arguments, best first. Raises Unresolved where there is none."""
+    overload_packet = packet(call.name)
+    if overload_packet is None:
         raise Unresolved("this torch has no such op")
     if call.overload is not None:
-        one = getattr(found, call.overload or "default", None)
-        if not isinstance(one, torch._ops.OpOverload):
+        overload = getattr(overload_packet, call.overload or "default", None)
+        if not isinstance(overload, torch._ops.OpOverload):
             raise Unresolved(f"this torch has no overload {call.overload!r}")
-        return [one]
+        return [overload]
     scored = []
-    for name in found.overloads():
+    for name in overload_packet.overloads():
         try:
-            one = getattr(found, name)
-            score = _score(call.inputs, one._schema.arguments)
+            overload = getattr(overload_packet, name)
+            score = _score(call.inputs, overload._schema.arguments)
         except (RuntimeError, AttributeError):
             continue
         if score is not None:
-            scored.append((score, one))
+            scored.append((score, overload))
     if not scored:
         raise Unresolved("no overload accepts the recorded arguments")
     scored.sort(key=lambda pair: -pair[0])
-    return [one for _, one in scored]
+    return [overload for _, overload in scored]
 
 
 def _score(inputs: tuple[Any, ...], arguments: list[Any]) -> int | None:
-    """How well recorded arguments fit a schema; None: they do not."""
+    """Score how well recorded arguments fit a schema; None: they do not."""
     if len(inputs) > len(arguments) or any(not a.has_default_value() for a in arguments[len(inputs) :]):
         return None
     score = 5 if len(inputs) == len(arguments) else 0
@@ -205,8 +205,8 @@ def _fit(value: Any, argument: Any) -> int | None:
     if isinstance(value, Tensor):
         return None
     if kind.startswith("List["):
-        whole = isinstance(value, tuple) and not any(isinstance(v, Tensor) for v in value)
-        if not whole or ("float" not in kind and any(isinstance(v, float) for v in value)):
+        is_list = isinstance(value, tuple) and not any(isinstance(v, Tensor) for v in value)
+        if not is_list or ("float" not in kind and any(isinstance(v, float) for v in value)):
             return None
         return 2
     if isinstance(value, tuple):
@@ -235,12 +235,12 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
     Equal recorded tensors become one meta tensor, so `x + x` is seen to read x once. Of what was given without its
     value one is assumed, and named where the cost may depend on it; Unresolved is raised where it certainly does.
     """
-    made: dict[Tensor, torch.Tensor] = {}
+    tensors_made: dict[Tensor, torch.Tensor] = {}
     assumed: list[str] = []
 
     def meta(tensor: Tensor) -> torch.Tensor:
-        if tensor in made and tensor.storage >= 0:
-            return made[tensor]
+        if tensor in tensors_made and tensor.storage >= 0:
+            return tensors_made[tensor]
         dtype = DTYPE.get(tensor.dtype)
         if dtype is None:
             raise Unresolved(f"unknown type {tensor.dtype}" if tensor.dtype else "the type of a list was not recorded")
@@ -250,15 +250,15 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
             new = torch.empty(tensor.shape, dtype=dtype, device="meta")
         else:
             new = torch.empty_strided(tensor.shape, tensor.stride, dtype=dtype, device="meta")
-        made[tensor] = new
+        tensors_made[tensor] = new
         return new
 
     positional: list[Any] = []
     keyword: dict[str, Any] = {}
     masked = False
     for position, argument in enumerate(overload._schema.arguments):
-        given = position < len(call.inputs)
-        value = call.inputs[position] if given else None
+        is_given = position < len(call.inputs)
+        value = call.inputs[position] if is_given else None
         unsaid = value if isinstance(value, Unsaid) else None
         value = None if unsaid else value
         kind = _argument_kind(str(argument.type), str(getattr(argument, "real_type", argument.type)))
@@ -282,7 +282,7 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
         elif value is None and not (optional and unsaid in (None, Unsaid.ANY)):
             value = _default(argument, call, unsaid is not None and not (argument.name == "is_causal" and masked))
             # A tensor may well be undefined, and what was recorded as nothing was the schema's own.
-            if given and kind != "Tensor" and (unsaid or not argument.has_default_value()):
+            if is_given and kind != "Tensor" and (unsaid or not argument.has_default_value()):
                 assumed.append(argument.name)
         elif value is None and unsaid and kind.startswith(("Optional[List[int", "Optional[List[float", "Optional[str")):
             assumed.append(argument.name)
@@ -341,16 +341,20 @@ def _largest(call: Call) -> int:
 
 @cache
 def moves_nothing(name: str) -> bool:
-    """Whether an op is a view, an allocation or a question whatever its arguments, which need not be known then."""
-    found = packet(name)
-    if found is None or is_composite(name, None):
+    """Tell whether an op is a view, an allocation or a question whatever its arguments, which need not be known."""
+    overload_packet = packet(name)
+    if overload_packet is None or is_composite(name, None):
         return False
     if base(name) in ALLOCATIONS or base(name) in WORKLESS_CALLS:
         return True  # not even run: some of them warn
-    kinds = [getattr(found, one) for one in found.overloads() if not one.endswith("out")]
-    return bool(kinds) and all(isinstance(one, torch._ops.OpOverload) and is_view(one) for one in kinds)
+    kinds = [
+        getattr(overload_packet, overload_name)
+        for overload_name in overload_packet.overloads()
+        if not overload_name.endswith("out")
+    ]
+    return bool(kinds) and all(isinstance(kind, torch._ops.OpOverload) and is_view(kind) for kind in kinds)
 
 
 def is_view(overload: Any) -> bool:
-    """Whether an op gives a tensor other sizes, strides or no history, and touches no element, in place or not."""
+    """Tell whether an op gives a tensor other sizes, strides or no history, and touches no element, in place or not."""
     return overload.is_view or torch.Tag.inplace_view in overload.tags

@@ -146,4 +146,4 @@ def _computes(call: Call) -> bool:
             overload = schema.overloads(call)[0]._overloadname
         except schema.Unresolved:
             overload = None
-    return schema.computes(call.name, overload, known=True)
+    return schema.computes(call.name, overload, has_schema=True)

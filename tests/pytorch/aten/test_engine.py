@@ -938,7 +938,7 @@ def test_a_formula_costs_an_op_that_torch_does_not_know(rotary):
     assert found.writes == ((False, 0, 200.0),)
     # A trace recorded elsewhere has no results: what is written is put on the first argument.
     assert Engine().cost(Call("mylib::rotary", None, inputs)).writes == ((True, 0, 200.0),)
-    assert schema.computes("mylib::rotary", None, known=False)
+    assert schema.computes("mylib::rotary", None, has_schema=False)
 
 
 def test_two_formulas_of_one_op_are_refused(rotary):

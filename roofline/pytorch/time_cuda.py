@@ -41,25 +41,25 @@ class TimedCuda(Timed):
 
 
 def mechanism(timed: Timed) -> str:
-    """What launched the kernels, as `Profiled.mechanism` names it."""
+    """Tell what launched the kernels, as `Profiled.mechanism` names it."""
     return CUDA_GRAPH if isinstance(timed, TimedCuda) and timed.graph_launches else "eager"
 
 
 def conditions(timed: Timed | None) -> dict[str, float]:
-    """How many graphs a step launches, and how many kernels these launch; nothing of one that launches none."""
+    """Count the graphs that a step launches, and the kernels that these launch; nothing of one that launches none."""
     if not isinstance(timed, TimedCuda) or not timed.graph_launches:
         return {}
     return {GRAPHS: float(timed.graph_launches), IN_GRAPHS: float(timed.graph_kernels)}
 
 
 def flags(timed: Timed) -> tuple[str, ...]:
-    """What a reader must know of kernels that graphs replayed."""
-    found = []
+    """List what a reader must know of kernels that graphs replayed."""
+    facts = []
     if isinstance(timed, TimedCuda) and timed.unattributed:
-        found.append(f"replays-unattributed: {timed.unattributed} kernels per step")
+        facts.append(f"replays-unattributed: {timed.unattributed} kernels per step")
     if isinstance(timed, TimedCuda) and timed.by_order:
-        found.append("replays-by-order")
-    return tuple(found)
+        facts.append("replays-by-order")
+    return tuple(facts)
 
 
 def time_cuda(
@@ -89,55 +89,55 @@ def time_cuda(
     candidates = candidates[walls[candidates] > 0]
     if not len(candidates):
         raise MeasurementError("no profiled step took any time on the device; record the trace again.")
-    kept = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
+    chosen = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
 
-    twin, joined, events, unmatched = _twins(trace, counted, marks, kept)
+    twin, joined, events, unmatched = _twins(trace, counted, marks, chosen)
     inner = np.append(twin, -1)[links.op]  # the counted call around each device event
     op = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
-    here = np.isin(step, kept)
+    in_steps = np.isin(step, chosen)
     by_order = False
-    if reference is not None and (links.graph & here).any():
+    if reference is not None and (links.graph & in_steps).any():
         op, joined, unmatched, by_order = _replayed(trace, links, step, op, reference, counted, prefix)
     names, owner = _owners(trace, op, len(counted.ops))
     total = len(counted.ops) + len(names)
 
     device = trace.device
-    own, shares = np.zeros((total, len(kept))), np.zeros((total, len(kept)))
-    for column, number in enumerate(kept.tolist()):
+    own, shares = np.zeros((total, len(chosen))), np.zeros((total, len(chosen)))
+    for column, number in enumerate(chosen.tolist()):
         rows = np.flatnonzero(step == number)
         spans = device.start[rows], device.end[rows], owner[rows], total
         own[:, column] = intervals.own(*spans) * 1e-9
         shares[:, column] = intervals.shares(*spans) * 1e-9
-    gaps = idle.causes(trace, links, low[kept], high[kept])
+    gaps = idle.causes(trace, links, low[chosen], high[chosen])
     gap_time = (gaps.end - gaps.start) * 1e-9
     kernel = device.kind == KERNEL  # copies and fills start without the launch whose floor is known
     start = np.full(total, np.iinfo(np.int64).max)
-    first = np.flatnonzero(step == kept[0])
+    first = np.flatnonzero(step == chosen[0])
     np.minimum.at(start, owner[first], device.start[first])
-    begin = low[kept[0]]
-    by_graph = links.graph & here
+    begin = low[chosen[0]]
+    by_graph = links.graph & in_steps
     lost = by_graph & (op < 0)
     return TimedCuda(
         own=own,
         overlap=(own - shares).mean(axis=1),
         start=np.where(start < np.iinfo(np.int64).max, start - begin, 0) * 1e-9,
-        walls=walls[kept],
-        corrected=walls[kept],
-        idle=np.bincount(gaps.window, weights=gap_time, minlength=len(kept)).astype(float),
-        host=gaps.before_kernels(owner, total, len(kept)),
-        causes={name: time / len(kept) for name, time in gaps.seconds().items() if time > 0},
+        walls=walls[chosen],
+        corrected=walls[chosen],
+        idle=np.bincount(gaps.window, weights=gap_time, minlength=len(chosen)).astype(float),
+        host=gaps.before_kernels(owner, total, len(chosen)),
+        causes={name: time / len(chosen) for name, time in gaps.seconds().items() if time > 0},
         joined=joined,
         events=events,
-        dropped=len(candidates) - len(kept),
+        dropped=len(candidates) - len(chosen),
         unmatched=unmatched,
-        kernels=kernel_times(trace, owner, here, total, len(kept)),
+        kernels=kernel_times(trace, owner, in_steps, total, len(chosen)),
         kernel_names=trace.names,
-        launches=np.rint(np.bincount(owner[here & kernel], minlength=total) / len(kept)).astype(np.int64),
+        launches=np.rint(np.bincount(owner[in_steps & kernel], minlength=total) / len(chosen)).astype(np.int64),
         extra=names,
-        graph_launches=round(len(np.unique(links.launch[by_graph])) / len(kept)),
-        graph_kernels=round(int((by_graph & kernel).sum()) / len(kept)),
-        replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(kept)).astype(np.int64),
-        unattributed=round(int(lost.sum()) / len(kept)),
+        graph_launches=round(len(np.unique(links.launch[by_graph])) / len(chosen)),
+        graph_kernels=round(int((by_graph & kernel).sum()) / len(chosen)),
+        replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(chosen)).astype(np.int64),
+        unattributed=round(int(lost.sum()) / len(chosen)),
         by_order=by_order,
     )
 
@@ -157,18 +157,18 @@ def _replayed(
     The joined share is the reference's: of a replayed step the host records next to no op.
     """
     marks = steps.find(reference, None if prefix is None else f"{prefix}#")
-    there = link(reference)
-    placed = steps.assign(marks, reference, there)
+    reference_links = link(reference)
+    placed = steps.assign(marks, reference, reference_links)
     number = _typical(reference, placed, len(marks))
     twin, joined, _, unmatched = _twins(reference, counted, marks, np.asarray([number]))
     rows = np.flatnonzero(placed == number)
-    inner = np.append(twin, -1)[there.op[rows]]
-    known = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
+    inner = np.append(twin, -1)[reference_links.op[rows]]
+    op_of_rows = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
 
     wanted = np.flatnonzero(np.isin(step, step[links.graph]) & (step >= 0))
-    replayed, plain = replays.columns((trace, links, step, wanted), (reference, there, placed, rows))
+    replayed, plain = replays.columns((trace, links, step, wanted), (reference, reference_links, placed, rows))
     op = op.copy()
-    op[wanted] = replays.owners(replayed, plain, known, op[wanted])
+    op[wanted] = replays.owners(replayed, plain, op_of_rows, op[wanted])
     return op, joined, unmatched, not (replayed.node >= 0).any()
 
 
@@ -183,22 +183,22 @@ def _typical(trace: KinetoTrace, step: NDArray[np.int64], number: int) -> int:
 
 
 def _twins(
-    trace: KinetoTrace, counted: Counted, marks: steps.Steps, kept: NDArray[np.int64]
+    trace: KinetoTrace, counted: Counted, marks: steps.Steps, chosen: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], float, int, dict[str, float]]:
     """The counted twin of each op of the trace (-1: none), the joined share, events per step, what was not matched."""
     twin = np.full(len(trace.ops), -1, np.int64)
-    known = leaves = 0.0
+    joined = leaves = 0.0
     number = 0
     unmatched: dict[str, float] = {}
     for index in range(len(marks)):
-        one = step_events(trace, counted, int(marks.start[index]), int(marks.end[index]), marks.source or steps.LIVE)
-        rows = one.source >= 0
-        twin[one.source[rows]] = one.twin[rows]
-        if index in kept:
-            matched, all_leaves = joined_time(one)
-            known, leaves, number = known + matched, leaves + all_leaves, number + len(one.events)
-            unmatched |= unmatched_time(trace, one)
-    return twin, known / leaves if leaves else 0.0, number // len(kept), unmatched
+        events = step_events(trace, counted, int(marks.start[index]), int(marks.end[index]), marks.source or steps.LIVE)
+        rows = events.source >= 0
+        twin[events.source[rows]] = events.twin[rows]
+        if index in chosen:
+            matched, all_leaves = joined_time(events)
+            joined, leaves, number = joined + matched, leaves + all_leaves, number + len(events.events)
+            unmatched |= unmatched_time(trace, events)
+    return twin, joined / leaves if leaves else 0.0, number // len(chosen), unmatched
 
 
 def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -211,13 +211,15 @@ def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[
 
 
 def kernel_times(
-    trace: KinetoTrace, owner: NDArray[np.int64], here: NDArray[np.bool_], total: int, kept: int
+    trace: KinetoTrace, owner: NDArray[np.int64], counted: NDArray[np.bool_], total: int, number_of_steps: int
 ) -> list[tuple[tuple[int, int], ...]]:
     """(kernel name, mean time per step [ns]) of each owner, longest first."""
-    rows = np.flatnonzero(here)
+    rows = np.flatnonzero(counted)
     pairs, place = np.unique(np.stack([owner[rows], trace.device.name[rows]]), axis=1, return_inverse=True)
-    time = np.bincount(place.ravel(), weights=trace.device.duration[rows], minlength=pairs.shape[1]) / max(1, kept)
-    found: list[list[tuple[int, int]]] = [[] for _ in range(total)]
+    time = np.bincount(place.ravel(), weights=trace.device.duration[rows], minlength=pairs.shape[1]) / max(
+        1, number_of_steps
+    )
+    kernels: list[list[tuple[int, int]]] = [[] for _ in range(total)]
     for column in np.argsort(-time).tolist():
-        found[int(pairs[0, column])].append((int(pairs[1, column]), round(float(time[column]))))
-    return [tuple(each) for each in found]
+        kernels[int(pairs[0, column])].append((int(pairs[1, column]), round(float(time[column]))))
+    return [tuple(kernels_of_op) for kernels_of_op in kernels]

@@ -45,13 +45,13 @@ def weights() -> dict[int, Packed]:
 
     A layer that holds several does not say which one it calls.
     """
-    found = {}
+    packed_of = {}
     for layer in living(torch.nn.Module):
         objects = [_packed(value) for value in vars(layer).values() if isinstance(value, torch.ScriptObject)]
         convolutions = [packed for packed in objects if packed is not None]
         if len(convolutions) == 1:
-            (found[id(layer)],) = convolutions
-    return found
+            (packed_of[id(layer)],) = convolutions
+    return packed_of
 
 
 def _packed(value: Any) -> Packed | None:
@@ -59,10 +59,10 @@ def _packed(value: Any) -> Packed | None:
     if not all(hasattr(value, name) for name in ("unpack", "stride", "padding", "dilation", "groups")):
         return None
     weight = value.unpack()[0]
-    windows = (tuple(int(size) for size in each()) for each in (value.stride, value.padding, value.dilation))
-    made = Tensor(tuple(weight.shape), None, "c10::qint8")
+    windows = (tuple(int(size) for size in option()) for option in (value.stride, value.padding, value.dilation))
+    packed_weight = Tensor(tuple(weight.shape), None, "c10::qint8")
     stride, padding, dilation = windows
-    return made, stride, padding, dilation, int(value.groups())
+    return packed_weight, stride, padding, dilation, int(value.groups())
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def of_calls(nodes: Nodes, layers: Mapping[int, Packed], model: Collection[int] 
     eager step. model: the layers of a compiled model, of which nothing is seen in the step.
     """
     convolutions: list[int] = []
-    found: dict[int, Packed] = {}
+    packed_of: dict[int, Packed] = {}
     held, around = list(layers.values()), _mark_around(nodes, PACKED)
     just_packed: list[Packed] = []
     packs = False
@@ -120,10 +120,10 @@ def of_calls(nodes: Nodes, layers: Mapping[int, Packed], model: Collection[int] 
         just_packed = []
         convolutions.append(node)
         if fitting := [packed for packed in candidates if _fits(call, packed)]:
-            found[node] = fitting[0]
-    for node, packed in _of_twins(nodes, convolutions, found).items():
-        found.setdefault(node, packed)
-    return found if packs else {**_of_model(nodes, convolutions, layers, model), **found}
+            packed_of[node] = fitting[0]
+    for node, packed in _of_twins(nodes, convolutions, packed_of).items():
+        packed_of.setdefault(node, packed)
+    return packed_of if packs else {**_of_model(nodes, convolutions, layers, model), **packed_of}
 
 
 def _of_model(
@@ -131,13 +131,13 @@ def _of_model(
 ) -> dict[int, Packed]:
     """Return what convolutions are packed with that alone have their sizes, as has one layer, which is the model's."""
     times = Counter(_sizes(nodes.call(node)) for node in convolutions)
-    found: dict[int, Packed] = {}
+    packed_of: dict[int, Packed] = {}
     for node in convolutions:
         call = nodes.call(node)
         fitting = [layer for layer, packed in layers.items() if _fits(call, packed)]
         if times[_sizes(call)] == 1 and len(fitting) == 1 and fitting[0] in model:
-            found[node] = layers[fitting[0]]
-    return found
+            packed_of[node] = layers[fitting[0]]
+    return packed_of
 
 
 def _mark_around(nodes: Nodes, prefix: str) -> NDArray[np.int64]:
@@ -145,7 +145,7 @@ def _mark_around(nodes: Nodes, prefix: str) -> NDArray[np.int64]:
     return nesting.nearest(nodes.parent, np.asarray([name.startswith(prefix) for name in nodes.names], bool))
 
 
-def _of_twins(nodes: Nodes, convolutions: Sequence[int], found: Mapping[int, Packed]) -> dict[int, Packed]:
+def _of_twins(nodes: Nodes, convolutions: Sequence[int], packed_of: Mapping[int, Packed]) -> dict[int, Packed]:
     """Return what traced convolutions are packed with by the eager ones of their sizes, if these are as many."""
     eager: dict[object, list[int]] = {}
     traced: dict[object, list[int]] = {}
@@ -155,20 +155,20 @@ def _of_twins(nodes: Nodes, convolutions: Sequence[int], found: Mapping[int, Pac
             if around[node] >= 0:
                 calls.setdefault(_sizes(nodes.call(node)), []).append(node)
     pairs = ((eager[key], traced[key]) for key in eager if len(eager[key]) == len(traced.get(key, ())))
-    return {late: found[early] for pair in pairs for early, late in zip(*pair, strict=True) if early in found}
+    return {late: packed_of[early] for pair in pairs for early, late in zip(*pair, strict=True) if early in packed_of}
 
 
 def _fits(call: Call, packed: Packed) -> bool:
     """Whether a convolution of what is packed turns the argument of a call into its result."""
-    given, made = next(tensors(call.inputs), None), next(tensors(call.outputs or ()), None)
+    argument, result = next(tensors(call.inputs), None), next(tensors(call.outputs or ()), None)
     weight, *windows, groups = packed
-    if given is None or made is None:
+    if argument is None or result is None:
         return False
-    small, large = (given, made) if "_transpose" in call.name else (made, given)
+    small, large = (argument, result) if "_transpose" in call.name else (result, argument)
     channels = weight.shape[0], weight.shape[1] * groups
-    number = len(given.shape) - 2
+    number = len(argument.shape) - 2
     dimensions = zip(
-        large.shape[2:], small.shape[2:], weight.shape[-number:], *(each[-number:] for each in windows), strict=True
+        large.shape[2:], small.shape[2:], weight.shape[-number:], *(window[-number:] for window in windows), strict=True
     )
     return (small.shape[1], large.shape[1]) == channels and all(
         (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1 == outputs

@@ -1,4 +1,4 @@
-"""What Inductor generates, noted while it does: each kernel call with its buffers, its work and the ops it fused.
+"""Notes what Inductor generates, while it does: each kernel call with its buffers, its work and the ops it fused.
 
 All private interfaces of Inductor that we use are in this file, sites.py, loops.py, mix_order.py and
 traffic.py:
@@ -51,7 +51,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One run of a compiled graph: the sizes it ran with, and the storages of its inputs and outputs.
+    """Holds one run of a compiled graph: the sizes it ran with, and the storages of its inputs and outputs.
 
     sizes: symbol -> number. inputs, outputs: buffer name -> (address of the storage, bytes). masks: inputs that say
     which pairs attention looks at (`flex`).
@@ -65,7 +65,7 @@ class Region:
 
 
 def missing() -> str:
-    """What this PyTorch lacks of the interfaces used here, in a few words; "" where all is there."""
+    """Name what this PyTorch lacks of the interfaces used here, in a few words; "" where all is there."""
     try:
         from torch._inductor import debug, output_code
         from torch._inductor.loop_body import LoopBody
@@ -283,7 +283,7 @@ def _masks(graph: Graph) -> set[str]:
 
 
 def _identity(value: torch.Tensor) -> tuple[int, float]:
-    """Where the storage of a tensor begins, 0 where it has none, and the tensor's bytes."""
+    """Return where the storage of a tensor begins, 0 where it has none, and the tensor's bytes."""
     address = value.untyped_storage().data_ptr() if value.layout == torch.strided else 0
     return address, float(value.numel() * value.element_size())
 
@@ -300,7 +300,7 @@ def _bindings(graph: Graph, values: list[Any]) -> dict[Any, int]:
 
 
 def value(expression: Any, sizes: Mapping[Any, int]) -> float | None:
-    """What an expression comes to with these sizes; None where a size is only known while the kernel runs."""
+    """Evaluate an expression with these sizes; None where a size is only known while the kernel runs."""
     if isinstance(expression, int | float):
         return float(expression)
     bound = expression.subs(dict(sizes)) if getattr(expression, "free_symbols", None) else expression

@@ -72,8 +72,8 @@ class LoopWork:
             cost = formulas.elementwise(kind, times)
             if floating:
                 self.vector = self.vector + number * int(cost.vector_flops or 0)
-                for function, each in (cost.functions or {}).items():
-                    self.functions[function] = self.functions.get(function, 0) + number * int(each)
+                for function, evaluations in (cost.functions or {}).items():
+                    self.functions[function] = self.functions.get(function, 0) + number * int(evaluations)
             else:
                 self.ints = self.ints + number * int(times)
         elif name not in WORKLESS:
@@ -116,9 +116,9 @@ class _Loops:
         return frozenset(free & self.sizes.keys()).union(*through), bool(tables)
 
     def combines(self, scan: str) -> str:
-        """What a scan computes: the function of PyTorch whose steps it does; "" where it does not say."""
-        made = getattr(self.body.submodules.get(scan), "clone", None)
-        combine = getattr(made, "keywords", {}).get("combine_fn")
+        """Name what a scan computes: the function of PyTorch whose steps it does; "" where it does not say."""
+        clone = getattr(self.body.submodules.get(scan), "clone", None)
+        combine = getattr(clone, "keywords", {}).get("combine_fn")
         return str(getattr(combine, "__qualname__", "")).partition(".")[0].replace("cummin", "cummax")
 
 
@@ -134,7 +134,7 @@ def _block(
     last: tuple[torch.dtype | None, frozenset[Any]] = (None, frozenset())
     for node in graph.nodes:
         name, inputs = _name(node), list(node.all_input_nodes)
-        variables = frozenset().union(*(depends.get(one, frozenset()) for one in inputs))
+        variables = frozenset().union(*(depends.get(operand, frozenset()) for operand in inputs))
         kind = _type(node, name, inputs, types, dtype_of)
         if name == "get_index":
             variables, _ = loops.of_index(node.args[0])
@@ -160,7 +160,7 @@ def _block(
         elif name == "partial_accumulate":  # a sum or a product: n - 1 applications per result, of which it has several
             work.add("add", loops.times(around) - loops.partial, _floating(kind))
         else:
-            operands: list[torch.dtype | None] = [types[one] for one in inputs if one in types] or [kind]
+            operands: list[torch.dtype | None] = [types[operand] for operand in inputs if operand in types] or [kind]
             work.add(name, loops.times(variables), any(map(_floating, operands)))
             _touch(loops, node, name, around, dtype_of, work)
         depends[node] = variables
@@ -217,15 +217,15 @@ def _type(
     """The type that a primitive gives; None for what is no value."""
     if name in ("load", "load_seed"):
         return dtype_of(node.args[1])
-    given = [argument for argument in (*node.args, *node.kwargs.values()) if isinstance(argument, torch.dtype)]
-    if given:  # constant, to_dtype, index_expr, reduction say theirs
-        return given[0]
+    named_types = [argument for argument in (*node.args, *node.kwargs.values()) if isinstance(argument, torch.dtype)]
+    if named_types:  # constant, to_dtype, index_expr, reduction say theirs
+        return named_types[0]
     if name in DRAWS:
         return torch.int64 if name == "randint64" else torch.float32
     if name in _COMPARES:
         return torch.bool
-    found: torch.dtype | None = None
-    for one in inputs:
-        if one in types:
-            found = types[one] if found is None else torch.promote_types(found, types[one])
-    return found
+    promoted: torch.dtype | None = None
+    for operand in inputs:
+        if operand in types:
+            promoted = types[operand] if promoted is None else torch.promote_types(promoted, types[operand])
+    return promoted

@@ -22,7 +22,7 @@ _ATEN = {"min": "amin", "max": "amax"}
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What is put together after the kernel: into which buffer, by which op, and whether a cast follows it.
+    """Holds what is put together after the kernel: into which buffer, by which op, and whether a cast follows it.
 
     origins: the nodes of the graph that the reduction does.
     """
@@ -35,7 +35,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """What a kernel leaves in parts: the workspace, its bytes, the elements that it has of each result."""
+    """Holds what a kernel leaves in parts: the workspace, its bytes, the elements that it has of each result."""
 
     workspace: str
     bytes: Any
@@ -77,12 +77,12 @@ def _partial(schedule: Any, kernel: Any) -> Partial:
     reducing = [node for node in schedule if getattr(getattr(node, "_body", None), "has_partial_accumulate", False)]
     results = [
         Result(
-            buffer=each.buffer_name,
-            op=f"aten::{_ATEN.get(each.reduction_type, each.reduction_type)}",
-            cast=V.graph.get_dtype(each.buffer_name) != workspace.dtype,
+            buffer=accumulation.buffer_name,
+            op=f"aten::{_ATEN.get(accumulation.reduction_type, accumulation.reduction_type)}",
+            cast=V.graph.get_dtype(accumulation.buffer_name) != workspace.dtype,
             origins=tuple(node.node.origins),
         )
-        for each, node in zip(kernel.saved_partial_accumulate, reducing, strict=True)
+        for accumulation, node in zip(kernel.saved_partial_accumulate, reducing, strict=True)
     ]
     return Partial(
         workspace=str(workspace.outer_name),

@@ -44,7 +44,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
                 count=counting, switches=switches, compilation=counting.keep, reference=lambda: counting.reference
             )
             recording = torch_record.record(step, plan, say, variant)
-        if counting.found is None:  # plain steps only
+        if counting.counted_regions is None:  # plain steps only
             return recording
         return msgspec.structs.replace(
             recording,
@@ -54,7 +54,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
 
 
 def is_compiled(model: Any) -> bool:
-    """Whether the user compiled the model himself."""
+    """Tell whether the user compiled the model himself."""
     return hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None
 
 
@@ -90,7 +90,7 @@ def compiled_forward(forward: Forward, mode: str, graphs: bool = True) -> Forwar
 
 
 def has_graphs(mode: str, device: str) -> bool:
-    """Whether a mode replays kernels by CUDA graphs."""
+    """Tell whether a mode replays kernels by CUDA graphs."""
     return device == "cuda" and mode != "default"
 
 
@@ -106,7 +106,7 @@ class _Counting:
     device: str
     say: Say
     forward: Forward | None = None
-    found: compiled.Found | None = None
+    counted_regions: compiled.Found | None = None
     rows: OpTables | None = None
     reference: KinetoTrace | None = None
     ours: dynamo.Watched = field(default_factory=lambda: dynamo.Watched(breaks={}))
@@ -137,12 +137,12 @@ class _Counting:
         if nothing:
             self.say(_nothing_compiled(step))
             counted = replace(counted, flags=(*counted.flags, "nothing-compiled"))
-        self.found = replace(counted_regions, counted=counted)
+        self.counted_regions = replace(counted_regions, counted=counted)
         return counted
 
     @contextmanager
     def _without_graphs(self, step: Step) -> Iterator[None]:
-        """Where CUDA graphs replay kernels, no op launches them: the same code without graphs tells whose they are.
+        """Run the same code without CUDA graphs: where these replay kernels, no op launches them.
 
         It is counted, and profiled for the order of its kernels; its times are not used.
         """
@@ -161,11 +161,11 @@ class _Counting:
             step.model.forward = graphed
 
     def ceilings(self) -> dict[str, Ceiling]:
-        """What generated code can reach here, of what this step does."""
-        assert self.found is not None
+        """Measure what generated code can reach here, of what this step does."""
+        assert self.counted_regions is not None
         if self.device != "cpu":
             return {}
-        generated = [op.costed.cost for op in self.found.counted.ops if op.costed.executor]
+        generated = [op.costed.cost for op in self.counted_regions.counted.ops if op.costed.executor]
         return rates.measured(name for cost in generated for name in cost.functions or ())
 
     def keep(self, rows: OpTables) -> None:
@@ -173,24 +173,25 @@ class _Counting:
         self.rows = rows
 
     def facts(self, compilation: Compilation) -> Compilation:
-        """What Dynamo says, with what was seen to run."""
-        assert self.found is not None
+        """Return what Dynamo says, with what was seen to run."""
+        assert self.counted_regions is not None
         assert self.rows is not None
         notes = [*compilation.notes, *_without_effect(self.mode, self.device, self.templates)]
         notes += [
-            f"a compiled region is one op of unknown work: {reason}" for reason in dict.fromkeys(self.found.opaque)
+            f"a compiled region is one op of unknown work: {reason}"
+            for reason in dict.fromkeys(self.counted_regions.opaque)
         ]
         return msgspec.structs.replace(
             compilation,
             graphs=self.runs,
-            eager=_eager(self.rows, self.found),
-            opaque=len(self.found.opaque),
+            eager=_eager(self.rows, self.counted_regions),
+            opaque=len(self.counted_regions.opaque),
             notes=tuple(notes),
         )
 
 
 def _eager_twin(step: Step) -> Counted:
-    """One step with compilation off."""
+    """Count one step with compilation off."""
     with torch.compiler.set_stance("force_eager"):
         return torch_record.eager(step)
 
@@ -219,7 +220,7 @@ def _nothing_compiled(step: Step) -> str:
 
 
 def _without_effect(mode: str, device: str, templates: bool) -> list[str]:
-    """What of a mode does nothing here."""
+    """List what of a mode does nothing here."""
     if device != "cpu" or mode == "default":
         return []
     notes = [f"mode={mode}: CUDA graphs need a GPU, on a CPU there are none"]

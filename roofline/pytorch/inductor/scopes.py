@@ -1,4 +1,4 @@
-"""Where in the model the nodes of a compiled graph come from."""
+"""Finds where in the model the nodes of a compiled graph come from."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def scope_of(node: Any, names: frozenset[str]) -> str | None:
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
     if not stack:
         # The model itself is in no stack; nor are nodes that Inductor made, or gradients that autograd adds up.
-        own = node.meta.get("original_aten") is not None
-        return "" if own and node.meta.get("partitioner_tag") in (None, "is_forward") else None
+        is_op_of_program = node.meta.get("original_aten") is not None
+        return "" if is_op_of_program and node.meta.get("partitioner_tag") in (None, "is_forward") else None
     return path_of([str(entry[0]) for entry in stack.values()], names)
 
 
@@ -35,7 +35,7 @@ def path_of(stack: list[str], names: frozenset[str]) -> str:
         name = _module(parts, names)
         if not name and parts[:2] == _OF_SELF:
             below = "." + ".".join(parts[2:])
-            ends = [each for each in names if each.endswith(below)]
+            ends = [name for name in names if name.endswith(below)]
             if len(ends) == 1:
                 name = ends[0]
                 if not outer:

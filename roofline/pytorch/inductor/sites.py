@@ -1,4 +1,4 @@
-"""What Inductor tells of one kernel while it generates the call: its buffers, its work and the ops that it fused."""
+"""Reads what Inductor tells of a kernel while it generates the call: its buffers, its work and the ops it fused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRAPPED = {
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One kernel call in the code of a compiled graph.
+    """Holds one kernel call in the code of a compiled graph.
 
     event: its name in a profile, of a C++ template without its shape; name: Inductor's own. extern: a library's kernel,
     which the profiler shows as the op that it is. origins: the nodes of the graph that it does; templates: those of

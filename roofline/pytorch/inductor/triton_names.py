@@ -48,15 +48,15 @@ _RANK: tuple[OpClass, ...] = (
 
 
 def _table() -> dict[str, OpClass]:
-    found: dict[str, OpClass] = {}
+    classes: dict[str, OpClass] = {}
     for name, op_class in CLASS_OF.items():
-        found.setdefault(name.lstrip("_"), op_class)
+        classes.setdefault(name.lstrip("_"), op_class)
     for name, kind in PRIMITIVE.items():
-        found.setdefault(name.lstrip("_"), "movement" if kind == "copy" else "pointwise")
-    found |= {name.lstrip("_"): "random" for name in RANDOM}
-    found |= dict.fromkeys((name.lstrip("_") for name in CONTRACTIONS), "contraction")
-    found |= dict.fromkeys((name.lstrip("_") for name in ATTENTION), "attention")
-    return found | _MORE
+        classes.setdefault(name.lstrip("_"), "movement" if kind == "copy" else "pointwise")
+    classes |= {name.lstrip("_"): "random" for name in RANDOM}
+    classes |= dict.fromkeys((name.lstrip("_") for name in CONTRACTIONS), "contraction")
+    classes |= dict.fromkeys((name.lstrip("_") for name in ATTENTION), "attention")
+    return classes | _MORE
 
 
 #: Vector work per element of the ops that such kernels are made of; (FLOP, functions). `pow` is a square nearly always.
@@ -81,7 +81,7 @@ _LONGEST = max(name.count("_") + 1 for name in _CLASSES)
 
 
 def is_triton(name: str, args: bytes = b"") -> bool:
-    """Whether an op event is a generated kernel: by its name, or because it says so."""
+    """Tell whether an op event is a generated kernel: by its name, or because it says so."""
     return _NAME.match(name) is not None or (b'"kernel_backend"' in args and b"triton" in args)
 
 
@@ -95,17 +95,17 @@ def constituents(name: str) -> tuple[str, ...]:
     if match is None:
         return ()
     words = [word for word in match[2].split("_") if word]
-    found, at = [], 0
+    names, at = [], 0
     while at < len(words):
         for length in range(min(_LONGEST, len(words) - at), 0, -1):
             candidate = "_".join(words[at : at + length])
             if candidate in _CLASSES or candidate in _FRAME:
-                found.append(candidate)
+                names.append(candidate)
                 break
         else:
             length = 1
         at += length
-    return tuple(found)
+    return tuple(names)
 
 
 def op_class(name: str) -> OpClass:
@@ -121,11 +121,11 @@ def op_class(name: str) -> OpClass:
     if "exp" in parts and "sum" in parts and {"amax", "max", "sub"} & set(parts):
         return "softmax"
     fallback = kernel_names.classify(name)
-    found = next((one for one in _RANK if one in classes), fallback)
+    op_class = next((op_class for op_class in _RANK if op_class in classes), fallback)
     kind = _NAME.match(name[:2000])
-    if kind and kind[1] in ("red", "per") and found in ("pointwise", "movement", "embedding", "random"):
+    if kind and kind[1] in ("red", "per") and op_class in ("pointwise", "movement", "embedding", "random"):
         return "reduction"  # the kernel reduces, whatever its name could not hold
-    return found
+    return op_class
 
 
 def costed(call: Call) -> Costed:
@@ -135,12 +135,12 @@ def costed(call: Call) -> Costed:
     names = [part for part in constituents(call.name) if part not in _FRAME]
     types = [size[0] for size in sizes if size is not None]
     floating = [kind for kind in types if kind in FLOATING]
-    whole = unknown("a generated kernel, whose code is not in the trace")
+    cost = unknown("a generated kernel, whose code is not in the trace")
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
     if many and None not in sizes:
         reads, writes = _traffic(many, [size[1] for size in sizes if size])
-        whole = msgspec.structs.replace(
+        cost = msgspec.structs.replace(
             _work(call.name, names, many),
             bytes_read=sum(size for _, _, size in reads),
             bytes_written=sum(size for _, _, size in writes),
@@ -148,7 +148,7 @@ def costed(call: Call) -> Costed:
     dtype = next(iter(floating or types), None)
     parts = tuple(_part(name, dtype) for name in names)
     return Costed(
-        cost=whole,
+        cost=cost,
         kind="triton",
         op_class=op_class(call.name),
         shapes=describe(call),
@@ -187,8 +187,8 @@ def _traffic(many: list[Tensor], size: list[int]) -> tuple[tuple[Access, ...], t
     written. The sum does not hang on it, but for in_out tensors.
     """
     moved = [
-        (True, number, float(tensor.distinct * each))
-        for number, (tensor, each) in enumerate(zip(many, size, strict=True))
+        (True, number, float(tensor.distinct * itemsize))
+        for number, (tensor, itemsize) in enumerate(zip(many, size, strict=True))
     ]
     if len(moved) == 1:
         return tuple(moved), tuple(moved)

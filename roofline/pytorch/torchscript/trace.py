@@ -72,7 +72,7 @@ class Traced:
         return graph.rebuild(result)
 
     def notes(self) -> tuple[str, ...]:
-        """What tracing made constant that may depend on data."""
+        """List what tracing made constant that may depend on data."""
         if not self._baked:
             return ()
         places = list(self._baked)
@@ -110,7 +110,7 @@ class Traced:
 
 
 class _Program(nn.Module):
-    """What is traced: the model between flat tensors, since a graph has no other inputs and outputs."""
+    """Calls what is traced: the model between flat tensors, since a graph has no other inputs and outputs."""
 
     def __init__(self, model: nn.Module, arguments: _Arguments) -> None:
         super().__init__()
@@ -123,24 +123,31 @@ class _Program(nn.Module):
 
     def forward(self, *values: Tensor) -> Any:
         """The tensors of the model's output."""
-        given = iter(values)
+        tensors = iter(values)
         varying = zip(self._constants, self._varying, strict=True)
-        args, kwargs = _pytree.tree_unflatten([next(given) if one else kept for kept, one in varying], self._inputs)
+        args, kwargs = _pytree.tree_unflatten(
+            [next(tensors) if is_given else constant for constant, is_given in varying], self._inputs
+        )
         leaves, shape = _pytree.tree_flatten(self.model(*args, **kwargs))
         _refuse_objects(leaves, f"{type(self.model).__name__} returns")
         is_tensor = [isinstance(leaf, Tensor) for leaf in leaves]
-        self._outputs = (shape, [None if one else leaf for leaf, one in zip(leaves, is_tensor, strict=True)], is_tensor)
+        self._outputs = (
+            shape,
+            [None if is_array else leaf for leaf, is_array in zip(leaves, is_tensor, strict=True)],
+            is_tensor,
+        )
         return tuple(leaf for leaf in leaves if isinstance(leaf, Tensor))
 
     def rebuild(self, result: tuple[Tensor, ...]) -> Any:
-        """What the model returns, from what the graph does."""
+        """Return what the model returns, from what the graph does."""
         assert self._outputs is not None  # it was traced
         shape, constants, is_tensor = self._outputs
         if len(constants) == 1 and isinstance(shape, _pytree.LeafSpec):
             return result[0] if is_tensor[0] else constants[0]
-        given = iter(result)
+        tensors = iter(result)
         return _pytree.tree_unflatten(
-            [next(given) if one else kept for kept, one in zip(constants, is_tensor, strict=True)], shape
+            [next(tensors) if is_given else constant for constant, is_given in zip(constants, is_tensor, strict=True)],
+            shape,
         )
 
 
@@ -148,12 +155,12 @@ class _Program(nn.Module):
 _CONSTANTS = (type(None), bool, int, float, complex, str, torch.dtype, torch.device)
 
 
-def _refuse_objects(leaves: Iterable[Any], what: str) -> None:
+def _refuse_objects(leaves: Iterable[Any], holder: str) -> None:
     """InputError for values that are neither tensors, nor plain, nor lists, tuples or dicts of these."""
     for leaf in leaves:
         if not isinstance(leaf, (Tensor, *_CONSTANTS)):
             raise InputError(
-                f"{what} a {type(leaf).__name__}, which no trace can stand for: "
+                f"{holder} a {type(leaf).__name__}, which no trace can stand for: "
                 "let it be tensors, in tuples, lists or dicts."
             )
 

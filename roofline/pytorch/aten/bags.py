@@ -20,7 +20,7 @@ _MODES = ("sum", "mean", "max")
 
 
 class Moved(NamedTuple):
-    """What is read and written: tensors, and how many elements of each; None for all that are distinct."""
+    """List what is read and written: tensors, and how many elements of each; None for all that are distinct."""
 
     reads: tuple[tuple[torch.Tensor, int | None], ...]
     writes: tuple[tuple[torch.Tensor, int | None], ...]

@@ -38,7 +38,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a call reads and writes. view: the results are the arguments, nothing moves."""
+    """Holds what a call reads and writes. view: the results are the arguments, nothing moves."""
 
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
@@ -105,8 +105,8 @@ def _fresh(results: list[torch.Tensor], storages: set[int]) -> tuple[Access, ...
 
 
 def _gather(name: str, args: tuple[Any, ...], result: torch.Tensor) -> Traffic:
-    table, *rest = args
-    indices = [tensor for tensor in leaves(rest) if tensor is not table]
+    table, *options = args
+    indices = [tensor for tensor in leaves(options) if tensor is not table]
     # No more of a table can be touched than there is; which rows repeat is data.
     touched = result.numel() if name == "gather" else min(result.numel(), table.numel())
     reads = [Access(table, float(touched * table.element_size())), *(Access(i, span(i)) for i in indices)]

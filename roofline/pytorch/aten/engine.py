@@ -47,14 +47,14 @@ class Engine:
         """The work of a call; an op that cannot be costed has an unknown cost that says why. Never raises for data."""
         key = call.canonical()
         try:
-            found = self._known.get(key)
+            costed = self._known.get(key)
         except TypeError:  # arguments of a kind that no op takes, and that cannot be remembered
             return _unknown(key, "arguments that are no tensors, numbers, texts or lists of these")
-        if found is None:
+        if costed is None:
             # Where tensors have no data, the mode that makes them so is no part of the op.
             with without_dynamo(flops.Counter.__torch_dispatch__), _disable_current_modes():
-                found = self._known[key] = _cost(key)
-        return found
+                costed = self._known[key] = _cost(key)
+        return costed
 
 
 def _cost(call: Call) -> Costed:
@@ -103,20 +103,20 @@ def _sparse_product(call: Call) -> Costed:
     """
     *added, first, second = enumerate(tensors(call.inputs))
     sparse, dense = (first, second) if first[1].stored is not None else (second, first)
-    (at, matrix), (beside, other) = sparse, dense
-    if other.stored is not None:
+    (at, matrix), (dense_place, dense_matrix) = sparse, dense
+    if dense_matrix.stored is not None:
         return _unknown(call, "how often the numbers of two sparse factors meet depends on where they are")
     if matrix.stored is None or matrix.stored == UNKNOWN:
         return _unknown(call, "how many numbers a sparse factor holds was not recorded")
     before = sparse is first
-    lines = other.numel // max(1, prod(matrix.shape[:-2]) * matrix.shape[-1 if before else -2])
+    lines = dense_matrix.numel // max(1, prod(matrix.shape[:-2]) * matrix.shape[-1 if before else -2])
     results = float(lines * prod(matrix.shape) // max(1, matrix.shape[-1 if before else -2]))
     adds = bool(added) and _adds_former(call)
     work = formulas.matmul(matrix.stored, lines, 1) + Cost(vector_flops=results if adds else 0.0)
-    size = DTYPES.get(other.dtype, ("", 4))[1]
+    size = DTYPES.get(dense_matrix.dtype, ("", 4))[1]
     reads: tuple[Access, ...] = (
         (True, at, _stored_bytes(matrix)),
-        (True, beside, float(min(matrix.stored * lines, other.numel) * size)),
+        (True, dense_place, float(min(matrix.stored * lines, dense_matrix.numel) * size)),
     )
     reads = ((True, added[0][0], results * size), *reads) if adds else reads
     return _moving(call, work, reads, results * size)
@@ -167,20 +167,20 @@ _SPARSE_SOFTMAX: dict[str, tuple[float, dict[str, float]]] = {
 
 
 def _sparse_softmax(call: Call) -> Costed:
-    given = list(tensors(call.inputs))[:2]  # gradients get the argument, too, of which only the places are used
-    if not given or any(tensor.stored in (None, UNKNOWN) for tensor in given):
+    arguments = list(tensors(call.inputs))[:2]  # gradients get the argument, too, of which only the places are used
+    if not arguments or any(tensor.stored in (None, UNKNOWN) for tensor in arguments):
         return _unknown(call, "how many numbers a sparse tensor holds was not recorded")
     flops, functions = _SPARSE_SOFTMAX[base(call.name)]
-    numbers = [float(tensor.stored or 0) for tensor in given]
+    numbers = [float(tensor.stored or 0) for tensor in arguments]
     cost = Cost(
-        vector_flops=flops * numbers[0], functions={name: each * numbers[0] for name, each in functions.items()}
+        vector_flops=flops * numbers[0], functions={name: times * numbers[0] for name, times in functions.items()}
     )
     if base(call.name) == "_sparse_log_softmax":
-        rows = given[0].numel // max(1, given[0].shape[call.inputs[1]])
+        rows = arguments[0].numel // max(1, arguments[0].shape[call.inputs[1]])
         cost += Cost(functions={"log": min(numbers[0], rows)})
     sizes = [
         number * (DTYPES.get(tensor.dtype, ("", 4))[1] + _INDEX * len(tensor.shape))
-        for number, tensor in zip(numbers, given, strict=True)
+        for number, tensor in zip(numbers, arguments, strict=True)
     ]
     reads: tuple[Access, ...] = tuple((True, place, size) for place, size in enumerate(sizes))
     moved = {"bytes_read": sum(sizes), "bytes_written": sizes[0]}
@@ -256,7 +256,7 @@ COMPLEX = "an operation on complex numbers counts as one on real numbers"
 
 
 def _of_complex(args: Any, kwargs: Any, out: Any) -> bool:
-    return any(tensor.is_complex() for some in (args, kwargs, out) for tensor in flops.leaves(some))
+    return any(tensor.is_complex() for values in (args, kwargs, out) for tensor in flops.leaves(values))
 
 
 #: Ops whose result's size depends on data, or that torch runs on real tensors only: recorded results say it.
@@ -367,8 +367,10 @@ def classify(name: str) -> OpClass:
         return CLASS_OF[plain if plain in CLASS_OF else element]
     if plain.startswith(("_fused_adam", "_fused_sgd", "_fused_adagrad", "_amp_")):
         return "optimizer"
-    found = schema.packet(f"aten::{element}") if name.startswith("aten::") else None
-    if found is not None and any(_is_pointwise(getattr(found, one)) for one in found.overloads()):
+    overload_packet = schema.packet(f"aten::{element}") if name.startswith("aten::") else None
+    if overload_packet is not None and any(
+        _is_pointwise(getattr(overload_packet, overload)) for overload in overload_packet.overloads()
+    ):
         return "pointwise"
     return "pointwise" if element in PRIMITIVE else "movement" if element.endswith("_copy") else "other"
 

@@ -100,21 +100,21 @@ class Counter(TorchDispatchMode):
 
 @cache
 def _makes_a_list(func: Any) -> bool:
-    """Whether an op makes a list of tensors out of one; one that takes lists makes no more than it was given."""
+    """Tell whether an op makes a list of tensors out of one; one that takes lists makes no more than it was given."""
     arguments, returns = func._schema.arguments, func._schema.returns
-    return any(str(one.type) == "List[Tensor]" for one in returns) and not any(
-        "List[" in str(one.type) and "Tensor" in str(one.type) for one in arguments
+    return any(str(result.type) == "List[Tensor]" for result in returns) and not any(
+        "List[" in str(argument.type) and "Tensor" in str(argument.type) for argument in arguments
     )
 
 
 def _check_results(func: Any, args: Any, kwargs: Any) -> None:
     named = by_name(func, args, kwargs)
-    tensor, dim, each = args[0], named.get("dim", 0), named.get("split_size")
+    tensor, dim, piece = args[0], named.get("dim", 0), named.get("split_size")
     size = tensor.shape[dim] if isinstance(dim, int) and -tensor.dim() <= dim < tensor.dim() else 0
     lists = [len(value) for value in named.values() if isinstance(value, list | tuple)]
     number = next((named[name] for name in ("chunks", "sections") if isinstance(named.get(name), int)), None)
     if number is None:
-        number = -(-size // max(1, each)) if isinstance(each, int) else max(lists, default=size)
+        number = -(-size // max(1, piece)) if isinstance(piece, int) else max(lists, default=size)
     if number > MOST_RESULTS:
         raise Unresolved(f"it makes {number} tensors, and no more than {MOST_RESULTS} are looked at")
 
@@ -204,7 +204,7 @@ _FACTORS = {**dict.fromkeys(("add", "sub", "rsub"), "alpha"), **dict.fromkeys(("
 
 
 def _multiplies(name: str, named: dict[str, Any]) -> bool:
-    """Whether an op multiplies one of its terms by a number of its own, of which lists have one each or for all."""
+    """Tell if an op multiplies one of its terms by a number of its own, of which lists have one each or for all."""
     factor = named.get(_FACTORS.get(name, ""), 1)
     many = named.get("scalars") if name in _FACTORS else None
     return many is not None or not (factor is None or (isinstance(factor, int | float) and factor == 1))
@@ -238,15 +238,15 @@ def _variance(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 
 def touched(name: str, arguments: dict[str, Any]) -> int:
-    """How many elements of its target a scatter writes; where a mask says it, which is data, those of its values."""
+    """Count the elements that a scatter writes; where a mask says it, which is data, those of its values."""
     target = arguments["self"]
     if name in ("index_put", "_index_put_impl"):
         indices = list(arguments["indices"])
         if is_masked(indices):
             return int(arguments["values"].numel())
         indexed = torch.broadcast_shapes(*[index.shape for index in indices if index is not None])
-        whole = [size for size, index in zip_longest(target.shape, indices) if index is None]
-        return int(prod(indexed) * prod(whole))
+        unindexed = [size for size, index in zip_longest(target.shape, indices) if index is None]
+        return int(prod(indexed) * prod(unindexed))
     if name in ("index_copy", "index_add", "index_reduce"):
         return int(arguments["source"].numel())
     index = int(arguments["index"].numel())
@@ -256,12 +256,12 @@ def touched(name: str, arguments: dict[str, Any]) -> int:
 
 
 def is_masked(indices: Any) -> bool:
-    """Whether some of the indices are masks, so that what they pick depends on data."""
+    """Tell whether some of the indices are masks, so that what they pick depends on data."""
     return any(index.dtype in (torch.bool, torch.uint8) for index in leaves(indices))
 
 
 def accumulates(name: str, arguments: dict[str, Any]) -> bool:
-    """Whether a scatter combines its values with what is there, instead of replacing it."""
+    """Tell whether a scatter combines its values with what is there, instead of replacing it."""
     return name in ACCUMULATING or bool(arguments.get("accumulate")) or arguments.get("reduce") is not None
 
 
@@ -288,7 +288,7 @@ def of_results(overload: Any, args: Any, kwargs: Any, out: Any) -> Cost | None:
 
 
 def without_meta(name: str, args: Any, kwargs: Any) -> Cost:
-    """The same of an op of which the sizes of results depend on data."""
+    """Count the work of an op of which the sizes of results depend on data."""
     if name == "histogram":
         if isinstance(args[1], torch.Tensor):  # edges, between which each element is sought by comparing
             return Cost(vector_flops=float(args[0].numel()))
@@ -311,7 +311,7 @@ def _random(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 def _per_element(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     flops, functions = PER_ELEMENT[base(func._schema.name)]
     number = sum(tensor.numel() for tensor in leaves(args[0]))
-    return Cost(vector_flops=flops * number, functions={name: each * number for name, each in functions.items()})
+    return Cost(vector_flops=flops * number, functions={name: times * number for name, times in functions.items()})
 
 
 def _fused_optimizer(name: str) -> Rule | None:
@@ -343,13 +343,13 @@ def _foreach(name: str) -> Rule | None:
     if kind is None:
         return None
 
-    def each(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    def count_elements(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
         number = float(sum(tensor.numel() for tensor in leaves(args[0])))
         cost = formulas.elementwise(kind, number)
         factor = formulas.elementwise("mul", number) if _multiplies(name, by_name(func, args, kwargs)) else Cost()
         return cost + factor
 
-    return each
+    return count_elements
 
 
 def count(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Cost, Any]:

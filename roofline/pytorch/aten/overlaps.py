@@ -20,38 +20,43 @@ def read_once(reads: Sequence[Access], arguments: Sequence[Tensor]) -> tuple[Acc
     """
     if len({arguments[number].storage for _, number, _ in reads}) == len(reads):
         return tuple(reads)
-    found: list[Access] = []
+    unshared: list[Access] = []
     earlier: list[Tensor] = []
     for is_input, number, size in reads:
         tensor = arguments[number]
         element = DTYPES.get(tensor.dtype, ("", 0))[1]
         if size == tensor.distinct * element:  # all of it, and not some rows
-            size -= element * max((_shared(tensor, other) for other in earlier), default=0)
+            size -= element * max((_shared(tensor, earlier_tensor) for earlier_tensor in earlier), default=0)
             earlier.append(tensor)
-        found.append((is_input, number, float(size)))
-    return tuple(found)
+        unshared.append((is_input, number, float(size)))
+    return tuple(unshared)
 
 
-def _shared(one: Tensor, other: Tensor) -> int:
-    """How many elements two tensors have in common."""
-    if one.storage < 0 or one.storage != other.storage or one.dtype != other.dtype or not (one.numel and other.numel):
+def _shared(tensor: Tensor, other_tensor: Tensor) -> int:
+    """Count the elements that two tensors have in common."""
+    if (
+        tensor.storage < 0
+        or tensor.storage != other_tensor.storage
+        or tensor.dtype != other_tensor.dtype
+        or not (tensor.numel and other_tensor.numel)
+    ):
         return 0
-    a, b = _box(one), _box(other)
+    a, b = _box(tensor), _box(other_tensor)
     if a is None or b is None or [stride for _, stride in a] != [stride for _, stride in b]:
         return 0
-    return _overlap(other.offset - one.offset, a, b)
+    return _overlap(other_tensor.offset - tensor.offset, a, b)
 
 
-def _overlap(apart: int, one: _Box, other: _Box) -> int:
-    """How many places two boxes of equal strides have in common; apart: from the first of one to that of the other."""
-    if not one:
-        return int(apart == 0)
-    (size, stride), (other_size, _) = one[0], other[0]
+def _overlap(distance: int, box: _Box, other_box: _Box) -> int:
+    """Count the places that two boxes of equal strides share; distance: from the first of one to that of the other."""
+    if not box:
+        return int(distance == 0)
+    (size, stride), (other_size, _) = box[0], other_box[0]
     number = 0
-    for shift in {floor(apart / stride), ceil(apart / stride)}:
+    for shift in {floor(distance / stride), ceil(distance / stride)}:
         common = min(size, shift + other_size) - max(0, shift)
         if common > 0:
-            number += common * _overlap(apart - shift * stride, one[1:], other[1:])
+            number += common * _overlap(distance - shift * stride, box[1:], other_box[1:])
     return number
 
 

@@ -14,7 +14,7 @@ _KEYS = ("CPU", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
 
 
 def is_python_function(name: str) -> bool:
-    """Whether the op of that name, as in "mine::op", is a Python function in this process; False where torch hides it.
+    """Tell if the op of that name, as in "mine::op", is a Python function in this process; False where torch hides it.
 
     `torch.library` keeps all that it registers as "namespace/op/dispatch key" (torch/library.py, `_impls`).
     """

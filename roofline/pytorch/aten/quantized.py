@@ -67,7 +67,7 @@ _LOOKUPS = frozenset(f"embedding{bag}_{bits}" for bag in ("", "_bag") for bits i
 
 
 def is_quantised(overload: Any) -> bool:
-    """Whether an op is one of these, which torch cannot run on meta tensors."""
+    """Tell whether an op is one of these, which torch cannot run on meta tensors."""
     return overload.namespace in _NAMESPACES or base(overload._schema.name) in _LAYERS
 
 
@@ -99,8 +99,8 @@ def op_class(name: str) -> OpClass | None:
 
 def multiplies(name: str) -> str | None:
     """The type that such an op multiplies in, where it is not that of its inputs."""
-    whole = kind(name) is not None and base(name) not in _LINEAR_FP16
-    return "int8" if whole or base(name) in _LAYERS or base(name) in _CELLS else None
+    is_int8 = kind(name) is not None and base(name) not in _LINEAR_FP16
+    return "int8" if is_int8 or base(name) in _LAYERS or base(name) in _CELLS else None
 
 
 def weight_bytes(func: Any, args: Any, kwargs: Any, out: Any) -> float:
@@ -127,7 +127,7 @@ def _linear(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 
 def _around(name: str, x: Any, out: Any) -> Cost:
-    """What a layer does besides its product: its input to 8 bits where it is dynamic, a bias, and its results."""
+    """Count what a layer does besides its product: its input to 8 bits where it is dynamic, a bias, and its results."""
     results = _activated(name, out) + out.numel()
     if "_dynamic" in name:
         return Cost(vector_flops=(_RANGE + _TO) * x.numel() + _BACK * out.numel() + results)
@@ -156,7 +156,7 @@ _PACKED = 5
 def _pairs(x: Any, packed: Any, out: Any, transposed: bool = False) -> Cost:
     """The products of a convolution; what is packed of one in one dimension has two."""
     (weight, *windows, groups), number = packed, x.dim() - 2
-    stride, padding, dilation = ((list(each) * number)[-number:] for each in windows)
+    stride, padding, dilation = ((list(option) * number)[-number:] for option in windows)
     small, large = (x, out) if transposed else (out, x)  # the gradient of the one that maps back pairs the same
     return formulas.convolution(
         x.shape[0],
@@ -181,18 +181,19 @@ def _onednn(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
         cost = _pairs(x, (named["qw"], *windows, named["groups"]), out)
     else:
         cost = formulas.matmul(x.numel() // max(1, x.shape[-1]), out.shape[-1], x.shape[-1])
-    each = _BACK if out.is_floating_point() else _TO
-    each += 1.0 if named.get("bias") is not None else 0.0
-    other = next((named[name] for name in ("qaccum", "other") if named.get(name) is not None), None)
-    if other is not None:
-        each += 1.0 if other.is_floating_point() else 1.0 + _BACK
+    per_result = _BACK if out.is_floating_point() else _TO
+    per_result += 1.0 if named.get("bias") is not None else 0.0
+    addend = next((named[name] for name in ("qaccum", "other") if named.get(name) is not None), None)
+    if addend is not None:
+        per_result += 1.0 if addend.is_floating_point() else 1.0 + _BACK
     activation = next((named[name] for name in _POST_OPS if named.get(name)), "none")
     flops, functions = _ACTIVATION.get(activation, (None, {}))
     if flops is None:
         raise Unresolved(f"the activation {activation} is not in our table")
     number = float(out.numel())
     return cost + Cost(
-        vector_flops=(each + flops) * number, functions={name: times * number for name, times in functions.items()}
+        vector_flops=(per_result + flops) * number,
+        functions={name: times * number for name, times in functions.items()},
     )
 
 
@@ -211,7 +212,7 @@ _ACTIVATION: dict[str, tuple[float, dict[str, float]]] = {
 
 
 def _matrices(func: Any, args: Any, kwargs: Any) -> list[tuple[int, int, int, int]]:
-    """Of each layer the directions, and of one of them the elements of its matrices, width and hidden units."""
+    """Return of each layer the directions, and of one of them the elements of its matrices, width and hidden units."""
     name, named = base(func._schema.name), by_name(func, args, kwargs)
     x, hx = named["data" if "data" in named else "input"], named["hx"]
     states = hx if isinstance(hx, torch.Tensor) else hx[0]
@@ -266,8 +267,8 @@ def _norm(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
         "group_norm": lambda: x.shape[0] * args[1],
         "instance_norm": lambda: x.shape[0] * x.shape[1],
     }[name]()
-    each = Cost(vector_flops=(_BACK + 4.0 + _TO) * number, functions={"rsqrt": float(rows)})
-    return formulas.variance(x.numel(), rows) + each
+    scaling = Cost(vector_flops=(_BACK + 4.0 + _TO) * number, functions={"rsqrt": float(rows)})
+    return formulas.variance(x.numel(), rows) + scaling
 
 
 def _lookup(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:

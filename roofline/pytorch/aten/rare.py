@@ -33,11 +33,11 @@ def _distances(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 def _distances_by_product(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     """|a|^2 - 2 a b + |b|^2 in one product, to whose factors two columns more are given: these nobody asked for."""
-    one, other = args[:2]
-    rows, width = (one.numel() + other.numel()) // max(1, one.shape[-1]), one.shape[-1]
+    rows_of_a, rows_of_b = args[:2]
+    rows, width = (rows_of_a.numel() + rows_of_b.numel()) // max(1, rows_of_a.shape[-1]), rows_of_a.shape[-1]
     product = formulas.matmul(1, out.numel(), width)
     # Squares and their sums; the factor -2; no less than 0, and the root.
-    squares = rows * (2.0 * width - 1) + one.numel() + out.numel()
+    squares = rows * (2.0 * width - 1) + rows_of_a.numel() + out.numel()
     executed = formulas.matmul(1, out.numel(), width + 2).flops
     return matrix(product.flops or 0.0, executed) + Cost(vector_flops=squares, functions={"sqrt": float(out.numel())})
 
@@ -83,9 +83,9 @@ def _ctc(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 def _fourier(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     """The longer side of a real transform has the points: of the other half are left out, as they follow."""
     name, dims = base(func._schema.name), args[1]
-    whole = out if name == "_fft_c2r" else args[0]
-    points = prod(whole.shape[dim] for dim in dims)
-    return rare.fft(points, whole.numel() / max(1, points), real=name != "_fft_c2c")
+    real_side = out if name == "_fft_c2r" else args[0]
+    points = prod(real_side.shape[dim] for dim in dims)
+    return rare.fft(points, real_side.numel() / max(1, points), real=name != "_fft_c2c")
 
 
 def _projections(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:

@@ -28,8 +28,8 @@ def without_dynamo(*handlers: Callable[..., Any]) -> Iterator[None]:
 
     handlers: `__torch_dispatch__` of our own modes, which torch decorates too.
     """
-    told = () if "torch._dynamo" in sys.modules else _decorated(handlers)
-    fresh = [function for function in told if not hasattr(function, _DONE)]
+    functions = () if "torch._dynamo" in sys.modules else _decorated(handlers)
+    fresh = [function for function in functions if not hasattr(function, _DONE)]
     for function in fresh:
         setattr(function, _DONE, function)
     try:
@@ -45,19 +45,19 @@ def _decorated(handlers: tuple[Callable[..., Any], ...]) -> tuple[Callable[..., 
     modules = (torch._refs, torch._refs.nn.functional, torch._refs.special)
     tables: tuple[Mapping[Any, Any], ...] = (decomposition_table, meta_table, *map(vars, modules))
     waiting: list[Any] = [*handlers, *(value for table in tables for value in table.values())]
-    seen: set[int] = set()
-    found = []
+    ids_met: set[int] = set()
+    functions = []
     while waiting:
         function = waiting.pop()
-        if not isinstance(function, FunctionType) or id(function) in seen:
+        if not isinstance(function, FunctionType) or id(function) in ids_met:
             continue
-        seen.add(id(function))
+        ids_met.add(id(function))
         # Not all wrappers name what they wrap: what a function has inside stands in its closure.
         inside = _closure(function)
         waiting += inside
         if function.__code__.co_filename == torch._compile.__file__:
-            found += [each for each in inside if isinstance(each, FunctionType)]
-    return tuple(found)
+            functions += [content for content in inside if isinstance(content, FunctionType)]
+    return tuple(functions)
 
 
 def _closure(function: FunctionType) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Which aten op is which kind of op: tables, no code to speak of. Names are without namespace and trailing "_"."""
+"""Holds tables of aten ops by kind. Names are without namespace and trailing "_"."""
 
 from __future__ import annotations
 

@@ -71,14 +71,14 @@ _FILTERS = {
 
 
 def _taps(named: dict[str, Any], sizes: Any, outputs: Any, radius: float) -> list[int]:
-    """Of each dimension, as PyTorch scales it: corner on corner, or by what was given, or by the sizes."""
-    found = []
+    """Count the taps of each dimension, as PyTorch scales it: corner on corner, by what was given, or by the sizes."""
+    taps = []
     for axis, size, out in zip("hw", sizes, outputs, strict=True):
-        given = named.get(f"scales_{axis}")
+        scale_factor = named.get(f"scales_{axis}")
         corners = (size - 1) / (out - 1) if out > 1 else 0.0
-        scale = corners if named["align_corners"] else 1 / given if given else size / out
-        found.append(rare.antialiased_taps(size, out, radius, scale))
-    return found
+        scale = corners if named["align_corners"] else 1 / scale_factor if scale_factor else size / out
+        taps.append(rare.antialiased_taps(size, out, radius, scale))
+    return taps
 
 
 def _antialiased(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:

@@ -1,4 +1,4 @@
-"""Whether a step runs in autograd's anomaly mode, which makes the backward pass look for nan after each of its ops."""
+"""Tells whether a step runs in autograd's anomaly mode, which looks for nan after each op of the backward pass."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def noted() -> Iterator[dict[str, str]]:
 
     Where it stays off nothing is recorded, as hardly any step has it on: older profiles lack the switch, too.
     """
-    found: dict[str, str] = {}
+    setting: dict[str, str] = {}
     turn = torch.set_anomaly_enabled
 
     def note(enabled: bool, check_nan: bool) -> None:
         if enabled:
-            found["detect_anomaly"] = "True" if check_nan else "True, check_nan False"
+            setting["detect_anomaly"] = "True" if check_nan else "True, check_nan False"
 
     def turn_and_note(enabled: bool, check_nan: bool = True) -> None:
         note(enabled, check_nan)
@@ -28,6 +28,6 @@ def noted() -> Iterator[dict[str, str]]:
     note(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
     torch.set_anomaly_enabled = turn_and_note
     try:
-        yield found
+        yield setting
     finally:
         torch.set_anomaly_enabled = turn

@@ -42,10 +42,10 @@ def record(
     """
     with_data = shapes.has_data()
     layers = nullcontext() if compiled else marked_layers(name_of)
-    again = nullcontext() if compiled else marked_recomputation()
+    repetition_marks = nullcontext() if compiled else marked_recomputation()
     stored = sparse.alive() if with_data else {}
-    unobserved = any(one.layout in sparse.COMPRESSED for one in stored.values()) or (with_data and _has_nested())
-    kept: list[torch.Tensor] = []  # so that no other one comes to lie at its address
+    unobserved = any(held.layout in sparse.COMPRESSED for held in stored.values()) or (with_data and _has_nested())
+    sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
     layers_with_objects = packed.weights() if with_data else {}
     watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def record(
             nonlocal unobserved
             if not with_data:
                 raise NeedsData("how many numbers a sparse tensor holds")
-            kept.append(tensor)
+            sparse_tensors.append(tensor)
             stored[tensor._cdata] = sparse.held(tensor)
             if tensor.layout in sparse.COMPRESSED and not unobserved:
                 unobserved = True
@@ -66,7 +66,7 @@ def record(
         try:
             with (
                 layers,
-                again,
+                repetition_marks,
                 marked_backward(),
                 packed.marked({} if compiled else layers_with_objects),
                 marks(),
@@ -91,8 +91,8 @@ def record(
             results = watched.kineto_results
             return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
         nodes = execution_trace.read(path)
-    own = map(id, step.model.modules()) if compiled and isinstance(step.model, torch.nn.Module) else ()
-    nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects, set(own)))
+    layers_of_model = map(id, step.model.modules()) if compiled and isinstance(step.model, torch.nn.Module) else ()
+    nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects, set(layers_of_model)))
     if not with_data:
         shapes.number_buffers(nodes)
         return nodes
@@ -120,7 +120,7 @@ def note_returned(value: object) -> None:
             elif isinstance(inner, list | tuple | set | frozenset):
                 waiting += inner
             elif is_dataclass(inner):
-                waiting += (getattr(inner, each.name, None) for each in fields(inner))
+                waiting += (getattr(inner, field.name, None) for field in fields(inner))
 
 
 def _has_nested() -> bool:
@@ -155,8 +155,8 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
             return
         path, names, _mark = stack[-1]
         wrapped = names.get(id(module)) == "_orig_mod"  # inside the module that `torch.compile(module)` puts around it
-        whole = len(stack) == 1 and path in ("prefill", "decode") and name_of(module) is None
-        if wrapped or whole:
+        is_root_call = len(stack) == 1 and path in ("prefill", "decode") and name_of(module) is None
+        if wrapped or is_root_call:
             push(path, below)
             return
         # A module made on the fly is nobody's child: it goes by its class.
@@ -205,9 +205,9 @@ def marked_recomputation() -> Iterator[None]:
         return
 
     def generator(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        def repeated(*given: Any, **options: Any) -> Any:
+        def repeated(*arguments: Any, **options: Any) -> Any:
             with shapes.mark(AGAIN):
-                return function(*given, **options)
+                return function(*arguments, **options)
 
         return original(repeated, *args, **kwargs)
 

@@ -58,17 +58,17 @@ def read(tree: Iterable[Any], stored: Mapping[int, Held]) -> Nodes:
     its arguments do: events tell no results.
     """
     sizes: dict[tuple[int, ...], set[tuple[int, int]]] = {}
-    for one in stored.values():
-        sizes.setdefault(tuple(sorted(one.shape)), set()).add((one.numbers, one.places))
+    for held in stored.values():
+        sizes.setdefault(tuple(sorted(held.shape)), set()).add((held.numbers, held.places))
 
-    kept = True
+    places_known = True
 
     def numbers(value: Any) -> tuple[int, int]:
-        known = stored.get(value.impl_ptr)
-        if known:
-            return known.numbers, known.places
+        held = stored.get(value.impl_ptr)
+        if held:
+            return held.numbers, held.places
         alike = sizes.get(tuple(sorted(value.sizes)), set())
-        return next(iter(alike)) if kept and len(alike) == 1 else (UNKNOWN, UNKNOWN)
+        return next(iter(alike)) if places_known and len(alike) == 1 else (UNKNOWN, UNKNOWN)
 
     events = sorted(_flat(tree, -1, []), key=lambda pair: pair[0].start_time_ns)
     place = {id(event): number for number, (event, _) in enumerate(events)}
@@ -76,10 +76,12 @@ def read(tree: Iterable[Any], stored: Mapping[int, Held]) -> Nodes:
     calls: list[Call] = []
     lies_inside: list[bool] = []  # of an op, whose results are what counts
     for event, above in events:
-        call = Call(event.name, None, tuple(_value(one, numbers, storages) for one in event.extra_fields.inputs))
+        call = Call(
+            event.name, None, tuple(_value(argument, numbers, storages) for argument in event.extra_fields.inputs)
+        )
         around = None if above is None else place[id(above)]
         lies_inside.append(around is not None and (lies_inside[around] or _computes(calls[around])))
-        kept = kept and (lies_inside[-1] or not _computes(call) or _keeps_places(call))
+        places_known = places_known and (lies_inside[-1] or not _computes(call) or _keeps_places(call))
         calls.append(call)
     return Nodes(
         names=tuple(event.name for event, _ in events),
@@ -93,7 +95,7 @@ def read(tree: Iterable[Any], stored: Mapping[int, Held]) -> Nodes:
 
 
 def _keeps_places(call: Call) -> bool:
-    """Whether what a call makes is dense, or holds numbers at the places of its sparse argument, turned or not."""
+    """Tell whether what a call makes is dense, or holds numbers at the places of its sparse argument, turned or not."""
     name, arguments = base(call.name), list(tensors(call.inputs))
     sparse = sum(tensor.stored is not None for tensor in arguments)
     if not sparse or name in _PLACES_KEPT or name.startswith("to_sparse"):  # what Python makes is told by `stored`
@@ -103,15 +105,15 @@ def _keeps_places(call: Call) -> bool:
     return name in _PRODUCTS and sparse == 1
 
 
-def _flat(tree: Iterable[Any], above: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _flat(tree: Iterable[Any], above: Any, events: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """List the events of ops and annotations, each with the one around it."""
     for event in tree:
         inner = above
         if event.tag.name == "TorchOp":
-            found.append((event, None if above == -1 else above))
+            events.append((event, None if above == -1 else above))
             inner = event
-        _flat(event.children, inner, found)
-    return found
+        _flat(event.children, inner, events)
+    return events
 
 
 def _sequence(event: Any) -> int:
@@ -125,7 +127,7 @@ def _is_tensor(value: Any) -> bool:
 
 def _value(value: Any, numbers: Callable[[Any], tuple[int, int]], storages: dict[int, int]) -> Any:
     if isinstance(value, (list, tuple)):
-        return tuple(_value(one, numbers, storages) for one in value)
+        return tuple(_value(member, numbers, storages) for member in value)
     if not _is_tensor(value):
         return value
     address = value.storage_data_ptr

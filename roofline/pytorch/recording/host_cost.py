@@ -1,4 +1,4 @@
-"""What an op takes the host around its event, in this process: Python, the binding, and the layers it stands in.
+"""Measures what an op takes the host around its event, in this process: Python, the binding, and its layers.
 
 Measured with an op on one element: in a function; as the only op of a layer that stands in `_DEPTH` others; and the
 same right after an op that has emptied the caches, as large ops of a step do. Less the op's own event, which a profile
@@ -35,11 +35,11 @@ class Module(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones(1))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Of the inner one, or of the op."""
+        """Return the output of the inner one, or of the op."""
         if self.inner is None:
             return x + self.weight
-        found: torch.Tensor = self.inner(x)
-        return found
+        result: torch.Tensor = self.inner(x)
+        return result
 
 
 def modules() -> Layer:
@@ -57,15 +57,15 @@ def conditions(layer: Layer, calls: int = 100, rounds: int = 9, cold: int = 30) 
     """
     x, y, emptying = torch.ones(1), torch.ones(1), torch.ones(_EMPTIES // 4)
     with torch.no_grad():
-        alone = _around(lambda: x + y, calls, rounds)
+        by_itself = _around(lambda: x + y, calls, rounds)
         inside = _around(lambda: layer(x), calls, rounds)
         without = _around(lambda: layer(x), 1, cold, lambda: emptying.add_(1))
     # Each can do no more than the one before it, but for noise.
-    return {OP_ALONE: alone, OP_IN_LAYERS: max(alone, inside), OP_COLD: max(alone, inside, without)}
+    return {OP_ALONE: by_itself, OP_IN_LAYERS: max(by_itself, inside), OP_COLD: max(by_itself, inside, without)}
 
 
 def _around(run: Call, calls: int, rounds: int, before: Call = lambda: None) -> float:
-    """What a call takes of a core besides the op's event [s]; before: what goes before each round."""
+    """Measure what a call takes of a core besides the op's event [s]; before: what goes before each round."""
     times = []
     for _ in range(rounds):
         before()

@@ -44,7 +44,7 @@ def without_data() -> Iterator[None]:
 
 
 def _made(make: Callable[..., None]) -> Callable[..., None]:
-    """How a variable is made, with its number where it is given one. make: as Keras does it."""
+    """Return how a variable is made, with its number where it is given one. make: as Keras does it."""
 
     def made(variable: Any, initializer: Any, *args: Any, **kwargs: Any) -> None:
         with _disable_current_modes() if isinstance(initializer, (int, float)) else nullcontext():
@@ -66,7 +66,7 @@ def _initialised(variable: Any, initializer: Callable[..., Any]) -> None:
 
 
 class _Results:
-    """What Keras makes numpy arrays of."""
+    """Return what Keras makes numpy arrays of."""
 
     def __init__(self, convert: Callable[[Any], Any]) -> None:
         """convert: as Keras does it."""

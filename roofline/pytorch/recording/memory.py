@@ -23,17 +23,17 @@ def peak_on_gpu() -> tuple[float, str]:
 
 
 def of_graphs(segments: Iterable[Mapping[str, Any]]) -> float:
-    """What graphs use while they are replayed and the allocator takes for free [B].
+    """Sum what graphs use while they are replayed and the allocator takes for free [B].
 
     A graph keeps its pool. What it computes with is allocated there while it is captured and freed at the end of the
     capture; a replay asks nobody for it. segments: of `torch.cuda.memory_snapshot()`.
     """
-    pools = [one for one in segments if tuple(one.get("segment_pool_id", _DEFAULT)) != _DEFAULT]
-    return float(sum(one["total_size"] - one["allocated_size"] for one in pools))
+    pools = [segment for segment in segments if tuple(segment.get("segment_pool_id", _DEFAULT)) != _DEFAULT]
+    return float(sum(segment["total_size"] - segment["allocated_size"] for segment in pools))
 
 
 def of_optimizers(optimizers: Sequence[Any]) -> float:
-    """What the optimizers' state takes [B]."""
+    """Sum what the optimizers' state takes [B]."""
     return float(
         sum(
             value.numel() * value.element_size()

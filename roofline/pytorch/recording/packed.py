@@ -1,4 +1,4 @@
-"""What quantised convolutions are packed with: an object that no profiler looks into, read before the step.
+"""Reads what quantised convolutions are packed with, before the step: an object that no profiler looks into.
 
     layers = weights()
     with marked(layers):              # the calls of layers that hold such objects are annotated
@@ -55,7 +55,7 @@ def weights() -> dict[int, Packed]:
 
 
 def _packed(value: Any) -> Packed | None:
-    """What an object holds, where it is that of a convolution."""
+    """Read an object, if it is that of a convolution."""
     if not all(hasattr(value, name) for name in ("unpack", "stride", "padding", "dilation", "groups")):
         return None
     weight = value.unpack()[0]
@@ -159,7 +159,7 @@ def _of_twins(nodes: Nodes, convolutions: Sequence[int], packed_of: Mapping[int,
 
 
 def _fits(call: Call, packed: Packed) -> bool:
-    """Whether a convolution of what is packed turns the argument of a call into its result."""
+    """Tell whether a convolution of what is packed turns the argument of a call into its result."""
     argument, result = next(tensors(call.inputs), None), next(tensors(call.outputs or ()), None)
     weight, *windows, groups = packed
     if argument is None or result is None:

@@ -1,4 +1,4 @@
-"""What backends on PyTorch share: what their models take, their environment, what is recorded of their process."""
+"""Holds what backends on PyTorch share: options of models, their environment, what is recorded of their process."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def versions(libraries: tuple[str, ...] = ()) -> dict[str, str]:
     """Versions of what decides how fast a step is; libraries: further distributions."""
     import torch
 
-    found = {"torch": str(torch.__version__)}
-    found |= process.versions((*libraries, "transformers", "diffusers", "numpy", "triton"))
+    torch_versions = {"torch": str(torch.__version__)}
+    torch_versions |= process.versions((*libraries, "transformers", "diffusers", "numpy", "triton"))
     if torch.version.cuda:
-        found["cuda"] = torch.version.cuda
+        torch_versions["cuda"] = torch.version.cuda
         cudnn = torch.backends.cudnn.version()
-        found["cudnn"] = str(cudnn)
-    return found
+        torch_versions["cudnn"] = str(cudnn)
+    return torch_versions
 
 
 def switches() -> dict[str, str]:

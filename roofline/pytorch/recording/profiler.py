@@ -33,15 +33,15 @@ from roofline.traces.kineto import reader
 def quiet() -> Iterator[None]:
     """While active, standard error goes nowhere: the recorders announce their own start and stop there."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    former_stderr = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         yield
     finally:
-        os.dup2(kept, 2)
+        os.dup2(former_stderr, 2)
         os.close(nowhere)
-        os.close(kept)
+        os.close(former_stderr)
 
 
 @contextmanager
@@ -60,8 +60,8 @@ def no_other() -> Iterator[None]:
             refuse()
         yield
     finally:
-        for (owner, name), kept in zip(begins, before, strict=True):
-            setattr(owner, name, kept)
+        for (owner, name), original in zip(begins, before, strict=True):
+            setattr(owner, name, original)
 
 
 def synchronize(device: str) -> None:
@@ -71,7 +71,7 @@ def synchronize(device: str) -> None:
 
 
 def timed(run: Callable[[], object], device: str) -> float:
-    """One step with a synchronisation before and after [s]."""
+    """Time one step with a synchronisation before and after [s]."""
     synchronize(device)
     begin = time.perf_counter()
     run()
@@ -131,7 +131,7 @@ def profiled(run: Callable[[], object], device: str, steps: int, warm: int = 0) 
 
 
 def read(profiler: profile) -> reader.KinetoTrace:
-    """What a profiler recorded."""
+    """Read what a profiler recorded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiled.json"
         profiler.export_chrome_trace(str(path))
@@ -139,7 +139,7 @@ def read(profiler: profile) -> reader.KinetoTrace:
 
 
 def event_cost(calls: int = 500, rounds: int = 12) -> EventCost:
-    """What the profiler's events add: ops that do nothing, with and without profiler.
+    """Measure what the profiler's events add: ops that do nothing, with and without profiler.
 
     A view is one event in no other one; a transposition is two, of which the second lies in the first and costs no more
     than one alone. The least of a few rounds of each, all in turns.
@@ -156,7 +156,7 @@ def event_cost(calls: int = 500, rounds: int = 12) -> EventCost:
             times[2 * number + 1].append(loop())
             with quiet():
                 profiler.__exit__(None, None, None)
-    view, watched_view, transposition, watched_transposition = (min(each) / calls for each in times)
+    view, watched_view, transposition, watched_transposition = (min(seconds) / calls for seconds in times)
     outer = max(0.0, watched_view - view)
     return EventCost(outer, min(outer, max(0.0, watched_transposition - transposition - outer)))
 

@@ -44,7 +44,7 @@ def eager(step: Step) -> Counted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """What is not as in eager PyTorch where a compiler or another library runs the step.
+    """Holds what is not as in eager PyTorch where a compiler or another library runs the step.
 
     count: the C run. switches: of the compiler, beside those of process and step. compilation: what it did, asked for
     when the rows of the profile are made. reference: the step profiled without CUDA graphs, where it runs with them.
@@ -122,7 +122,7 @@ class TorchStepRecorder:
         profiler.profiled(lambda: None, self._device, 1)
 
     def timed(self, step: Step) -> float:
-        """One step with a synchronisation before and after [s]."""
+        """Time one step with a synchronisation before and after [s]."""
         return profiler.timed(step.run, self._device)
 
     def note_memory(self, step: Step) -> None:
@@ -135,11 +135,11 @@ class TorchStepRecorder:
             self._optimizer = of_optimizers(self._optimizers)
 
     def probing_threads(self) -> int | None:
-        """Those of this process."""
+        """Return those of this process."""
         return None
 
     def compiling(self) -> float | None:
-        """How long torch.compile has compiled since somebody asked [s]; None as long as no Dynamo is imported."""
+        """Return how long torch.compile has compiled since the last call [s]; None as long as no Dynamo is imported."""
         return self._compile_time.seconds()
 
     def steady(self, step: Step, steps: int) -> list[float]:
@@ -153,12 +153,12 @@ class TorchStepRecorder:
     def work(self, traces: Sequence[profile], typical: float) -> Work:
         """The ops that were counted, with times from what the profilers recorded."""
         assert self._counted is not None  # `prepare` goes before profiled steps
-        read = [profiler.read(each) for each in traces]
+        read = [profiler.read(trace) for trace in traces]
         if self._device == "cuda":
             timed: Timed = time_cuda.time_cuda(read[0], self._counted, STEP, reference=self._reference)
             return Work(self._counted, timed)
         cost = profiler.event_cost()
-        parts = [time_cpu.time_cpu(one, self._counted, STEP, cost) for one in read]
+        parts = [time_cpu.time_cpu(kineto_trace, self._counted, STEP, cost) for kineto_trace in read]
         return Work(self._counted, merge(parts, typical))
 
     def threads(self) -> int:
@@ -185,7 +185,7 @@ class TorchStepRecorder:
         return process.versions(self._variant.libraries)
 
     def switches(self, step: Step) -> dict[str, str]:
-        """Those of the process, of the step and of the compiler."""
+        """Return those of the process, of the step and of the compiler."""
         return {
             **process.switches(),
             **self._anomaly,
@@ -205,14 +205,20 @@ class TorchStepRecorder:
         # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
         layers = self._variant.layers if self._device == "cpu" and work.timed is not None else None
         around = {} if layers is None else host_cost.conditions(layers())
-        told = None if work.timed is None else work.timed.made
-        made = {} if told is None else dict(zip((MADE, MAKING), told, strict=True))
-        return {**away, **around, **made, **time_cuda.conditions(work.timed), READS: float(reads_of_host(work.counted))}
+        times_made = None if work.timed is None else work.timed.made
+        conversions = {} if times_made is None else dict(zip((MADE, MAKING), times_made, strict=True))
+        return {
+            **away,
+            **around,
+            **conversions,
+            **time_cuda.conditions(work.timed),
+            READS: float(reads_of_host(work.counted)),
+        }
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
-        """What timing and counting say."""
+        """Return what timing and counting say."""
         return (*(() if work.timed is None else time_cuda.flags(work.timed)), *work.counted.flags)
 
     def compilation(self, rows: OpTables) -> Compilation | None:
-        """What the compiler did, if there was one."""
+        """Return what the compiler did, if there was one."""
         return self._variant.compilation(rows)

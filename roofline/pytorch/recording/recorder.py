@@ -1,4 +1,4 @@
-"""How backends on PyTorch run and record: nothing here imports it before it is asked for."""
+"""Runs and records for backends on PyTorch: nothing here imports it before it is asked for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class TorchRecorder:
     """See `recording.backend.Recorder`: a step that PyTorch dispatches op by op."""
 
     def devices(self) -> tuple[str, ...]:
-        """What PyTorch can run on here."""
+        """List what PyTorch can run on here."""
         import torch
 
         return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)

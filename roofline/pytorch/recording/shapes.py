@@ -49,15 +49,15 @@ class Buffers:
 
     def enter(self, schema: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Number the tensors of a call, [tensor, storage, ...] each, in the place of their storages; calls in order."""
-        given = list(execution_trace.tensors_of(inputs))
-        for tensor in given:
+        arguments = list(execution_trace.tensors_of(inputs))
+        for tensor in arguments:
             tensor[1] = self._of_tensor.setdefault(tensor[0], self._new())
         # In a schema "Tensor(a)" is a view of the argument of that mark; `_unsafe_view` is one and does not say so.
-        alias = given and ("Tensor(" in schema.rpartition("->")[2] or "::_unsafe_view" in schema)
-        here = {tensor[0] for tensor in given}
+        alias = arguments and ("Tensor(" in schema.rpartition("->")[2] or "::_unsafe_view" in schema)
+        argument_ids = {tensor[0] for tensor in arguments}
         for tensor in execution_trace.tensors_of(outputs):
-            if tensor[0] not in here:
-                self._of_tensor[tensor[0]] = given[0][1] if alias else self._new()
+            if tensor[0] not in argument_ids:
+                self._of_tensor[tensor[0]] = arguments[0][1] if alias else self._new()
             tensor[1] = self._of_tensor[tensor[0]]
 
     def _new(self) -> int:
@@ -90,5 +90,5 @@ class mark:
 
 
 def has_data() -> bool:
-    """Whether tensors that are made here have data."""
+    """Tell whether tensors that are made here have data."""
     return type(torch.empty(0)) is torch.Tensor

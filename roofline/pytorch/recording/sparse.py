@@ -1,4 +1,4 @@
-"""What sparse tensors hold, which no profiler records, and when a step makes a compressed one."""
+"""Reads what sparse tensors hold, which no profiler records, and when a step makes a compressed one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FUNCTIONS = tuple(f"sparse_{layout}_tensor" for layout in ("compressed", "csr",
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a sparse tensor of this shape holds. places: that have an index, of numbers or of blocks of them."""
+    """Holds what a sparse tensor of this shape holds. places: that have an index, of numbers or of blocks of them."""
 
     layout: torch.layout
     shape: tuple[int, ...]
@@ -41,16 +41,16 @@ def alive() -> dict[int, Held]:
 
 
 @contextmanager
-def watched(made: Callable[[torch.Tensor], None]) -> Iterator[None]:
-    """While active, `made` is told each sparse tensor that Python makes."""
+def watched(tell: Callable[[torch.Tensor], None]) -> Iterator[None]:
+    """While active, `tell` gets each sparse tensor that Python makes."""
     owners = [(torch.Tensor, name) for name in _METHODS] + [(torch, name) for name in _FUNCTIONS]
-    own = [vars(owner).get(name) for owner, name in owners]
+    originals = [vars(owner).get(name) for owner, name in owners]
 
     def telling(function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
             if isinstance(result, torch.Tensor) and result.layout in _SPARSE:
-                made(result)
+                tell(result)
             return result
 
         return call
@@ -60,7 +60,7 @@ def watched(made: Callable[[torch.Tensor], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        for (owner, name), before in zip(owners, own, strict=True):
+        for (owner, name), before in zip(owners, originals, strict=True):
             if before is None:
                 delattr(owner, name)  # it is inherited
             else:

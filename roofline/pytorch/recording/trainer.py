@@ -61,14 +61,14 @@ def predict(step: Step, steps: int, cached: bool) -> Api:
     with tempfile.TemporaryDirectory() as folder:
         asked = _arguments(library, step, folder, per_device_eval_batch_size=step.batch)
         trainer = library.Trainer(model=step.model, args=asked, callbacks=[Watched()])
-        one, all_ = _Samples(step, 1), _Samples(step, steps + 1)
-        trainer.predict(one)  # builds the model, in the benchmark's words
+        one_sample, samples = _Samples(step, 1), _Samples(step, steps + 1)
+        trainer.predict(one_sample)  # builds the model, in the benchmark's words
         ends.clear()
-        whole = _seconds(partial(trainer.predict, all_))
+        total = _seconds(partial(trainer.predict, samples))
         times = [after - before for before, after in pairwise(ends)]
-        behind = (whole - _seconds(partial(trainer.predict, one)) - sum(times)) / steps
-        alone = _alone(trainer.get_test_dataloader(all_), steps)
-    return Api(name="Trainer.predict", steps=tuple(time + behind for time in times), data=_DATA, alone=alone)
+        overhead = (total - _seconds(partial(trainer.predict, one_sample)) - sum(times)) / steps
+        loading = _alone(trainer.get_test_dataloader(samples), steps)
+    return Api(name="Trainer.predict", steps=tuple(time + overhead for time in times), data=_DATA, alone=loading)
 
 
 #: What `Backend.apis` is of models in PyTorch.
@@ -104,7 +104,7 @@ def _library() -> ModuleType:
     return transformers
 
 
-def _arguments(library: ModuleType, step: Step, folder: str, **more: Any) -> Any:
+def _arguments(library: ModuleType, step: Step, folder: str, **arguments: Any) -> Any:
     """The library's own defaults (gradients clipped at 1, a linear schedule, AdamW of 5e-5), and nothing written."""
     device = next(step.model.parameters()).device.type
 
@@ -115,7 +115,7 @@ def _arguments(library: ModuleType, step: Step, folder: str, **more: Any) -> Any
         def n_gpu(self) -> int:
             return min(int(super().n_gpu), 1)
 
-    return OneDevice(output_dir=folder, use_cpu=device == "cpu", save_strategy="no", report_to="none", **more)
+    return OneDevice(output_dir=folder, use_cpu=device == "cpu", save_strategy="no", report_to="none", **arguments)
 
 
 def _seconds(run: partial[Any]) -> float:
@@ -125,7 +125,7 @@ def _seconds(run: partial[Any]) -> float:
 
 
 def _alone(loader: Any, steps: int) -> float:
-    """How long a batch takes that is taken from the data and given to no model [s]; the first one is left out."""
+    """Time a batch that is taken from the data and given to no model [s]; the first one is left out."""
     batches = iter(loader)
     next(batches)
     return _seconds(partial(_take, batches, steps)) / steps

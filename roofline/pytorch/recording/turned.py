@@ -34,7 +34,7 @@ class _Form:
         self._seen: list[Any] = []
 
     def __call__(self, optimizer: Any, *_: object) -> None:
-        if any(optimizer is each for each in self._seen):
+        if any(optimizer is known_optimizer for known_optimizer in self._seen):
             return
         self._seen.append(optimizer)
         for group in optimizer.param_groups:
@@ -49,7 +49,7 @@ class _Form:
 
 
 def forms(optimizers: Sequence[Any]) -> dict[str, str]:
-    """Which form the update of some optimizers has, as PyTorch resolves it; nothing where one has none to choose."""
+    """Return which form the update of some optimizers has, as PyTorch resolves it; nothing where one has no choice."""
     groups = [group for optimizer in optimizers for group in getattr(optimizer, "param_groups", ())]
     if not groups or any("foreach" not in group for group in groups):
         return {}
@@ -61,5 +61,5 @@ def forms(optimizers: Sequence[Any]) -> dict[str, str]:
         else not group.get("fused") and all(p.is_cuda for p in group["params"])
         for group in groups
     )
-    found = {"optimizer foreach": str(foreach and not fused)}
-    return found | ({"optimizer fused": str(fused)} if all("fused" in group for group in groups) else {})
+    settings = {"optimizer foreach": str(foreach and not fused)}
+    return settings | ({"optimizer fused": str(fused)} if all("fused" in group for group in groups) else {})

@@ -52,8 +52,10 @@ def _flop_counter(step: Step, counted: Counted, calls: dict[int, Call]) -> list[
     counter.mod_tracker = _NoModules()
     with counter:
         step.run()
-    found = counter.get_flop_counts().get("Global", {})  # of a step in which it has a formula for no op, there is none
-    theirs = {str(op).partition(".")[2]: float(value) for op, value in found.items()}
+    flop_counts = counter.get_flop_counts().get(
+        "Global", {}
+    )  # of a step in which it has a formula for no op, there is none
+    theirs = {str(op).partition(".")[2]: float(value) for op, value in flop_counts.items()}
     ours: dict[str, float] = {}
     padded: dict[str, float] = {}
     sparse: set[str] = set()
@@ -141,10 +143,10 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call], nodes: Nodes) 
     except ImportError:
         why = "fvcore is not installed: pip install fvcore"
         return [Check("fvcore", "forward", mine, None, "not checked", why)]
-    given = _inputs(step)
-    if given is None:
+    inputs = _inputs(step)
+    if inputs is None:
         return [Check("fvcore", "forward", mine, None, "not checked", "the step does not call the model that it names")]
-    args, kwargs = given
+    args, kwargs = inputs
     names = list(kwargs)
 
     class Positional(torch.nn.Module):
@@ -250,15 +252,17 @@ def _first_line(error: Exception) -> str:
 
 
 def _inputs(step: Step) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """What the model is called with in one forward pass; None where that does not call it."""
-    seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    """Return what the model is called with in one forward pass; None where that does not call it."""
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     assert step.forward is not None
-    handle = step.model.register_forward_pre_hook(lambda _, args, kwargs: seen.append((args, kwargs)), with_kwargs=True)
+    handle = step.model.register_forward_pre_hook(
+        lambda _, args, kwargs: calls.append((args, kwargs)), with_kwargs=True
+    )
     try:
         step.forward()
     finally:
         handle.remove()
-    return seen[0] if seen else None
+    return calls[0] if calls else None
 
 
 def _verdict(ours: float | None, reference: float | None, rounding: float = 0.0) -> str:

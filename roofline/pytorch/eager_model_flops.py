@@ -154,7 +154,7 @@ class _Carriers:
             if product.flops
         ]
         merged = [candidate for candidate in products if candidate[1] - model.get(candidate[2], 0.0) >= asked]
-        in_scope = [one.row for one in self._executed.get(key, ())]
+        in_scope = [product.row for product in self._executed.get(key, ())]
         inside = [row for row in range(len(self._flops)) if self._place(row) == key]
         unknown_rows = [row for row in inside if self._counted.ops[row].costed.cost.flops is None]
         known_rows = [row for row in inside if self._counted.ops[row].costed.cost.flops is not None]

@@ -154,7 +154,7 @@ class _Thread:
 
     def end_down_to(self, around: int, is_root: bool) -> None:
         """End calls until that is the innermost one, as torch believes."""
-        unnamed = (one for one in reversed(self.believed) if one < 0 and one not in self.raised.values())
+        unnamed = (number for number in reversed(self.believed) if number < 0 and number not in self.raised.values())
         if not is_root and around not in self.believed:
             around = self.raised.setdefault(around, next(unnamed, around))
         while self.believed and self.believed[-1] != around:
@@ -186,12 +186,12 @@ def _around(nodes: Sequence[_Node], attributes: Sequence[Mapping[str, Any]], roo
                 thread.end()
             thread.begin(-2 - call - number)
         thread.end_down_to(node.ctrl_deps, node.ctrl_deps in roots)
-        yield next((one for one in reversed(thread.open) if one >= 0), -1)
+        yield next((number for number in reversed(thread.open) if number >= 0), -1)
         thread.begin(node.id)
 
 
 def _sparse(nodes: Sequence[_Node]) -> Mapping[int, int]:
-    """How many numbers each sparse tensor holds, by its number: whoever computes with one asks for them."""
+    """Count the numbers that each sparse tensor holds, by its number: whoever computes with one asks for them."""
     asked = (node for node in nodes if node.name in _STORED and node.inputs.values and node.outputs.shapes)
     return {
         tensor[0]: node.outputs.shapes[0][0]
@@ -205,7 +205,7 @@ def tensors_of(values: Sequence[Any]) -> Iterator[list[Any]]:
     """The tensors among recorded values, those in lists as well: [tensor, storage, offset, elements, size, device]."""
     for value in values:
         if isinstance(value, list):
-            if len(value) == 6 and isinstance(value[5], str) and all(isinstance(each, int) for each in value[:5]):
+            if len(value) == 6 and isinstance(value[5], str) and all(isinstance(field, int) for field in value[:5]):
                 yield value
             else:
                 yield from tensors_of(value)
@@ -221,7 +221,8 @@ def _transformed(
     """
     wrapped = np.asarray(
         [
-            not _ONEDNN.search(node.name) and any(_has_wrapper(one, sparse) for one in (node.inputs, node.outputs))
+            not _ONEDNN.search(node.name)
+            and any(_has_wrapper(values, sparse) for values in (node.inputs, node.outputs))
             for node in nodes
         ],
         bool,
@@ -248,12 +249,12 @@ def _by_themselves(
     while len(inside := np.unique(inside[inside >= 0])):
         around[inside] = True
         inside = parent[inside]
-    found = np.zeros(len(nodes), bool)
-    for index in np.flatnonzero(~is_op & ~around & np.asarray([bool(one) for one in schemas], bool)).tolist():
-        given = {tensor[1] for tensor in tensors_of(nodes[index].inputs.values)}
-        made = {tensor[1] for tensor in tensors_of(nodes[index].outputs.values) if tensor[3]}
-        found[index] = bool(made) and min(made) > 0 and given.isdisjoint(made)
-    return found
+    computes_itself = np.zeros(len(nodes), bool)
+    for index in np.flatnonzero(~is_op & ~around & np.asarray([bool(schema) for schema in schemas], bool)).tolist():
+        inputs = {tensor[1] for tensor in tensors_of(nodes[index].inputs.values)}
+        outputs = {tensor[1] for tensor in tensors_of(nodes[index].outputs.values) if tensor[3]}
+        computes_itself[index] = bool(outputs) and min(outputs) > 0 and inputs.isdisjoint(outputs)
+    return computes_itself
 
 
 def _has_wrapper(values: _Values, sparse: Collection[int]) -> bool:

@@ -38,8 +38,8 @@ def made(
     start: NDArray[np.int64],
     end: NDArray[np.int64],
 ) -> Made:
-    """Those of one step's events. name: of each event, a number in `names`; parent: the event around it, or -1."""
-    allocated, converted, lifted = (np.asarray([each == wanted for each in names], bool)[name] for wanted in _EVENTS)
+    """Find those of one step's events. name: of each event, a number in `names`; parent: the event around it, or -1."""
+    allocated, converted, lifted = (np.asarray([event == wanted for event in names], bool)[name] for wanted in _EVENTS)
     order = np.lexsort((start, parent, thread))
     first, second, third = order[:-2], order[1:-1], order[2:]
     in_a_row = allocated[first] & converted[second] & lifted[third]

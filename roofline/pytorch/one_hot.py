@@ -41,12 +41,12 @@ class OneHot:
             self._holds[result.storage] = holds
 
     def picks(self, call: Call) -> bool:
-        """Whether a call is a product with such a matrix."""
+        """Tell whether a call is a product with such a matrix."""
         name = base(call.name)
         if name not in _PRODUCTS:
             return False
         factors = call.inputs[1:] if name in ADDED else call.inputs
-        return any(self._holding(one) == "one-hot" for one in tensors(factors))
+        return any(self._holding(factor) == "one-hot" for factor in tensors(factors))
 
     def _made_by(self, call: Call) -> _Holds | None:
         name, values = base(call.name), call.inputs
@@ -73,7 +73,7 @@ class OneHot:
         return None
 
     def _names_each(self, numbers: Any, indices: Any) -> bool:
-        """Whether `numbers` counts along a dimension in which each of `indices` is repeated."""
+        """Tell whether `numbers` counts along a dimension in which each of `indices` is repeated."""
         if self._holding(numbers) != "counting" or not isinstance(indices, Tensor):
             return False
         along = [place for place, size in enumerate(reversed(numbers.shape)) if size != 1]
@@ -84,7 +84,7 @@ class OneHot:
 
 
 def _writes_one_per_row(values: tuple[Any, ...]) -> bool:
-    """Whether `scatter` writes a 1 at one place of each row: (self, dim, index, value)."""
+    """Tell whether `scatter` writes a 1 at one place of each row: (self, dim, index, value)."""
     dim, index, value = values[1:4] if len(values) > 3 else (None, None, None)
     if not isinstance(dim, int) or not isinstance(index, Tensor) or isinstance(value, Tensor):
         return False
@@ -95,12 +95,14 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, (int, float)) and value == 0
 
 
-def _are_rows(chosen: Any, rows: Any, other: Any) -> bool:
-    """Whether `where` replaces whole rows by one number, as a program does where an index is none."""
-    if not all(isinstance(one, Tensor) for one in (chosen, rows)) or (isinstance(other, Tensor) and other.shape):
+def _are_rows(chosen: Any, rows: Any, replacement: Any) -> bool:
+    """Tell whether `where` replaces whole rows by one number, as a program does where an index is none."""
+    if not all(isinstance(array, Tensor) for array in (chosen, rows)) or (
+        isinstance(replacement, Tensor) and replacement.shape
+    ):
         return False
     return len(chosen.shape) == len(rows.shape) and any(
-        one == 1 != size for one, size in zip(chosen.shape, rows.shape, strict=True)
+        chosen_size == 1 != size for chosen_size, size in zip(chosen.shape, rows.shape, strict=True)
     )
 
 

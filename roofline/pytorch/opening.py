@@ -48,7 +48,7 @@ def opened(
         return None
     parts = tuple(part for op in inside for part in op.costed.parts or (op.costed,))
     main = max(parts, key=lambda part: (bool(part.cost.flops), weight(part.cost)))
-    whole = replace(
+    summed = replace(
         costed,
         cost=cost,
         kind=costed.kind if lacking else kind(call.name),
@@ -59,17 +59,17 @@ def opened(
         writes=writes[0],
         parts=parts,
     )
-    return CountedOp(-1, whole, reads[1], writes[1])
+    return CountedOp(-1, summed, reads[1], writes[1])
 
 
 def _unknown(inside: Sequence[CountedOp]) -> str:
     """Name the calls of unknown work, each with its reason."""
-    unknown = dict.fromkeys(op.costed.cost.note for op in inside if op.costed.cost.quality == "unknown")
-    return ", ".join(unknown)
+    notes = dict.fromkeys(op.costed.cost.note for op in inside if op.costed.cost.quality == "unknown")
+    return ", ".join(notes)
 
 
 def stand_for(call: Call, costed: Costed, inside: Sequence[CountedOp], allocated: Set[int]) -> bool:
-    """Whether the calls inside an op made its results, or changed its arguments where it has none, from what they made.
+    """Tell whether the calls inside an op made its results, or changed its arguments where it has none.
 
     What is only filled with a number, or copied from where no call wrote, was made by something else; so was what a
     call reads in memory that was asked for and that none has written. An import does not know results: there the calls
@@ -80,16 +80,16 @@ def stand_for(call: Call, costed: Costed, inside: Sequence[CountedOp], allocated
     if call.outputs is None:
         return any(_computes(op.costed.cost) or op.costed.op_class == costed.op_class for op in inside)
     arguments = {tensor.storage for tensor in tensors(call.inputs)}
-    made: set[int] = set()
+    produced: set[int] = set()
     written: set[int] = set()
     for op in inside:
         if not written.issuperset(allocated & set(op.reads)):
             return False
         written.update(op.writes)
-        if op.costed.op_class != "movement" or (op.reads and (arguments | made).issuperset(op.reads)):
-            made.update(op.writes)
+        if op.costed.op_class != "movement" or (op.reads and (arguments | produced).issuperset(op.reads)):
+            produced.update(op.writes)
     results = {tensor.storage for tensor in tensors(call.outputs)} - arguments
-    return results <= made if results else not arguments.isdisjoint(made)
+    return results <= produced if results else not arguments.isdisjoint(produced)
 
 
 def _computes(cost: Cost) -> bool:
@@ -113,12 +113,12 @@ def _traffic(inside: Sequence[CountedOp]) -> tuple[_Accesses, _Accesses]:
     reads: dict[int, float] = {}
     writes: dict[int, float] = {}
     for op in inside:
-        for known, accesses, storages in ((reads, op.costed.reads, op.reads), (writes, op.costed.writes, op.writes)):
+        for bytes_of, accesses, storages in ((reads, op.costed.reads, op.reads), (writes, op.costed.writes, op.writes)):
             for (_, _, size), storage in zip(accesses, storages, strict=True):
-                if storage >= 0 and known is reads and storage in writes:
+                if storage >= 0 and bytes_of is reads and storage in writes:
                     continue
-                key = storage if storage >= 0 else -1 - len(known)
-                known[key] = max(known.get(key, 0.0), size)
+                key = storage if storage >= 0 else -1 - len(bytes_of)
+                bytes_of[key] = max(bytes_of.get(key, 0.0), size)
     return _numbered(reads, True), _numbered(writes, False)
 
 

@@ -102,9 +102,9 @@ def _merge(ops: Events, marks: Events, rows: NDArray[np.int64]) -> tuple[Events,
 def joined_time(step: StepEvents) -> tuple[float, float]:
     """(time of the leaf events that have a counted twin, time of all leaf events), as unions [ns]."""
     leaf = nesting.children_count(step.parent) == 0
-    known = leaf & (step.twin >= 0)
+    has_twin = leaf & (step.twin >= 0)
     start, end = step.events.start, step.events.end
-    return float(intervals.length(start[known], end[known])), float(intervals.length(start[leaf], end[leaf]))
+    return float(intervals.length(start[has_twin], end[has_twin])), float(intervals.length(start[leaf], end[leaf]))
 
 
 def unmatched_time(trace: KinetoTrace, step: StepEvents) -> dict[str, float]:
@@ -118,16 +118,16 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
     """Op times on a CPU, less what the profiler's events cost."""
     steps = [step_events(trace, counted, low, high, prefix) for low, high in windows(trace, prefix)]
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
-    kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
+    chosen = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
     number = len(counted.ops)
-    own, shares, starts, corrected, idle, causes, host, calls = [], [], [], [], [], [], [], []
+    own_times, shares, starts, corrected, idle, causes, host, calls = [], [], [], [], [], [], [], []
     python, making = [], []
     within_ops: list[cpu_kernels.Calls] = []
     leaf_time = known_time = 0.0
     unseen = np.zeros(number, bool)
     unmatched: dict[str, float] = {}
     named = _named(trace.names)
-    for index in kept.tolist():
+    for index in chosen.tolist():
         step = steps[index]
         events, length = step.events, step.events.duration.astype(np.float64)
         matched = np.where(step.twin >= 0, np.append(counted.op_of, -1)[step.twin], -1)
@@ -140,7 +140,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         unseen |= np.bincount(op[root], minlength=number) == 0
         within = event_cost.inner * np.bincount(op[inside], minlength=number)
         spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
-        own.append(np.maximum(spans - within, 0.0))
+        own_times.append(np.maximum(spans - within, 0.0))
         share = intervals.shares(events.start[root], events.end[root], op[root], number) * 1e-9
         shares.append(np.maximum(share - within, 0.0))
         first = np.full(number, events.end.max(initial=0), np.int64)
@@ -163,14 +163,14 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         outside = filled.within < 0
         filling = gaps.time(filled.start[outside], filled.end[outside])[:, 0] * 1e-9
         python.append(np.maximum(host[-1][:, 1] - filling, 0.0))
-        known, all_leaves = joined_time(step)
-        leaf_time, known_time = leaf_time + all_leaves, known_time + known
+        joined, all_leaves = joined_time(step)
+        leaf_time, known_time = leaf_time + all_leaves, known_time + joined
         unmatched |= unmatched_time(trace, step)
     return Timed(
-        own=np.stack(own, axis=1) if own else np.zeros((number, 0)),
-        overlap=(np.mean(own, axis=0) - np.mean(shares, axis=0)) if own else np.zeros(number),
+        own=np.stack(own_times, axis=1) if own_times else np.zeros((number, 0)),
+        overlap=(np.mean(own_times, axis=0) - np.mean(shares, axis=0)) if own_times else np.zeros(number),
         start=starts[0] if starts else np.zeros(number),
-        walls=walls[kept],
+        walls=walls[chosen],
         corrected=np.asarray(corrected),
         idle=np.asarray(idle),
         host=np.mean(host, axis=0) if host else np.zeros((number, 2)),
@@ -179,8 +179,8 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         made=tuple(np.mean(making, axis=0).tolist()) if making else None,
         causes=mean_causes(causes),
         joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
-        events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
-        dropped=len(steps) - len(kept),
+        events=int(np.mean([len(steps[i].events) for i in chosen])) if len(chosen) else 0,
+        dropped=len(steps) - len(chosen),
         unmatched=unmatched,
         kernels=cpu_kernels.kernels(counted, trace.names, within_ops),
         kernel_names=trace.names,
@@ -253,13 +253,13 @@ def _before_ops(
 
 
 def _making(gaps: host_time.Gaps, filled: Made, event_cost: EventCost) -> float:
-    """How long Python fills tensors before the ops of a step, less what the profiler's events cost there [s]."""
+    """Measure how long Python fills tensors before each op, less what the profiler's events cost there [s]."""
     seconds = float(gaps.time(filled.start, filled.end)[:, 0].sum()) * 1e-9
     return max(0.0, seconds - float(event_cost.of(filled.within).sum()))
 
 
 def _calls(step: StepEvents, gaps: host_time.Gaps, cause: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How many calls of the framework run no op before each op: views, and whatever else has no event in it."""
+    """Count the calls of the framework that run no op before each op: views, and whatever else has no event in it."""
     leaf = (nesting.children_count(step.parent) == 0) & (cause >= 0) & (cause != _READING) & (step.source >= 0)
     return gaps.events(step.events.start[leaf], np.ones(int(leaf.sum()), bool))[:, 0]
 
@@ -268,12 +268,12 @@ def _causes(step: StepEvents, op: NDArray[np.bool_], named: NDArray[np.int64]) -
     """For each event whose idle time its own time is: 0 dispatch, else by its place in `_CAUSES`; -1 an op's."""
     numbers = {cause: number for number, cause in enumerate(_CAUSES, 1)}
     number = np.asarray([*(numbers[cause] for _, cause, _ in NAMED), 0])
-    whole = np.asarray([*(whole for _, _, whole in NAMED), False])
+    counts_whole = np.asarray([*(is_whole for _, _, is_whole in NAMED), False])
     row = named[step.events.name] if len(named) else np.zeros(0, np.int64)
-    told = (row >= 0) & ~op
-    nearest = nesting.nearest(step.parent, told)
+    is_named = (row >= 0) & ~op
+    nearest = nesting.nearest(step.parent, is_named)
     above = np.append(row, -1)[nearest]
-    part = told | whole[above]
+    part = is_named | counts_whole[above]
     return np.where(op, -1, np.where(part, number[above], 0))
 
 
@@ -282,8 +282,8 @@ def _own_pieces(step: StepEvents) -> tuple[NDArray[np.int64], NDArray[np.int64],
     events = step.events
     thread, time = np.tile(events.thread, 2), np.concatenate([events.start, events.end])
     thread, time = np.unique(np.stack([thread, np.clip(time, step.low, step.high)]), axis=1)
-    same = thread[1:] == thread[:-1]
-    thread, start, end = thread[:-1][same], time[:-1][same], time[1:][same]
+    of_one_thread = thread[1:] == thread[:-1]
+    thread, start, end = thread[:-1][of_one_thread], time[:-1][of_one_thread], time[1:][of_one_thread]
     owner = nesting.innermost(events.thread, events.start, events.end, events.order, thread, start, end)
     held = owner >= 0
     return start[held], end[held], owner[held]

@@ -28,27 +28,27 @@ def notes(names: Sequence[str], parent: NDArray[np.int64], call: Callable[[int],
     """For each recorded call inside of such a call the note on it, with what keeps fused kernels out, where known."""
     called = np.asarray([name == _CALLED for name in names], bool)
     outer = nesting.nearest(parent, called)
-    told = {number: not_fused(obstacle(call(number))) for number in np.flatnonzero(called).tolist()}
-    return {inner: told[outer[inner]] for inner in np.flatnonzero(outer >= 0).tolist()}
+    notes_of = {number: not_fused(obstacle(call(number))) for number in np.flatnonzero(called).tolist()}
+    return {inner: notes_of[outer[inner]] for inner in np.flatnonzero(outer >= 0).tolist()}
 
 
 def obstacle(call: Call) -> str:
-    """What of its arguments no fused kernel takes; "" where that is not known.
+    """Name what of its arguments no fused kernel takes; "" where that is not known.
 
     As PyTorch checks it (aten/src/ATen/native/transformers/sdp_utils_cpp.h and .cpp; tried on 2.13). Whether a mask
     requires a gradient, which no kernel of a CPU computes, is not recorded.
     """
-    given = [one if isinstance(one, Tensor) else None for one in call.inputs[: len(_TENSORS)]]
-    if None in given or len(given) < len(_TENSORS):
+    inputs = [argument if isinstance(argument, Tensor) else None for argument in call.inputs[: len(_TENSORS)]]
+    if None in inputs or len(inputs) < len(_TENSORS):
         return ""
-    tensors = [one for one in given if one is not None]
-    strided = [name for name, one in zip(_TENSORS, tensors, strict=True) if _strided(one)]
+    tensors = [argument for argument in inputs if argument is not None]
+    strided = [name for name, tensor in zip(_TENSORS, tensors, strict=True) if _strided(tensor)]
     if strided:
         return f"the strided last dimension of {' and '.join(filter(None, (', '.join(strided[:-1]), strided[-1])))}"
-    dimensions = next((len(one.shape) for one in tensors if len(one.shape) != _DIMENSIONS), _DIMENSIONS)
+    dimensions = next((len(tensor.shape) for tensor in tensors if len(tensor.shape) != _DIMENSIONS), _DIMENSIONS)
     if dimensions != _DIMENSIONS:
         return f"tensors of {dimensions} dimensions instead of {_DIMENSIONS}"
-    if any(one.device != "cpu" for one in tensors):
+    if any(tensor.device != "cpu" for tensor in tensors):
         return ""  # kernels of GPUs take more, each something else
     dropout = call.inputs[_DROPOUT] if len(call.inputs) > _DROPOUT else None
     if isinstance(dropout, int | float) and dropout:
@@ -62,5 +62,5 @@ def obstacle(call: Call) -> str:
 
 
 def _strided(tensor: Tensor) -> bool:
-    """Whether neighbours in the last dimension lie apart in memory, as far as that was recorded."""
+    """Tell whether neighbours in the last dimension lie apart in memory, as far as that was recorded."""
     return tensor.stride is not None and bool(tensor.shape) and tensor.shape[-1] > 1 and tensor.stride[-1] != 1

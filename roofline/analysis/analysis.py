@@ -51,11 +51,11 @@ class Products(NamedTuple):
 
     model: float
     executed: float
-    most: str
+    differing_op: str
 
 
 class Constituent(NamedTuple):
-    """One of the ops that were fused into another: what it would be alone, and where it stands in the model."""
+    """An op that was fused into another: what it would be alone, and its place in the model."""
 
     signature: Signature
     op_class: OpClass
@@ -87,24 +87,24 @@ class WorkAnalysis(ReprMixin):
 
     @cached_property
     def wall_interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the median step [s]: between processes where there are several (`--rounds`)."""
+        """Return the 95 % interval of the median step [s]: between processes where there are several (`--rounds`)."""
         if self.wall is None:
             return None
         return statistics.median_interval(self.profile.wall.steps, self.profile.wall.processes)
 
     @property
     def busy(self) -> float | None:
-        """Time of the step in which at least one op ran [s]."""
+        """Return the time of the step in which at least one op ran [s]."""
         return None
 
     @property
     def gap(self) -> float | None:
-        """wall - busy [s]."""
+        """Return wall - busy [s]."""
         return None
 
     @cached_property
     def gap_interval(self) -> tuple[float, float] | None:
-        """The gap's 95 % interval [s]."""
+        """Return the gap's 95 % interval [s]."""
         return None
 
     @cached_property
@@ -114,57 +114,57 @@ class WorkAnalysis(ReprMixin):
 
     @cached_property
     def host_time(self) -> HostTime | None:
-        """The gap, split."""
+        """Return the gap, split."""
         return None
 
     @cached_property
     def gap_causes(self) -> dict[str, float] | None:
-        """The gap by part [s]."""
+        """Return the gap by part [s]."""
         return None
 
     @property
     def gap_told(self) -> float | None:
-        """The gap as people are told it [s]."""
+        """Return the gap as people are told it [s]."""
         return None
 
     @property
     def scaled(self) -> bool | None:
-        """Whether op times were scaled down."""
+        """Return whether op times were scaled down."""
         return None
 
     @property
     def fills_by_scale(self) -> bool | None:
-        """Whether the scale alone leaves no gap."""
+        """Return whether the scale alone leaves no gap."""
         return None
 
     @property
     def waits_for_host(self) -> bool | None:
-        """Whether dispatch keeps the device waiting for much of the step."""
+        """Return whether dispatch keeps the device waiting for much of the step."""
         return None
 
     @property
     def hides_host(self) -> bool | None:
-        """Whether the device has work for nearly all of the step."""
+        """Return whether the device has work for nearly all of the step."""
         return None
 
     @property
     def most_per_launch(self) -> float | None:
-        """What the host takes at most to launch a kernel [s]."""
+        """Return what the host takes at most to launch a kernel [s]."""
         return None
 
     @property
     def above_ceiling(self) -> int | None:
-        """Ops measured faster than their floor allows."""
+        """Return the ops measured faster than their floor allows."""
         return None
 
     @property
     def beyond_step(self) -> int | None:
-        """Ops that took longer in a profiled step than that step."""
+        """Return the ops that took longer in a profiled step than that step."""
         return None
 
     @property
     def beyond_together(self) -> float | None:
-        """How many times as long as the profiled steps the ops of one ran."""
+        """Return how many times as long as the profiled steps the ops of one ran."""
         return None
 
     @property
@@ -174,27 +174,27 @@ class WorkAnalysis(ReprMixin):
 
     @cached_property
     def quality(self) -> dict[str, float] | None:
-        """Shares of busy time by the quality of the cost."""
+        """Return the shares of busy time by the quality of the cost."""
         return None
 
     @property
     def coverage(self) -> dict[str, float | None] | None:
-        """Shares of busy time with known FLOPs and with known bytes."""
+        """Return the shares of busy time with known FLOPs and with known bytes."""
         return None
 
     @cached_property
     def total(self) -> WorkTotal:
-        """Sums over all ops."""
+        """Sum up over all ops."""
         return totals.add_up_work(self.profile, self.table, np.arange(len(self.profile.ops)))
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The recorder's flags."""
+        """Return the recorder's flags."""
         return tuple(dict.fromkeys(_recorded_flags(self.profile)))
 
     @property
     def has_queue(self) -> bool:
-        """Whether ops wait in a queue of the device while the host dispatches further ones."""
+        """Return whether ops wait in a queue of the device while the host dispatches further ones."""
         return self.profile.device.kind != "cpu"
 
     @property
@@ -223,7 +223,7 @@ class WorkAnalysis(ReprMixin):
 
     @cached_property
     def precision(self) -> str | None:
-        """The arithmetic in which most executed matrix FLOPs are done, or None."""
+        """Return the arithmetic in which most executed matrix FLOPs are done, or None."""
         work: dict[str, float] = {}
         for number, many in self._often.items():
             signature = self.profile.signatures[number]
@@ -234,24 +234,24 @@ class WorkAnalysis(ReprMixin):
 
     @cached_property
     def _often(self) -> dict[int, int]:
-        """How many ops have each signature, in the order of their first op."""
+        """Count the ops of each signature, in the order of their first op."""
         signature = self.table.columns.signature
         return {int(signature[row]): many for row, many in often(signature)}
 
     @property
     def peak(self) -> float | None:
-        """The matrix peak of that arithmetic [FLOP/s]."""
+        """Return the matrix peak of that arithmetic [FLOP/s]."""
         return self.device.rate(f"matrix.{self.precision}") if self.precision else None
 
     def op_class(self, op: Op) -> OpClass:
-        """The class of an op: its phase decides `optimizer`, its signature everything else."""
+        """Return the class of an op: its phase decides `optimizer`, its signature everything else."""
         return self._class(op.signature, op.phase)
 
     def _class(self, signature: int, phase: int) -> OpClass:
         return "optimizer" if self.profile.phases[phase] == "optimizer" else self.profile.signatures[signature].op_class
 
     def constituents(self, op: Op) -> tuple[Constituent, ...]:
-        """What was fused into an op; nothing for an op that stands for itself."""
+        """List the ops that were fused into an op; nothing for an op that stands for itself."""
         profile = self.profile
         places = op.places or ((op.scope, op.phase, op.block),) * len(op.constituents)
         return tuple(
@@ -266,7 +266,7 @@ class WorkAnalysis(ReprMixin):
         )
 
     def fused(self, key: str) -> dict[str, tuple[str, ...]]:
-        """What was fused into the ops of each row of `by(key)`: names, each once; rows of unfused ops are left out."""
+        """Name what was fused into the ops of each row of `by(key)`, each once; rows of unfused ops are left out."""
         names: dict[str, dict[str, None]] = {}
         for op in self.profile.ops:
             if op.constituents:
@@ -275,7 +275,7 @@ class WorkAnalysis(ReprMixin):
         return {label: tuple(row) for label, row in names.items()}
 
     def by(self, key: str) -> Mapping[str, WorkTotal]:
-        """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most work.
+        """Sum up by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most work.
 
         Classes and groups keep their order.
         """
@@ -286,10 +286,10 @@ class WorkAnalysis(ReprMixin):
         return cast("Mapping[str, WorkTotal]", self._sums[key])
 
     def _rows(self, key: str) -> dict[str, Ints]:
-        """The numbers of the ops of each row of `by(key)`."""
+        """Return the numbers of the ops of each row of `by(key)`."""
         order, of, (number, first) = _ORDERS.get(key), _LABELS[key], self._alike(key)
         labels = [of.label(self, self.profile.ops[row]) for row in first.tolist()]
-        present = dict.fromkeys(labels[which] for which in np.argsort(first).tolist())
+        present = dict.fromkeys(labels[kind] for kind in np.argsort(first).tolist())
         distinct = [name for name in order if name in present] if order else list(present)
         code = {name: code for code, name in enumerate(distinct)}
         codes = np.asarray([code[label] for label in labels], np.int64)[number]
@@ -298,23 +298,23 @@ class WorkAnalysis(ReprMixin):
         return dict(zip(distinct, rows, strict=True))
 
     def labels(self, key: str) -> list[str]:
-        """The row of `by(key)` that each op belongs to; equal ops are asked once."""
+        """Return the row of `by(key)` that each op belongs to; equal ops are asked once."""
         number, first = self._alike(key)
         names = [_LABELS[key].label(self, self.profile.ops[row]) for row in first.tolist()]
-        return [names[which] for which in number.tolist()]
+        return [names[kind] for kind in number.tolist()]
 
     def _alike(self, key: str) -> tuple[Ints, Ints]:
-        """Ops that have the same label by what it is made of: their number, and of each number the first op."""
-        given = [getattr(self.table.columns, name) for name in _LABELS[key].of]
+        """Number the ops by what their label is made of; and of each number the first op."""
+        parts = [getattr(self.table.columns, name) for name in _LABELS[key].of]
         if key == "kernel":
             sets: dict[tuple[tuple[int, int], ...], int] = {}
-            given.append(np.asarray([sets.setdefault(op.kernels, len(sets)) for op in self.profile.ops], np.int64))
-        return numbered(*given)
+            parts.append(np.asarray([sets.setdefault(op.kernels, len(sets)) for op in self.profile.ops], np.int64))
+        return numbered(*parts)
 
     @cached_property
     def products(self) -> dict[str, Products]:
-        """What contractions asked for and executed, by phase; phases without any are left out."""
-        found: dict[str, Products] = {}
+        """Sum up what contractions asked for and executed, by phase; phases without any are left out."""
+        by_phase: dict[str, Products] = {}
         differences: dict[str, dict[str, float]] = {}
         of = self.table.columns
         for row, many in often(of.signature, of.phase):
@@ -322,15 +322,15 @@ class WorkAnalysis(ReprMixin):
             model, executed = signature.cost.model_flops, signature.cost.flops
             if model is None or executed is None or not (model or executed) or signature.kind == LINEAR_ALGEBRA:
                 continue
-            known = found.get(phase, Products(0.0, 0.0, ""))
-            found[phase] = Products(known.model + many * model, known.executed + many * executed, "")
+            so_far = by_phase.get(phase, Products(0.0, 0.0, ""))
+            by_phase[phase] = Products(so_far.model + many * model, so_far.executed + many * executed, "")
             by_name = differences.setdefault(phase, {})
             by_name[signature.name] = by_name.get(signature.name, 0.0) + many * (executed - model)
         for phase, by_name in differences.items():
-            most = max(by_name, key=lambda name: abs(by_name[name]))
-            if abs(by_name[most]) > _SAME_WORK * found[phase].executed:
-                found[phase] = Products(found[phase].model, found[phase].executed, most)
-        return found
+            largest = max(by_name, key=lambda name: abs(by_name[name]))
+            if abs(by_name[largest]) > _SAME_WORK * by_phase[phase].executed:
+                by_phase[phase] = Products(by_phase[phase].model, by_phase[phase].executed, largest)
+        return by_phase
 
 
 @dataclass(frozen=True, repr=False)
@@ -354,27 +354,27 @@ class Analysis(WorkAnalysis):
 
     @cached_property
     def total(self) -> Total:
-        """Sums over all ops."""
+        """Sum up over all ops."""
         return totals.add_up(self.profile, self.device, self.table, np.arange(len(self.profile.ops)))
 
     @property
     def busy(self) -> float:
-        """Time of the step in which at least one op ran [s]."""
+        """Return the time of the step in which at least one op ran [s]."""
         return self.total.seconds
 
     @property
     def gap(self) -> float:
-        """wall - busy [s]; on a CPU it is called host time."""
+        """Return wall - busy [s]; on a CPU it is called host time."""
         return self.wall - self.busy
 
     @property
     def gap_told(self) -> float:
-        """The gap as people are told it [s]. Ops that fill the step leave nothing, and by rounding some ns less."""
+        """Return the gap as people are told it [s]. Ops that fill the step leave nothing, and no rounding."""
         return max(0.0, self.gap)
 
     @cached_property
     def gap_interval(self) -> tuple[float, float] | None:
-        """The gap's 95 % bootstrap interval over plain and profiled steps [s]; None where ops fill it by scale."""
+        """Return the gap's 95 % bootstrap interval over plain and profiled steps [s]; None where scaled ops fill it."""
         if self.profile.profiled is None or not self.profile.ops or self.fills_by_scale:
             return None
         busy = self.table.columns.steps.sum(axis=0) - self.table.columns.overlap.sum()
@@ -382,12 +382,12 @@ class Analysis(WorkAnalysis):
 
     @property
     def scaled(self) -> bool:
-        """Whether op times were scaled down by as much as is seen in three digits."""
+        """Return whether op times were scaled down by as much as is seen in three digits."""
         return self.scale < _SCALED
 
     @property
     def fills_by_scale(self) -> bool:
-        """Whether the scale alone leaves no gap, as of ops that took longer than a plain step beside a GPU."""
+        """Return whether the scale alone leaves no gap, as of ops that took longer than a plain step on a GPU."""
         return self.scaled and self.has_queue and self.idle is not None
 
     @cached_property
@@ -398,49 +398,49 @@ class Analysis(WorkAnalysis):
 
     @cached_property
     def host_time(self) -> HostTime:
-        """The gap, split into dispatching each op and measured parts."""
+        """Return the gap, split into dispatching each op and measured parts."""
         return split_gap(Step(self.profile, self.device, self.wall, self.gap, self.idle, self.has_queue))
 
     @cached_property
     def gap_causes(self) -> dict[str, float] | None:
-        """The gap by part [s], dispatching all ops first; None where the profiled steps did not see idle time."""
+        """Return the gap by part [s], dispatching all ops first; None where profiled steps did not see idle time."""
         if self.idle is None:
             return None
         return {DISPATCH: float(self.host_time.dispatch.sum()), **self.host_time.parts}
 
     @property
     def waits_for_host(self) -> bool:
-        """Whether dispatch keeps the device waiting for much of the step."""
+        """Return whether dispatch keeps the device waiting for much of the step."""
         return self.has_queue and seconds_of(DISPATCH, self.gap_causes) >= _WAITS * self.wall
 
     @property
     def hides_host(self) -> bool:
-        """Whether the device has work for nearly all of the step, whatever its host takes."""
+        """Return whether the device has work for nearly all of the step, whatever its host takes."""
         return self.has_queue and self.gap < _WAITS * self.wall
 
     @property
     def most_per_launch(self) -> float | None:
-        """What the host takes at most to launch a kernel [s], of a step whose device waits for it: wall over launches.
+        """Return what the host takes at most to launch a kernel [s] where the device waits for it: wall over launches.
 
         None elsewhere, where it is no bound worth telling: the device does not wait, most of its wait is one hole, or a
         compiled program is not launched kernel by kernel.
         """
-        told = self.waits_for_host and one_by_one(self.profile) and most_before_one(self.profile, self.idle) is None
-        return self.wall / self.total.kernels if told and self.total.kernels else None
+        is_bound = self.waits_for_host and one_by_one(self.profile) and most_before_one(self.profile, self.idle) is None
+        return self.wall / self.total.kernels if is_bound and self.total.kernels else None
 
     @property
     def above_ceiling(self) -> int:
-        """Ops measured faster than their floor allows: each is a defect of count or ceiling."""
+        """Return the ops measured faster than their floor allows: each is a defect of count or ceiling."""
         return int(self.table.above.sum())
 
     @property
     def beyond_step(self) -> int:
-        """Ops that took longer in a profiled step than that step: their times are not those of the step."""
+        """Return the ops that took longer in a profiled step than that step: their times are not those of the step."""
         return ops_beyond(self.profile)
 
     @property
     def beyond_together(self) -> float | None:
-        """How many times as long as the profiled steps the ops of one ran, each by its share; None where not longer."""
+        """Return how many times as long as the profiled steps their ops ran, by their shares; None where not longer."""
         return together_beyond(self.profile)
 
     @property
@@ -449,7 +449,7 @@ class Analysis(WorkAnalysis):
         return self.total.model_flops / (self.wall * self.peak) if self.peak and self.wall else None
 
     def by(self, key: str) -> dict[str, Total]:
-        """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most time.
+        """Sum up by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most time.
 
         Classes and groups keep their order.
         """
@@ -463,31 +463,31 @@ class Analysis(WorkAnalysis):
 
     @cached_property
     def quality(self) -> dict[str, float]:
-        """Shares of busy time by the quality of the cost: exact, assumed, unknown."""
+        """Return the shares of busy time by the quality of the cost: exact, assumed, unknown."""
         sums = dict.fromkeys(("exact", "assumed", "unknown"), 0.0)
         signatures = self.profile.signatures
         spent = np.bincount(self.table.columns.signature, self.table.own, len(signatures)).tolist()
-        for signature, own in zip(signatures, spent, strict=True):
-            sums[signature.cost.quality] += own
-        whole = sum(sums.values())
-        return {name: value / whole if whole else 0.0 for name, value in sums.items()}
+        for signature, seconds in zip(signatures, spent, strict=True):
+            sums[signature.cost.quality] += seconds
+        busy = sum(sums.values())
+        return {name: value / busy if busy else 0.0 for name, value in sums.items()}
 
     @property
     def coverage(self) -> dict[str, float | None]:
-        """Shares of busy time with known FLOPs and with known bytes, and the share of events joined to a record."""
-        own = self.total.own_seconds
+        """Return the shares of busy time with known FLOPs and with known bytes, and of events joined to a record."""
+        busy = self.total.own_seconds
         joined = self.profile.profiled.joined if self.profile.profiled else None
-        if not own:
+        if not busy:
             return {"flops": None, "bytes": None, "time": joined}
         return {
-            "flops": 1 - self.total.unknown_flops / own,
-            "bytes": 1 - self.total.unknown_bytes / own,
+            "flops": 1 - self.total.unknown_flops / busy,
+            "bytes": 1 - self.total.unknown_bytes / busy,
             "time": joined,
         }
 
     @cached_property
     def flags(self) -> tuple[str, ...]:
-        """The recorder's flags and those that follow from the numbers."""
+        """Return the recorder's flags and those that follow from the numbers."""
         flags = list(_recorded_flags(self.profile))
         if self.scale < INFLATED:
             flags.append("inflated")
@@ -532,7 +532,7 @@ def _kernel_label(analysis: WorkAnalysis, op: Op) -> str:
 
 
 class _Label(NamedTuple):
-    """How rows of a table are called, and which columns of the ops say it."""
+    """The names of a table's rows, and the columns of the ops that they follow from."""
 
     label: Callable[[WorkAnalysis, Op], str]
     of: tuple[str, ...]
@@ -556,7 +556,7 @@ KEYS = tuple(_LABELS)
 
 
 def _sorted(sums: Mapping[str, AnyTotal], size: Callable[[AnyTotal], float]) -> dict[str, AnyTotal]:
-    """The same rows, the largest first."""
+    """Sort rows, the largest first."""
     return dict(sorted(sums.items(), key=lambda row: -size(row[1])))
 
 
@@ -576,8 +576,8 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
     table, missing = op_table(profile, device, cold_traffic(profile, device) if cold is None else cold, scale)
     if profile.has_times:
         return Analysis(profile, device, table, missing, scale=scale, inflation=inflation)
-    unknown = np.full(len(profile.ops), np.nan)
-    table = replace(table, own=unknown, share=unknown, uncosted=unknown, floor_reach=unknown, loss=unknown)
+    no_times = np.full(len(profile.ops), np.nan)
+    table = replace(table, own=no_times, share=no_times, uncosted=no_times, floor_reach=no_times, loss=no_times)
     return WorkAnalysis(profile, device, table, missing)
 
 
@@ -589,7 +589,7 @@ def analyze_timed(
 
 
 def timed(analysis: WorkAnalysis, name: str = "The profile") -> Analysis:
-    """The same analysis, if its ops have times. Raises InputError where they have none; name: what it is called."""
+    """Return an analysis whose ops have times. Raises InputError where they have none; name: what it is called."""
     if isinstance(analysis, Analysis):
         return analysis
     raise InputError(f"{name} {why_untimed(analysis.profile)}.")

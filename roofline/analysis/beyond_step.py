@@ -20,7 +20,7 @@ _OTHER = 2.0
 
 
 def ops_beyond(profile: Profile) -> int:
-    """How many ops took longer in a profiled step than that step."""
+    """Count the ops that took longer in a profiled step than that step."""
     profiled = profile.profiled
     if profiled is None or not profiled.walls or not profile.ops:
         return 0
@@ -29,7 +29,7 @@ def ops_beyond(profile: Profile) -> int:
 
 
 def together_beyond(profile: Profile) -> float | None:
-    """How many times as long as the profiled steps the ops of one ran, each by its share; None where not longer."""
+    """Return how many times as long as the profiled steps their ops ran, by their shares; None where not longer."""
     profiled, of = profile.profiled, columns(profile)
     if profiled is None or not profiled.walls or not profile.ops:
         return None
@@ -38,12 +38,12 @@ def together_beyond(profile: Profile) -> float | None:
 
 
 def times_the_step(busy: float, wall: float) -> float | None:
-    """How many times as long as the plain step all of its ops took, where that cannot be; None where it can."""
+    """Return how many times as long as the plain step its ops took, where that cannot be; None where it can."""
     return busy / wall if busy > _MOST * wall else None
 
 
 def times_as_slow(scale: float) -> float | None:
-    """How many times as long as a plain step the profiled ones took, where it is far longer; None elsewhere.
+    """Return how many times as long as a plain step the profiled ones took, where it is far longer; else None.
 
     scale: what is left to apply to the times of ops (`core.scale`).
     """

@@ -44,30 +44,30 @@ class Resamples:
 
     @property
     def gap(self) -> Array:
-        """wall - busy of each draw [s]."""
+        """Return wall - busy of each draw [s]."""
         return self.wall - self.busy
 
-    def times(self, own: Array) -> Array:
-        """The sum of some times in each draw [s], shape (RESAMPLES,).
+    def times(self, seconds: Array) -> Array:
+        """Sum some times in each draw [s], shape (RESAMPLES,).
 
-        own: unscaled [s], of rows in each profiled step, shape (rows, steps), or constants, shape (rows,).
+        seconds: unscaled [s], of rows in each profiled step, shape (rows, steps), or constants, shape (rows,).
         """
-        drawn: Array = self.scale * (own.sum(axis=0) @ self.steps.T if own.ndim == 2 else own.sum())
+        drawn: Array = self.scale * (seconds.sum(axis=0) @ self.steps.T if seconds.ndim == 2 else seconds.sum())
         return drawn
 
 
-def draw(analysis: Analysis, beside: Analysis | None = None) -> Resamples:
-    """RESAMPLES resamples of a run that was timed.
+def draw(analysis: Analysis, compared_with: Analysis | None = None) -> Resamples:
+    """Draw RESAMPLES resamples of a run that was timed.
 
-    beside: the run that it is compared with: where both have several processes, how far those lie apart is told by all
-    of them (`_apart`). Else a run's resamples are the same whatever it is compared with.
+    compared_with: the other run of a comparison: where both have several processes, how far those lie apart is told by
+    all of them (`_apart`). Else a run's resamples are the same whatever it is compared with.
     """
     profile, profiled = analysis.profile, analysis.profile.profiled
     assert profiled is not None
     walls, number = np.asarray(profile.wall.steps, np.float64), len(profiled.corrected)
-    own = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), number) * 1e-9
+    own_seconds = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), number) * 1e-9
     overlap = sum(op.overlap_ns for op in profile.ops) * 1e-9
-    rng = statistics.generator(profile.wall.steps, own)
+    rng = statistics.generator(profile.wall.steps, own_seconds)
     chosen = rng.integers(0, number, (RESAMPLES, number))
     steps = np.zeros((RESAMPLES, number))
     np.add.at(steps, (np.arange(RESAMPLES)[:, None], chosen), 1 / number)
@@ -75,19 +75,21 @@ def draw(analysis: Analysis, beside: Analysis | None = None) -> Resamples:
     mean = steps @ taken(profile, profiled)
     scale = np.minimum(1.0, np.divide(plain, mean, out=np.ones_like(plain), where=mean > 0))
     # The whole process, its ops and its gap alike, is as fast as another one would have been.
-    other = _processes(walls, _medians(profile), None if beside is None else _medians(beside.profile), rng)
-    busy = (steps @ own.sum(axis=0) - overlap) * scale
+    process_factors = _processes(
+        walls, _medians(profile), None if compared_with is None else _medians(compared_with.profile), rng
+    )
+    busy = (steps @ own_seconds.sum(axis=0) - overlap) * scale
     enough = min(number, len(walls)) >= FEWEST
-    return Resamples(steps, scale * other, plain * other, busy * other, enough)
+    return Resamples(steps, scale * process_factors, plain * process_factors, busy * process_factors, enough)
 
 
 def _medians(profile: Profile) -> Array:
-    """The median step of each process of a run [s]."""
-    return np.asarray([np.median(each) for each in (profile.wall.steps, *profile.wall.processes) if each])
+    """Return the median step of each process of a run [s]."""
+    return np.asarray([np.median(steps) for steps in (profile.wall.steps, *profile.wall.processes) if steps])
 
 
-def _processes(walls: Array, medians: Array, beside: Array | None, rng: np.random.Generator) -> Array:
-    """How much slower another process would be than this one, in each draw.
+def _processes(walls: Array, medians: Array, compared_medians: Array | None, rng: np.random.Generator) -> Array:
+    """Draw how much slower another process would be than this one.
 
     The mean of the logarithms of the processes' medians lies within Student's t of what more processes would give; it
     is told relative to this process, which may be the odd one out. A run of one process has the halves of its steps.
@@ -98,18 +100,18 @@ def _processes(walls: Array, medians: Array, beside: Array | None, rng: np.rando
     if len(medians) < 2:
         return drifted
     logs = np.log(medians)
-    apart, freedom = _apart(logs, None if beside is None else np.log(beside))
-    drawn = float(logs.mean() - logs[0]) + apart / math.sqrt(len(logs)) * rng.standard_t(freedom, RESAMPLES)
+    deviation, freedom = _apart(logs, None if compared_medians is None else np.log(compared_medians))
+    drawn = float(logs.mean() - logs[0]) + deviation / math.sqrt(len(logs)) * rng.standard_t(freedom, RESAMPLES)
     return np.asarray(np.exp(np.clip(drawn, -_AT_MOST, _AT_MOST)) * drifted)
 
 
-def _apart(logs: Array, others: Array | None) -> tuple[float, int]:
-    """How far the logarithms of processes lie apart (their standard deviation), and of how many degrees of freedom.
+def _apart(logs: Array, compared_logs: Array | None) -> tuple[float, int]:
+    """Return the standard deviation of the logarithms of processes, and its degrees of freedom.
 
     That of both runs together, as in Student's test of two means: one process more or less of either is slower for the
     machine's reasons and not the step's. Of two processes a run's own says next to nothing (t = 12.7; of two each 4.3).
     """
-    runs = [logs] if others is None or len(others) < 2 else [logs, others]
+    runs = [logs] if compared_logs is None or len(compared_logs) < 2 else [logs, compared_logs]
     freedom = sum(len(run) - 1 for run in runs)
     return math.sqrt(sum(float(run.var(ddof=0)) * len(run) for run in runs) / freedom), freedom
 
@@ -119,7 +121,7 @@ _AT_MOST = math.log(3)
 
 
 def interval(drawn: Array, *of: Resamples) -> Interval | None:
-    """The 95 % interval of drawn values; None where one of the runs has too few steps for one."""
+    """Return the 95 % interval of drawn values; None where one of the runs has too few steps for one."""
     if not all(resamples.enough for resamples in of):
         return None
     low, high = np.percentile(drawn, (2.5, 97.5))

@@ -29,27 +29,28 @@ _UNKNOWN = BOUNDS.index("unknown")
 
 @lru_cache(maxsize=4096)
 def calls_python(name: str) -> bool:
-    """Whether an op of that name calls a Python function back."""
+    """Return whether an op of that name calls a Python function back."""
     return _CALLED.search(name) is not None
 
 
 def is_python(signature: Signature) -> bool:
-    """Whether an op calls a Python function back, or is one."""
+    """Return whether an op calls a Python function back, or is one."""
     return signature.kind == CALLBACK or calls_python(signature.name)
 
 
 @per_profile
 def python_ops(profile: Profile) -> frozenset[str]:
-    """The names of such ops."""
-    return frozenset(one.name for one in profile.signatures if is_python(one))
+    """Name the ops that call Python back, or are Python functions."""
+    return frozenset(signature.name for signature in profile.signatures if is_python(signature))
 
 
 def called_back(analysis: Analysis) -> tuple[str, ...]:
-    """The ops in which a step waits for Python, if they have half or more of the time whose roof is not known."""
+    """Name the ops in which a step waits for Python, if they have half or more of the time without a known roof."""
     profile, table = analysis.profile, analysis.table
     names = [signature.name for signature in profile.signatures]
     number = rows(profile).signature
-    called = np.asarray([is_python(one) for one in profile.signatures], bool)[number] & (table.bound == _UNKNOWN)
+    of_python = np.asarray([is_python(signature) for signature in profile.signatures], bool)[number]
+    called = of_python & (table.bound == _UNKNOWN)
     if not called.any() or float(table.share[called].sum()) < _MOST * float(table.share[table.bound == _UNKNOWN].sum()):
         return ()
-    return tuple(dict.fromkeys(names[each] for each in number[called].tolist()))
+    return tuple(dict.fromkeys(names[row] for row in number[called].tolist()))

@@ -34,10 +34,10 @@ class Columns:
 
 @per_profile
 def columns(profile: Profile) -> Columns:
-    """The columns of a profile."""
+    """Return the columns of a profile."""
     of, ops = rows(profile), profile.ops
-    kept = int(of.steps[0]) if ops else 0
-    times = of.own.reshape(len(ops), kept) * 1e-9 if kept else np.zeros((len(ops), 0))
+    steps = int(of.steps[0]) if ops else 0
+    times = of.own.reshape(len(ops), steps) * 1e-9 if steps else np.zeros((len(ops), 0))
     return Columns(
         signature=of.signature,
         scope=of.scope,
@@ -45,17 +45,17 @@ def columns(profile: Profile) -> Columns:
         block=of.block,
         launches=of.launches,
         steps=settled(times),
-        own=settled(times.mean(axis=1) if kept else np.zeros(len(ops))),
+        own=settled(times.mean(axis=1) if steps else np.zeros(len(ops))),
         overlap=settled(np.multiply(of.overlap, 1e-9, dtype=np.float64)),
         fused=settled(of.constituents > 0),
     )
 
 
-def numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
-    """Rows of columns: each with the number of what it holds, and of each number the first row that holds it."""
-    number: Ints = np.zeros(len(given[0]), np.int64)
+def numbered(*parts: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
+    """Number the rows of columns by what they hold, and return of each number the first row that holds it."""
+    number: Ints = np.zeros(len(parts[0]), np.int64)
     first = first_rows(number)
-    for column in given:
+    for column in parts:
         if np.array_equal(column, column[first][number]):
             continue  # it tells no rows apart that were not apart already, and to sort it would cost most of the time
         codes = ranks(column)
@@ -64,16 +64,16 @@ def numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
     return number, first
 
 
-def often(*given: NDArray[np.float64] | Ints) -> list[tuple[int, int]]:
-    """The first row of each of the different rows of columns, and how many are equal to it, in their order."""
-    number, first = numbered(*given)
+def often(*parts: NDArray[np.float64] | Ints) -> list[tuple[int, int]]:
+    """Return the first row of each of the different rows of columns, and how many are equal to it, in their order."""
+    number, first = numbered(*parts)
     many = np.bincount(number, minlength=len(first))
     order = np.argsort(first)
     return list(zip(first[order].tolist(), many[order].tolist(), strict=True))
 
 
 def first_rows(number: Ints) -> Ints:
-    """The first row of each number, of rows that have all numbers from 0 on."""
+    """Return the first row of each number, of rows that have all numbers from 0 on."""
     first: Ints = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
     first[number[::-1]] = np.arange(len(number))[::-1]
     return first

@@ -1,4 +1,4 @@
-"""What share of the plain steps programs are traced and compiled, where it is enough to be said."""
+"""Find the share of the plain steps in which programs are traced and compiled, where it is enough to be said."""
 
 from __future__ import annotations
 

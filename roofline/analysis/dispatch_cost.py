@@ -24,7 +24,7 @@ _OF_A_CORE = "l2"
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """What the host of a step gets to run: ops, and calls of the framework that run none (views, results read).
+    """The ops that the host of a step gets to run, and calls of the framework that run none (views, results read).
 
     Calls are recorded before ops, and results read for the whole step. As many of the calls as can be are taken for
     results read, so that `views` is the least number of views.
@@ -36,20 +36,20 @@ class Dispatched:
 
     @property
     def all(self) -> int:
-        """How many in all."""
+        """Count ops, views and results read."""
         return self.ops + self.views + self.reads
 
     @property
     def words(self) -> str:
-        """ "300 ops, 150 views and 2 results read"."""
+        """Say "300 ops, 150 views and 2 results read"."""
         kinds = ((self.ops, "op"), (self.views, "view"))
-        told = [f"{units.count(number)} {what}{'' if number == 1 else 's'}" for number, what in kinds if number]
-        told += [f"{units.count(self.reads)} result{'' if self.reads == 1 else 's'} read"] if self.reads else []
-        return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+        counts = [f"{units.count(number)} {noun}{'' if number == 1 else 's'}" for number, noun in kinds if number]
+        counts += [f"{units.count(self.reads)} result{'' if self.reads == 1 else 's'} read"] if self.reads else []
+        return " and ".join(filter(None, (", ".join(counts[:-1]), counts[-1])))
 
 
 def dispatched(profile: Profile) -> Dispatched | None:
-    """What the host of a step gets to run, op by op; None where that was not recorded.
+    """Count what the host of a step gets to run, op by op; None where that was not recorded.
 
     Nor of a step with compiled code whose kernels nobody saw: they run where the host seems to dispatch.
     """
@@ -62,7 +62,7 @@ def dispatched(profile: Profile) -> Dispatched | None:
 
 
 def calls_and_reads(profile: Profile) -> tuple[int, int]:
-    """Calls of the framework before its ops that run none, and results read: more of these are after the last op."""
+    """Count calls of the framework before its ops that run none, and results read, more of them after the last op."""
     return sum(op.host_calls or 0 for op in profile.ops), round(profile.conditions.get(READS, 0.0))
 
 
@@ -71,29 +71,29 @@ def beyond_dispatch(profile: Profile, device: Device) -> NDArray[np.float64] | N
 
     None where what an op takes this host was not calibrated, or its calls were not recorded.
     """
-    alone, in_layers = (profile.conditions.get(name) for name in (OP_ALONE, OP_IN_LAYERS))
-    if dispatched(profile) is None or alone is None or in_layers is None:
+    op_alone, in_layers = (profile.conditions.get(name) for name in (OP_ALONE, OP_IN_LAYERS))
+    if dispatched(profile) is None or op_alone is None or in_layers is None:
         return None
-    return python_beyond(profile, device, alone, in_layers)
+    return python_beyond(profile, device, op_alone, in_layers)
 
 
-def python_beyond(profile: Profile, device: Device, alone: float, in_layers: float) -> NDArray[np.float64]:
-    """How long before each op the host did what is no dispatch of it [s]; shape (ops,)."""
+def python_beyond(profile: Profile, device: Device, op_alone: float, in_layers: float) -> NDArray[np.float64]:
+    """Return how long before each op the host did what is no dispatch of it [s]; shape (ops,)."""
     columns = [(op.python_ns or 0, max(1, op.launches), op.host_calls or 0) for op in profile.ops]
     python, ops, views = np.asarray(columns, np.float64).T
     cold = profile.conditions.get(OP_COLD, in_layers)
-    usual = np.where(_after_large(profile, device), cold, in_layers) * ops + alone * views
-    found: NDArray[np.float64] = np.maximum(0.0, python * 1e-9 - usual)
-    return found
+    usual = np.where(_after_large(profile, device), cold, in_layers) * ops + op_alone * views
+    beyond_usual: NDArray[np.float64] = np.maximum(0.0, python * 1e-9 - usual)
+    return beyond_usual
 
 
 def _after_large(profile: Profile, device: Device) -> NDArray[np.bool_]:
-    """Which ops stand right after one that moves more than a core's cache holds; the first stands after another step.
+    """Return which ops follow one that moves more than a core's cache holds; the first follows another step.
 
     Where the work of an op or the size of the cache is not known, it may have emptied it.
     """
     size = next((cache.size for cache in device.caches if cache.level == _OF_A_CORE), None) or 0.0
-    costs = [one.cost for one in profile.signatures]
+    costs = [signature.cost for signature in profile.signatures]
     moved = [
         np.inf if c.bytes_read is None or c.bytes_written is None else c.bytes_read + c.bytes_written for c in costs
     ]

@@ -62,7 +62,7 @@ class Terms:
 
 
 def pattern(cost: Cost, inplace: bool, device: Device) -> str | None:
-    """The memory ceiling nearest the op's mix of compulsory reads and writes, among those the device has."""
+    """Return the memory ceiling nearest the op's mix of compulsory reads and writes, among those the device has."""
     traffic = cost.bytes
     if not traffic or cost.bytes_read is None:
         return None
@@ -70,20 +70,20 @@ def pattern(cost: Cost, inplace: bool, device: Device) -> str | None:
 
 
 def nearest_pattern(share: float, inplace: bool, device: Device) -> str | None:
-    """The memory ceiling nearest a share of reads in the traffic, among those the device has."""
-    known = device.family("dram")
-    here = [name for name in PATTERNS if name in known]
-    if not here:
+    """Return the memory ceiling nearest a share of reads in the traffic, among those the device has."""
+    rates = device.family("dram")
+    patterns = [name for name in PATTERNS if name in rates]
+    if not patterns:
         return None
     # In-place streams are up to twice as fast on CPUs (no line is fetched only to be overwritten), so being in place
     # weighs more than the mix.
-    return min(here, key=lambda name: (PATTERNS[name][1] != inplace, abs(PATTERNS[name][0] - share)))
+    return min(patterns, key=lambda name: (PATTERNS[name][1] != inplace, abs(PATTERNS[name][0] - share)))
 
 
 def cache_level(size: float, device: Device) -> str | None:
-    """The smallest cache level that holds `size` bytes and has a known bandwidth; else the last one."""
-    known = device.family("cache")
-    levels = [cache for cache in device.caches if cache.level in known]
+    """Return the smallest cache level that holds `size` bytes and has a known bandwidth; else the last one."""
+    rates = device.family("cache")
+    levels = [cache for cache in device.caches if cache.level in rates]
     for cache in levels:
         if cache.size is not None and size <= cache.size:
             return cache.level
@@ -106,13 +106,13 @@ def cache_seconds(size: float, traffic: float, device: Device) -> float:
 
 
 def vector_ceiling(signature: Signature) -> str:
-    """The ceiling of an op's vector work."""
+    """Return the ceiling of an op's vector work."""
     dtype = signature.computes_in or "fp32"
     return f"vector.{VECTOR_PRECISION.get(dtype, dtype)}"
 
 
 def compute_time(signature: Signature, device: Device) -> tuple[float | None, str, list[str]]:
-    """t_compute [s], the ceiling that sets it, and the ceilings that are missing. None: nothing known."""
+    """Return t_compute [s], the ceiling that sets it, and the ceilings that are missing. None: nothing known."""
     cost, missing = signature.cost, []
     matrix = vector = 0.0
     if cost.useful_flops:
@@ -153,7 +153,7 @@ def compute_time(signature: Signature, device: Device) -> tuple[float | None, st
 
 
 def slowest_product(signature: Signature, device: Device) -> float | None:
-    """What a product takes in the slowest arithmetic that it may have run in [s]: that of its inputs, or fp32.
+    """Return what a product takes in the slowest arithmetic that it may have run in [s]: of its inputs, or fp32.
 
     No library multiplies in more digits than both. None where the device has neither ceiling.
     """
@@ -167,13 +167,13 @@ LINKS: Mapping[str, tuple[str, ...]] = {"transfer": ("link.h2d", "link.d2h"), "c
 
 
 def over_a_link(signature: Signature, device: Device) -> tuple[float | None, str, tuple[str, ...]]:
-    """(least time [s], ceiling, missing ceilings) of a transfer or a collective; None without a known link."""
-    known = {name: rate for name in LINKS[signature.op_class] if (rate := device.rate(name)) is not None}
-    if not known:
+    """Return (least time [s], ceiling, missing ceilings) of a transfer or a collective; None without a known link."""
+    rates = {name: rate for name in LINKS[signature.op_class] if (rate := device.rate(name)) is not None}
+    if not rates:
         return None, "", LINKS[signature.op_class][:1]
-    name = max(known, key=lambda link: known[link])
+    name = max(rates, key=lambda link: rates[link])
     # What is read on one side is written on the other: it crosses once.
-    return max(signature.cost.bytes_read or 0.0, signature.cost.bytes_written or 0.0) / known[name], name, ()
+    return max(signature.cost.bytes_read or 0.0, signature.cost.bytes_written or 0.0) / rates[name], name, ()
 
 
 def terms(
@@ -186,7 +186,7 @@ def terms(
     cold_high: float | None = None,
     counted: bool = False,
 ) -> Terms:
-    """All terms of the floor of one op.
+    """Return all terms of the floor of one op.
 
     cold_read, cold_written: bytes that come from and go to main memory; cold_high: their sum at the upper end of the
     interval where no buffer history is known (None: it is known, the floor is a point).
@@ -222,9 +222,9 @@ def terms(
         memory_high = max(high / dram if dram else 0.0, from_cache) if dram or level else None
         memory_ceiling = f"dram.{mix}" if from_dram >= from_cache else f"cache.{level}"
     launch_ceiling = f"launch.{executor}"
-    found = device.ceilings.get(launch_ceiling)
-    launch = None if found is None else launches * found.value
-    launch_high = None if found is None else launches * (found.value if found.high is None else found.high)
+    limit = device.ceilings.get(launch_ceiling)
+    launch = None if limit is None else launches * limit.value
+    launch_high = None if limit is None else launches * (limit.value if limit.high is None else limit.high)
     if launch is None:
         missing.append(launch_ceiling)
     ceilings = compute_ceiling, memory_ceiling, launch_ceiling

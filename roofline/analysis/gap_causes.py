@@ -24,22 +24,22 @@ PYTHON, COMPILED = f"{DISPATCH}: Python", f"{DISPATCH}: compiled"
 
 
 def seconds_of(cause: str, causes: Mapping[str, float] | None) -> float:
-    """What the causes that begin with `cause` have of a gap [s]; 0 where none are known."""
+    """Sum the causes that begin with `cause` of a gap [s]; 0 where none are known."""
     return sum(seconds for name, seconds in (causes or {}).items() if name.startswith(cause))
 
 
 def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
-    """The op before which the device idled for most of `idle` [s], in one piece, and which share of it that is.
+    """Return the op before which the device idled for most of `idle` [s], in one piece, and its share of that.
 
     None where no single wait is that long, or it is not recorded what each op waited for. Before an op of several
     launches it is not known how long each of them waited.
     """
-    found = most_before_one(profile, idle)
-    return found if found and rows(profile).launches[found[0]] <= 1 else None
+    longest = most_before_one(profile, idle)
+    return longest if longest and rows(profile).launches[longest[0]] <= 1 else None
 
 
 def most_before_one(profile: Profile, idle: float | None) -> tuple[int, float] | None:
-    """The same, be it in one piece or before each launch of an op."""
+    """Return such an op and share, be it in one piece or before each launch of an op."""
     if not idle or not profile.ops:
         return None
     row, longest = _longest_wait(profile)
@@ -49,7 +49,7 @@ def most_before_one(profile: Profile, idle: float | None) -> tuple[int, float] |
 
 @per_profile
 def _longest_wait(profile: Profile) -> tuple[int, float]:
-    """The op before whose launches no op ran for the longest time, of those that run once a step, and that time [s]."""
+    """Return the op of those that run once a step before whose launches no op ran for longest, and that time [s]."""
     of = rows(profile)
     waits = np.where(of.times == 1, of.waited, 0)
     row = int(waits.argmax())

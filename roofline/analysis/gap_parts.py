@@ -84,21 +84,21 @@ class HostTime:
 def split_gap(run: Step) -> HostTime:
     """Split the gap of a run into dispatching its ops and measured parts."""
     parts: dict[str, float] = {}
-    rest = max(0.0, run.gap)
+    remaining = max(0.0, run.gap)
     for name, seconds in _measured_in_plain_steps(run):
-        taken = min(seconds, rest)
-        if taken > 0:
-            parts[name], rest = taken, rest - taken
+        measured = min(seconds, remaining)
+        if measured > 0:
+            parts[name], remaining = measured, remaining - measured
     waits = {part: seconds_of(cause, _idle_causes(run)) for cause, part in _SEEN.items()}
     waits[COMPILING] = max(0.0, waits[COMPILING] - parts.get(COMPILING, 0.0))
     waiting = sum(waits.values())
     dispatch, outside, host = _host_under_profiler(run, waits, parts)
-    own = float(dispatch.sum()) + sum(host.values())
+    host_seconds = float(dispatch.sum()) + sum(host.values())
     # A profiler stretches all that a host does, waiting or not. Beside a queue, which hides the host where it is fast
     # enough, what plain steps leave holds the waits first: what the profiler adds there is the host's own time.
-    fit = _fit(waiting if run.has_queue else waiting + own, rest)
-    busy = _fit(own, rest - fit * waiting)
-    upper = {name: seconds * scale for some, scale in ((waits, fit), (host, busy)) for name, seconds in some.items()}
+    fit = _fit(waiting if run.has_queue else waiting + host_seconds, remaining)
+    busy = _fit(host_seconds, remaining - fit * waiting)
+    upper = {name: seconds * scale for times, scale in ((waits, fit), (host, busy)) for name, seconds in times.items()}
     upper = {name: seconds for name, seconds in upper.items() if seconds > 0}
     for name, seconds in upper.items():
         parts[name] = parts.get(name, 0.0) + seconds
@@ -108,9 +108,9 @@ def split_gap(run: Step) -> HostTime:
     return HostTime(dispatch * busy, parts, frozenset(upper), outside * busy)
 
 
-def _fit(whole: float, room: float) -> float:
+def _fit(seconds: float, room: float) -> float:
     """Return the share of a time that there is room for [s]."""
-    return min(1.0, max(0.0, room) / whole) if whole > 0 else 0.0
+    return min(1.0, max(0.0, room) / seconds) if seconds > 0 else 0.0
 
 
 def _measured_in_plain_steps(run: Step) -> Iterator[tuple[str, float]]:
@@ -160,8 +160,8 @@ def _host_under_profiler(
     outside = np.append(np.where(reads, 0.0, python - needed), tail)
     # A host sleeps and makes tensors outside of the framework; it compiles in it, where that takes long, or outside.
     outside = _less(outside, plain.get(SLEEPING, 0.0) + plain.get(FILLING, 0.0))
-    left = _less(np.append(unusual, outside), plain.get(COMPILING, 0.0))
-    unusual, outside = np.split(left, [len(times)])
+    remaining = _less(np.append(unusual, outside), plain.get(COMPILING, 0.0))
+    unusual, outside = np.split(remaining, [len(times)])
     # Of a host that runs ahead, no more than what the profiled steps saw of it while no op ran.
     asleep = min(profile.conditions.get(ASLEEP, 0.0), float(outside.sum())) if _runs_ahead(run) else 0.0
     *before, after = _less(outside, asleep).tolist()
@@ -178,8 +178,8 @@ def _reads(profile: Profile) -> Bools:
 
 def _less(times: Array, seconds: float) -> Array:
     """Return some times less so much of their sum, in proportion [s]."""
-    whole = float(times.sum())
-    return times * _fit(whole, whole - seconds)
+    total = float(times.sum())
+    return times * _fit(total, total - seconds)
 
 
 def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:
@@ -189,8 +189,8 @@ def _dispatching(run: Step, python: Array, times: Array, reads: Bools) -> Array:
     than any sleep or not unusual, else what the median op takes; so it is also where results are read before an op.
     """
     median = _median(python[~reads], times[~reads])
-    beyond = beyond_dispatch(run.profile, run.device)
-    needed = _usual(python, times, median) if beyond is None else np.maximum(0.0, python - beyond)
+    beyond_usual = beyond_dispatch(run.profile, run.device)
+    needed = _usual(python, times, median) if beyond_usual is None else np.maximum(0.0, python - beyond_usual)
     return np.where(reads, np.minimum(needed, median * times), needed)
 
 

@@ -35,7 +35,7 @@ class Generation:
 
 
 def generation(analysis: Analysis) -> Generation | None:
-    """What is known of prefill and decode; None for a step without them."""
+    """Split a step into prefill and decode; None for a step without them."""
     profile = analysis.profile
     phases = analysis.by("phase")
     if "decode" not in phases:
@@ -43,9 +43,9 @@ def generation(analysis: Analysis) -> Generation | None:
     decoding = np.asarray([profile.phases[op.phase] == "decode" for op in profile.ops])
     shares = _gap_before(analysis)
     before = (0.0, 0.0) if shares is None else (float(shares[~decoding].sum()), float(shares[decoding].sum()))
-    others = sum(total.seconds for phase, total in phases.items() if phase != "decode")
+    prefill = sum(total.seconds for phase, total in phases.items() if phase != "decode")
     return Generation(
-        prefill=others + before[0],
+        prefill=prefill + before[0],
         decode=phases["decode"].seconds + before[1],
         gap=analysis.gap_told - sum(before),
         passes=_passes(analysis),
@@ -56,22 +56,22 @@ def generation(analysis: Analysis) -> Generation | None:
 
 
 def _gap_before(analysis: Analysis) -> np.ndarray | None:
-    """The gap before each op [s], in proportion to how long no op ran there; None where that was not recorded."""
+    """Return the gap before each op [s], in proportion to how long no op ran there; None where not recorded."""
     host = [op.host_ns for op in analysis.profile.ops]
-    if any(each is None for each in host):
+    if any(waits is None for waits in host):
         return None
-    waited = np.asarray([sum(each) for each in host if each is not None], np.float64)
-    whole = float(waited.sum())
-    return waited * (analysis.gap_told / whole) if whole else None
+    waited = np.asarray([sum(waits) for waits in host if waits is not None], np.float64)
+    total = float(waited.sum())
+    return waited * (analysis.gap_told / total) if total else None
 
 
 def _passes(analysis: Analysis) -> int | None:
-    said = analysis.profile.switches.get(PASSES, "")
-    return int(said) if said.isascii() and said.isdigit() and 0 < len(said) < 10 and int(said) else None
+    text = analysis.profile.switches.get(PASSES, "")
+    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text) else None
 
 
 def _reading_weights(analysis: Analysis) -> float | None:
-    """From the smallest cache that holds them, else from memory."""
+    """Return the time of reading weights [s], from the smallest cache that holds them, else from memory."""
     size, device = analysis.profile.memory.parameters, analysis.device
     if not size:
         return None
@@ -90,4 +90,4 @@ def _read_by_attention(analysis: Analysis) -> float | None:
         for op in profile.ops
         if profile.phases[op.phase] == "decode" and profile.blocks[op.block] == _ATTENTION
     ]
-    return None if not reads or any(each is None for each in reads) else float(sum(each for each in reads if each))
+    return None if not reads or any(size is None for size in reads) else float(sum(size for size in reads if size))

@@ -1,4 +1,4 @@
-"""What the host does while no op runs: getting ops to run, reading input, sleeping or waiting, and other Python.
+"""Split what the host does while no op runs: getting ops to run, reading input, sleeping or waiting, and other Python.
 
 What an op takes a host around itself was measured in the process of the run, with ops that do next to nothing. Before
 each op the framework's own time is its dispatch, however long, and so is Python up to what such an op takes inside
@@ -24,7 +24,7 @@ class HostCost:
     """The gap of a step on a CPU [s], by what its host does: the four add up to it.
 
     dispatch: getting what is `dispatched` to run. input: reading the next batch. asleep: on no core besides; None where
-    that is not known: then it is in `other`, which else is Python. alone, in_layers: what an op takes the host around
+    that is not known: then it is in `other_python`. op_alone, in_layers: what an op takes the host around
     itself, as calibrated [s].
     """
 
@@ -32,36 +32,36 @@ class HostCost:
     dispatch: float
     input: float
     asleep: float | None
-    other: float
-    alone: float
+    other_python: float
+    op_alone: float
     in_layers: float
 
     @property
     def each(self) -> float:
-        """What each thing that is dispatched takes the host [s]."""
+        """Return what the host takes for each thing that is dispatched [s]."""
         return self.dispatch / self.dispatched.all
 
     @property
     def words(self) -> str:
-        """How many ops and views at what each."""
+        """Say how many ops and views at what each."""
         return f"{self.dispatched.words} at {units.seconds(self.each)} each"
 
     @property
     def besides(self) -> float:
-        """What the host does besides dispatching and input [s]."""
-        return self.other + (self.asleep or 0.0)
+        """Return the host's time besides dispatching and input [s]."""
+        return self.other_python + (self.asleep or 0.0)
 
     @property
     def gap(self) -> float:
-        """All of it [s]."""
+        """Return all of it [s]."""
         return self.dispatch + self.input + self.besides
 
 
 def host_cost(analysis: Analysis) -> HostCost | None:
     """Split the gap by what the host does, as idle time was divided; None where that was not recorded."""
     profile, ran = analysis.profile, dispatched(analysis.profile)
-    alone, in_layers = (profile.conditions.get(name) for name in (OP_ALONE, OP_IN_LAYERS))
-    if ran is None or alone is None or in_layers is None or analysis.gap <= 0 or not analysis.idle:
+    op_alone, in_layers = (profile.conditions.get(name) for name in (OP_ALONE, OP_IN_LAYERS))
+    if ran is None or op_alone is None or in_layers is None or analysis.gap <= 0 or not analysis.idle:
         return None
     if profile.profiled is None:
         return None
@@ -69,20 +69,21 @@ def host_cost(analysis: Analysis) -> HostCost | None:
     reading = min(seconds_of(INPUT, profile.profiled.idle_causes), analysis.idle)
     after_last = analysis.idle - reading - 1e-9 * sum(sum(op.host_ns or ()) for op in profile.ops)
     calls, reads = calls_and_reads(profile)
-    usual = in_layers + alone * max(0, reads - calls)
-    beyond = float(python_beyond(profile, analysis.device, alone, in_layers).sum()) + max(0.0, after_last - usual)
-    beyond += profile.conditions.get(MAKING, 0.0)  # what is before an op knows nothing of it
-    rest, away = analysis.gap - reading * scale, profile.conditions.get(ASLEEP)
-    beyond = min(beyond * scale, rest)
+    usual = in_layers + op_alone * max(0, reads - calls)
+    undispatched = float(python_beyond(profile, analysis.device, op_alone, in_layers).sum())
+    undispatched += max(0.0, after_last - usual)
+    undispatched += profile.conditions.get(MAKING, 0.0)  # what is before an op knows nothing of it
+    remaining, away = analysis.gap - reading * scale, profile.conditions.get(ASLEEP)
+    undispatched = min(undispatched * scale, remaining)
     # Who waits for input is on no core. And in other steps, which are faster with one thread, a host waits longer for
     # whatever feeds it: no more than was seen here.
-    asleep = None if away is None else min(max(0.0, away - reading * scale), beyond)
+    asleep = None if away is None else min(max(0.0, away - reading * scale), undispatched)
     return HostCost(
         dispatched=ran,
-        dispatch=rest - beyond,
+        dispatch=remaining - undispatched,
         input=reading * scale,
         asleep=asleep,
-        other=beyond - (asleep or 0.0),
-        alone=alone,
+        other_python=undispatched - (asleep or 0.0),
+        op_alone=op_alone,
         in_layers=in_layers,
     )

@@ -24,8 +24,8 @@ def fault_seconds(profile: Profile, device: Device) -> float:
     of it, up to the time of compiling, is taken for page faults. 0 where no bandwidth of the main memory is known.
     """
     conditions = profile.conditions
-    rest = max(0.0, conditions.get(SYSTEM, 0.0) - conditions.get(COMPILING, 0.0))
-    return min(rest, conditions.get(FAULTS, 0.0) * _longest_fault(profile, device))
+    outside_compiling = max(0.0, conditions.get(SYSTEM, 0.0) - conditions.get(COMPILING, 0.0))
+    return min(outside_compiling, conditions.get(FAULTS, 0.0) * _longest_fault(profile, device))
 
 
 def _longest_fault(profile: Profile, device: Device) -> float:

@@ -39,7 +39,7 @@ class Place:
 
     @property
     def at_most(self) -> float:
-        """What the step could save here at most [s]: all of a time that has no minimum."""
+        """Return what the step could save here at most [s]: all of a time that has no minimum."""
         return self.without_minimum + (self.above or 0.0)
 
 
@@ -82,14 +82,14 @@ def _place(
     key: tuple[str, str, str, OpClass],
     runs: float,
     seconds: float,
-    own: float,
+    own_seconds: float,
     uncosted: float,
     floor: float,
     reach: float,
 ) -> Place:
-    costed = own - uncosted
-    above = seconds * (costed - floor) / own if costed > 0 else None
-    without_minimum = seconds * uncosted / own if costed > 0 else seconds
-    mostly = costed > 0 and 2 * uncosted <= own
+    costed = own_seconds - uncosted
+    above = seconds * (costed - floor) / own_seconds if costed > 0 else None
+    without_minimum = seconds * uncosted / own_seconds if costed > 0 else seconds
+    mostly = costed > 0 and 2 * uncosted <= own_seconds
     ends = (floor / costed, reach / costed) if mostly else (None, None)
     return Place(*key, round(runs), seconds, above, without_minimum, *ends)

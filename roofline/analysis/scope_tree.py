@@ -9,7 +9,7 @@ from roofline.core.scopes import folded
 
 
 def to_depth(profile: Profile, depth: int) -> Profile:
-    """The same with scopes of at most `depth` parts, repeated layers folded ("encoder/layer.*")."""
+    """Cut scopes to at most `depth` parts, with repeated layers folded ("encoder/layer.*")."""
     classes = [""] * len(profile.scopes)
     for op in profile.ops:  # distinct scopes are few; what most of their ops do is what the first one does
         classes[op.scope] = classes[op.scope] or profile.signatures[op.signature].op_class

@@ -1,4 +1,4 @@
-"""What ops under one roof attain together, where they ran at once: two that share a memory each get a part of it.
+"""Sum what ops under one roof attain together, where they ran at once: two that share a memory each get a part of it.
 
     attained by each = sum of floors / sum of own times,   together = sum of floors / time in which any of them ran
 
@@ -20,7 +20,7 @@ _AT_ONCE = 1.05
 
 
 def at_once(analysis: Analysis, bound: Bound, among: NDArray[np.bool_] | None = None) -> float:
-    """How many times the time in which any op under a roof ran their own times are; 1.0 where it cannot be seen.
+    """Return the own times of ops under a roof / the time in which any of them ran; 1.0 where it cannot be seen.
 
     among: the ops that count, one flag per op; all where it is None.
     """
@@ -30,16 +30,16 @@ def at_once(analysis: Analysis, bound: Bound, among: NDArray[np.bool_] | None = 
         under &= among
     if not (of.overlap[under] > 0).any():
         return 1.0
-    own = of.own.reshape(len(under), -1)[under, 0]
-    together = _covered(of.start[under], own)
-    times = float(own.sum()) / together if together > 0 else 1.0
+    own_times = of.own.reshape(len(under), -1)[under, 0]
+    together = _covered(of.start[under], own_times)
+    times = float(own_times.sum()) / together if together > 0 else 1.0
     return times if times >= _AT_ONCE else 1.0
 
 
-def _covered(start: Ints, own: Ints) -> int:
-    """The time in which at least one of some ops, one or more, ran [ns]."""
+def _covered(start: Ints, own_times: Ints) -> int:
+    """Return the time in which at least one of some ops, one or more, ran [ns]."""
     order = np.argsort(start, kind="stable")
     begin = start[order]
-    reach = np.maximum.accumulate(begin + own[order])
+    reach = np.maximum.accumulate(begin + own_times[order])
     before = np.concatenate((begin[:1], reach[:-1]))
     return int((reach - np.maximum(begin, before)).sum())

@@ -33,7 +33,7 @@ Spread = Literal["steady", "uneven"]
 
 
 class Trend(NamedTuple):
-    """How much longer a step takes than the one before it, as a share of the median step, with its 95 % interval."""
+    """The growth of a step over the one before it, as a share of the median step, with its 95 % interval."""
 
     change: float
     low: float
@@ -60,8 +60,8 @@ def trend(wall: Wall) -> Trend | None:
     if min(part * slope for part in in_halves) <= _IN_HALVES * slope * slope:
         return None
     # The interval leaves out as many slopes on either side as so rare a rank correlation would.
-    beyond = max(0, math.floor((len(slopes) - _INTERVAL * deviation) / 2) - 1)
-    low, high = float(slopes[beyond]), float(slopes[len(slopes) - 1 - beyond])
+    left_out = max(0, math.floor((len(slopes) - _INTERVAL * deviation) / 2) - 1)
+    low, high = float(slopes[left_out]), float(slopes[len(slopes) - 1 - left_out])
     typical = float(np.median(wall.steps))
     least = min(abs(low), abs(high)) if low * high > 0 else 0.0
     if least * float(numbers[-1] - numbers[0]) < LEAST_CHANGE * typical:
@@ -108,9 +108,9 @@ def _grouped(wall: Wall) -> tuple[Array, Array]:
     if len(times) <= _MOST:
         return times, numbers
     groups = zip(np.array_split(times, _MOST), np.array_split(numbers, _MOST), strict=True)
-    medians = [(float(np.median(some)), float(np.median(which))) for some, which in groups]
-    both = np.asarray(medians, np.float64)
-    return both[:, 0], both[:, 1]
+    medians = [(float(np.median(group)), float(np.median(group_numbers))) for group, group_numbers in groups]
+    columns = np.asarray(medians, np.float64)
+    return columns[:, 0], columns[:, 1]
 
 
 def _slopes(times: Array, numbers: Array) -> Array:

@@ -1,4 +1,4 @@
-"""How many threads ran the step of a profile, and on how many cores."""
+"""Count the threads that ran the step of a profile, and its cores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Threads(NamedTuple):
 
     @property
     def too_many(self) -> bool:
-        """Whether there are more threads than cores, so that threads wait for cores that others of them have."""
+        """Return whether there are more threads than cores, so that threads wait for cores that others of them have."""
         return self.cores is not None and self.number > self.cores
 
 

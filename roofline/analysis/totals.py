@@ -77,7 +77,7 @@ class WorkTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Total(WorkTotal):
-    """The same of ops that were timed. `unknown_*` [s] is the own time of what a sum had to skip.
+    """Sums of ops that were timed. `unknown_*` [s] is the own time of what a sum had to skip.
 
     floor to floor_reach: the range that the floor lies in, as far as the times of the ops allow it.
     """
@@ -104,24 +104,24 @@ class Total(WorkTotal):
 
     @property
     def attained(self) -> float | None:
-        """floor / own time of the costed ops; None where nothing is costed."""
+        """Return floor / own time of the costed ops; None where nothing is costed."""
         costed = self.own_seconds - self.uncosted
         return self.floor / costed if costed > 0 else None
 
     @property
     def attained_high(self) -> float | None:
-        """The same if no cache held what the ops read, as far as their own times allow it."""
+        """Return such a share if no cache held what the ops read, as far as their own times allow it."""
         costed = self.own_seconds - self.uncosted
         return self.floor_reach / costed if costed > 0 else None
 
     @property
     def mostly_costed(self) -> bool:
-        """Whether half of the time or more has a floor: what less of it attains says nothing of all of it."""
+        """Return whether half of the time or more has a floor: less of it says nothing of all of it."""
         return 2 * self.uncosted <= self.own_seconds
 
     @property
     def bound(self) -> Bound:
-        """The bound that holds most of the time."""
+        """Return the bound that holds most of the time."""
         return max(BOUNDS, key=lambda bound: self.bounds[bound])
 
     @property
@@ -132,15 +132,15 @@ class Total(WorkTotal):
 
 def together(rows: Iterable[AnyTotal]) -> AnyTotal:
     """Add the sums over the ops of several rows; at least one. Every field adds, those by name name by name."""
-    first, *others = rows
+    first, *following = rows
     sums = _fields(first)
-    for other in others:
+    for row in following:
         for name, value in sums.items():
-            more = getattr(other, name)
+            addend = getattr(row, name)
             if isinstance(value, Mapping):
-                sums[name] = {key: value.get(key, 0.0) + more.get(key, 0.0) for key in {**value, **more}}
+                sums[name] = {key: value.get(key, 0.0) + addend.get(key, 0.0) for key in {**value, **addend}}
             else:
-                sums[name] = value + more
+                sums[name] = value + addend
     return type(first)(**sums)
 
 
@@ -179,8 +179,8 @@ def add_up_work(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Wo
 
 def add_up(profile: Profile, device: Device, table: OpTable, rows: NDArray[np.int64]) -> Total:
     """Add up the work and the time of the ops at `rows` of the profile, whose table is under `device`."""
-    own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
-    under = (table.floor[rows] < ATTAINED * own) & (table.uncosted[rows] == 0)
+    own_seconds, share, bound = table.own[rows], table.share[rows], table.bound[rows]
+    under = (table.floor[rows] < ATTAINED * own_seconds) & (table.uncosted[rows] == 0)
     signature = table.columns.signature[rows]
     numbers, _ = _often(signature, len(profile.signatures))
 
@@ -189,21 +189,21 @@ def add_up(profile: Profile, device: Device, table: OpTable, rows: NDArray[np.in
         return {name: float(sums[code]) for code, name in enumerate(BOUNDS)}
 
     def own_where(chosen: Callable[[Cost], bool]) -> float:
-        """The own time of ops whose cost is such."""
-        such = np.asarray([chosen(profile.signatures[number].cost) for number in numbers.tolist()], bool)
-        return float(own[such[np.searchsorted(numbers, signature)]].sum()) if len(rows) else 0.0
+        """Sum the own time of ops whose cost is chosen."""
+        is_chosen = np.asarray([chosen(profile.signatures[number].cost) for number in numbers.tolist()], bool)
+        return float(own_seconds[is_chosen[np.searchsorted(numbers, signature)]].sum()) if len(rows) else 0.0
 
     return Total(
         **_fields(add_up_work(profile, table, rows)),
         seconds=float(share.sum()),
-        own_seconds=float(own.sum()),
-        overlap=float((own - share).sum()),
+        own_seconds=float(own_seconds.sum()),
+        overlap=float((own_seconds - share).sum()),
         uncosted=float(table.uncosted[rows].sum()),
         floor=float(table.floor[rows].sum()),
         floor_high=float(table.floor_high[rows].sum()),
         floor_reach=float(table.floor_reach[rows].sum()),
         loss=float(table.loss[rows].sum()),
-        divided_seconds=float(own[table.columns.fused[rows]].sum()),
+        divided_seconds=float(own_seconds[table.columns.fused[rows]].sum()),
         bounds=per_bound(share),
         bounds_floor=per_bound(table.floor[rows]),
         unattained=per_bound(np.where(under, share, 0.0)),
@@ -217,21 +217,21 @@ def add_up(profile: Profile, device: Device, table: OpTable, rows: NDArray[np.in
 def _by_counters(
     profile: Profile, device: Device, launches: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> dict[str, Any]:
-    """What hardware counters say of the ops at `rows`, as fields of `Total`."""
+    """Return what hardware counters say of the ops at `rows`, as fields of `Total`."""
     if counters_on(profile, device) is None:
         return {}
     by_counters = counted_on(profile, device)
-    known = by_counters.known[rows]
+    is_counted = by_counters.known[rows]
     return {
-        "counted": int(known.sum()),
-        "uncounted": int((~known & (launches[rows] > 0)).sum()),
+        "counted": int(is_counted.sum()),
+        "uncounted": int((~is_counted & (launches[rows] > 0)).sum()),
         "counted_read": float(np.nansum(by_counters.read[rows])),
         "counted_written": float(np.nansum(by_counters.written[rows])),
     }
 
 
 def _often(numbers: NDArray[np.int64], kinds: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Which of so many kinds are there, ascending, and how often: in the time of the fewer, kinds or numbers."""
+    """Return which of so many kinds are there, ascending, and how often: in the time of the fewer, kinds or numbers."""
     if len(numbers) < kinds:
         return np.unique(numbers, return_counts=True)
     times = np.bincount(numbers, minlength=kinds)

@@ -52,9 +52,9 @@ def group_shares(analysis: WorkAnalysis) -> tuple[GroupShares, ...]:
     rows = []
     for group in GROUPS:
         total = sums.get(group)
-        apart = group not in CLASSES
+        is_apart = group not in CLASSES
         if total is None:
-            if not apart:
+            if not is_apart:
                 rows.append(
                     GroupShares(
                         group,
@@ -69,9 +69,9 @@ def group_shares(analysis: WorkAnalysis) -> tuple[GroupShares, ...]:
         rows.append(
             GroupShares(
                 group,
-                flops=_work(total) / flops if flops and not apart else None,
-                bytes=_traffic(total) / traffic if traffic and not apart else None,
-                time=_seconds(total) / time if time and not apart else None,
+                flops=_work(total) / flops if flops and not is_apart else None,
+                bytes=_traffic(total) / traffic if traffic and not is_apart else None,
+                time=_seconds(total) / time if time and not is_apart else None,
                 busy=_seconds(total) / busy if busy else None,
                 slower=fastest / rate if fastest and rate else None,
                 total=total,
@@ -93,10 +93,10 @@ def _seconds(total: WorkTotal) -> float:
     return total.seconds if isinstance(total, Total) else 0.0
 
 
-def _known(total: WorkTotal, unknown: str) -> bool:
-    """Return whether any of its work is known. unknown: the field with the own time of ops without known work [s]."""
+def _known(total: WorkTotal, unknown_field: str) -> bool:
+    """Return whether any of its work is known. unknown_field: with the own time of ops without known work [s]."""
     if isinstance(total, Total) and total.own_seconds > 0:
-        return bool(total.own_seconds > getattr(total, unknown))
+        return bool(total.own_seconds > getattr(total, unknown_field))
     return total.costed > 0
 
 

@@ -203,8 +203,8 @@ def _host(analysis: Analysis) -> dict[str, Any] | None:
         "dispatch": cost.dispatch,
         "input": cost.input,
         "asleep": cost.asleep,
-        "other": cost.other,
-        "op_cost": {"alone": cost.alone, "in_layers": cost.in_layers},
+        "other": cost.other_python,
+        "op_cost": {"alone": cost.op_alone, "in_layers": cost.in_layers},
     }
 
 

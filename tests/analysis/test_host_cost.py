@@ -38,7 +38,7 @@ def test_all_of_it_is_dispatch_where_no_op_takes_more_than_inside_layers() -> No
     found = cost(calibrated(step(ROWS)))
     assert found.dispatched == Dispatched(28, 0, 0)
     assert (found.dispatch, found.each) == (near(280), near(10))
-    assert (found.input, found.asleep, found.other) == (0.0, 0.0, 0.0)
+    assert (found.input, found.asleep, found.other_python) == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_all_of_it_is_dispatch_where_no_op_takes_more_than_inside_layers() -> No
 )
 def test_python_beyond_what_an_op_takes_is_no_dispatch(views: int, other: float) -> None:
     found = cost(calibrated(longer(100), views={5: views}))
-    assert (found.other, found.dispatch) == (near(other), near(280 + 92 - other))
+    assert (found.other_python, found.dispatch) == (near(other), near(280 + 92 - other))
     assert found.gap == near(372)
     assert found.dispatched.views == views
 
@@ -56,45 +56,45 @@ def test_filling_tensors_with_numbers_of_python_is_no_dispatch() -> None:
     """10 µs of it are less than an op takes inside layers, and known apart: no recorder puts it into Python's part."""
     profile = calibrated(step(ROWS))
     told = cost(replace(profile, conditions=profile.conditions | {MAKING: 10e-6}))
-    assert (told.other, told.dispatch) == (near(10), near(270))
+    assert (told.other_python, told.dispatch) == (near(10), near(270))
 
 
 def test_right_after_a_large_op_the_caches_are_cold() -> None:
     # Op 4, before op 5, moves 0.2 MB: more than a cache of 0.1 MB holds. Cold, an op takes 60 us.
     assert ROWS[4].bytes == 0.2e6
-    assert cost(calibrated(longer(100), cache=0.1e6)).other == near(40)
-    assert cost(calibrated(longer(100), cache=0.3e6)).other == near(88)
+    assert cost(calibrated(longer(100), cache=0.1e6)).other_python == near(40)
+    assert cost(calibrated(longer(100), cache=0.3e6)).other_python == near(88)
 
 
 def test_what_is_long_in_few_steps_was_the_machine() -> None:
     profile = calibrated(longer(100))
     ops = list(profile.ops)
     ops[5] = replace(ops[5], python_ns=8000)  # the median
-    assert cost(replace(profile, ops=tuple(ops))).other == 0.0
+    assert cost(replace(profile, ops=tuple(ops))).other_python == 0.0
 
 
 def test_after_the_last_op() -> None:
-    assert cost(calibrated(step(ROWS, extra_gap=50))).other == near(50 - 12)
+    assert cost(calibrated(step(ROWS, extra_gap=50))).other_python == near(50 - 12)
 
 
 def test_a_host_on_no_core_sleeps_or_waits_where_it_does_not_dispatch() -> None:
     found = cost(calibrated(longer(100), asleep=30e-6))
-    assert (found.asleep, found.other) == (near(30), near(58))
+    assert (found.asleep, found.other_python) == (near(30), near(58))
     found = cost(calibrated(step(ROWS), asleep=30e-6))
-    assert (found.asleep, found.other, found.dispatch) == (0.0, 0.0, near(280))
+    assert (found.asleep, found.other_python, found.dispatch) == (0.0, 0.0, near(280))
     unknown = cost(calibrated(longer(100), asleep=None))
-    assert (unknown.asleep, unknown.other) == (None, near(88))
+    assert (unknown.asleep, unknown.other_python) == (None, near(88))
 
 
 def test_waiting_for_input_is_no_sleep() -> None:
     # 280 us before ops and 280 of input, in which the thread was on no core
     causes = {"host dispatch": 0.5, "data input": 0.5}
     found = cost(calibrated(step(ROWS, extra_gap=280, causes=causes), asleep=280e-6))
-    assert (found.input, found.asleep, found.other, found.dispatch) == (near(280), near(0), near(0), near(280))
+    assert (found.input, found.asleep, found.other_python, found.dispatch) == (near(280), near(0), near(0), near(280))
     # 372 us before ops, 88 of them no dispatch, and 372 of input; on no core for 30 us more than that
     rows = (*ROWS[:5], change(ROWS[5], host=(2.0, 100.0)), *ROWS[6:])
     found = cost(calibrated(step(rows, extra_gap=372, causes=causes), asleep=402e-6))
-    assert (found.input, found.asleep, found.other) == (near(372), near(30), near(58))
+    assert (found.input, found.asleep, found.other_python) == (near(372), near(30), near(58))
 
 
 def test_results_read_are_calls_but_no_views() -> None:
@@ -106,8 +106,8 @@ def test_more_results_than_calls_before_ops_are_read_after_the_last_op() -> None
     """Seven results there may take 7 µs beside the 12 of an op: of 50 µs 31 are something else."""
     profile = calibrated(step(ROWS, extra_gap=50, conditions={"host_reads_per_step": 7.0}))
     assert cost(profile).dispatched.words == "28 ops and 7 results read"
-    assert cost(profile).other == near(50 - 12 - 7)
-    assert cost(calibrated(profile, views={3: 5})).other == near(50 - 12 - 2)
+    assert cost(profile).other_python == near(50 - 12 - 7)
+    assert cost(calibrated(profile, views={3: 5})).other_python == near(50 - 12 - 2)
 
 
 def test_nothing_is_said_of_what_was_not_recorded() -> None:

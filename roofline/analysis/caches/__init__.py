@@ -1,1 +1,1 @@
-"""What of an op's traffic the last-level cache takes off main memory."""
+"""Find the traffic of ops that the last-level cache takes off main memory."""

@@ -27,37 +27,37 @@ class Accesses:
 
     @property
     def written(self) -> NDArray[np.bool_]:
-        """Which accesses are writes."""
+        """Return which accesses are writes."""
         kinds = np.tile(np.asarray([False, True]), len(self.reads))
         return np.repeat(kinds, np.stack([self.reads, self.writes], axis=1).ravel())
 
     def of(self, ops: Ints) -> Accesses:
-        """Those of some ops, in their order; an op may stand in it more than once."""
+        """Return the accesses of some ops, in their order; an op may stand in it more than once."""
         many = (self.reads + self.writes)[ops]
         begins = np.cumsum(self.reads + self.writes) - self.reads - self.writes
-        here = np.arange(many.sum()) + np.repeat(begins[ops] - (np.cumsum(many) - many), many)
-        return Accesses(self.buffer[here], self.size[here], self.reads[ops], self.writes[ops])
+        places = np.arange(many.sum()) + np.repeat(begins[ops] - (np.cumsum(many) - many), many)
+        return Accesses(self.buffer[places], self.size[places], self.reads[ops], self.writes[ops])
 
     @property
     def numbered(self) -> Ints:
-        """The buffers, numbered from 0 on without a hole."""
+        """Return the buffers, numbered from 0 on without a hole."""
         return ranks(self.buffer)
 
 
 @per_profile
 def accesses(profile: Profile) -> Accesses:
-    """The accesses of a step that knows its buffers: its ops have them, their signatures the sizes."""
+    """Return the accesses of a step that knows its buffers: its ops have them, their signatures the sizes."""
     of = rows(profile)
     sizes = [(*signature.reads, *signature.writes) for signature in profile.signatures]
     many = of.reads + of.writes
     starts = np.cumsum([0, *map(len, sizes)])[of.signature] if sizes else many
-    here = np.arange(len(of.buffers)) + np.repeat(starts - (np.cumsum(many) - many), many)
-    size = np.asarray([each for one in sizes for each in one], np.float64)[here]
+    places = np.arange(len(of.buffers)) + np.repeat(starts - (np.cumsum(many) - many), many)
+    size = np.asarray([access_size for access_sizes in sizes for access_size in access_sizes], np.float64)[places]
     return Accesses(of.buffers, settled(size), of.reads, of.writes)
 
 
 def external_bytes(touched: Accesses) -> float:
-    """Bytes a step must move whatever its kernels are: what comes from before it and what outlives it.
+    """Sum the bytes that a step must move whatever its kernels are: what comes from before it and outlives it.
 
     A buffer that is read before the step writes it came from outside (parameters, optimizer state, inputs): its bytes
     are read once, and written once if the step changes it. A buffer that the step writes and never reads is a result.
@@ -68,33 +68,33 @@ def external_bytes(touched: Accesses) -> float:
     read_last, written_last = np.full((2, len(came)), -1)
     for last, places in ((read_last, np.flatnonzero(~written)), (written_last, np.flatnonzero(written))):
         last[buffer[places]] = places
-    most = _largest(written.astype(np.int64) * len(came) + buffer, size, 2 * len(came)).reshape(2, -1)
+    largest = _largest(written.astype(np.int64) * len(came) + buffer, size, 2 * len(came)).reshape(2, -1)
     result = ~came & (written_last > read_last)
-    return float(most[:, came].sum() + size[written_last[result]].sum())
+    return float(largest[:, came].sum() + size[written_last[result]].sum())
 
 
 def _largest(number: Ints, size: Array, many: int) -> Array:
-    """The largest size of each number below `many`; 0 of one without."""
-    found = np.zeros(many)
-    found[number] = size  # the last of each, which is nearly always as large as any
-    larger = size > found[number]
-    np.maximum.at(found, number[larger], size[larger])
-    return found
+    """Return the largest size of each number below `many`; 0 of one without."""
+    largest = np.zeros(many)
+    largest[number] = size  # the last of each, which is nearly always as large as any
+    larger = size > largest[number]
+    np.maximum.at(largest, number[larger], size[larger])
+    return largest
 
 
 @per_profile
 def reads_kept(profile: Profile) -> NDArray[np.bool_]:
-    """bool[op]: it reads a buffer that was there before the step, such as a weight; of a profile that knows buffers."""
+    """Return bool[op]: it reads a buffer from before the step, such as a weight; of a profile that knows buffers."""
     touched = accesses(profile)
     buffer, written = touched.numbered, touched.written
     op = np.repeat(np.arange(len(touched.reads)), touched.reads + touched.writes)
-    found = np.zeros(len(touched.reads), bool)
-    found[op[~written & _came(buffer, written)[buffer]]] = True
-    return settled(found)
+    reads_old = np.zeros(len(touched.reads), bool)
+    reads_old[op[~written & _came(buffer, written)[buffer]]] = True
+    return settled(reads_old)
 
 
 def _came(buffer: Ints, written: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """bool[buffer]: it was there before the step, which reads it before it writes it."""
+    """Return bool[buffer]: it was there before the step, which reads it before it writes it."""
     first = np.zeros(int(buffer.max(initial=-1)) + 1, np.int64)
     first[buffer[::-1]] = np.arange(len(buffer))[::-1]
     came: NDArray[np.bool_] = ~written[first]

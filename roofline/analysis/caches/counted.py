@@ -23,13 +23,13 @@ class Counted(NamedTuple):
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Which ops were counted."""
+        """Return which ops were counted."""
         return ~np.isnan(self.read)
 
 
 @per_profile
 def counted(profile: Profile) -> Counted:
-    """The counters of a profile as columns; without counters nothing is known of any op."""
+    """Return the counters of a profile as columns; without counters nothing is known of any op."""
     counters, nothing = profile.counters, np.full(len(profile.ops), np.nan)
     if counters is None:
         return Counted(*(settled(nothing) for _ in Counted._fields))
@@ -38,12 +38,12 @@ def counted(profile: Profile) -> Counted:
 
 
 def counters_on(profile: Profile, device: Device) -> Counters | None:
-    """The counters under the ceilings of a device: bytes counted beside one cache say nothing of another's."""
+    """Return the counters under the ceilings of a device: counts next to one cache say nothing of another's."""
     return profile.counters if (device.name, device.kind) == (profile.device.name, profile.device.kind) else None
 
 
 def counted_on(profile: Profile, device: Device) -> Counted:
-    """The same as columns."""
+    """Return the counters under the ceilings of a device as columns."""
     if counters_on(profile, device) is profile.counters:
         return counted(profile)
     return Counted(*np.full((len(Counted._fields), len(profile.ops)), np.nan))

@@ -16,7 +16,7 @@ _DEEPEST = 4
 
 
 def times(profile: Profile) -> Ints:
-    """How often the step runs each op. Where that was not recorded, a CPU runs an op as often as it launches it."""
+    """Return how often the step runs each op; where that was not recorded, on a CPU its launches."""
     of = rows(profile)
     if profile.device.kind == "cpu":
         return np.where(of.times > 1, of.times, np.maximum(1, of.launches))
@@ -24,7 +24,7 @@ def times(profile: Profile) -> Ints:
 
 
 def unroll_loops(often: Ints) -> tuple[Ints, Array, Array]:
-    """The ops in the order in which they run, the body of each loop twice, and for how many executions each stands.
+    """Return the ops as they run, the body of each loop twice, and for how many executions each stands.
 
     Neighbours that run several times are one loop. What its body finds in a cache in its first turn depends on what was
     before it; in all further turns it finds what the turn before left, so that the second one stands for all of them.
@@ -39,21 +39,21 @@ def unroll_loops(often: Ints) -> tuple[Ints, Array, Array]:
     counts = often.tolist()
 
     def walk(begin: int, end: int, around: int, reads: float, writes: float, depth: int) -> None:
-        """around: turns of the loops around these ops; reads, writes: how many of them this walk stands for."""
+        """Unroll ops. around: turns of the loops around them; reads, writes: how many of them this walk stands for."""
         at = begin
         while at < end:
-            behind = at + 1
+            after = at + 1
             if counts[at] < 2 * around or depth == _DEEPEST:
                 order.append(at)
                 weights.append((reads * counts[at] / around, writes * counts[at] / around))
-                at = behind
+                at = after
                 continue
-            while behind < end and counts[behind] >= 2 * around:
-                behind += 1
-            turns = min(counts[at:behind]) // around
-            walk(at, behind, around * turns, reads, writes * (turns - 1), depth + 1)
-            walk(at, behind, around * turns, reads * (turns - 1), writes, depth + 1)
-            at = behind
+            while after < end and counts[after] >= 2 * around:
+                after += 1
+            turns = min(counts[at:after]) // around
+            walk(at, after, around * turns, reads, writes * (turns - 1), depth + 1)
+            walk(at, after, around * turns, reads * (turns - 1), writes, depth + 1)
+            at = after
 
     walk(0, len(counts), 1, 1.0, 1.0, 0)
     of_reads, of_writes = np.asarray(weights, np.float64).reshape(-1, 2).T

@@ -53,13 +53,13 @@ def touch_pieces(accesses: Accesses, cache: float, addresses: Sequence[int | Non
     extent = np.zeros(int(buffer.max(initial=-1)) + 1)
     np.maximum.at(extent, buffer, offset + accesses.size)
     address = _recorded(accesses, buffer, len(extent), addresses)
-    apart = np.isnan(address)  # in memory of their own
-    behind = (address + extent)[~apart].max(initial=0.0)
-    address[apart] = behind + np.cumsum(extent[apart]) - extent[apart]
+    unplaced = np.isnan(address)  # in memory of their own
+    top = (address + extent)[~unplaced].max(initial=0.0)
+    address[unplaced] = top + np.cumsum(extent[unplaced]) - extent[unplaced]
     begin = address[buffer] + offset
     end = begin + accesses.size
-    for share, most in _CUTS:
-        grid = _grid(address, extent, cache * share, most)
+    for share, max_pieces in _CUTS:
+        grid = _grid(address, extent, cache * share, max_pieces)
         if grid is None:
             continue
         cuts = np.unique(np.concatenate([begin, end, grid]))
@@ -76,17 +76,17 @@ def _in_order(accesses: Accesses, cuts: Array, first: Ints, last: Ints, shared: 
     size, count = np.diff(cuts), last - first
     access = np.repeat(np.arange(len(count)), count)
     piece = np.arange(len(access)) - np.repeat(np.cumsum(count) - last, count)
-    whole = np.maximum(cuts[last] - cuts[first], 1.0)
+    length = np.maximum(cuts[last] - cuts[first], 1.0)
     op = np.repeat(np.arange(len(accesses.reads)), accesses.reads + accesses.writes)
-    share = (cuts[piece] - cuts[first][access]) / whole[access]  # below 1
+    share = (cuts[piece] - cuts[first][access]) / length[access]  # below 1
     order = np.argsort(2.0 * op[access] + accesses.written[access] + share, kind="stable")
     access, piece = access[order], piece[order]
-    moved = size[piece] * (accesses.size / whole)[access]
+    moved = size[piece] * (accesses.size / length)[access]
     return Touches(op[access], piece, accesses.written[access], moved, size, shared)
 
 
 def _recorded(accesses: Accesses, buffer: Ints, count: int, addresses: Sequence[int | None]) -> Array:
-    """The first address of each buffer [byte], NaN where it is not recorded."""
+    """Return the first address of each buffer [byte], NaN where it is not recorded."""
     address = np.full(count, np.nan)
     recorded = np.asarray([np.nan if first is None else first for first in addresses], np.float64)
     inside = (accesses.buffer >= 0) & (accesses.buffer < len(recorded))
@@ -95,24 +95,24 @@ def _recorded(accesses: Accesses, buffer: Ints, count: int, addresses: Sequence[
 
 
 def _offsets(accesses: Accesses, buffer: Ints) -> Array:
-    """Bytes that an op touched of the same buffer in the same direction before each access, as of parts of one."""
+    """Return the bytes that an op touched of the same buffer in the same direction before each access."""
     op = np.repeat(np.arange(len(accesses.reads)), accesses.reads + accesses.writes)
-    same = ranks((2 * op + accesses.written) * (int(buffer.max(initial=0)) + 1) + buffer)
+    groups = ranks((2 * op + accesses.written) * (int(buffer.max(initial=0)) + 1) + buffer)
     offset = np.zeros(len(buffer))
-    order = np.argsort(same, kind="stable")
-    again = np.flatnonzero(np.diff(same[order]) == 0) + 1
-    for place in again.tolist():  # rare: a packed tensor of queries, keys and values
+    order = np.argsort(groups, kind="stable")
+    repeated = np.flatnonzero(np.diff(groups[order]) == 0) + 1
+    for place in repeated.tolist():  # rare: a packed tensor of queries, keys and values
         offset[order[place]] = offset[order[place - 1]] + accesses.size[order[place - 1]]
     return offset
 
 
-def _grid(address: Array, extent: Array, piece_size: float, most: int) -> Array | None:
-    """Addresses that cut each buffer into pieces of `piece_size`, and into no more than `most` by a power of two of it.
+def _grid(address: Array, extent: Array, piece_size: float, max_pieces: int) -> Array | None:
+    """Return addresses that cut each buffer into pieces of `piece_size`, or a power of two of it: at most `max_pieces`.
 
     They are multiples of it, so that buffers which share memory are cut at the same places. None where they are more
     than `_TOUCHES`: each makes one touch at least, and they would take gigabytes for a million buffers.
     """
-    step = piece_size * 2.0 ** np.ceil(np.log2(np.maximum(1.0, extent / (piece_size * most))))
+    step = piece_size * 2.0 ** np.ceil(np.log2(np.maximum(1.0, extent / (piece_size * max_pieces))))
     first = np.floor(address / step) + 1
     lines = np.maximum(0.0, np.ceil((address + extent) / step) - first).astype(np.int64)
     if lines.sum() > _TOUCHES:

@@ -1,4 +1,4 @@
-"""What a cache evicts that drops what was used least recently, of a step that is repeated.
+"""Find what a cache evicts that drops the least recently used bytes first, of a step that is repeated.
 
 Distinct bytes touched since the last touch of a piece, its own included, are its distance. It is still there if they
 fit the cache: the same a list of pieces gives that is cut at the cache's size, without walking through the list.
@@ -16,7 +16,7 @@ Bools = NDArray[np.bool_]
 
 
 def find_misses(touches: Touches, cache: float) -> Bools:
-    """bool[touch]: whether the piece was evicted since its last touch, in this step or in the one before it.
+    """Return bool[touch]: whether the piece was evicted since its last touch, in this step or in the one before.
 
     cache: usable size of the last-level cache [byte].
     """
@@ -49,7 +49,7 @@ def find_misses(touches: Touches, cache: float) -> Bools:
 
 
 def find_write_backs(touches: Touches, misses: Bools) -> Bools:
-    """bool[touch]: whether what was written reaches main memory: it is evicted before it is written again.
+    """Return bool[touch]: whether what was written reaches main memory: evicted before it is written again.
 
     misses: of `find_misses`.
     """
@@ -59,20 +59,20 @@ def find_write_backs(touches: Touches, misses: Bools) -> Bools:
     begin = np.searchsorted(piece, piece[writes])
     end = np.searchsorted(piece, piece[writes], side="right")
     next_write = np.append(writes[1:], len(piece))
-    alone = next_write >= end  # the last write of its piece in this step: the next one is the first of the next step
+    is_last = next_write >= end  # the last write of its piece in this step: the next one is the first of the next step
     first = writes[np.searchsorted(writes, begin)]
     evictions = np.where(
-        alone,
+        is_last,
         misses_until[end] - misses_until[writes + 1] + misses_until[first + 1] - misses_until[begin],
         misses_until[np.minimum(next_write + 1, len(piece))] - misses_until[writes + 1],
     )
-    found = np.zeros(len(piece), bool)
-    found[order[writes]] = evictions > 0
-    return found
+    written_back = np.zeros(len(piece), bool)
+    written_back[order[writes]] = evictions > 0
+    return written_back
 
 
 def _neighbours(piece: Ints) -> tuple[Ints, Ints]:
-    """The position of the touch of the same piece before and after each, in the step or the one before or after it."""
+    """Return the position of the touch of the same piece before and after each, also in the steps next to it."""
     count = len(piece)
     order = np.argsort(piece, kind="stable")
     first = np.flatnonzero(np.diff(piece[order], prepend=-1))

@@ -30,7 +30,7 @@ class Repeat(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The first op behind it."""
+        """Return the first op after it."""
         return self.begin + self.period * self.turns
 
 
@@ -56,14 +56,16 @@ def fold_repeats(touched: Accesses) -> tuple[Ints, Ints, Ints]:
 
 
 def repeats(touched: Accesses) -> list[Repeat]:
-    """Long stretches of three or more equal turns, in their order, none in another; what saves most has precedence."""
+    """List long stretches of three or more equal turns, none in another; what saves most has precedence."""
     free = np.ones(len(touched.reads), bool)
-    found: list[Repeat] = []
-    for repeat in sorted(_candidates(_digests(touched)), key=lambda one: one.period - one.end + one.begin):
+    accepted: list[Repeat] = []
+    for repeat in sorted(
+        _candidates(_digests(touched)), key=lambda stretch: stretch.period - stretch.end + stretch.begin
+    ):
         if free[repeat.begin : repeat.end].all() and _equal(touched, repeat):
             free[repeat.begin : repeat.end] = False
-            found.append(repeat)
-    return sorted(found)
+            accepted.append(repeat)
+    return sorted(accepted)
 
 
 def _candidates(digests: NDArray[np.uint64]) -> Iterator[Repeat]:
@@ -71,27 +73,27 @@ def _candidates(digests: NDArray[np.uint64]) -> Iterator[Repeat]:
     equal = digests[order[1:]] == digests[order[:-1]]
     distances, often = np.unique(np.diff(order)[equal], return_counts=True)
     for period in distances[np.argsort(-often, kind="stable")][:_TRIED].tolist():
-        same = np.concatenate([[False], digests[period:] == digests[:-period], [False]])
-        begins, ends = np.flatnonzero(same[1:] != same[:-1]).reshape(-1, 2).T
+        is_equal = np.concatenate([[False], digests[period:] == digests[:-period], [False]])
+        begins, ends = np.flatnonzero(is_equal[1:] != is_equal[:-1]).reshape(-1, 2).T
         long = ends - begins >= max(2 * period, _LEAST)
         for begin, end in zip(begins[long].tolist(), ends[long].tolist(), strict=True):
             yield Repeat(begin, period, 1 + (end - begin) // period)
 
 
 def _digests(touched: Accesses) -> NDArray[np.uint64]:
-    """A number of each op, the same for ops that touch as much of the same buffers, and hardly of others."""
+    """Return a number of each op, the same for ops that touch as much of the same buffers, and hardly of others."""
     many = touched.reads + touched.writes
     begins = np.cumsum(many) - many
     place = np.arange(len(touched.buffer), dtype=np.uint64)
     place -= np.repeat(begins.astype(np.uint64), many)
     place *= _MIX[2]
     place |= np.uint64(1)
-    each = touched.buffer.astype(np.uint64)
-    each += _MIX[0]
-    each *= np.ascontiguousarray(touched.size, np.float64).view(np.uint64) ^ _MIX[1]
-    each *= place
-    each ^= each >> np.uint64(29)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each, dtype=np.uint64)])
+    mixed = touched.buffer.astype(np.uint64)
+    mixed += _MIX[0]
+    mixed *= np.ascontiguousarray(touched.size, np.float64).view(np.uint64) ^ _MIX[1]
+    mixed *= place
+    mixed ^= mixed >> np.uint64(29)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
     ends = sums[begins + many] - sums[begins]
     counts = touched.reads.astype(np.uint64) * _MIX[0] + touched.writes.astype(np.uint64) * _MIX[1]
     digests: NDArray[np.uint64] = ends * _MIX[2] + counts
@@ -99,10 +101,10 @@ def _digests(touched: Accesses) -> NDArray[np.uint64]:
 
 
 def _equal(touched: Accesses, repeat: Repeat) -> bool:
-    """Whether the turns touch the same, without relying on digests."""
-    begin, behind, end = repeat.begin, repeat.begin + repeat.period, repeat.end
+    """Return whether the turns touch the same, without relying on digests."""
+    begin, second, end = repeat.begin, repeat.begin + repeat.period, repeat.end
     many = touched.reads + touched.writes
-    start, length, stop = (int(many[some].sum()) for some in (slice(begin), slice(begin, behind), slice(end)))
+    start, length, stop = (int(many[part].sum()) for part in (slice(begin), slice(begin, second), slice(end)))
     return all(
         np.array_equal(column[first : last - step], column[first + step : last])
         for column, first, step, last in (

@@ -1,4 +1,4 @@
-"""Which bytes of an op have to come from main memory, and which go to it."""
+"""Find the bytes of an op that have to come from main memory, and that go to it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Cold(NamedTuple):
 
 
 def cold_traffic(profile: Profile, device: Device) -> Cold:
-    """Bytes from and to the main memory of `device`: counted ones where there are any, else by `_cold_by_rule`."""
+    """Return the bytes from and to the main memory of `device`: counted ones, else by `_cold_by_rule`."""
     return with_counted(profile, device, _cold_by_rule(profile, device))
 
 
 def with_counted(profile: Profile, device: Device, cold: Cold) -> Cold:
-    """The same bytes, of ops that hardware counters saw on that device the counted ones, as a point."""
+    """Replace the bytes of ops that hardware counters saw on that device by the counted ones, as a point."""
     counted = counted_on(profile, device)
     read, written = (np.where(counted.known, *columns) for columns in zip(counted[:2], cold[:2], strict=True))
     high = None if cold.high is None else np.where(counted.known, read + written, cold.high)
@@ -70,16 +70,18 @@ def _cold_by_rule(profile: Profile, device: Device) -> Cold:
     """
     signature, cache = rows(profile).signature, device.serves
     read, written = (
-        np.asarray([sum(getattr(one, name)) for one in profile.signatures], np.float64)[signature]
+        np.asarray([sum(getattr(op_signature, name)) for op_signature in profile.signatures], np.float64)[signature]
         for name in ("reads", "writes")
     )
     often = times(profile).astype(np.float64)
     if cache is None:
         return Cold(read * often, written * often, None if buffers_known(profile) else (read + written) * often)
-    beyond: Array = often * np.maximum(0.0, written - cache)
+    exceeding: Array = often * np.maximum(0.0, written - cache)
     if not buffers_known(profile):
-        least = np.asarray([_never_held(one.reads, cache) for one in profile.signatures], np.float64)[signature]
-        return Cold(least * often, beyond, (read + written) * often - handed_over(profile, cache), "no buffers")
+        least = np.asarray([_never_held(op_signature.reads, cache) for op_signature in profile.signatures], np.float64)[
+            signature
+        ]
+        return Cold(least * often, exceeding, (read + written) * often - handed_over(profile, cache), "no buffers")
     cold_read, written_back, shared = _follow_buffers(profile, cache)
     reason: RangeReason
     if profile.device.kind == "cpu":
@@ -90,13 +92,13 @@ def _cold_by_rule(profile: Profile, device: Device) -> Cold:
         point, reason = _results_located(profile), "no addresses"
     if point.all():
         return Cold(cold_read, written_back, None)
-    least = np.where(point, written_back, beyond)
+    least = np.where(point, written_back, exceeding)
     return Cold(cold_read, least, cold_read + np.maximum(least, written_back), reason)
 
 
 @per_profile
 def _results_located(profile: Profile) -> NDArray[np.bool_]:
-    """bool[op]: whether the profile says where every buffer lies that the op writes."""
+    """Return bool[op]: whether the profile says where every buffer lies that the op writes."""
     touched = accesses(profile)
     located = np.asarray([*(address is not None for address in profile.addresses), False], bool)
     inside = (touched.buffer >= 0) & (touched.buffer < len(profile.addresses))
@@ -106,14 +108,14 @@ def _results_located(profile: Profile) -> NDArray[np.bool_]:
 
 
 def _never_held(reads: tuple[float, ...], cache: float) -> float:
-    """Bytes of an op's inputs that a cache cannot have held, whatever was before."""
+    """Return the bytes of an op's inputs that a cache cannot have held, whatever was before."""
     fitting = sum(read for read in reads if read <= cache)
     return sum(reads) - fitting + max(0.0, fitting - cache)
 
 
 @per_profile
 def handed_over(profile: Profile, cache: float) -> Array:
-    """Bytes that each op of a step without a history reads from the cache, since the op right before it wrote them.
+    """Return the bytes that each op of a step without a history reads from the cache, written right before it.
 
     cache: usable size of the last-level cache [byte].
 
@@ -122,20 +124,22 @@ def handed_over(profile: Profile, cache: float) -> Array:
     read yet. Neither op may run beside another, since what is before what is then not known.
     """
     of = rows(profile)
-    found = np.zeros(len(of.signature))
-    alone = (of.overlap[1:] == 0) & (of.overlap[:-1] == 0)
+    handed_bytes = np.zeros(len(of.signature))
+    apart_in_time = (of.overlap[1:] == 0) & (of.overlap[:-1] == 0)
     signatures = profile.signatures
     # Pairs as single numbers: columns of two would be sorted far slower.
-    pairs, which = np.unique((of.signature[:-1] * len(signatures) + of.signature[1:])[alone], return_inverse=True)
+    pairs, inverse = np.unique(
+        (of.signature[:-1] * len(signatures) + of.signature[1:])[apart_in_time], return_inverse=True
+    )
     if pairs.size:
-        both = (divmod(pair, len(signatures)) for pair in pairs.tolist())
-        handed = [_handed(signatures[before], signatures[after], cache) for before, after in both]
-        found[1:][alone] = np.asarray(handed, np.float64)[which]
-    return settled(found)
+        signature_pairs = (divmod(pair, len(signatures)) for pair in pairs.tolist())
+        handed = [_handed(signatures[before], signatures[after], cache) for before, after in signature_pairs]
+        handed_bytes[1:][apart_in_time] = np.asarray(handed, np.float64)[inverse]
+    return settled(handed_bytes)
 
 
 def _handed(before: Signature, after: Signature, cache: float) -> float:
-    """Bytes of the buffers that the one op wrote and the other reads, by their sizes, where the cache holds it all."""
+    """Return the bytes of the buffers that one op wrote and the other reads, by size, where the cache holds it all."""
     if sum((*before.writes, *after.reads, *after.writes)) > cache:
         return 0.0
     return sum(size * count for size, count in (Counter(before.writes) & Counter(after.reads)).items())
@@ -143,7 +147,7 @@ def _handed(before: Signature, after: Signature, cache: float) -> float:
 
 @per_profile
 def _follow_buffers(profile: Profile, cache: float) -> tuple[Array, Array, bool]:
-    """Bytes of each op that are read from main memory, and that go there; whether addresses could be followed."""
+    """Return the bytes of each op read from main memory, and written to it; whether addresses could be followed."""
     order, reads, writes = unroll_loops(times(profile))
     ops, reads_like, writes_like = fold_repeats(in_order := accesses(profile).of(order))
     folded = in_order.of(ops)

@@ -30,7 +30,7 @@ def describe_host(analysis: Analysis) -> str:
     for seconds, activity in _others(cost):
         if seconds >= _SOME * cost.gap:
             parts.append(f"{units.seconds(seconds)} {activity}")
-    empty_op, in_layers = units.seconds(cost.alone), units.seconds(cost.in_layers)
+    empty_op, in_layers = units.seconds(cost.op_alone), units.seconds(cost.in_layers)
     return f"{conjunction(parts)}; an op that does nothing takes this host {empty_op}, inside layers {in_layers}"
 
 
@@ -76,4 +76,4 @@ def most(analysis: Analysis) -> str:
 
 def _others(cost: HostCost) -> list[tuple[float, str]]:
     python = "in Python besides" if cost.asleep is not None else "in Python besides, asleep or waiting"
-    return [(cost.input, "waiting for input"), (cost.asleep or 0.0, "asleep or waiting"), (cost.other, python)]
+    return [(cost.input, "waiting for input"), (cost.asleep or 0.0, "asleep or waiting"), (cost.other_python, python)]

@@ -12,10 +12,10 @@ from roofline.published.publication import Publication, read
 
 
 def names() -> tuple[str, ...]:
-    """The publications, as the user types them."""
+    """Return the publications, as the user types them."""
     return plugins.names(__name__, ".toml")
 
 
 def load(name: str) -> Publication:
-    """The publication called `name`. Raises InputError, naming the alternatives, for any other name."""
+    """Read the publication called `name`. Raises InputError, naming the alternatives, for any other name."""
     return read(plugins.folder(__name__), name, names())

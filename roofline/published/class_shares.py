@@ -28,8 +28,10 @@ class ClassShares:
     def slower(self, group: str) -> float | None:
         """Compute FLOP/s of the matmuls over FLOP/s of a group, which follows from the shares; None where unknown."""
         work, time = self.flops.get(group), self.time.get(group)
-        most, longest = self.flops.get("matmul"), self.time.get("matmul")
-        return (most / longest) / (work / time) if work and time and most and longest else None
+        product_work, product_time = self.flops.get("matmul"), self.time.get("matmul")
+        return (
+            (product_work / product_time) / (work / time) if work and time and product_work and product_time else None
+        )
 
 
 def class_shares(model: str, mode: str) -> tuple[ClassShares, ...]:

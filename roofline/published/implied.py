@@ -1,4 +1,4 @@
-"""What a published time implies on the published device: a rate, the roof above it, and arithmetic that it excludes.
+"""Derive what a published time implies on its device: a rate, the roof above it, and arithmetic that it excludes.
 
 A rate above the ceiling of an arithmetic proves that another one was used, or that count or time are wrong. A rate
 below it proves nothing: that arithmetic was possible. The rate is contractions over the whole time, so it is a lower
@@ -46,29 +46,30 @@ class Implied:
 
     @property
     def roof(self) -> str:
-        """The nearest roof."""
+        """Return the nearest roof."""
         return max(self.shares, key=lambda name: self.shares[name], default="")
 
     @property
     def share(self) -> float | None:
-        """How much of the nearest roof was attained."""
+        """Return how much of the nearest roof was attained."""
         return self.shares.get(self.roof)
 
     @property
     def corrected(self) -> float | None:
-        """The rate over the time that a step took, where that is known to be another one than the figure [FLOP/s]."""
+        """Return the rate over the time of a step, where that is known to be another one than the figure [FLOP/s]."""
         return None if self.rate is None or self.longer == 1 else self.rate / self.longer
 
 
 def implied(publication: Publication, cell: Cell) -> Implied:
-    """What one cell implies."""
+    """Return what one cell implies."""
     row = publication.row(cell)
     notes = publication.notes_on(cell)
     counted = row.work and not any(note.uncounted for note in notes)
-    told = work(row.work, cell.batch) if counted else None
+    figure_work = work(row.work, cell.batch) if counted else None
     name = publication.devices.get(cell.hardware)
     device = _device(name) if name else None
-    time, flops, read = cell.seconds, told.flops if told else None, told.bytes if told else None
+    flops, read = (figure_work.flops, figure_work.bytes) if figure_work else (None, None)
+    time = cell.seconds
     rate = flops / time if flops is not None and time else None
     speed = read / time if read is not None and time else None
     ceilings = _ceilings(device, row.stated)
@@ -83,7 +84,7 @@ def implied(publication: Publication, cell: Cell) -> Implied:
     return Implied(
         cell=cell,
         row=row,
-        work=told,
+        work=figure_work,
         device=device,
         rate=rate,
         speed=speed,
@@ -102,7 +103,7 @@ def _device(name: str) -> Device:
 
 
 def _ceilings(device: Device | None, stated: str) -> dict[str, float]:
-    """The matrix ceilings [FLOP/s] of what products may have run in, lowest first."""
+    """Return the matrix ceilings [FLOP/s] of what products may have run in, lowest first."""
     if device is None:
         return {}
     rates = {name: device.rate(f"matrix.{name}") for name in ALLOWED.get(stated, ())}

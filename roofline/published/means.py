@@ -15,7 +15,7 @@ from roofline.published.publication import Cell, Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mean:
-    """How many times as fast a column is as the baseline, over the `rows` that both have."""
+    """A mean speedup of a column over the baseline, over the `rows` that both have."""
 
     column: str
     rows: int
@@ -24,7 +24,7 @@ class Mean:
 
 
 def speedups(publication: Publication) -> tuple[Mean, ...]:
-    """Every other column against the baseline, in the first version of the table; empty without a baseline."""
+    """Compare every other column with the baseline, in the first version of the table; empty without a baseline."""
     if not publication.baseline:
         return ()
     cells = [cell for cell in publication.cells if cell.version == publication.versions[0]]
@@ -39,10 +39,10 @@ def speedups(publication: Publication) -> tuple[Mean, ...]:
 
 
 def mean(column: str, ratios: Sequence[float]) -> Mean:
-    """The means of a column's ratios, one per row. Raises ValueError for none."""
+    """Return the means of a column's ratios, one per row. Raises ValueError for none."""
     return Mean(column=column, rows=len(ratios), arithmetic=fmean(ratios), geometric=geometric_mean(ratios))
 
 
 def _by_row(cells: Iterable[Cell]) -> dict[tuple[str, str, str], float]:
-    """Times [s] by task, batch and hardware."""
+    """Return the times [s] by task, batch and hardware."""
     return {(cell.task, cell.batch, cell.hardware): cell.seconds for cell in cells if cell.seconds is not None}

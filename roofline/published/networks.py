@@ -17,7 +17,7 @@ def dense(samples: int, widths: Sequence[int], gradients: int = ONE) -> Products
 
 
 def lenet5(samples: int) -> Products:
-    """Convolutions of 5 x 5 to 6 and to 16 channels, halved after each, and dense layers 256-120-84-10."""
+    """Return convolutions of 5 x 5 to 6 and to 16 channels, halved after each, and dense layers 256-120-84-10."""
     return (
         Convolution(28, 1, 6, 5, outputs=24, times=samples, gradients=ONE),
         Convolution(12, 6, 16, 5, outputs=8, times=samples),
@@ -26,7 +26,7 @@ def lenet5(samples: int) -> Products:
 
 
 def _residual(batch: int, side: int, inner: int, outer: int, time: int = 0) -> Products:
-    """Two convolutions, one of 1 x 1 beside them where the channels change, the embedded time where there is one."""
+    """Return two convolutions, one of 1 x 1 next to them where channels change, the embedded time if there is one."""
     return (
         same(side, inner, outer, times=batch),
         same(side, outer, outer, times=batch),
@@ -36,7 +36,7 @@ def _residual(batch: int, side: int, inner: int, outer: int, time: int = 0) -> P
 
 
 def image_encoder(batch: int, side: int = 512) -> Products:
-    """The encoder of Stable Diffusion's autoencoder, up to its 8 channels: 34,163,592 parameters.
+    """Return the encoder of Stable Diffusion's autoencoder, up to its 8 channels: 34,163,592 parameters.
 
     Two residual blocks at 128, 256, 512 and 512 channels, halved between them; two more around one attention.
     """
@@ -59,7 +59,7 @@ def image_encoder(batch: int, side: int = 512) -> Products:
 
 
 def _spatial(batch: int, side: int, channels: int, words: int, context: int) -> Products:
-    """A transformer block between two convolutions of 1 x 1: attention to itself, to the text, a gated dense layer."""
+    """Return a transformer block between convolutions of 1 x 1: attention to itself and to the text, a gated layer."""
     places, heads = side * side, 8
     width = channels // heads
     return (
@@ -74,7 +74,7 @@ def _spatial(batch: int, side: int, channels: int, words: int, context: int) -> 
 
 
 def denoiser(batch: int, side: int = 64, words: int = 77, context: int = 768) -> Products:
-    """The UNet of Stable Diffusion 1.4, one evaluation: 859,520,964 parameters.
+    """Return the UNet of Stable Diffusion 1.4, one evaluation: 859,520,964 parameters.
 
     Two residual blocks at 320, 640, 1280 and 1280 channels on the way down, three on the way up, which take what the
     way down left as further channels; a transformer block after each, but at the lowest resolution, and one in the
@@ -86,22 +86,22 @@ def denoiser(batch: int, side: int = 64, words: int = 77, context: int = 768) ->
         Product(batch, time, time),
         same(side, 4, 320, times=batch),
     )
-    left, before = [320], 320
+    skips, before = [320], 320
     for level, channels in enumerate(widths):
         for _ in range(2):
             products += _residual(batch, side, before, channels, time)
             products += _spatial(batch, side, channels, words, context) if level < 3 else ()
             before = channels
-            left.append(before)
+            skips.append(before)
         if level < 3:
             products += (Convolution(side, before, before, 3, outputs=side // 2, stride=2, padding=1, times=batch),)
             side //= 2
-            left.append(before)
+            skips.append(before)
     products += _residual(batch, side, before, before, time) * 2
     products += _spatial(batch, side, before, words, context)
     for level, channels in reversed(list(enumerate(widths))):
         for _ in range(3):
-            products += _residual(batch, side, before + left.pop(), channels, time)
+            products += _residual(batch, side, before + skips.pop(), channels, time)
             products += _spatial(batch, side, channels, words, context) if level < 3 else ()
             before = channels
         if level > 0:

@@ -74,7 +74,7 @@ Products = tuple[Product | Convolution, ...]
 
 
 def same(side: int, channels: int, filters: int, kernel: int = 3, times: int = 1, gradients: int = BOTH) -> Convolution:
-    """A convolution that keeps the size of the image: padded by half a kernel."""
+    """Return a convolution that keeps the size of the image: padded by half a kernel."""
     return Convolution(
         side, channels, filters, kernel, outputs=side, padding=kernel // 2, times=times, gradients=gradients
     )
@@ -93,9 +93,9 @@ def attention(
 
 def forward(products: Iterable[Product | Convolution]) -> float:
     """Work of a forward pass [FLOP]."""
-    return sum(one.flops for one in products)
+    return sum(product.flops for product in products)
 
 
 def training(products: Iterable[Product | Convolution]) -> float:
     """Work of forward and backward pass [FLOP]; updating the weights has no products."""
-    return sum(one.flops * (1 + one.gradients) for one in products)
+    return sum(product.flops * (1 + product.gradients) for product in products)

@@ -1,4 +1,4 @@
-"""What a publication printed, and its set-up, read from `NAME.csv` and `NAME.toml`."""
+"""Read what a publication printed, and its set-up, from `NAME.csv` and `NAME.toml`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNREAD = ("from memory", "not found", "place not recorded")
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One published figure.
+    """A published figure.
 
     version: of the table, where it was published more than once. task, column: its place, in the publication's words.
     batch, run: "" where there is none. value: None where the table has none; in `unit`: s, ms or %.
@@ -41,17 +41,17 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     @property
     def seconds(self) -> float | None:
-        """The figure as a time [s]; None where it is no time, or missing."""
+        """Return the figure as a time [s]; None where it is no time, or missing."""
         return None if self.value is None or self.unit not in _SECONDS else self.value * _SECONDS[self.unit]
 
     @property
     def citable(self) -> bool:
-        """Whether somebody read it in the source that is named."""
+        """Return whether somebody read it in the source that is named."""
         return not any(word in self.status for word in _UNREAD)
 
 
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is known of a task.
+    """A task and what is known of it.
 
     columns: which ones do it so, all of them where empty; the first row that fits a cell holds.
     work: a name of `work.WORKS`, or "" where its work is not counted; `why` says why not, or what the count leaves out.
@@ -84,7 +84,7 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     longer: float = 1.0
 
     def on(self, cell: Cell) -> bool:
-        """Whether it is about this cell."""
+        """Return whether it is about this cell."""
         return (
             (not self.tasks or cell.task in self.tasks)
             and (not self.columns or cell.column in self.columns)
@@ -110,7 +110,7 @@ class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 class _Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a TOML holds; `devices` leads from a hardware's name in the table to a device of roofline/devices."""
+    """The contents of a TOML; `devices` leads from a hardware's name in the table to a device of roofline/devices."""
 
     title: str
     address: str
@@ -147,22 +147,22 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions of the table, the one that is shown first."""
+        """Return the versions of the table, the one that is shown first."""
         return tuple(dict.fromkeys(cell.version for cell in self.cells))
 
     def row(self, cell: Cell) -> Row:
-        """What is known of a cell's task."""
+        """Return what is known of a cell's task."""
         return next(
             row for row in self.rows if row.task == cell.task and cell.column in (row.columns or (cell.column,))
         )
 
     def notes_on(self, cell: Cell) -> tuple[Note, ...]:
-        """What there is to know of a cell."""
+        """Return the notes on a cell."""
         return tuple(note for note in self.notes if note.on(cell))
 
     def find(self, task: str, column: str, *, batch: str = "", hardware: str = "", run: str = "") -> Cell:
-        """The one cell of that place in the first version; what is "" may be anything. KeyError for none or several."""
-        found = [
+        """Return the one cell of that place in the first version; "" fits anything. KeyError for none or several."""
+        cells = [
             cell
             for cell in self.cells
             if (cell.version, cell.task, cell.column) == (self.versions[0], task, column)
@@ -170,15 +170,15 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
             and hardware in ("", cell.hardware)
             and run in ("", cell.run)
         ]
-        if len(found) != 1:
-            raise KeyError(f"{len(found)} cells are {task}, {column}, {batch}, {hardware}, {run} in {self.name}")
-        return found[0]
+        if len(cells) != 1:
+            raise KeyError(f"{len(cells)} cells are {task}, {column}, {batch}, {hardware}, {run} in {self.name}")
+        return cells[0]
 
 
-def read(folder: Path, name: str, known: tuple[str, ...]) -> Publication:
-    """The publication `name` of those `known` in `folder`. Raises InputError for another name."""
-    if name not in known:
-        raise InputError(f"There is no publication called {name!r}; there are: {', '.join(known)}.")
+def read(folder: Path, name: str, names: tuple[str, ...]) -> Publication:
+    """Read the publication `name`, one of `names`, from `folder`. Raises InputError for another name."""
+    if name not in names:
+        raise InputError(f"There is no publication called {name!r}; there are: {', '.join(names)}.")
     stem = name.replace("-", "_")
     table = files.read(folder / f"{stem}.csv", _LARGEST, "a table of figures").decode("utf-8")
     setup = msgspec.convert(

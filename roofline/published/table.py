@@ -19,7 +19,7 @@ class Table:
 
 
 def table(publication: Publication, everything: bool = False) -> Table:
-    """The version of a table that is shown first, or all of them."""
+    """Return the version of a table that is shown first, or all of them."""
     cells = (c for c in publication.cells if everything or c.version == publication.versions[0])
     return Table(
         publication=publication,

@@ -6,7 +6,7 @@ from roofline.published.products import BOTH, NONE, ONE, Product, Products, atte
 
 
 def encoder_layer(batch: int, seq: int, hidden: int, heads: int, ffn: int) -> Products:
-    """An encoder layer of BERT: four projections, attention, two dense layers.
+    """Return an encoder layer of BERT: four projections, attention, two dense layers.
 
     Forward: tokens · (8 hidden² + 4 hidden · ffn + 4 seq · hidden) FLOP.
     """
@@ -94,7 +94,7 @@ def generation(
     grows: bool,
     logits: int,
 ) -> Products:
-    """One call of `generate` of Gemma or Mistral: prefill of `read` tokens, and then `passes` of decode, a token each.
+    """Return a call of `generate` of Gemma or Mistral: prefill of `read` tokens, then `passes` of decode, a token each.
 
     grows: each pass attends to one token more than the one before, the first one to `read` + 1; else the cache has room
     for all tokens, which `read` then counts, and every pass attends to all of it. logits: for how many of the tokens
@@ -122,7 +122,7 @@ def generation(
 def vision_encoder(
     batch: int, side: int, hidden: int, heads: int, ffn: int, layers: int, everywhere: int, window: int, out: int
 ) -> Products:
-    """The image encoder of Segment Anything: `side` x `side` patches of 16 x 16 x 3, windowed attention, a neck.
+    """Return the image encoder of Segment Anything: `side` x `side` patches of 16 x 16 x 3, windowed attention, a neck.
 
     everywhere: in how many layers attention reaches over the whole image. In the others the image is padded to whole
     windows before the projections, as Meta's code does it. Positions are two further products of every query with

@@ -19,7 +19,7 @@ from roofline.published.transformers import bert, decoder_with_adapters, encoder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What one published figure stands for.
+    """The work that a published figure stands for.
 
     flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
     is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in
@@ -85,7 +85,7 @@ def _layer(batch: int, seq: int) -> Work:
 
 
 def _generate(batch: int, dims: _Decoder, parameters: int) -> Work:
-    """In transformers: the cache grows, and the head runs for the last token of the prompt alone."""
+    """Return the work in transformers: the cache grows, and the head runs for the last token of the prompt alone."""
     return _read(
         generation(batch, PROMPT, PASSES, **dims, grows=True, logits=1),
         parameters,
@@ -94,7 +94,7 @@ def _generate(batch: int, dims: _Decoder, parameters: int) -> Work:
 
 
 def _generate_padded(batch: int, dims: _Decoder, parameters: int, logits: int) -> Work:
-    """In Keras: the cache has room for all tokens, which prefill and every pass attend to."""
+    """Return the work in Keras: the cache has room for all tokens, which prefill and every pass attend to."""
     head = "with the head for each of them" if logits else "without the head, which nobody needs there"
     return _read(
         generation(batch, ROOM, PASSES, **dims, grows=False, logits=logits),
@@ -151,5 +151,5 @@ WORKS: Mapping[str, Callable[[int], Work]] = {
 
 
 def work(name: str, batch: str) -> Work:
-    """The work of a row by its name in `WORKS`; batch: as published, "" where the work does not depend on it."""
+    """Return the work of a row by its name in `WORKS`; batch: as published, "" where the work does not depend on it."""
     return WORKS[name](int(batch) if batch else 0)

@@ -48,7 +48,7 @@ def test_the_sizes_of_the_columns_are_one_row() -> None:
     found = rows("keras-benchmark", [run(backend, size=size) for backend, size in sizes.items()])
     (row,) = found.compared
     assert {one.profile.backend: one.profile.size for one in row.ranking.runs} == sizes
-    assert not any(difference.what == "size" for each in row.besides for difference in each.differences)
+    assert not any(difference.setting == "size" for each in row.besides for difference in each.differences)
     assert len(rows("keras-benchmark", [run("torch", size="published"), run("torch", size="base")]).compared) == 1
     assert [each.comparable for each in row.pairs] == [True]
 

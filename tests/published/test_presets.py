@@ -175,7 +175,7 @@ def test_the_same_step_on_the_same_device_has_a_ratio() -> None:
 def test_another_step_has_no_ratio(changed: dict[str, Any], differences: list[tuple[str, str, str]]) -> None:
     found = beside(bert_fit(**changed))
     assert found is not None
-    assert [(one.what, one.here, one.there) for one in found.differences] == differences
+    assert [(one.setting, one.run_value, one.benchmark_value) for one in found.differences] == differences
     assert all(found.ratio(figure) is None for figure in found.figures)
 
 
@@ -183,7 +183,7 @@ def test_fewer_steps_are_the_same_step() -> None:
     profile = bert_fit()
     found = beside(msgspec.structs.replace(profile, wall=msgspec.structs.replace(profile.wall, steps=(0.7, 0.9))))
     assert found is not None
-    assert [(one.what, one.here, one.there) for one in found.differences] == [("steps", "2", "100")]
+    assert [(one.setting, one.run_value, one.benchmark_value) for one in found.differences] == [("steps", "2", "100")]
     assert found.ratio(found.figures[0]) is not None
 
 
@@ -201,7 +201,9 @@ def test_the_published_size_is_base() -> None:
     assert found.differences == ()
     other = beside(bert_fit(size="published", backend="keras-jax", options={"jit": "on"}))
     assert other is not None
-    assert ("size", "base", "base-tanh") in [(one.what, one.here, one.there) for one in other.differences]
+    assert ("size", "base", "base-tanh") in [
+        (one.setting, one.run_value, one.benchmark_value) for one in other.differences
+    ]
 
 
 def test_several_devices_are_known_by_the_datasheet_of_one() -> None:
@@ -252,8 +254,8 @@ def test_a_grid_is_no_difference() -> None:
     on_grid, off_grid = (beside(bert_fit(**wanted, batch=batch, seq=64)) for batch in (8, 3))
     assert on_grid is not None
     assert off_grid is not None
-    assert [one.what for one in on_grid.differences] == ["steps"]  # 100 and not 90
-    assert [one.what for one in off_grid.differences] == ["batch", "steps"]
+    assert [one.setting for one in on_grid.differences] == ["steps"]  # 100 and not 90
+    assert [one.setting for one in off_grid.differences] == ["batch", "steps"]
     assert on_grid.figures == (), "the table has averages over all models only"
 
 
@@ -350,4 +352,6 @@ def test_the_layer_of_ivanov_et_al_with_an_optimizer_is_another_step() -> None:
     assert found.ratio(found.figures[0]) == pytest.approx(10 / 9.14)
     other = beside(bert_fit(**wanted, switches={**switches, "optimizer": "AdamW"}))
     assert other is not None
-    assert [(one.what, one.here, one.there) for one in other.differences] == [("optimizer", "AdamW", "none")]
+    assert [(one.setting, one.run_value, one.benchmark_value) for one in other.differences] == [
+        ("optimizer", "AdamW", "none")
+    ]

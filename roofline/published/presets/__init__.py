@@ -1,4 +1,4 @@
-"""What published benchmarks ran, as data: one TOML per preset, which `--preset NAME` fills a workload from.
+"""Read what published benchmarks ran, as data: one TOML per preset, which `--preset NAME` fills a workload from.
 
 A preset has rows, a model in a mode each, and columns, a backend each. `preset` reads them and resolves what the
 benchmark would have asked for; `beside` holds a measured profile against that and against the published figures.
@@ -12,10 +12,10 @@ from roofline.published.presets.preset import Preset, read
 
 
 def names() -> tuple[str, ...]:
-    """The presets, as the user types them."""
+    """Return the presets, as the user types them."""
     return plugins.names(__name__, ".toml")
 
 
 def load(name: str) -> Preset:
-    """The preset called `name`. Raises InputError, naming the alternatives, for any other name."""
+    """Read the preset called `name`. Raises InputError, naming the alternatives, for any other name."""
     return read(plugins.folder(__name__), name, names())

@@ -1,4 +1,4 @@
-"""How many times as fast one backend is as another, over the rows of a preset in which both were measured."""
+"""Average how many times as fast one backend is as another, over the rows of a preset in which both were measured."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ class BackendMean:
     absent: int
 
 
-def averages(found: PresetRows) -> tuple[BackendMean, ...]:
-    """Every two backends that two rows or more have both of; the publication's baseline comes first."""
-    ordered = sorted({run.profile.backend for row in found.compared for run in row.ranking.runs})
-    columns = {column.backend: column.name for column in found.preset.column}
+def averages(preset_rows: PresetRows) -> tuple[BackendMean, ...]:
+    """Compare every two backends that two rows or more have both of; the publication's baseline comes first."""
+    ordered = sorted({run.profile.backend for row in preset_rows.compared for run in row.ranking.runs})
+    columns = {column.backend: column.name for column in preset_rows.preset.column}
     places = list(columns)
     ordered.sort(key=lambda name: places.index(name) if name in columns else len(places))
-    ordered.sort(key=lambda name: columns.get(name) != found.publication.baseline)
-    means = (_mean(found, baseline, backend) for baseline, backend in combinations(ordered, 2))
-    return tuple(each for each in means if each is not None)
+    ordered.sort(key=lambda name: columns.get(name) != preset_rows.publication.baseline)
+    means = (_mean(preset_rows, baseline, backend) for baseline, backend in combinations(ordered, 2))
+    return tuple(backend_mean for backend_mean in means if backend_mean is not None)
 
 
-def _mean(found: PresetRows, baseline: str, backend: str) -> BackendMean | None:
-    both = [row for row in found.compared if row.of(baseline) and row.of(backend)]
-    if len(both) < 2:
+def _mean(preset_rows: PresetRows, baseline: str, backend: str) -> BackendMean | None:
+    shared_rows = [row for row in preset_rows.compared if row.of(baseline) and row.of(backend)]
+    if len(shared_rows) < 2:
         return None
-    single = [row for row in both if len(row.of(baseline)) == len(row.of(backend)) == 1]
+    single = [row for row in shared_rows if len(row.of(baseline)) == len(row.of(backend)) == 1]
     ratios = [ratio for row in single if (ratio := _ratio(row, baseline, backend)) is not None]
     return BackendMean(
         baseline=baseline,
         backend=backend,
         mean=mean(backend, ratios) if len(ratios) > 1 else None,
         not_comparable=len(single) - len(ratios),
-        several=len(both) - len(single),
-        absent=len(found.compared) + len(found.alone) - len(both),
+        several=len(shared_rows) - len(single),
+        absent=len(preset_rows.compared) + len(preset_rows.alone) - len(shared_rows),
     )
 
 
 def _ratio(row: ComparedRow, baseline: str, backend: str) -> float | None:
-    """How many times as long the one takes as the other; None where they are not comparable."""
+    """Return how many times as long one backend takes as the other; None where they are not comparable."""
     (slower,), (faster,) = row.of(baseline), row.of(backend)
     if row.ranking.verdicts[slower][faster] == "not comparable":
         return None

@@ -16,11 +16,11 @@ from roofline.published.publication import Cell, Note, Publication
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a profile did otherwise: its name, how it was here, how it was in the benchmark."""
+    """A difference of a profile from its benchmark: its name, how it was in the run, and in the benchmark."""
 
-    what: str
-    here: str
-    there: str
+    setting: str
+    run_value: str
+    benchmark_value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,36 +60,36 @@ class Beside:
 
     @property
     def same_step(self) -> bool:
-        """Whether the step is the benchmark's: only how often it ran may be otherwise."""
-        return all(difference.what == "steps" for difference in self.differences)
+        """Return whether the step is the benchmark's: only how often it ran may be otherwise."""
+        return all(difference.setting == "steps" for difference in self.differences)
 
     @property
     def apart(self) -> tuple[str, ...]:
-        """What of the benchmark a step here does otherwise, in sentences."""
+        """Say what of the benchmark a step here does otherwise."""
         bare = (self.preset.core,) if self.asked_api and self.api is None and self.preset.core else ()
         return (*bare, *self.preset.apart_of(self.row, self.column, self.device))
 
     @property
     def apart_in_row(self) -> tuple[str, ...]:
-        """Those of them that are not about every row of the preset."""
-        return tuple(each for each in self.apart if each not in self.preset.everywhere)
+        """Return those of these sentences that are not about every row of the preset."""
+        return tuple(sentence for sentence in self.apart if sentence not in self.preset.everywhere)
 
     @property
     def api_mean(self) -> float | None:
-        """The publication's statistic of the function that the benchmark timed [s]; None where it was not measured."""
+        """Return the publication's statistic of the function that the benchmark timed [s]; None where not measured."""
         return None if self.api is None else fmean(self.api.steps)
 
     @property
     def timed(self) -> float | None:
-        """The publication's statistic of what the benchmark timed, the bare step included where it timed that [s]."""
+        """Return the publication's statistic of what the benchmark timed [s], which may be the bare step."""
         return self.mean if self.column is not None and not self.asked_api else self.api_mean
 
     def ratio(self, figure: Figure) -> float | None:
-        """The mean over the published time; None where step or device are others, or the time is not known."""
+        """Return the mean over the published time; None where step or device are others, or the time is not known."""
         return self._over(figure, self.mean)
 
     def api_ratio(self, figure: Figure) -> float | None:
-        """The same of the function that the benchmark timed; None where it was not measured, too."""
+        """Return the mean of the function that the benchmark timed over its published time; None where not measured."""
         return self._over(figure, self.api_mean)
 
     def _over(self, figure: Figure, mean: float | None) -> float | None:
@@ -99,7 +99,7 @@ class Beside:
 
 
 def beside(profile: Profile) -> Beside | None:
-    """What a profile says of its preset; None where it has none that is known here."""
+    """Compare a profile with its preset; None where it has none that is known here."""
     if not profile.preset:
         return None
     try:
@@ -132,7 +132,7 @@ def beside(profile: Profile) -> Beside | None:
 
 
 def _cells(publication: Publication, row: Row, column: Column | None, asked: Asked) -> tuple[Cell, ...]:
-    """The figures of a row and a column in the version of the table that is shown first."""
+    """Return the figures of a row and a column in the version of the table that is shown first."""
     if column is None or not row.task:
         return ()
     return tuple(
@@ -145,7 +145,7 @@ def _cells(publication: Publication, row: Row, column: Column | None, asked: Ask
 
 
 def _per_step(cell: Cell, row: Row) -> float | None:
-    """The time of one step [s]. Of a figure of several epochs it is known where the batch is published."""
+    """Return the time of one step [s]. Of a figure of several epochs it is known where the batch is published."""
     if row.samples is None:
         return cell.seconds
     steps = row.passes(int(cell.batch) if cell.batch else None)
@@ -153,7 +153,7 @@ def _per_step(cell: Cell, row: Row) -> float | None:
 
 
 def _is_here(profile: Profile, publication: Publication, hardware: str) -> bool:
-    """Whether a profile was measured on a device of the table."""
+    """Return whether a profile was measured on a device of the table."""
     name = publication.devices.get(hardware)
     if profile.device.kind == "cpu":
         return name is None and hardware.casefold() in profile.device.name.casefold()
@@ -162,12 +162,12 @@ def _is_here(profile: Profile, publication: Publication, hardware: str) -> bool:
 
 
 def size_of(profile: Profile) -> str:
-    """The name of its size; `published` is another one of `base`."""
+    """Name the size of a profile; `published` is another one of `base`."""
     return "base" if profile.size == "published" else profile.size
 
 
 def _differences(profile: Profile, row: Row, asked: Asked) -> tuple[Difference, ...]:
-    found = {
+    settings = {
         "batch": (profile.batch, asked.batch, row.batches),
         "seq": (profile.seq, asked.seq, row.seqs),
         "new tokens": (profile.new_tokens, asked.new_tokens, ()),
@@ -177,26 +177,29 @@ def _differences(profile: Profile, row: Row, asked: Asked) -> tuple[Difference, 
         "input": (profile.switches.get("input"), asked.input, ()),
         "steps": (len(profile.wall.steps) or None, asked.steps, ()),
     }
-    told = [
-        Difference(what, str(here), "that of the size" if there is None else str(there))
-        for what, (here, there, allowed) in found.items()
-        if here is not None and here != there and here not in allowed and (there is not None or what == "layers")
+    differences = [
+        Difference(setting, str(run_value), "that of the size" if benchmark_value is None else str(benchmark_value))
+        for setting, (run_value, benchmark_value, allowed) in settings.items()
+        if run_value is not None
+        and run_value != benchmark_value
+        and run_value not in allowed
+        and (benchmark_value is not None or setting == "layers")
     ]
     for name in dict.fromkeys((*asked.options, *profile.options)):
-        here, there = profile.options.get(name, "default"), asked.options.get(name, "default")
-        if here != there:
-            told.append(Difference(name, here, there))
-    told += [
-        Difference(name, profile.switches[name], there)
-        for name, there in asked.switches.items()
-        if name in profile.switches and not _equal(profile.switches[name], there)
+        run_value, benchmark_value = profile.options.get(name, "default"), asked.options.get(name, "default")
+        if run_value != benchmark_value:
+            differences.append(Difference(name, run_value, benchmark_value))
+    differences += [
+        Difference(name, profile.switches[name], benchmark_value)
+        for name, benchmark_value in asked.switches.items()
+        if name in profile.switches and not _equal(profile.switches[name], benchmark_value)
     ]
-    return tuple(told)
+    return tuple(differences)
 
 
-def _equal(here: str, there: str) -> bool:
-    """Whether two settings are the same: "0.0" and "0", "5e-05" and "0.00005" are."""
+def _equal(first: str, second: str) -> bool:
+    """Return whether two settings are the same: "0.0" and "0", "5e-05" and "0.00005" are."""
     try:
-        return float(here) == float(there)
+        return float(first) == float(second)
     except ValueError:
-        return here == there
+        return first == second

@@ -1,4 +1,4 @@
-"""What lies between the function of a library that a benchmark timed, such as Keras's `fit`, and the bare step."""
+"""Subtract the bare step from the function of a library that a benchmark timed, such as Keras's `fit`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Between:
 
     @property
     def resolved(self) -> bool:
-        """Whether the interval leaves 0 out."""
+        """Return whether the interval leaves 0 out."""
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
     @property
@@ -37,7 +37,7 @@ class Between:
 
 
 def between(api: Api, wall: Wall) -> Between:
-    """What lies between the two."""
+    """Subtract the bare steps from those in the library's function."""
     return Between(
         seconds=fmean(api.steps) - fmean(wall.steps),
         ci95=statistics.mean_difference_interval(api.steps, wall.steps, api.after),

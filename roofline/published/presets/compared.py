@@ -43,7 +43,7 @@ class PublishedPair:
 
     @property
     def ratio(self) -> float:
-        """How many times as long A's column takes."""
+        """Return how many times as long A's column takes."""
         return self.a / self.b
 
 
@@ -62,7 +62,7 @@ class PresetPair:
 
     @property
     def comparable(self) -> bool:
-        """Whether parity lets anything be said of the two."""
+        """Return whether parity lets anything be said of the two."""
         return self.ranked.comparison.parity.verdict != "not comparable"
 
 
@@ -84,13 +84,13 @@ class ComparedRow:
 
     @property
     def fastest_by_median(self) -> int:
-        """The number of the run with the least median."""
+        """Return the number of the run with the least median."""
         return min(range(len(self.means)), key=lambda number: self.ranking.runs[number].wall)
 
     @cached_property
     def pairs(self) -> tuple[PresetPair, ...]:
-        """Each other run with the fastest, by the publication's statistic, as it tells them: the next fastest first."""
-        best, *others = self.ranking.order
+        """Pair each other run with the fastest, by the publication's statistic: the next fastest first."""
+        best, *slower = self.ranking.order
         pairs = (
             PresetPair(
                 number,
@@ -99,18 +99,18 @@ class ComparedRow:
                 ranked,
                 _published(self.besides[number], self.besides[best]),
             )
-            for number, ranked in zip(others, self.ranking.pairs, strict=True)
+            for number, ranked in zip(slower, self.ranking.pairs, strict=True)
         )
         return tuple(sorted(pairs, key=lambda pair: pair.factor))
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What is known of the published figures that are shown."""
+        """Return the notes on the published figures that are shown."""
         shown = {number for pair in self.pairs if pair.published for number in (pair.a, pair.b)}
         return tuple(dict.fromkeys(note for number in sorted(shown) for note in self.besides[number].notes))
 
     def of(self, backend: str) -> list[int]:
-        """The numbers of a backend's runs."""
+        """Return the numbers of a backend's runs."""
         return [number for number, run in enumerate(self.ranking.runs) if run.profile.backend == backend]
 
 
@@ -156,22 +156,22 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
             continue
         sizes = (profile.batch or 0, profile.seq or 0, profile.new_tokens or 0)
         placed.append(((preset.row.index(row), _size(preset, row, profile), *sizes, profile.device.name), profile))
-    found: list[ComparedRow | Alone] = []
-    for key, group in groupby(sorted(placed, key=lambda each: each[0]), key=lambda each: each[0]):
+    grouped: list[ComparedRow | Alone] = []
+    for key, group in groupby(sorted(placed, key=lambda member: member[0]), key=lambda member: member[0]):
         runs = [profile for _, profile in group]
         row = preset.row[key[0]]
-        found.append(Alone(row, runs[0]) if len(runs) == 1 else _compared(name, row, runs))
+        grouped.append(Alone(row, runs[0]) if len(runs) == 1 else _compared(name, row, runs))
     return PresetRows(
         preset,
         published.load(preset.publication),
-        tuple(each for each in found if isinstance(each, ComparedRow)),
-        tuple(each for each in found if isinstance(each, Alone)),
+        tuple(member for member in grouped if isinstance(member, ComparedRow)),
+        tuple(member for member in grouped if isinstance(member, Alone)),
         tuple(strangers),
     )
 
 
 def _size(preset: Preset, row: Row, profile: Profile) -> str:
-    """Its size, "" for each that the benchmark ran in a row: its columns of BERT differ in the form of GELU."""
+    """Return its size, "" for each that the benchmark ran in a row: its columns of BERT differ in the form of GELU."""
     columns = (*preset.column, None)
     ran = {preset.resolve(row, column, threads=None).size or "base" for column in columns}
     size = size_of(profile)
@@ -181,15 +181,15 @@ def _size(preset: Preset, row: Row, profile: Profile) -> str:
 def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:
     for profile in profiles:
         check_timed(profile, profile.backend)
-    found = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
-    besides = tuple(each for each in found if each is not None)  # all of them: the row was found by the same rule
-    timed = [time for each in besides if (time := each.timed) is not None]
-    as_timed = len(timed) == len(profiles) and any(each.api for each in besides)
+    candidates = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
+    preset_runs = tuple(run for run in candidates if run is not None)  # all: the row was found by the same rule
+    timed = [time for run in preset_runs if (time := run.timed) is not None]
+    as_timed = len(timed) == len(profiles) and any(run.api for run in preset_runs)
     means = tuple(timed if as_timed else (fmean(profile.wall.steps) for profile in profiles))
     return ComparedRow(
         row,
         rank(profiles, fastest=means.index(min(means))),
-        besides,
+        preset_runs,
         tuple(profile.preset == name for profile in profiles),
         means,
         as_timed,
@@ -197,24 +197,24 @@ def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:
 
 
 def _published(a: Beside, b: Beside) -> tuple[PublishedPair, ...]:
-    """What the table has of both columns, machine by machine."""
-    found = []
+    """Return the table's figures of both columns, machine by machine."""
+    published_pairs = []
     for hardware in dict.fromkeys(figure.cell.hardware for figure in a.figures):
-        sides = [[figure for figure in some.figures if figure.cell.hardware == hardware] for some in (a, b)]
+        sides = [[figure for figure in preset_run.figures if figure.cell.hardware == hardware] for preset_run in (a, b)]
         # Per step where both are known so; else of the whole run, which is the same work in both columns.
-        whole = any(figure.seconds is None for side in sides for figure in side)
-        times = [[figure.cell.seconds if whole else figure.seconds for figure in side] for side in sides]
+        whole_runs = any(figure.seconds is None for side in sides for figure in side)
+        times = [[figure.cell.seconds if whole_runs else figure.seconds for figure in side] for side in sides]
         slower, faster = ([time for time in side if time] for side in times)
         if slower and faster:
-            both = [figure for side in sides for figure in side]
-            found.append(
+            figures = [figure for side in sides for figure in side]
+            published_pairs.append(
                 PublishedPair(
                     hardware,
                     fmean(slower),
                     fmean(faster),
-                    all(figure.measured_on for figure in both),
+                    all(figure.measured_on for figure in figures),
                     a.same_step and b.same_step,
-                    all(figure.cell.citable for figure in both),
+                    all(figure.cell.citable for figure in figures),
                 )
             )
-    return tuple(found)
+    return tuple(published_pairs)

@@ -18,7 +18,7 @@ _LARGEST = 1 << 20
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What the benchmark asked for, by the names of the command line; None: nothing, or not known.
+    """The settings that the benchmark asked for, by the names of the command line; None: nothing, or not known.
 
     options: of the backend. switches: what a step records of itself (`Profile.switches`), where there is no option.
     api: the function of a library that the benchmark timed, one of the backend's `apis`; "" or None: a loop around the
@@ -39,7 +39,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Apart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What of the benchmark a step here does otherwise, or what sets its columns apart, in a sentence.
+    """A sentence on what of the benchmark a step here does otherwise, or what sets its columns apart.
 
     columns: of which; all of them where empty. device: the kind that a run is on for which it holds; "" for any.
     """
@@ -49,7 +49,7 @@ class Apart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     device: str = ""
 
     def on(self, column: str | None, device: str) -> bool:
-        """Whether it is about a run of this column on a device of this kind."""
+        """Return whether it is about a run of this column on a device of this kind."""
         return (not self.columns or column in self.columns) and self.device in ("", device)
 
 
@@ -61,13 +61,13 @@ class Column(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_
 
 
 class But(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """What is otherwise in some columns of a row."""
+    """The settings that are otherwise in some columns of a row."""
 
     columns: tuple[str, ...]
 
 
 class Row(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One step of the benchmark.
+    """A step of the benchmark.
 
     task: its name in the published table; "" where the table has no figure of its own for it.
     device: the kind that it is for; "" for any. batches, seqs: what else the benchmark ran, where it ran several.
@@ -89,14 +89,14 @@ class Row(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_def
     but: tuple[But, ...] = ()
 
     def passes(self, batch: int | None) -> int | None:
-        """The steps of one published figure, where it stands for several epochs and not for one step."""
+        """Return the steps of one published figure, where it stands for several epochs and not for one step."""
         if self.samples is None or self.epochs is None or batch is None:
             return None
         return self.epochs * math.ceil(self.samples / batch)
 
 
 class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a benchmark ran.
+    """A benchmark and what it ran.
 
     publication: where its figures stand. statistic: how it made a figure of the times of its steps.
     asked: of every row. apart: what of it a step here does otherwise, in sentences, where they hold for some columns or
@@ -115,16 +115,16 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that it has."""
+        """Return the models that it has."""
         return tuple(sorted({row.model for row in self.row}))
 
     @property
     def everywhere(self) -> tuple[str, ...]:
-        """The sentences that are about no row, column or device more than about any other."""
-        return tuple(each for each in (self.core, *self.apart) if each and isinstance(each, str))
+        """Return the sentences that are about no row, column or device more than about any other."""
+        return tuple(sentence for sentence in (self.core, *self.apart) if sentence and isinstance(sentence, str))
 
     def find(self, model: str, mode: str | None, device: str, batch: int | None = None) -> Row:
-        """The row of a model; mode None: inference if the benchmark has it, else what it has.
+        """Return the row of a model; mode None: inference if the benchmark has it, else what it has.
 
         batch: as the user asked, which decides between rows that differ in it. Raises InputError where there is none.
         """
@@ -133,65 +133,67 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             raise InputError(f"{self.name} did not run {model}; it has: {', '.join(self.models)}.")
         modes = tuple(dict.fromkeys(row.mode for row in rows))
         chosen = mode or ("infer" if "infer" in modes else modes[0])
-        found = [row for row in rows if row.mode == chosen and row.device in ("", device)]
-        if not found and chosen in modes:
+        matching = [row for row in rows if row.mode == chosen and row.device in ("", device)]
+        if not matching and chosen in modes:
             kinds = dict.fromkeys(row.device for row in rows if row.mode == chosen)
             raise InputError(
                 f"{self.name} ran {chosen} of {model} on another device: use --device {' or '.join(kinds)}."
             )
-        if not found:
+        if not matching:
             raise InputError(f"{self.name} has no {chosen} of {model}: use --mode {' or '.join(modes)}.")
-        return next((row for row in found if batch is not None and row.batch == batch), found[0])
+        return next((row for row in matching if batch is not None and row.batch == batch), matching[0])
 
     def of(self, backend: str) -> Column | None:
-        """The column that a backend runs; None where the benchmark has none."""
+        """Return the column that a backend runs; None where the benchmark has none."""
         return next((column for column in self.column if column.backend == backend), None)
 
     def check_column(self, row: Row, column: Column | None, builds: Callable[[str], bool]) -> None:
-        """Raises InputError, with the backends of the others, where the benchmark has no such column of this row.
+        """Raise InputError, with the backends of the others, where the benchmark has no such column of this row.
 
         builds: whether a backend has a model of ours for the row.
         """
-        for each in row.absent:
-            if column is not None and column.name in each.columns:
-                absent = {name for one in row.absent for name in one.columns}
-                others = [one.backend for one in self.column if one.name not in absent and builds(one.backend)]
-                instead = " or ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
+        for absence in row.absent:
+            if column is not None and column.name in absence.columns:
+                absent = {name for listed in row.absent for name in listed.columns}
+                backends = [
+                    listed.backend for listed in self.column if listed.name not in absent and builds(listed.backend)
+                ]
+                instead = " or ".join(filter(None, (", ".join(backends[:-1]), *backends[-1:])))
                 raise InputError(
-                    f"{self.name} has no column {column.name} of {row.task or row.model}, and {each.says}: "
+                    f"{self.name} has no column {column.name} of {row.task or row.model}, and {absence.says}: "
                     f"use {f'--backend {instead}' if instead else 'another model'}."
                 )
 
     def apart_of(self, row: Row, column: Column | None, device: str) -> tuple[str, ...]:
-        """The sentences on a run of that row and column on a device of that kind."""
+        """Return the sentences on a run of that row and column on a device of that kind."""
         name = None if column is None else column.name
-        every = [Apart(says=each) if isinstance(each, str) else each for each in (*self.apart, *row.apart)]
-        return tuple(each.says for each in every if each.on(name, device))
+        every = [Apart(says=part) if isinstance(part, str) else part for part in (*self.apart, *row.apart)]
+        return tuple(part.says for part in every if part.on(name, device))
 
     def resolve(self, row: Row, column: Column | None, *, threads: int | None, batch: int | None = None) -> Asked:
-        """What the benchmark asked for in a row and a column; batch: the user's, from which the steps follow."""
+        """Return what the benchmark asked for in a row and a column; batch: the user's, from which the steps follow."""
         parts: list[Asked] = [self.asked, row, *([column] if column else [])]
         parts += [but for but in row.but if column and column.name in but.columns]
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for part in parts:
             for name in Asked.__struct_fields__:
                 value = getattr(part, name)
                 if isinstance(value, dict):
-                    found[name] = {**found.get(name, {}), **value}
+                    values[name] = {**values.get(name, {}), **value}
                 elif value is not None:
-                    found[name] = value
+                    values[name] = value
         if row.per_thread is not None and threads is not None:
-            found["batch"] = row.per_thread * threads
-        if passes := row.passes(batch or found.get("batch")):
-            found["steps"] = passes
+            values["batch"] = row.per_thread * threads
+        if passes := row.passes(batch or values.get("batch")):
+            values["steps"] = passes
         if column is None:  # functions are those of the libraries that the columns are of
-            found.pop("api", None)
-        return Asked(**{**found, "api": found.get("api") or None})
+            values.pop("api", None)
+        return Asked(**{**values, "api": values.get("api") or None})
 
 
-def read(folder: Path, name: str, known: tuple[str, ...]) -> Preset:
-    """The preset `name` of those `known` in `folder`. Raises InputError for another name."""
-    if name not in known:
-        raise InputError(f"There is no preset called {name!r}; there are: {', '.join(known)}.")
+def read(folder: Path, name: str, names: tuple[str, ...]) -> Preset:
+    """Read the preset `name`, one of `names`, from `folder`. Raises InputError for another name."""
+    if name not in names:
+        raise InputError(f"There is no preset called {name!r}; there are: {', '.join(names)}.")
     text = files.read(folder / f"{name.replace('-', '_')}.toml", _LARGEST, "a preset").decode("utf-8")
     return msgspec.structs.replace(msgspec.convert(tomllib.loads(text), Preset), name=name)

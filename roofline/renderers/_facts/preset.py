@@ -30,7 +30,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "preset", _preset(reproduction)
     if reproduction.differences:
         parts = [
-            f"{plain(difference.what)} {plain(difference.here)} instead of {difference.there}"
+            f"{plain(difference.setting)} {plain(difference.run_value)} instead of {difference.benchmark_value}"
             for difference in reproduction.differences
         ]
         yield "", f"differs from the preset: {'; '.join(parts)}"
@@ -132,7 +132,7 @@ def document_of(reproduction: Beside) -> dict[str, Any]:
         "task": reproduction.row.task or None,
         "column": reproduction.column.name if reproduction.column else None,
         "differences": [
-            {"what": difference.what, "here": difference.here, "there": difference.there}
+            {"what": difference.setting, "here": difference.run_value, "there": difference.benchmark_value}
             for difference in reproduction.differences
         ],
         "statistic": reproduction.preset.statistic,

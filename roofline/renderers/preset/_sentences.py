@@ -176,7 +176,7 @@ def _apart(row: ComparedRow) -> Iterator[str]:
     deviations: dict[str, list[str]] = {}
     for number, reproduction in enumerate(row.besides):
         parts = [
-            f"{plain(difference.what)} {plain(difference.here, 60)} instead of {difference.there}"
+            f"{plain(difference.setting)} {plain(difference.run_value, 60)} instead of {difference.benchmark_value}"
             for difference in reproduction.differences
         ]
         parts += [] if reproduction.column else ["no column for this backend"]

@@ -85,7 +85,7 @@ def best_ceilings(devices: Iterable[Device]) -> Device:
     alike = [device for device in devices if device.ceilings_of == origin]
     best, *remaining = sorted(alike or devices, key=_with_caches_first)
     for device in remaining:
-        best = best.seen_again(device.ceilings)
+        best = best.merge_measurements(device.ceilings)
     return best
 
 

@@ -15,5 +15,5 @@ _COPY = re.compile(CROSSING, re.IGNORECASE)
 
 def crossing(name: str) -> str:
     """Return whether a copy goes "in" to the device from the host, or "out"; "" for one that stays on its side."""
-    found = _COPY.match(name[:2000])
-    return "" if found is None else "in" if found[1] else "out"
+    match = _COPY.match(name[:2000])
+    return "" if match is None else "in" if match[1] else "out"

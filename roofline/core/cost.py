@@ -64,7 +64,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
     def __add__(self, other: Cost) -> Cost:
-        """The work of both; unknown where either is unknown; the worse quality of the two."""
+        """Add the work of both; unknown where either is unknown; the worse quality of the two."""
         if self.functions is None or other.functions is None:
             functions = None
         else:
@@ -87,7 +87,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def __mul__(self, factor: float) -> Cost:
-        """`factor` executions of the same work."""
+        """Return `factor` executions of the same work."""
         functions = None if self.functions is None else {k: v * factor for k, v in self.functions.items()}
         return msgspec.structs.replace(
             self,
@@ -105,17 +105,17 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def bytes(self) -> float | None:
-        """All compulsory traffic [byte]."""
+        """Return all compulsory traffic [byte]."""
         return _add(self.bytes_read, self.bytes_written)
 
     @property
     def flops_known(self) -> bool:
-        """Whether both the matrix and the vector work are known."""
+        """Return whether both the matrix and the vector work are known."""
         return self.flops is not None and self.vector_flops is not None and self.functions is not None
 
     @property
     def is_partly_known(self) -> bool:
-        """Whether the matrix work is only that of the known parts of the op (`partly_known`)."""
+        """Return whether the matrix work is only that of the known parts of the op (`partly_known`)."""
         return self.quality == "unknown" and self.flops is not None and not self.flops_known
 
     @property
@@ -126,31 +126,31 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def matrix(model: float, executed: float | None = None, useful: float | None = None) -> Cost:
-    """The matrix work of a contraction [FLOP]; what ran and what was of use default to what was asked for."""
+    """Return the matrix work of a contraction [FLOP]; what ran and what was of use default to what was asked for."""
     ran = model if executed is None else executed
     return Cost(model_flops=model, flops=ran, useful_flops=ran if useful is None else useful)
 
 
 def by_index(cost: Cost, why: str = BY_INDEX) -> Cost:
-    """The work of a product that runs where the program asks for none. why: `BY_INDEX` or `INTERPOLATES`."""
+    """Return the work of a product that runs where the program asks for none. why: `BY_INDEX` or `INTERPOLATES`."""
     return msgspec.structs.replace(cost, model_flops=0.0, note=why)
 
 
 def not_fused(why: str = "") -> str:
-    """The note of a product in such a call (`NOT_FUSED`); why: what keeps fused kernels out, "" where not known."""
+    """Write the note of a product in such a call (`NOT_FUSED`); why: what keeps fused kernels out, "" if unknown."""
     return f"{NOT_FUSED}: {why}" if why else NOT_FUSED
 
 
 def partly_known(parts: Iterable[Cost], unknown_part: str) -> Cost:
-    """An op of which some parts are known: their products count, and nothing says that these are all."""
-    known = [part for part in parts if part.flops is not None]
+    """Return an op of which some parts are known: their products count, and nothing says that these are all."""
+    known_parts = [part for part in parts if part.flops is not None]
     names = ("model_flops", "flops", "useful_flops")
-    sums = {name: float(sum(getattr(part, name) or 0.0 for part in known)) for name in names}
+    sums = {name: float(sum(getattr(part, name) or 0.0 for part in known_parts)) for name in names}
     return msgspec.structs.replace(unknown(f"known in part, without {unknown_part}"), **sums)
 
 
 def unknown(why: str) -> Cost:
-    """An op whose work is not known."""
+    """Return an op whose work is not known."""
     return Cost(
         model_flops=None,
         flops=None,

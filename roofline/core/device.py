@@ -34,7 +34,7 @@ CONTENDED = 0.05
 
 
 class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One limit.
+    """A limit of a device.
 
     value: the best rate seen or specified [FLOP/s, 1/s, byte/s; s for a launch].
     source: the citation of a datasheet, or how it was measured (method, clock, driver).
@@ -68,12 +68,12 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def from_trace(self) -> bool:
-        """Whether it is a launch floor that a trace shows, and not what is known of the device."""
+        """Return whether it is a launch floor that a trace shows, and not what is known of the device."""
         return self.shortest is not None and (self.high is not None or self.value == self.shortest)
 
     @property
     def contended(self) -> bool:
-        """Whether others used the device each time it was measured, so that it may be far too low."""
+        """Return whether others used the device each time it was measured, so that it may be far too low."""
         return self.waited is not None and self.waited > CONTENDED
 
 
@@ -108,33 +108,33 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     number: Annotated[int, msgspec.Meta(ge=1)] = 1
 
     def rate(self, name: str) -> float | None:
-        """The value of a ceiling, or None where it is not known."""
+        """Return the value of a ceiling, or None where it is not known."""
         ceiling = self.ceilings.get(name)
         return None if ceiling is None else ceiling.value
 
     def spread(self, name: str) -> float:
-        """The spread of a ceiling, 0 where it has none (a datasheet's)."""
+        """Return the spread of a ceiling, 0 where it has none (a datasheet's)."""
         ceiling = self.ceilings.get(name)
         return 0.0 if ceiling is None or ceiling.spread is None else ceiling.spread
 
     def uncertainty(self, name: str) -> float:
-        """How much lower a ceiling may be than its value: within a measurement or from one to another."""
+        """Return how much lower a ceiling may be than its value: within a measurement or from one to another."""
         ceiling = self.ceilings.get(name)
         return 0.0 if ceiling is None else max(ceiling.spread or 0.0, ceiling.drift or 0.0)
 
     @property
     def contended(self) -> tuple[str, ...]:
-        """The names of the ceilings that were measured only while others used the device."""
+        """Return the names of the ceilings that were measured only while others used the device."""
         return tuple(name for name, ceiling in self.ceilings.items() if ceiling.contended)
 
     @property
     def without_caches(self) -> Device:
-        """The device with main memory alone."""
-        ceilings = {name: one for name, one in self.ceilings.items() if not name.startswith("cache.")}
+        """Return the device with main memory alone."""
+        ceilings = {name: ceiling for name, ceiling in self.ceilings.items() if not name.startswith("cache.")}
         return msgspec.structs.replace(self, ceilings=ceilings, caches=())
 
     def family(self, family: str) -> dict[str, float]:
-        """The values of all ceilings of one family, by variant."""
+        """Return the values of all ceilings of one family, by variant."""
         prefix = f"{family}."
         return {
             name.removeprefix(prefix): ceiling.value
@@ -142,38 +142,42 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             if name.startswith(prefix)
         }
 
-    def seen_again(self, ceilings: Mapping[str, Ceiling]) -> Device:
+    def merge_measurements(self, ceilings: Mapping[str, Ceiling]) -> Device:
         """Merge in `ceilings` measured another time: the best rate of both, and how far they are apart.
 
         What others' load made low says nothing of the device: it may raise a ceiling and adds no drift to another.
         """
         merged = dict(self.ceilings)
-        for name, again in ceilings.items():
-            known = merged.get(name)
-            if known is None:
-                merged[name] = again
+        for name, measured in ceilings.items():
+            previous = merged.get(name)
+            if previous is None:
+                merged[name] = measured
                 continue
-            high, low = (again, known) if again.value > known.value else (known, again)
+            high, low = (measured, previous) if measured.value > previous.value else (previous, measured)
             # Of a time the least is best.
             best, worse = (low, high) if name.startswith("launch.") else (high, low)
             # Functions are not measured twice in one way: each framework has code of its own for them.
             incomparable = name.startswith("function.") or worse.contended
-            apart = 0.0 if incomparable else 1 - low.value / high.value
-            drift = max(apart, known.drift or 0.0, again.drift or 0.0)
+            difference = 0.0 if incomparable else 1 - low.value / high.value
+            drift = max(difference, previous.drift or 0.0, measured.drift or 0.0)
             # What two traces say of a launch at most holds for both.
-            most = None if best.high is None else min(one.high or one.value for one in (known, again))
-            waited = min((one.waited for one in (known, again) if one.waited is not None), default=None)
-            merged[name] = msgspec.structs.replace(best, drift=drift, high=most, waited=waited)
+            highest = (
+                None if best.high is None else min(ceiling.high or ceiling.value for ceiling in (previous, measured))
+            )
+            waited = min(
+                (ceiling.waited for ceiling in (previous, measured) if ceiling.waited is not None), default=None
+            )
+            merged[name] = msgspec.structs.replace(best, drift=drift, high=highest, waited=waited)
         return msgspec.structs.replace(self, ceilings=merged)
 
     @property
     def single_name(self) -> str:
-        """The name of one of the devices, as its driver reports it."""
+        """Return the name of one of the devices, as its driver reports it."""
         return self.name.removeprefix(f"{self.number} x ")
 
     @property
     def single_memory(self) -> float | None:
-        """The memory of one of the devices [byte]."""
+        """Return the memory of one of the devices [byte]."""
         return None if self.memory is None else self.memory / self.number
 
     def together(self, number: int) -> Device:
@@ -208,7 +212,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def llc(self) -> float | None:
-        """The usable size of the last-level cache [byte]."""
+        """Return the usable size of the last-level cache [byte]."""
         return self.caches[-1].size if self.caches else None
 
     @property
@@ -218,11 +222,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def bandwidth(self) -> float | None:
-        """The best main-memory bandwidth of a reading or copying pattern [byte/s]: the roof of a plot."""
+        """Return the best main-memory bandwidth of a reading or copying pattern [byte/s]: the roof of a plot."""
         rates = self.family("dram")
         return max((rates[p] for p in ("read", "triad", "copy") if p in rates), default=None)
 
     def ridge_point(self, precision: str) -> float | None:
-        """The intensity [FLOP/byte] at which the matrix and the memory ceiling meet."""
+        """Return the intensity [FLOP/byte] at which the matrix and the memory ceiling meet."""
         peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
         return None if peak is None or bandwidth is None else peak / bandwidth

@@ -1,4 +1,4 @@
-"""What launches the ops of a step."""
+"""Name what launches the ops of a step, and count what the host launches."""
 
 from __future__ import annotations
 
@@ -54,13 +54,12 @@ _COMPILED = "xla-"
 
 
 def executor_of(profile: Profile) -> str:
-    """What launches the ops of a step, as the launch floors of a device are named."""
+    """Name what launches the ops of a step, as the launch floors of a device are named."""
     return executor_name(framework(profile), profile.profiled.mechanism if profile.profiled else "eager")
 
 
 def executor_name(framework: str, mechanism: str) -> str:
-    """The name of what launches a framework's ops by `mechanism`; one with a hyphen serves many frameworks: all that
-    XLA compiles runs as its thunks."""
+    """Name what launches a framework's ops by `mechanism`; one with a hyphen serves many frameworks (XLA's thunks)."""
     return mechanism if "-" in mechanism else f"{framework}-{mechanism}"
 
 
@@ -74,7 +73,7 @@ def waited_for_a_core(conditions: Mapping[str, float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class HostLaunches:
-    """What the host of a GPU launches in a step: graphs, which launch `replayed` kernels, and single `kernels`."""
+    """Launches of a GPU's host in a step: graphs, which launch `replayed` kernels, and single `kernels`."""
 
     graphs: float
     replayed: float
@@ -82,12 +81,12 @@ class HostLaunches:
 
     @property
     def all(self) -> float:
-        """How often it launches anything."""
+        """Return how often it launches anything."""
         return self.graphs + self.kernels
 
 
 def host_launches(profile: Profile) -> HostLaunches | None:
-    """What the host of a step launches; None on a CPU, of a step without times, and where it is not known.
+    """Count what the host of a step launches; None on a CPU, of a step without times, and where it is not known.
 
     Profiled steps of XLA have no command buffers, which plain steps may have. Of older profiles: a compiled graph that
     was seen to be replayed is one launch, of all kernels but those of the ops that ran outside of compiled graphs.
@@ -107,27 +106,27 @@ def host_launches(profile: Profile) -> HostLaunches | None:
 
 
 def _outside(profile: Profile, compilation: Compilation) -> float:
-    """Launches of the ops that run outside of compiled graphs: of all of a phase, else one of each."""
+    """Count the launches of ops that run outside of compiled graphs: of all of a phase, else one of each."""
     columns = rows(profile)
-    found = 0.0
+    launches = 0.0
     for name, (ops, _) in compilation.eager.items():
-        here = columns.phase == profile.phases.index(name) if name in profile.phases else columns.phase < 0
-        found += float(columns.launches[here].sum()) if here.sum() == ops else ops
-    return found
+        in_phase = columns.phase == profile.phases.index(name) if name in profile.phases else columns.phase < 0
+        launches += float(columns.launches[in_phase].sum()) if in_phase.sum() == ops else ops
+    return launches
 
 
 def compiles(profile: Profile) -> bool:
-    """Whether what launches the ops runs programs that a compiler made, and no ops one by one."""
+    """Return whether what launches the ops runs programs that a compiler made, and no ops one by one."""
     return profile.profiled is not None and profile.profiled.mechanism.startswith(_COMPILED)
 
 
 def one_by_one(profile: Profile) -> bool:
-    """Whether a host launches each kernel of a step for itself, and neither a compiled program nor a graph."""
+    """Return whether a host launches each kernel of a step for itself, and neither a compiled program nor a graph."""
     return profile.profiled is not None and "-" not in profile.profiled.mechanism
 
 
 def op_by_op(profile: Profile) -> bool:
-    """Whether a framework that compiles programs was given one for each op, or for two."""
+    """Return whether a framework that compiles programs was given one for each op, or for two."""
     programs = profile.conditions.get(PROGRAMS)
     if programs is None or programs <= 1:
         return False
@@ -137,11 +136,11 @@ def op_by_op(profile: Profile) -> bool:
 
 
 def dispatched_alike(a: Profile, b: Profile) -> bool:
-    """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
+    """Return whether both runs dispatch their ops alike, so that an op more costs both hosts the same."""
     return a.backend == b.backend and executor_of(a) == executor_of(b) and _mechanism(a) == _mechanism(b)
 
 
 def _mechanism(run: Profile) -> tuple[object, ...]:
-    """What decides who dispatches a run, of runs of one backend."""
+    """Return what decides who dispatches a run, of runs of one backend."""
     graphs = run.compilation is not None and run.compilation.graphs > 0
     return (graphs, *(run.options.get(name) for name in _OPTIONS))

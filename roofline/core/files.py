@@ -18,57 +18,59 @@ from roofline.errors import InputError
 _OPEN = "/proc/self/fd"
 
 
-def read(file: Path, most: int, what: str) -> bytes:
-    """The bytes of a file, of which there may be `most`; what: what it is to be, as "a profile".
+def read(file: Path, limit: int, kind: str) -> bytes:
+    """Read a file of at most `limit` bytes; kind: what it is to be, as "a profile".
 
     A pipe, a device or a file of /proc says no size before it is read, so that bytes are counted as they come. Raises
     InputError where it cannot be read or is larger.
     """
     try:
         with file.open("rb") as stream:
-            data = stream.read(most + 1)
+            data = stream.read(limit + 1)
     except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror}; give the path of {what}.") from None
+        raise InputError(f"Cannot read {file}: {error.strerror}; give the path of {kind}.") from None
     except ValueError as error:  # a name with a NUL in it
-        raise InputError(f"Cannot read {str(file)!r}: {error}; give the path of {what}.") from None
-    if len(data) > most:
-        raise InputError(f"{file} is larger than {most >> 20} MiB, so it is not {what}; give the path of one.")
+        raise InputError(f"Cannot read {str(file)!r}: {error}; give the path of {kind}.") from None
+    if len(data) > limit:
+        raise InputError(f"{file} is larger than {limit >> 20} MiB, so it is not {kind}; give the path of one.")
     return data
 
 
-def read_toml(file: Path, most: int, what: str, cure: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The table in a TOML of at most so many bytes. Raises InputError, with the cure, where there is none."""
+def read_toml(
+    file: Path, limit: int, kind: str, cure: str, parse_float: Callable[[str], Any] = float
+) -> dict[str, Any]:
+    """Read the table in a TOML of at most so many bytes. Raises InputError, with the cure, where there is none."""
     try:
-        return tomllib.loads(read(file, most, what).decode("utf-8"), parse_float=parse_float)
+        return tomllib.loads(read(file, limit, kind).decode("utf-8"), parse_float=parse_float)
     except (ValueError, RecursionError) as error:  # also an integer of more digits than Python reads
-        raise InputError(f"{file} is not {what} ({error}); {cure}.") from None
+        raise InputError(f"{file} is not {kind} ({error}); {cure}.") from None
 
 
-def read_standard_input(most: int, what: str) -> bytes:
-    """What comes from standard input, of which there may be `most` bytes; what: what it is to be, as "a profile".
+def read_standard_input(limit: int, kind: str) -> bytes:
+    """Read standard input of at most `limit` bytes; kind: what it is to be, as "a profile".
 
     Raises InputError where there is none, where it is a terminal, whose reader would wait, or where it is larger.
     """
     stream = sys.stdin
     if stream is None or stream.closed:
-        raise InputError(f"There is no standard input to read {what} from: name a file.")
+        raise InputError(f"There is no standard input to read {kind} from: name a file.")
     if stream.isatty():
-        raise InputError(f"Standard input is a terminal: pipe {what} into it, or name a file.")
-    data = stream.buffer.read(most + 1)
-    if len(data) > most:
-        raise InputError(f"Standard input has more than {most >> 20} MiB, so it is not {what}; pipe one into it.")
+        raise InputError(f"Standard input is a terminal: pipe {kind} into it, or name a file.")
+    data = stream.buffer.read(limit + 1)
+    if len(data) > limit:
+        raise InputError(f"Standard input has more than {limit >> 20} MiB, so it is not {kind}; pipe one into it.")
     return data
 
 
-def same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file, through links and other spellings, also where there is none yet.
+def is_same_file(first: Path, second: Path) -> bool:
+    """Return whether two paths are one file, through links and other spellings, also where there is none yet.
 
     "-" is what standard input reads.
     """
     with suppress(OSError, ValueError, AttributeError):
-        mine, theirs = (os.fstat(sys.stdin.fileno()) if str(path) == "-" else path.stat() for path in (one, other))
+        mine, theirs = (os.fstat(sys.stdin.fileno()) if str(path) == "-" else path.stat() for path in (first, second))
         return os.path.samestat(mine, theirs)
-    return os.path.realpath(one) == os.path.realpath(other)
+    return os.path.realpath(first) == os.path.realpath(second)
 
 
 def write_atomically(file: Path, data: bytes) -> None:
@@ -77,7 +79,7 @@ def write_atomically(file: Path, data: bytes) -> None:
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
-    """A new file in a folder that has no name, so that nothing is left of it if the process is killed.
+    """Open a new file in a folder that has no name, so that nothing is left of it if the process is killed.
 
     None where the system has no such files, or no way to name them.
     """
@@ -88,7 +90,7 @@ def _nameless(folder: Path, mode: int) -> int | None:
 
 
 def write_together(contents: Mapping[Path, bytes]) -> None:
-    """The same of files that belong together: all of them are written, or, where one cannot be, none."""
+    """Write files that belong together: all of them, or, where one cannot be written, none."""
     written: dict[Path, str] = {}
     file = next(iter(contents))
     umask = os.umask(0)

@@ -1,4 +1,4 @@
-"""Which ops read what an op made, by the buffers that a profile names."""
+"""Find the ops that read what an op made, by the buffers that a profile names."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from roofline.core.schema import Profile
 
 
 def readers(profile: Profile) -> list[list[list[int]]]:
-    """For each op and each buffer that it writes, the numbers of the later ops of the step that read it.
+    """Return for each op and each buffer that it writes the numbers of the later ops of the step that read it.
 
     What is read before a buffer is written again is read of what was written.
     """
-    found: list[list[list[int]]] = []
+    by_op: list[list[list[int]]] = []
     latest: dict[int, list[int]] = {}
     for number, op in enumerate(profile.ops):
         for buffer in op.reads:
@@ -18,5 +18,5 @@ def readers(profile: Profile) -> list[list[list[int]]]:
                 latest[buffer].append(number)
         written: list[list[int]] = [[] for _ in op.writes]
         latest.update(zip(op.writes, written, strict=True))
-        found.append(written)
-    return found
+        by_op.append(written)
+    return by_op

@@ -69,43 +69,43 @@ class Rows:
 def per_profile(
     make: Callable[Concatenate[Profile, _Given], _Made],
 ) -> Callable[Concatenate[Profile, _Given], _Made]:
-    """`make`, which is called once with the same profile and equal hashable arguments as long as the profile lives.
+    """Call `make` once with the same profile and equal hashable arguments as long as the profile lives.
 
     A profile never changes, and neither must what is made of it, nor hold it: arrays are `settled`.
     """
-    known: dict[int, tuple[weakref.ref[Any], dict[Hashable, _Made]]] = {}
+    memory: dict[int, tuple[weakref.ref[Any], dict[Hashable, _Made]]] = {}
 
     def once(profile: Profile, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Made:
         key = id(profile)
-        if key not in known:
-            known[key] = weakref.ref(profile, lambda _: known.pop(key, None)), {}
-        made, given = known[key][1], (args, *kwargs.items())
-        if given not in made:
-            made[given] = make(profile, *args, **kwargs)
-        return made[given]
+        if key not in memory:
+            memory[key] = weakref.ref(profile, lambda _: memory.pop(key, None)), {}
+        results, arguments = memory[key][1], (args, *kwargs.items())
+        if arguments not in results:
+            results[arguments] = make(profile, *args, **kwargs)
+        return results[arguments]
 
     once.__doc__ = make.__doc__
     return once
 
 
 def settled(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, which cannot be written to any more."""
+    """Return the array, which cannot be written to any more."""
     array.setflags(write=False)
     return array
 
 
 @per_profile
 def rows(profile: Profile) -> Rows:
-    """The columns of a profile; OverflowError where a number has more than 64 bits."""
-    ops, known = profile.ops, buffers_known(profile)
-    pieces = [_piece(ops[begin : begin + _PIECE], known) for begin in range(0, max(len(ops), 1), _PIECE)]
+    """Return the columns of a profile; OverflowError where a number has more than 64 bits."""
+    ops, has_buffers = profile.ops, buffers_known(profile)
+    pieces = [_piece(ops[begin : begin + _PIECE], has_buffers) for begin in range(0, max(len(ops), 1), _PIECE)]
     numbers, sizes, *columns = zip(*pieces, strict=True)
-    rows_of = (settled(np.concatenate(each, axis=1)) for each in (numbers, sizes))
-    return Rows(*chain.from_iterable(rows_of), *(settled(np.concatenate(each)) for each in columns))
+    rows_of = (settled(np.concatenate(column, axis=1)) for column in (numbers, sizes))
+    return Rows(*chain.from_iterable(rows_of), *(settled(np.concatenate(column)) for column in columns))
 
 
-def _piece(ops: Sequence[Op], known: bool) -> tuple[Ints, ...]:
-    """The columns of some ops as `Rows` has them, but for the numbers and the sizes, which are rows of one array."""
+def _piece(ops: Sequence[Op], has_buffers: bool) -> tuple[Ints, ...]:
+    """Return the columns of some ops as `Rows` has them, but for numbers and sizes, which are rows of one array."""
     # All fields of an op at once: asking for one after the other takes several times as long.
     of: Mapping[str, tuple[Any, ...]] = defaultdict(tuple)
     if ops:
@@ -120,7 +120,7 @@ def _piece(ops: Sequence[Op], known: bool) -> tuple[Ints, ...]:
         sizes,
         _whole(map(sum, host)),
         _whole(_chained(of["own_ns"])),
-        _whole(_chained(_chained(zip(reads, writes, strict=True))) if known else ()),
+        _whole(_chained(_chained(zip(reads, writes, strict=True))) if has_buffers else ()),
         _whole(_chained(_chained(of["kernels"]))).reshape(-1, 2),
         _whole(_chained(of["constituents"])),
         _whole(_chained(_chained(of["places"]))).reshape(-1, 3),
@@ -128,16 +128,16 @@ def _piece(ops: Sequence[Op], known: bool) -> tuple[Ints, ...]:
 
 
 def buffers_known(profile: Profile) -> bool:
-    """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
+    """Return whether the profile says which ops touch the same buffer: a Chrome trace names none."""
     return profile.imported is None or bool(profile.imported.buffers)
 
 
 def ranks(column: NDArray[Any]) -> Ints:
-    """Which of the different values of a column each row has, by size and from 0 on."""
+    """Return which of the different values of a column each row has, by size and from 0 on."""
     whole_numbers = column.dtype.kind == "i"
     if not whole_numbers or column.min(initial=0) < 0 or column.max(initial=0) > 4 * len(column):
-        found: Ints = np.unique(column, return_inverse=True)[1]
-        return found
+        inverse: Ints = np.unique(column, return_inverse=True)[1]
+        return inverse
     used = np.zeros(int(column.max(initial=0)) + 1, np.int64)  # as small as they are, nothing has to be sorted
     used[column] = 1
     ranked: Ints = (np.cumsum(used) - 1)[column]

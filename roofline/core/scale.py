@@ -9,7 +9,7 @@ from roofline.core.schema import Profile, Profiled
 
 
 def scale_of(profile: Profile) -> tuple[float, float | None]:
-    """(uniform scale left to apply, inflation of the profiled step before any correction)."""
+    """Return (uniform scale left to apply, inflation of the profiled step before any correction)."""
     if profile.profiled is None or not profile.profiled.corrected:
         return 1.0, None
     wall = float(np.median(profile.wall.steps))
@@ -18,7 +18,7 @@ def scale_of(profile: Profile) -> tuple[float, float | None]:
 
 
 def taken(profile: Profile, profiled: Profiled) -> NDArray[np.float64]:
-    """What each profiled step is held against a plain one with [s].
+    """Return the time of each profiled step that is held against a plain one [s].
 
     Beside a GPU the profiler slows the host down, which is idle time of the device and not the kernels' time.
     """

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from roofline.core import files, shipped, sound
+from roofline.core import files, shipped, validate
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.vocabulary import OpClass
@@ -36,7 +36,7 @@ _MADE = "one is made by `roofline profile`, or of a trace by `roofline import`"
 
 
 class Precision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a contraction computes in: types of inputs, arithmetic, accumulator and output, and how that is known."""
+    """The types that a contraction computes in: inputs, arithmetic, accumulator and output, and their evidence."""
 
     inputs: str
     arithmetic: str | None
@@ -46,7 +46,7 @@ class Precision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What ops with equal arguments share.
+    """The facts that ops with equal arguments share.
 
     name: the framework's op; kind: our op kind (costs/formulas.py); shapes: the arguments, for people.
     dtype: of most bytes that it writes (fp32, ...); arithmetic: the type it computes in, where that is another one. In
@@ -73,19 +73,19 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def computes_in(self) -> str | None:
-        """The type that vector work is done in, and of what a product multiplies."""
+        """Return the type that vector work is done in, and of what a product multiplies."""
         return self.arithmetic or self.dtype
 
 
 #: Times of a host [ns] and what it is counted to have done: bounds that cost nothing while rows of ops are decoded.
-_Host = Annotated[int, msgspec.Meta(ge=0, le=sound.LONGEST)]
-_Count = Annotated[int, msgspec.Meta(ge=0, le=sound.MOST)]
+_Host = Annotated[int, msgspec.Meta(ge=0, le=validate.LONGEST)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=validate.MOST)]
 #: Where a buffer begins [byte].
-_Address = Annotated[int, msgspec.Meta(ge=0, le=sound.LAST_ADDRESS)]
+_Address = Annotated[int, msgspec.Meta(ge=0, le=validate.LAST_ADDRESS)]
 
 
 class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """One op of the step, in the order of dispatch. Indices point into the profile's tables.
+    """An op of the step, in the order of dispatch. Indices point into the profile's tables.
 
     own_ns: its own time in each kept profiled step [ns], after the profiler's cost per event was subtracted.
     overlap_ns: mean own time minus share: time it ran beside other ops [ns].
@@ -160,7 +160,7 @@ class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Api(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How long the step took in the function of a library that a published benchmark timed (`name`), such as "fit" [s].
+    """The time of the step in the function of a library that a published benchmark timed (`name`), such as "fit" [s].
 
     steps: of each batch but the first, from the end of the batch before it, the first of them from its own begin: their
     mean is what the benchmark's clock says. after: plain steps right behind them, by the protocol of `Wall`.
@@ -177,7 +177,7 @@ class Api(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the profiled steps (the P run) say about themselves. Times in seconds per step.
+    """The profiled steps (the P run) as they describe themselves. Times in seconds per step.
 
     walls: of the kept steps, as profiled; corrected: after the profiler's cost per event was subtracted.
     dropped: outlying steps left out whole. events: profiler events per step; event_cost: taken off for each, mean [s].
@@ -206,7 +206,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Compilation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a compiler did to the step. Unknown is None.
+    """The effect of a compiler on the step. Unknown is None.
 
     compiler: "torch.compile", "TorchScript"; mode: the compiler's own name of its settings.
     seconds: compile time, inside the first step [s]. graphs: compiled graphs that one step runs, forward and backward
@@ -229,7 +229,7 @@ class Compilation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a trace recorded elsewhere says about itself. Times in seconds, of the whole trace; unknown is None.
+    """A trace recorded elsewhere as it describes itself. Times in seconds, of the whole trace; unknown is None.
 
     files: names of the traces, without folders. span: from the first device event to the end of the last one; busy: the
     union of all device events, of all steps; idle: the rest of the span. Of a CPU's trace they are those of its ops.
@@ -284,7 +284,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
-    """One measured step and its provenance. See the module docstring and docs/profile-format.md.
+    """A measured step and its provenance. See the module docstring and docs/profile-format.md.
 
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
     the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
@@ -350,17 +350,17 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
 
     @property
     def has_times(self) -> bool:
-        """Whether ops have times: not where the step was only counted, or no profiled step was kept."""
+        """Return whether ops have times: not where the step was only counted, or no profiled step was kept."""
         return self.profiled is not None and bool(self.profiled.corrected)
 
     @property
     def own_step(self) -> bool:
-        """Whether its step stands in a file of the user's, and not in a model of ours."""
+        """Return whether its step stands in a file of the user's, and not in a model of ours."""
         return bool(self.sources) or ":" in self.model or self.model.endswith(".py")
 
 
 def slug(flag: str) -> str:
-    """The name of a flag: a recorder may write "_" for "-", and add details after a colon ("contended: 3 others")."""
+    """Return the name of a flag: a recorder may write "_" for "-", and add details after a colon."""
     return flag.partition(":")[0].strip().replace("_", "-")
 
 
@@ -369,20 +369,20 @@ class _Peek(msgspec.Struct):
 
 
 def encode(profile: Profile) -> bytes:
-    """The profile as JSON. Raises InputError for one that could not be read again: NaN, infinity, what does not fit."""
-    # Rows of ops hold whole numbers, of which `sound` checks all by columns: there may be a million.
+    """Write a profile as JSON. Raises InputError for one that could not be read again: NaN, what does not fit."""
+    # Rows of ops hold whole numbers, of which `validate` checks all by columns: there may be a million.
     plain = msgspec.to_builtins(replace(profile, ops=()))
-    sound.check_finite(plain)
-    sound.check(profile, "The profile")
+    validate.check_finite(plain)
+    validate.check(profile, "The profile")
     try:
         return msgspec.json.encode(profile) + b"\n"
     except UnicodeEncodeError:  # names of files are bytes, of which not all are text: what is none becomes "?"
-        whole = msgspec.to_builtins(profile)
-        return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        document = msgspec.to_builtins(profile)
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def decode(data: bytes, source: str = "the profile") -> Profile:
-    """The profile in `data`, migrated to this version's schema; InputError says what is wrong with it."""
+    """Read the profile in `data`, migrated to this version's schema; InputError says what is wrong with it."""
     if len(data) > MAX_BYTES:
         raise InputError(f"{source} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile; {_MADE}.")
     try:
@@ -393,7 +393,7 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
                 raise InputError(f"{source} is not a roofline profile: it has no schema number; {_MADE}.")
             if version > SCHEMA:
                 raise InputError(
-                    f"{source} was made by a newer roofline (schema {sound.told(version)}, this one reads up to "
+                    f"{source} was made by a newer roofline (schema {validate.reported(version)}, this one reads up to "
                     f"{SCHEMA}): upgrade."
                 )
             plain = msgspec.json.decode(data)
@@ -402,17 +402,17 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
             profile = msgspec.convert(plain, type=Profile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
-    sound.check(profile, source, decoded=True)
+    validate.check(profile, source, decoded=True)
     return profile if profile.profiled is not None else _without_steps(profile)
 
 
 def _without_steps(profile: Profile) -> Profile:
-    """The profile of a step that was only counted, without the first step that older versions wrote as a plain one."""
+    """Drop the first step that older versions wrote as a plain one of a step that was only counted."""
     return replace(profile, wall=replace(profile.wall, steps=(), numbers=(), single=(), processes=()))
 
 
 def _current(data: bytes) -> Profile | None:
-    """The profile in `data`; None for one of another schema. Errors are msgspec's.
+    """Read the profile in `data`; None for one of another schema. Errors are msgspec's.
 
     While it is decoded nothing becomes garbage, and looking for some in a million tuples takes longer than decoding.
     """
@@ -441,8 +441,8 @@ def load(path: str | os.PathLike[str]) -> Profile:
     >>> print(roofline.load("h100/bert-torch-infer-b32-tf32"))
     """
     file = shipped.locate(path)
-    if file is None and (unknown := shipped.missing(path)):
-        raise InputError(unknown)
+    if file is None and (problem := shipped.missing(path)):
+        raise InputError(problem)
     return decode(files.read(file or Path(path), MAX_BYTES, "a profile"), str(path))
 
 

@@ -54,17 +54,17 @@ class _Node:
 
     @property
     def inner(self) -> float:
-        """The work of what is below it."""
+        """Return the work of what is below it."""
         return sum(node.whole for node in self.below.values())
 
     @property
     def holds_layers(self) -> bool:
-        """Whether it is or holds layers that are repeated and have parts."""
+        """Return whether it is or holds layers that are repeated and have parts."""
         return bool(self.below) and (self.repeated or any(node.holds_layers for node in self.below.values()))
 
 
 def folded(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str]) -> list[str]:
-    """Each scope with repeated layers folded: "layer.3/attention" -> "layer.*/attention".
+    """Fold repeated layers in each scope: "layer.3/attention" -> "layer.*/attention".
 
     work: of the ops of each scope, in any one unit; classes: the class of most of it, "" where it has no ops.
     """
@@ -72,7 +72,7 @@ def folded(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str])
 
 
 def blocks(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str]) -> list[str]:
-    """The block of each scope of a model whose parts nobody named; arguments as for `folded`.
+    """Return the block of each scope of a model whose parts nobody named; arguments as for `folded`.
 
     Repeated layers and what holds them are descended, what is made like one that was, and what holds nearly all of the
     work, while the blocks stay few.
@@ -84,7 +84,7 @@ def blocks(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str])
 
 
 def _block(name: str, opened: set[str]) -> str:
-    """The first part of a path that was not opened, or all of it."""
+    """Return the first part of a path that was not opened, or all of it."""
     path = ""
     for part in name.split("/"):
         path = f"{path}/{part}" if path else part
@@ -94,7 +94,7 @@ def _block(name: str, opened: set[str]) -> str:
 
 
 def _opened(tree: _Node) -> set[str]:
-    """The paths of the nodes that were descended."""
+    """Return the paths of the nodes that were descended."""
     shown, everything, opened, parts = _shown(tree, ""), tree.whole, set[str](), dict[str, _Node]()
     while True:
         able = {
@@ -121,14 +121,14 @@ def _opened(tree: _Node) -> set[str]:
 
 
 def _made_like(path: str, node: _Node, opened: Mapping[str, _Node]) -> bool:
-    """Whether a node is made like one beside it that was opened, as an encoder like its decoder: of parts so called."""
+    """Return whether a node is made like an opened one next to it, as an encoder like its decoder."""
     above, parts = path.rpartition("/")[0], node.below.keys()
-    beside = (other.below.keys() for name, other in opened.items() if name.rpartition("/")[0] == above)
-    return any(len(parts & other) > _ALIKE * len(parts | other) for other in beside)
+    siblings = (sibling.below.keys() for name, sibling in opened.items() if name.rpartition("/")[0] == above)
+    return any(len(parts & sibling) > _ALIKE * len(parts | sibling) for sibling in siblings)
 
 
 def _shown(parent: _Node, name: str) -> dict[str, tuple[_Node, float]]:
-    """The nodes below a node by their paths, each with its share of the work that lies deeper still."""
+    """Return the nodes below a node by their paths, each with its share of the work that lies deeper still."""
     inner = sum(node.inner for node in parent.below.values())
     return {
         f"{name}/{part}" if name else part: (node, node.inner / inner if inner else 0.0)
@@ -137,7 +137,7 @@ def _shown(parent: _Node, name: str) -> dict[str, tuple[_Node, float]]:
 
 
 def _folded_tree(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str]) -> tuple[_Node, list[str]]:
-    """The tree of folded scopes, and the path in it of each."""
+    """Return the tree of folded scopes, and the path in it of each."""
     root = _Node()
     paths = [list(filter(None, path.split("/")))[:_DEEPEST] for path in scopes]
     for path, amount, op_class in zip(paths, work, classes, strict=True):
@@ -150,28 +150,30 @@ def _folded_tree(scopes: Sequence[str], work: Sequence[float], classes: Sequence
     return _fold([("", root)], "", renamed), [renamed["/".join(path)] for path in paths]
 
 
-def _fold(same: Sequence[tuple[str, _Node]], name: str, renamed: dict[str, str]) -> _Node:
-    """Nodes that are one layer repeated as one node; `renamed` gets the folded path of all that are below them.
+def _fold(layers: Sequence[tuple[str, _Node]], name: str, renamed: dict[str, str]) -> _Node:
+    """Merge nodes that are one layer repeated; `renamed` gets the folded path of all that are below them.
 
-    same: (path, node) of each. name: the folded path of all.
+    layers: (path, node) of each. name: the folded path of all.
     """
-    merged = _Node(sum(node.work for _, node in same), next((node.op_class for _, node in same if node.op_class), ""))
+    merged = _Node(
+        sum(node.work for _, node in layers), next((node.op_class for _, node in layers if node.op_class), "")
+    )
     below: dict[str, _Below] = {}
     begun: dict[tuple[str, int], str] = {}
-    for path, node in same:
-        labels, seen = _labels(node), Counter[str]()
+    for path, node in layers:
+        labels, counts = _labels(node), Counter[str]()
         for label, inner in labels.items():
             base = _NUMBERS.sub("", inner[0])
-            seen[base] += 1
+            counts[base] += 1
             # Keras counts through the whole model: "dense" of one layer is "dense_1" of the next.
-            first = begun.setdefault((base, seen[base]), label)
+            first = begun.setdefault((base, counts[base]), label)
             where = first if label not in below and first not in labels else label
             below.setdefault(where, []).extend((f"{path}/{part}" if path else part, node.below[part]) for part in inner)
     for label, nodes in _counted_through(below).items():
         folded_name = f"{name}/{label}" if name else label
         renamed.update((path, folded_name) for path, _ in nodes)
         merged.below[label] = _fold(nodes, folded_name, renamed)
-        merged.below[label].repeated = len(nodes) > len(same)
+        merged.below[label].repeated = len(nodes) > len(layers)
     return merged
 
 
@@ -180,28 +182,28 @@ _Below: TypeAlias = list[tuple[str, _Node]]
 
 
 def _counted_through(below: Mapping[str, _Below]) -> dict[str, _Below]:
-    """The parts of repeated layers, with a "*" for a number that differs from layer to layer.
+    """Name the parts of repeated layers, with a "*" for a number that differs from layer to layer.
 
     Where that would name two parts alike, the number is that of the first layer: "dense_{1,...}".
     """
     plain = [label for label in below if not {"*", "{"} & set(label)]
     stars = {label: f"{_START.split(label, maxsplit=1)[0]}*" for label in plain}
-    taken = Counter((*stars.values(), *below))
-    found: dict[str, _Below] = {}
+    counts = Counter((*stars.values(), *below))
+    starred: dict[str, _Below] = {}
     for label, nodes in below.items():
         star = stars.get(label)
         if star is None or len({path.rpartition("/")[2] for path, _ in nodes}) == 1:
-            found[label] = nodes
-        elif taken[star] == 1:
-            found[star] = nodes
+            starred[label] = nodes
+        elif counts[star] == 1:
+            starred[star] = nodes
         else:
-            found[f"{star[:-1]}{{{label.removeprefix(star[:-1])},...}}"] = nodes
-    return found
+            starred[f"{star[:-1]}{{{label.removeprefix(star[:-1])},...}}"] = nodes
+    return starred
 
 
 def _labels(node: _Node) -> dict[str, list[str]]:
-    """The names below a node by what they are folded to, in their order."""
-    found: dict[str, list[str]] = {}
+    """Group the names below a node by what they are folded to, in their order."""
+    labels: dict[str, list[str]] = {}
     for groups in _groups(node):
         several = sum(len(group) > 1 for group in groups) > 1
         for group in groups:
@@ -209,31 +211,31 @@ def _labels(node: _Node) -> dict[str, list[str]]:
             numbered = sorted(group, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
             few = ",".join([name.removeprefix(start) for name in numbered][:3]) + (",..." if len(group) > 3 else "")
             label = group[0] if len(group) == 1 else f"{start}{{{few}}}" if several else f"{start}*"
-            found.setdefault(label, []).extend(group)
-    return found
+            labels.setdefault(label, []).extend(group)
+    return labels
 
 
 def _groups(node: _Node) -> Iterable[list[list[str]]]:
-    """The names below a node: those without numbers that are alike, and of them those that hold the same together."""
-    found: dict[str, list[list[str]]] = {}
+    """Group the names below a node: those alike without numbers, and of them those that hold the same."""
+    by_base: dict[str, list[list[str]]] = {}
     for name in node.below:
-        groups = found.setdefault(_NUMBERS.sub("", name), [])
+        groups = by_base.setdefault(_NUMBERS.sub("", name), [])
         alike = next((group for group in groups if _alike(node.below[group[0]], node.below[name])), None)
         if alike is None:
             groups.append([name])
         else:
             alike.append(name)
-    return found.values()
+    return by_base.values()
 
 
 def _alike(a: _Node, b: _Node) -> bool:
-    """Whether two siblings are the same layer: by what is below them, or by what their ops are."""
+    """Return whether two siblings are the same layer: by what is below them, or by what their ops are."""
     if not a.below and not b.below:
         return a.op_class == b.op_class
-    one, other = set(_below(a)), set(_below(b))
-    return len(one & other) >= _ALIKE * len(one | other)
+    names_a, names_b = set(_below(a)), set(_below(b))
+    return len(names_a & names_b) >= _ALIKE * len(names_a | names_b)
 
 
 def _below(node: _Node) -> Iterator[str]:
-    """The names below a node without their numbers."""
+    """Return the names below a node without their numbers."""
     return (_NUMBERS.sub("", name) or name for name in node.below)

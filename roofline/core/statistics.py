@@ -21,8 +21,8 @@ _MANY = 10_000
 
 
 def generator(*of: Floats | str) -> np.random.Generator:
-    """A generator that starts at the same place each time: for the same data, where some is given."""
-    salts = [crc32(each.encode() if isinstance(each, str) else np.asarray(each, np.float64).tobytes()) for each in of]
+    """Seed a generator that starts at the same place each time: for the same data, where some is given."""
+    salts = [crc32(part.encode() if isinstance(part, str) else np.asarray(part, np.float64).tobytes()) for part in of]
     return np.random.default_rng([_SEED, *salts] if salts else _SEED)
 
 
@@ -33,7 +33,7 @@ def resample(values: Sequence[float], rng: np.random.Generator, resamples: int =
 
 
 def medians(values: Sequence[float], rng: np.random.Generator, resamples: int = RESAMPLES) -> NDArray[np.float64]:
-    """The medians of resamples, shape (resamples,).
+    """Return the medians of resamples, shape (resamples,).
 
     Of many values a resample is not drawn as a whole: its middle one is the value whose rank is the middle one of as
     many even draws, and those are beta-distributed (David and Nagaraja, Order Statistics, 2003, chapter 2). That is the
@@ -48,12 +48,12 @@ def medians(values: Sequence[float], rng: np.random.Generator, resamples: int = 
     # Above that one there are as many draws as are left, evenly: the next is the least of them.
     upper = lower + (1 - lower) * rng.beta(1, number - below, resamples)
     ranks = (lower, lower if number % 2 else upper)
-    one, other = (ordered[np.minimum((rank * number).astype(np.int64), number - 1)] for rank in ranks)
-    return np.asarray((one + other) / 2, np.float64)
+    low, high = (ordered[np.minimum((rank * number).astype(np.int64), number - 1)] for rank in ranks)
+    return np.asarray((low + high) / 2, np.float64)
 
 
 def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]] = ()) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the median; None below 3 values.
+    """Return the 95 % bootstrap interval of the median; None below 3 values.
 
     processes: the same from further processes, whose memory lies elsewhere and whose threads are placed anew: then
     processes are resampled too, and the interval holds for the median of another one.
@@ -61,40 +61,41 @@ def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]
     if len(values) < 3:
         return None
     rng = generator()
-    each = [medians(one, rng) for one in (values, *processes) if len(one)]
-    chosen = rng.integers(0, len(each), (RESAMPLES, len(each)))
-    drawn = np.stack(each, axis=1)[np.arange(RESAMPLES)[:, None], chosen]
+    per_process = [medians(times, rng) for times in (values, *processes) if len(times)]
+    chosen = rng.integers(0, len(per_process), (RESAMPLES, len(per_process)))
+    drawn = np.stack(per_process, axis=1)[np.arange(RESAMPLES)[:, None], chosen]
     low, high = np.percentile(np.median(drawn, axis=1), (2.5, 97.5))
     return float(low), float(high)
 
 
-def mean_difference_interval(values: Sequence[float], *others: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of mean(values) - mean(other); None below 3 values of `values` or of all others.
+def mean_difference_interval(values: Sequence[float], *baselines: Sequence[float]) -> tuple[float, float] | None:
+    """Return the 95 % bootstrap interval of mean(values) - mean(baseline); None below 3 values of either.
 
-    others: the same measured at several times, between which a machine becomes faster or slower: each draw takes one of
+    baselines: measured at several times, between which a machine becomes faster or slower: each draw takes one of
     them, so that what they differ by is in the interval.
     """
-    kept = [other for other in others if len(other) >= 3]
-    if len(values) < 3 or not kept:
+    usable = [baseline for baseline in baselines if len(baseline) >= 3]
+    if len(values) < 3 or not usable:
         return None
     rng = generator()
-    means = [resample(each, rng).mean(axis=1) for each in kept]
-    other = np.stack(means, axis=1)[np.arange(RESAMPLES), rng.integers(0, len(means), RESAMPLES)]
-    low, high = np.percentile(resample(values, rng).mean(axis=1) - other, (2.5, 97.5))
+    means = [resample(measurement, rng).mean(axis=1) for measurement in usable]
+    resampled = np.stack(means, axis=1)[np.arange(RESAMPLES), rng.integers(0, len(means), RESAMPLES)]
+    low, high = np.percentile(resample(values, rng).mean(axis=1) - resampled, (2.5, 97.5))
     return float(low), float(high)
 
 
-def gap_interval(walls: Sequence[float], busy: Floats, taken: Floats) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of median(walls) - scale * mean(busy); None below 3 of either.
+def gap_interval(walls: Sequence[float], busy: Floats, step_times: Floats) -> tuple[float, float] | None:
+    """Return the 95 % bootstrap interval of median(walls) - scale * mean(busy); None below 3 of either.
 
-    busy, taken: of each profiled step, resampled together, because the scale min(1, wall / mean(taken)) ties the two.
+    busy, step_times: of each profiled step, resampled together, because the scale min(1, wall / mean(step_times)) ties
+    the two.
     """
     if len(walls) < 3 or len(busy) < 3:
         return None
     rng = generator()
     wall = medians(walls, rng)
     chosen = rng.integers(0, len(busy), (RESAMPLES, len(busy)))
-    mean = np.asarray(taken, np.float64)[chosen].mean(axis=1)
+    mean = np.asarray(step_times, np.float64)[chosen].mean(axis=1)
     # Steps that took nothing are not scaled: there is nothing to scale.
     scale = np.minimum(1.0, np.divide(wall, mean, out=np.ones_like(wall), where=mean > 0))
     low, high = np.percentile(wall - scale * np.asarray(busy, np.float64)[chosen].mean(axis=1), (2.5, 97.5))

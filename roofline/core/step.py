@@ -19,7 +19,7 @@ PRECISIONS: tuple[PrecisionName, ...] = get_args(PrecisionName)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What the user asked for. None: the model's or the framework's own default, to be resolved.
+    """The settings that the user asked for. None: the model's or the framework's own default, to be resolved.
 
     batch: samples per step; seq: tokens of each; new_tokens: that each sample gets in mode generate.
 
@@ -75,13 +75,13 @@ class Step:
 
 
 class _ScopeHook:
-    """What `scope` enters. A backend that is counting sets it; otherwise a scope costs nothing."""
+    """The context that `scope` enters. A backend that is counting sets it; otherwise a scope costs nothing."""
 
     enter: Callable[[str], AbstractContextManager[object]] | None = None
 
 
 def scope(name: str) -> AbstractContextManager[object]:
-    """Names the part of a step that runs inside it: `with roofline.scope("loss"): ...`.
+    """Name the part of a step that runs inside it: `with roofline.scope("loss"): ...`.
 
     Scopes nest like layers do. Outside a counting run this does nothing. What runs in the scopes `prefill` and `decode`
     of a step that generates is in the phase of that name, and its scope begins below.

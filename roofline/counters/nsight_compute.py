@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 
 from roofline.core import files
-from roofline.core.sound import LARGEST
+from roofline.core.validate import LARGEST
 from roofline.errors import InputError
 from roofline.units import quote
 

@@ -14,7 +14,7 @@ from typing import Literal
 import msgspec
 
 from roofline import plugins
-from roofline.core import files, sound
+from roofline.core import files, validate
 from roofline.core.device import DRAM, Cache, Ceiling, Device
 from roofline.errors import InputError
 
@@ -143,7 +143,7 @@ def load(name: str) -> Device:
         if not path.exists():
             raise InputError(f"There is no file {name}; `roofline devices` lists the devices known by name.")
         device = _sheet(path).device() if path.suffix == ".toml" else _load_saved(path)
-        sound.check_device(device, name)
+        validate.check_device(device, name)
         return device
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     for card, sheet in _sheets().items():

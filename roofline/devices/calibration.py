@@ -28,7 +28,7 @@ from typing import Any
 import msgspec
 
 from roofline import devices, plugins
-from roofline.core import sound
+from roofline.core import validate
 from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Ceiling, Device
 from roofline.devices import contention, nvidia
 from roofline.devices import cpu as cpus
@@ -120,7 +120,7 @@ def contribute(kind: str, threads: int, ceilings: Mapping[str, Ceiling]) -> None
         if name.startswith("dram.") and ceiling.value > (cached.device.rate(name) or math.inf)
     }
     if higher:
-        _write(path, msgspec.structs.replace(cached, device=cached.device.seen_again(higher)), lambda *_: None)
+        _write(path, msgspec.structs.replace(cached, device=cached.device.merge_measurements(higher)), lambda *_: None)
 
 
 def merge(cached: Stored | None, measured: Stored, current_period: str, partial: bool = False) -> Stored:
@@ -149,7 +149,7 @@ def merge(cached: Stored | None, measured: Stored, current_period: str, partial:
     return msgspec.structs.replace(
         measured,
         full=full,
-        device=device.seen_again(ceilings),
+        device=device.merge_measurements(ceilings),
         boots=(*(boot for boot in cached.boots if boot != current_period), current_period)[-_MOST_BOOTS:],
     )
 
@@ -410,7 +410,7 @@ def _read(path: Path, identity: Mapping[str, str], tell: Progress) -> Stored | N
     if cached.schema != SCHEMA or cached.key != identity:
         return None
     try:  # numbers that no profile may hold would keep every profile of this machine from being saved
-        sound.check_device(cached.device, str(path))
+        validate.check_device(cached.device, str(path))
     except InputError:
         tell(f"The calibration in {path} holds numbers that nothing measures; measuring again.", 0, 0)
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from roofline import devices
-from roofline.core import sound
+from roofline.core import validate
 from roofline.core.device import Device
 
 _LONGEST = 80  # characters of a name
@@ -21,7 +21,7 @@ def recognise(properties: Mapping[str, Any], kind: str) -> tuple[Device, bool]:
     """
     name, memory = properties.get("name"), properties.get("totalGlobalMem")
     name = " ".join(name.split())[:_LONGEST] if isinstance(name, str) else ""
-    size = sound.measured(memory) or None
+    size = validate.measured(memory) or None
     sheet = devices.datasheet(name, size, kind) if name else None
     if sheet is not None:
         return sheet, True

@@ -70,7 +70,7 @@ def under_ceilings(recording: Recording, request: Request, device: Device, comma
 
     if recording.ceilings and request.python is None:  # another interpreter's libraries have a calibration of their own
         calibration.contribute(device.kind, int(recording.environment["threads"]), recording.ceilings)
-    if device.seen_again(recording.ceilings).contended:
+    if device.merge_measurements(recording.ceilings).contended:
         recording = msgspec.structs.replace(recording, flags=(*recording.flags, "contended-ceilings"))
     return to_profile(recording, request, device, command)
 
@@ -220,7 +220,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         layers=workload.layers,
         command=command,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        device=device.seen_again(recording.ceilings).together(recording.devices),
+        device=device.merge_measurements(recording.ceilings).together(recording.devices),
         wall=recording.wall,
         profiled=recording.profiled,
         scopes=recording.scopes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roofline.core import files, sound
+from roofline.core import files, validate
 from roofline.errors import InputError
 from roofline.regression.limits import PARSERS, Limits, parse_limits
 from roofline.units import quote
@@ -24,5 +24,5 @@ def read(path: Path) -> Limits:
             raise InputError(f"{path} sets {quote(name)}, which is no limit; there are: {', '.join(PARSERS)}.")
         if isinstance(value, bool) or not isinstance(value, str | int):
             raise InputError(f'{path}: {name} is no limit: give a percentage like "5%", or a share like 0.05.')
-    texts = {name: value if isinstance(value, str) else sound.told(value) for name, value in table.items()}
+    texts = {name: value if isinstance(value, str) else validate.reported(value) for name, value in table.items()}
     return parse_limits(texts, Limits(), f"{path}: ")

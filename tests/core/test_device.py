@@ -19,7 +19,7 @@ def device(**ceilings: float) -> Device:
 
 def test_a_ceiling_seen_again_keeps_the_best_rate_and_spans_both() -> None:
     first = device(dram_read=60e9, launch_eager=3e-6)
-    again = first.seen_again(
+    again = first.merge_measurements(
         {
             "dram.read": Ceiling(value=80e9, source="again", spread=0.1),
             "launch.eager": Ceiling(value=2e-6, source="again"),
@@ -36,7 +36,7 @@ def test_a_ceiling_seen_again_keeps_the_best_rate_and_spans_both() -> None:
     assert again.ceilings["launch.eager"].drift == pytest.approx(1 / 3)
     assert again.ceilings["dram.copy"].value == 50e9
     # and the other way round it is the same
-    other = device(dram_read=80e9).seen_again({"dram.read": Ceiling(value=60e9, source="again")})
+    other = device(dram_read=80e9).merge_measurements({"dram.read": Ceiling(value=60e9, source="again")})
     assert other.ceilings["dram.read"].value == 80e9
     assert other.ceilings["dram.read"].drift == pytest.approx(0.25)
 

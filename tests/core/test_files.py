@@ -79,9 +79,9 @@ def test_one_file_by_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     os.link(file, tmp_path / "hard.json")
     (tmp_path / "to-come.json").symlink_to("absent.json")
     for other in ("a.json", "./a.json", "../" + tmp_path.name + "/a.json", "soft.json", "hard.json"):
-        assert files.same(file, Path(other))
-    assert files.same(Path("absent.json"), Path("to-come.json"))
-    assert not files.same(file, Path("b.json"))
+        assert files.is_same_file(file, Path(other))
+    assert files.is_same_file(Path("absent.json"), Path("to-come.json"))
+    assert not files.is_same_file(file, Path("b.json"))
 
 
 @pytest.mark.parametrize("nameless", [True, False])

@@ -113,7 +113,7 @@ def record(kind: str, **plan: Any) -> Recording:
 
 
 def analysed(recording: Recording, backend: str) -> Analysis:
-    device = Device(name="none", kind="cpu", ceilings={}).seen_again(recording.ceilings)
+    device = Device(name="none", kind="cpu", ceilings={}).merge_measurements(recording.ceilings)
     profile = Profile(
         schema=SCHEMA, model="m", backend=backend, mode=recording.mode, size="", precision="default", command="",
         date="2026-01-01", device=device, wall=recording.wall, scopes=recording.scopes, phases=recording.phases,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline.core import shipped
-from roofline.core.files import same
+from roofline.core.files import is_same_file
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def check_output(
     """
     file = Path(path)
     for source in inputs:
-        if source is not None and same(file, shipped.locate(source) or Path(source)):
+        if source is not None and is_same_file(file, shipped.locate(source) or Path(source)):
             raise InputError(f"Cannot write {file}: it is what is read, {source}; choose another name with -o.")
     if suffixes and file.suffix not in suffixes:
         raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")

@@ -1,4 +1,4 @@
-"""Whether a profile holds together: it may come from anywhere, and one number that nothing measures spoils all sums.
+"""Validate a profile: it may come from anywhere, and one number that nothing measures spoils all sums.
 
 A float64 ends at 1e308, and what is squared or divided ends sooner: no work, rate, size or time of a step is beyond
 LARGEST or, without being 0, below SMALLEST, so that nothing that is computed of them leaves the numbers.
@@ -53,7 +53,7 @@ Named = Iterator[tuple[str, float | None]]
 
 
 def measured(value: object) -> float | None:
-    """A number that a file gives, as one that can be reckoned with; None for whatever nothing measures.
+    """Return a number of a file as one that can be reckoned with; None for whatever nothing measures.
 
     JSON and TOML have integers that no float holds, so nothing that comes from outside is turned into one elsewhere.
     """
@@ -62,8 +62,8 @@ def measured(value: object) -> float | None:
     return float(value) if value == 0 or SMALLEST <= value <= LARGEST else None
 
 
-def told(value: float) -> str:
-    """A number as an error names it, however many digits it has."""
+def reported(value: float) -> str:
+    """Write a number as an error names it, however many digits it has."""
     if isinstance(value, int):
         return (
             str(value)
@@ -73,8 +73,8 @@ def told(value: float) -> str:
     return f"{value:g}"
 
 
-def _damaged(source: str, what: str) -> InputError:
-    return InputError(f"{source} is damaged: {what}; copy it again, or make it anew.")
+def _damaged(source: str, reason: str) -> InputError:
+    return InputError(f"{source} is damaged: {reason}; copy it again, or make it anew.")
 
 
 def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
@@ -105,51 +105,51 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
     if profile.counters and not _counters_fit(profile):
         raise _damaged(source, "its hardware counters are not one per op")
     _check_all(_numbers(profile), source)
-    _check_all(_shares(profile), source, most=_WHOLE)
+    _check_all(_shares(profile), source, upper=_WHOLE)
     _check_all(_steps(profile), source, *_STEP)
     if not (_ops_fit(profile) if decoded else _all_fits(profile)):
         _refuse_op(profile, source)
     for number, address in enumerate(() if decoded else profile.addresses):
         if address is not None and not 0 <= address <= LAST_ADDRESS:
-            raise _damaged(source, f"the address of buffer {number} is {told(address)}")
+            raise _damaged(source, f"the address of buffer {number} is {reported(address)}")
 
 
 def check_device(device: Device, source: str) -> None:
-    """The same of a device alone."""
+    """Raise InputError for a device that no measurement or datasheet gives."""
     for name, ceiling in device.ceilings.items():
         if not ceiling.value > 0:
             raise _damaged(source, f"the ceiling {name!r} is not above 0")
         if ceiling.reached is not None and not 0 < ceiling.reached <= 2 * ceiling.value:
-            raise _damaged(source, f"what was reached of the ceiling {name!r} is {told(ceiling.reached)}")
-        for what, most in (("most", ceiling.high), ("shortest", ceiling.shortest)):
-            if most is not None and not ceiling.value <= most <= LARGEST:
-                raise _damaged(source, f"the {what} of the ceiling {name!r} is {told(most)}")
+            raise _damaged(source, f"what was reached of the ceiling {name!r} is {reported(ceiling.reached)}")
+        for bound, upper in (("most", ceiling.high), ("shortest", ceiling.shortest)):
+            if upper is not None and not ceiling.value <= upper <= LARGEST:
+                raise _damaged(source, f"the {bound} of the ceiling {name!r} is {reported(upper)}")
         _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)
             if share is not None and not 0 <= share < 1:
-                raise _damaged(source, f"the {field} of the ceiling {name!r} is {told(share)}")
+                raise _damaged(source, f"the {field} of the ceiling {name!r} is {reported(share)}")
         if ceiling.waited is not None and not 0 <= ceiling.waited <= 1:
-            raise _damaged(source, f"the waited of the ceiling {name!r} is {told(ceiling.waited)}")
+            raise _damaged(source, f"the waited of the ceiling {name!r} is {reported(ceiling.waited)}")
     _check_all(((f"the size of the cache {cache.level!r}", cache.size) for cache in device.caches), source)
     _check_all([("the memory of the device", device.memory)], source)
 
 
 def _check_all(
-    numbers: Iterable[tuple[str, float | None]], source: str, least: float = SMALLEST, most: float = LARGEST
+    numbers: Iterable[tuple[str, float | None]], source: str, least: float = SMALLEST, upper: float = LARGEST
 ) -> None:
     for name, value in numbers:
         # Written so that NaN, with which no comparison is true, is refused too.
-        if value is not None and value != 0 and not least <= value <= most:
-            raise _damaged(source, f"{name} is {told(value)}, which nothing measures")
+        if value is not None and value != 0 and not least <= value <= upper:
+            raise _damaged(source, f"{name} is {reported(value)}, which nothing measures")
 
 
 def _of(prefix: str, holder: Any, fields: Iterable[str]) -> Named:
-    """The numbers in some fields of a struct, each a number, several or none."""
+    """Yield the numbers in some fields of a struct, each a number, several or none."""
     for field in fields:
         value = getattr(holder, field)
-        for each in value if isinstance(value, tuple) else (value,):
-            yield f"{prefix} {field}".strip(), each
+        for number in value if isinstance(value, tuple) else (value,):
+            yield f"{prefix} {field}".strip(), number
 
 
 def _each(name: str, numbers: Mapping[str, float] | None) -> Named:
@@ -158,7 +158,7 @@ def _each(name: str, numbers: Mapping[str, float] | None) -> Named:
 
 
 def _numbers(profile: Profile) -> Named:
-    """What is 0 or more, by name; the rows of ops are apart."""
+    """Yield the numbers that are 0 or more, by name; the rows of ops are apart."""
     yield from _of("", profile, _COUNTS)
     yield from _of("memory", profile.memory, ("peak", "parameters", "optimizer"))
     yield from _each("conditions", profile.conditions)
@@ -183,7 +183,7 @@ def _numbers(profile: Profile) -> Named:
 
 
 def _steps(profile: Profile) -> Named:
-    """How long steps took."""
+    """Yield the times of steps."""
     yield from _of("wall", profile.wall, _TIMES)
     yield from (("wall processes", step) for steps in profile.wall.processes for step in steps)
     yield from (("wall turns", step) for of in profile.wall.turns for step in of.medians)
@@ -208,7 +208,7 @@ def _shares(profile: Profile) -> Named:
 
 
 def _counters_fit(profile: Profile) -> bool:
-    """Whether the counters are columns of one number per op, and read and written bytes are known of the same ops."""
+    """Return whether counters are columns of a number per op, and read and written bytes known of the same ops."""
     counters, ops = profile.counters, len(profile.ops)
     return (
         all(len(getattr(counters, name)) == ops for name in _COUNTERS)
@@ -227,7 +227,7 @@ def check_finite(document: Any) -> None:
 
 
 def _finite(value: Any) -> bool:
-    """Whether no number of a document is NaN or infinite: asked first, as asking where takes several times as long."""
+    """Return whether no number of a document is NaN or infinite: asked first, as asking where takes longer."""
     if type(value) is float:
         return math.isfinite(value)
     parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
@@ -250,7 +250,7 @@ def _refuse_non_finite(value: object, path: str) -> None:
 
 
 def _ops_fit(profile: Profile) -> bool:
-    """Whether the indices of all ops point into their tables and their times can be; by columns, which is faster."""
+    """Return whether the indices of all ops point into their tables and their times can be; by columns, for speed."""
     import numpy as np
 
     from roofline.core.rows import rows
@@ -295,16 +295,16 @@ def _all_fits(profile: Profile) -> bool:
 
 
 def _host_fits(ops: Sequence[Op]) -> bool:
-    """Whether what is recorded of the host before each op can be: the bounds that the types of these fields have."""
-    return all(_within(values, most) for _, values, most in _host_columns(ops))
+    """Return whether what is recorded of the host before each op is within the bounds of these fields' types."""
+    return all(_within(values, upper) for _, values, upper in _host_columns(ops))
 
 
-def _outside(values: Any, most: int, least: int = 0) -> bool:
-    return bool(len(values) and (values.min() < least or values.max() > most))
+def _outside(values: Any, upper: int, least: int = 0) -> bool:
+    return bool(len(values) and (values.min() < least or values.max() > upper))
 
 
 def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
-    """The numbers of ops that are 0 or more: their name, they themselves, and the most that one can be."""
+    """Yield numbers of ops that are 0 or more: their name, they themselves, and the most that one can be."""
     ops = tuple(ops)
     yield "own_ns", list(chain.from_iterable(op.own_ns for op in ops)), LONGEST
     yield "overlap_ns", [op.overlap_ns for op in ops], LONGEST
@@ -318,15 +318,15 @@ def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
 
 
 def _host_columns(ops: Sequence[Op]) -> Iterator[tuple[str, list[int], int]]:
-    """The same of what the host did before each op."""
+    """Yield such numbers of what the host did before each op."""
     yield "host_ns", [time for op in ops for time in op.host_ns or ()], LONGEST
     yield "host_reads", [op.host_reads or 0 for op in ops], MOST
     yield "host_calls", [op.host_calls or 0 for op in ops], MOST
     yield "python_ns", [op.python_ns or 0 for op in ops], LONGEST
 
 
-def _within(values: list[int], most: int) -> bool:
-    return not values or (min(values) >= 0 and max(values) <= most)
+def _within(values: list[int], upper: int) -> bool:
+    return not values or (min(values) >= 0 and max(values) <= upper)
 
 
 def _refuse_op(profile: Profile, source: str) -> None:
@@ -338,9 +338,9 @@ def _refuse_op(profile: Profile, source: str) -> None:
         middle = (low + high) // 2
         low, high = (middle, high) if _all_fits(replace(profile, ops=profile.ops[low:middle])) else (low, middle)
     op = profile.ops[low]
-    for name, values, most in _columns([op]):
-        if not _within(values, most):
-            raise _damaged(source, f"{name} of op {low} is {told(max(values, key=abs))}")
+    for name, values, upper in _columns([op]):
+        if not _within(values, upper):
+            raise _damaged(source, f"{name} of op {low} is {reported(max(values, key=abs))}")
     if op.own_ns and op.overlap_ns > sum(op.own_ns) / len(op.own_ns) + _ROUNDED:
         raise _damaged(source, f"op {low} ran beside others for longer than it ran")
     sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from roofline import devices
 from roofline.core.schema import decode, encode
-from roofline.core.sound import measured
+from roofline.core.validate import measured
 from roofline.devices.recognise import recognise
 from roofline.errors import InputError
 from roofline.importing.ranks import rank_of

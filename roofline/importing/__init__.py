@@ -7,7 +7,7 @@ A format is a module `from_<format>` with
 
     SUFFIXES: tuple[str, ...]                   how its files are called
     WORDS: str                                  what such a file is called in a message
-    profile(file, given, command, say)          the profile of one of them
+    profile(file, requested, command, say)      the profile of one of them, on the device asked for (None: its own)
 
 and is found by its name. What no format claims by its suffix is read as a trace of torch.profiler, the only one of
 which several (the ranks of one job) or a `--capture` can be given.
@@ -46,7 +46,7 @@ class Format(Protocol):
     @property
     def WORDS(self) -> str: ...  # noqa: D102
 
-    def profile(self, file: Path, given: Device | None, command: str, say: Say) -> Profile: ...  # noqa: D102
+    def profile(self, file: Path, requested: Device | None, command: str, say: Say) -> Profile: ...  # noqa: D102
 
 
 def ranks(paths: Sequence[str | Path]) -> list[int | None]:
@@ -64,7 +64,7 @@ def read(
     command: str = "",
     say: Say = lambda text: None,
 ) -> list[Profile]:
-    """One profile per trace. Several traces must be the ranks of one job, and come back in the order of their ranks.
+    """Return one profile per trace. Several traces must be the ranks of one job, and are sorted by rank.
 
     device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the trace of the
     graphs' capture. name: what the model is called; None: as its file is. say: gets each warning once.
@@ -76,29 +76,29 @@ def read(
 
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"{name[:80]!r} is no name for a model: give up to 60 letters, digits, '-', '_' or '.'.")
-    given = None if device is None else devices.load(device)
+    requested = None if device is None else devices.load(device)
     files = [Path(path) for path in paths]
     for form in filter(None, map(_format, files)):
         if len(files) > 1 or capture is not None:
             raise InputError(f"{form.WORDS} is imported by itself, without --capture and without other traces.")
-        return [_called(form.profile(files[0], given, command, say), name)]
+        return [_called(form.profile(files[0], requested, command, say), name)]
     traces = [kineto.read(file) for file in files]
-    found = [rank_of(trace.metadata) for trace in traces]
+    ranks = [rank_of(trace.metadata) for trace in traces]
     if len(files) > 1:
-        check_ranks(files, found)
+        check_ranks(files, ranks)
     captured = None if capture is None else kineto.read(Path(capture))
     costs = Costs(cache.location())
     profiles = [
-        from_kineto.profile(file, trace, rank, captured, costs, given, command, len(files) > 1)
-        for file, trace, rank in zip(files, traces, found, strict=True)
+        from_kineto.profile(file, trace, rank, captured, costs, requested, command, len(files) > 1)
+        for file, trace, rank in zip(files, traces, ranks, strict=True)
     ]
     costs.save()
-    profiles = [_called(one, name, len(files) > 1) for one in with_waiting(profiles)]
-    for one in profiles:
-        facts = one.imported
+    profiles = [_called(profile, name, len(files) > 1) for profile in with_waiting(profiles)]
+    for profile in profiles:
+        facts = profile.imported
         for text in (*facts.warnings, *facts.notes) if facts else ():
-            say(f"{one.model}: {text}" if len(profiles) > 1 else text)
-    return sorted(profiles, key=lambda one: (one.imported.rank or 0) if one.imported else 0)
+            say(f"{profile.model}: {text}" if len(profiles) > 1 else text)
+    return sorted(profiles, key=lambda profile: (profile.imported.rank or 0) if profile.imported else 0)
 
 
 def _called(profile: Profile, name: str | None, several: bool = False) -> Profile:
@@ -110,7 +110,7 @@ def _called(profile: Profile, name: str | None, several: bool = False) -> Profil
 
 
 def _format(file: Path) -> Format | None:
-    """The format that claims a file by its suffix; None for a trace of torch.profiler."""
+    """Return the format that claims a file by its suffix; None for a trace of torch.profiler."""
     formats = [name for name in plugins.names(__name__) if name.startswith("from-")]
-    found: list[Format] = [plugins.load(__name__, name, "trace format") for name in formats]
-    return next((form for form in found if file.name.endswith(form.SUFFIXES)), None)
+    loaded: list[Format] = [plugins.load(__name__, name, "trace format") for name in formats]
+    return next((form for form in loaded if file.name.endswith(form.SUFFIXES)), None)

@@ -1,4 +1,4 @@
-"""What the profiles of all kinds of traces have in common: names, bounds, notes, and how parts are put together."""
+"""Assemble the profiles of all kinds of traces: names, bounds, notes, and how parts are put together."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 
 
 def model_name(file: Path, suffixes: Sequence[str] = ()) -> str:
-    """What a trace is called: its file's name without what traces end in, in characters that a file may have.
+    """Name a profile after its trace's file, without the suffixes of traces, in characters that a file may have.
 
     suffixes: those that its format claims.
     """
@@ -56,9 +56,9 @@ def blocks(counted: Counted) -> list[str]:
 
 
 def bounded(warnings: Sequence[str]) -> list[str]:
-    """The first warnings, each of a bounded length, and how many more there are."""
-    kept = [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in warnings[:MAX_WARNINGS]]
-    return [*kept, f"{len(warnings) - len(kept)} more warnings"] if len(warnings) > len(kept) else kept
+    """Return the first warnings, each of a bounded length, and how many more there are."""
+    texts = [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in warnings[:MAX_WARNINGS]]
+    return [*texts, f"{len(warnings) - len(texts)} more warnings"] if len(warnings) > len(texts) else texts
 
 
 def check_kind(file: Path, kind: str, device: Device) -> None:
@@ -73,7 +73,7 @@ def check_kind(file: Path, kind: str, device: Device) -> None:
 def rows_of(counted: Counted, timed: Timed, kind: str, device: Device) -> OpTables:
     """The rows of a profile; no switch is in a trace, and a device without TF32 needs none."""
     rows = op_rows(counted, timed, blocks(counted), {}, kind)
-    return replace(rows, signatures=tuple(precision.settled(one, device) for one in rows.signatures))
+    return replace(rows, signatures=tuple(precision.settled(signature, device) for signature in rows.signatures))
 
 
 def notes_of(
@@ -97,8 +97,8 @@ def notes_of(
 
 
 def versions_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Of what wrote the profile and, as far as its trace says, of what ran the step."""
-    found = {"roofline": __version__}
+    """Return the versions of what wrote the profile and, as far as its trace says, of what ran the step."""
+    versions = {"roofline": __version__}
     for key in (
         "pytorch_version",
         "torch_version",
@@ -109,8 +109,8 @@ def versions_of(metadata: Mapping[str, Any]) -> dict[str, str]:
     ):
         value = metadata.get(key)
         if isinstance(value, str | int):
-            found[key.removesuffix("_version").replace("_", " ")] = str(value)[:40]
-    return found
+            versions[key.removesuffix("_version").replace("_", " ")] = str(value)[:40]
+    return versions
 
 
 def assembled(

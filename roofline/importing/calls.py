@@ -51,14 +51,14 @@ class StepCalls:
     def index(self, table: int, size: int) -> Rows:
         """int64[size + 1]: for each row of a table of the trace its place among the calls, -1 for none (and at -1)."""
         place = np.full(size + 1, -1, np.int64)
-        here = np.flatnonzero(self.table == table)
-        place[self.row[here]] = here
+        positions = np.flatnonzero(self.table == table)
+        place[self.row[positions]] = positions
         return place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Path:
-    """What leads to device events: bool per op of the trace, and per launch."""
+    """Mark the ops and launches that lead to device events: bool per op of the trace, and per launch."""
 
     ops: NDArray[np.bool_]
     launches: NDArray[np.bool_]
@@ -108,10 +108,10 @@ def calls(trace: KinetoTrace, on: Path, windows: Sequence[tuple[int, int]]) -> S
 
 
 def _inside(time: Rows, windows: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
-    found = np.zeros(len(time), bool)
+    inside = np.zeros(len(time), bool)
     for low, high in windows:
-        found[np.searchsorted(time, low) : np.searchsorted(time, high, "right")] = True  # tables are sorted by start
-    return found
+        inside[np.searchsorted(time, low) : np.searchsorted(time, high, "right")] = True  # tables are sorted by start
+    return inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,9 @@ def marked(nodes: Nodes, step: StepCalls) -> Marked:
             names[index] = f"{PHASE}backward"
         elif not _NO_SCOPE.match(name):
             above = _above(nodes.parent, index, paths)
-            own = " ".join(name.strip("# \t").split()).replace("/", "|") or "(unnamed)"
-            whole = f"{above}/{own}" if above else own
-            paths[index] = whole if len(whole) <= _LONGEST_SCOPE else above or own[:_LONGEST_SCOPE]
+            label = " ".join(name.strip("# \t").split()).replace("/", "|") or "(unnamed)"
+            scope = f"{above}/{label}" if above else label
+            paths[index] = scope if len(scope) <= _LONGEST_SCOPE else above or label[:_LONGEST_SCOPE]
             names[index] = SCOPE + paths[index]
     return Marked(nodes, tuple(names))
 

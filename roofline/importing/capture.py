@@ -1,4 +1,4 @@
-"""Which op owns a kernel that was replayed from a graph, from the trace of the graph's capture.
+"""Find the op that owns a kernel replayed from a graph, by the trace of the graph's capture.
 
 Between StreamBeginCapture and StreamEndCapture the program launches what it would run, and nothing runs: the capture's
 trace holds those launches with their ops and shapes, in the order in which a replay runs them. HIP records the name of
@@ -52,7 +52,7 @@ _BY_ORDER = "replayed from a graph; the op that launched as many kernels in this
 
 
 class _Kernel(msgspec.Struct, gc=False):
-    """What tells a kernel: its name, which HIP records with the launch, and how many threads run it."""
+    """Identify a kernel by its name, which HIP records with the launch, and by how many threads run it."""
 
     kernel: str = ""
     grid: msgspec.Raw = msgspec.Raw(b"")
@@ -60,8 +60,8 @@ class _Kernel(msgspec.Struct, gc=False):
 
     def size(self) -> bytes:
         """Grid and block as one text, empty where one is not recorded."""
-        both = [bytes(each).translate(None, b" \t\r\n") for each in (self.grid, self.block)]
-        return b"" if both[0] in _NO_SIZE or both[1] in _NO_SIZE else b"".join(both)
+        sizes = [bytes(text).translate(None, b" \t\r\n") for text in (self.grid, self.block)]
+        return b"" if sizes[0] in _NO_SIZE or sizes[1] in _NO_SIZE else b"".join(sizes)
 
 
 _NOTHING = _Kernel()  # of arguments that are no object
@@ -76,14 +76,14 @@ class Kernels:
     """
 
     rows: Rows
-    what: tuple[str, ...]
+    names: tuple[str, ...]
     sizes: tuple[bytes, ...]
 
     def without(self, kinds: tuple[str, ...]) -> tuple[Rows, Kernels]:
-        """The places of what is none of `kinds`, and that alone."""
-        places = [place for place, what in enumerate(self.what) if what not in kinds]
-        what, sizes = tuple(self.what[place] for place in places), tuple(self.sizes[place] for place in places)
-        return np.asarray(places, np.int64), Kernels(self.rows[places], what, sizes)
+        """Leave out events of `kinds`; return the places of the rest, int64[rest], and the rest."""
+        places = [place for place, name in enumerate(self.names) if name not in kinds]
+        names, sizes = tuple(self.names[place] for place in places), tuple(self.sizes[place] for place in places)
+        return np.asarray(places, np.int64), Kernels(self.rows[places], names, sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,43 +131,43 @@ class Capture:
         """The captured op of each kernel that a graph of `trace` replays. step: int64[device], that of each event."""
         replays = _replays(trace, links)
         fits = fitting(replays, self.segments)
-        used = sorted({fit.number for each in fits for fit in each})
+        used = sorted({fit.number for fits_of_replay in fits for fit in fits_of_replay})
         rows = np.concatenate([self.segments[number].rows for number in used] or [np.zeros(0, np.int64)])
-        counted, of_launch, given = self._counted(rows)
+        counted, of_launch, with_arguments = self._counted(rows)
         ops = {number: of_launch[self.segments[number].rows] for number in used}
-        same = Interner()
-        works = [(name, id(same(op.costed))) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)]
+        interner = Interner()
+        works = [(name, id(interner(op.costed))) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)]
         op = np.full(len(trace.device), -1, np.int64)
         unsure = np.zeros(len(trace.device), bool)
         guessed = np.zeros(len(counted.ops), bool)
         turn: dict[tuple[int, ...], int] = {}
-        unknown = several = 0
+        unmatched = several = 0
         for replay, every in zip(replays, fits, strict=True):
-            likely = [one for one in every if one.named or _plausible(replay, one, ops[one.number], counted)]
+            likely = [fit for fit in every if fit.named or _plausible(replay, fit, ops[fit.number], counted)]
             if (
-                len({tuple(works[n] if n >= 0 else None for n in ops[one.number][one.of].tolist()) for one in likely})
+                len({tuple(works[n] if n >= 0 else None for n in ops[fit.number][fit.of].tolist()) for fit in likely})
                 > 1
             ):
                 several += 1
                 unsure[replay.rows] = True
                 continue
             if not likely:
-                unknown += 1
+                unmatched += 1
                 continue
             # Of captures of equal work one after the other, as they were made, in every step alike: they are of
             # different places of the program.
-            key = (int(step[replay.rows[0]]), *(one.number for one in likely))
+            key = (int(step[replay.rows[0]]), *(fit.number for fit in likely))
             fit = likely[turn.get(key, 0) % len(likely)]
             turn[key] = turn.get(key, 0) + 1
-            found = ops[fit.number][fit.of]
-            op[replay.rows[fit.place]] = found
-            guessed[found[found >= 0]] |= not fit.named
+            captured = ops[fit.number][fit.of]
+            op[replay.rows[fit.place]] = captured
+            guessed[captured[captured >= 0]] |= not fit.named
         if guessed.any():
             by_order = _assumed(counted)
             chosen = (by_order[row] if guess else counted.ops[row] for row, guess in enumerate(guessed.tolist()))
             counted = replace(counted, ops=tuple(chosen))
-        shapes = bool(given[np.unique(op[op >= 0])].any())
-        return Replays(op, counted, unsure, shapes, _warnings(unknown, several, len(replays), bool(guessed.any())))
+        shapes = bool(with_arguments[np.unique(op[op >= 0])].any())
+        return Replays(op, counted, unsure, shapes, _warnings(unmatched, several, len(replays), bool(guessed.any())))
 
     def _counted(self, launches: Rows) -> tuple[Counted, Rows, NDArray[np.bool_]]:
         """The ops around captured launches, counted; for each launch of the trace the number of its op, or -1; and for
@@ -180,16 +180,16 @@ class Capture:
         step = calls(trace, on, window)
         nodes = marked(self._costs.nodes(trace, step.events, self._links, step.ops), step)
         counted = count.count(nodes, self._costs)
-        kept = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
+        framework_calls = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
         number = np.full(len(nodes) + 1, -1, np.int64)
-        number[:-1][kept] = counted.op_of
-        given = np.zeros(len(counted.ops), bool)
+        number[:-1][framework_calls] = counted.op_of
+        with_arguments = np.zeros(len(counted.ops), bool)
         nodes_of, first = np.unique(number[:-1], return_index=True)
-        for one, node in zip(nodes_of.tolist(), first.tolist(), strict=True):
-            if one >= 0 and "::" in nodes.names[node]:
-                given[one] = bool(nodes.call(node).inputs)
+        for op, node in zip(nodes_of.tolist(), first.tolist(), strict=True):
+            if op >= 0 and "::" in nodes.names[node]:
+                with_arguments[op] = bool(nodes.call(node).inputs)
         inner = step.index(OP, len(trace.ops))[self._links.launch_op]
-        return counted, number[inner], given
+        return counted, number[inner], with_arguments
 
 
 def segments(trace: KinetoTrace) -> list[Kernels]:
@@ -202,18 +202,21 @@ def segments(trace: KinetoTrace) -> list[Kernels]:
     begin, end, kernel, copy, fill = flags
     graph = np.asarray(["Graph" in name for name in trace.names], bool)[launches.name]
     works = (kernel | copy | fill) & ~graph
-    found = []
+    captures = []
     for first in np.flatnonzero(begin).tolist():
-        same = launches.thread == launches.thread[first]
-        after = np.flatnonzero(same & end & (launches.start >= launches.start[first]))
+        on_thread = launches.thread == launches.thread[first]
+        after = np.flatnonzero(on_thread & end & (launches.start >= launches.start[first]))
         last = int(after[0]) if len(after) else len(launches)
-        rows = np.flatnonzero(same[first:last] & works[first:last]) + first
+        rows = np.flatnonzero(on_thread[first:last] & works[first:last]) + first
         if len(rows):
-            args = [_NOTHING if one is None else one for one in launches.decoded(rows, _Kernel)]
+            args = [_NOTHING if arguments is None else arguments for arguments in launches.decoded(rows, _Kernel)]
             kinds = zip(rows.tolist(), args, strict=True)
-            what = (plain_name(one.kernel) if kernel[r] else "memcpy" if copy[r] else "memset" for r, one in kinds)
-            found.append(Kernels(rows, tuple(what), tuple(one.size() for one in args)))
-    return found
+            names = (
+                plain_name(arguments.kernel) if kernel[r] else "memcpy" if copy[r] else "memset"
+                for r, arguments in kinds
+            )
+            captures.append(Kernels(rows, tuple(names), tuple(arguments.size() for arguments in args)))
+    return captures
 
 
 def _replays(trace: KinetoTrace, links: Links) -> list[Kernels]:
@@ -223,13 +226,13 @@ def _replays(trace: KinetoTrace, links: Links) -> list[Kernels]:
     rows = rows[np.argsort(links.launch[rows], kind="stable")]
     first = np.flatnonzero(np.diff(links.launch[rows], prepend=-1))
     names = {code: _own(plain_name(trace.names[code])) for code in np.unique(device.name[rows]).tolist()}
-    found = []
-    for each in np.split(rows, first[1:]) if len(rows) else []:
-        kinds = zip(device.name[each].tolist(), device.kind[each].tolist(), strict=True)
-        what = (names[name] if kind == KERNEL else "memcpy" if kind == MEMCPY else "memset" for name, kind in kinds)
-        sizes = (b"" if one is None else one.size() for one in device.decoded(each, _Kernel))
-        found.append(Kernels(each, tuple(what), tuple(sizes)))
-    return found
+    replays = []
+    for events in np.split(rows, first[1:]) if len(rows) else []:
+        kinds = zip(device.name[events].tolist(), device.kind[events].tolist(), strict=True)
+        texts = (names[name] if kind == KERNEL else "memcpy" if kind == MEMCPY else "memset" for name, kind in kinds)
+        sizes = (b"" if arguments is None else arguments.size() for arguments in device.decoded(events, _Kernel))
+        replays.append(Kernels(events, tuple(texts), tuple(sizes)))
+    return replays
 
 
 def _own(name: str) -> str:
@@ -241,36 +244,46 @@ def _own(name: str) -> str:
 
 def fitting(replays: list[Kernels], captures: list[Kernels]) -> list[list[Fit]]:
     """For each replay the captures that it may be of, in order; none where none has the same kernels."""
-    known: dict[object, list[Fit]] = {}
-    parts = [[one.without(kinds) for one in captures] for kinds in _UNRECORDED]
-    found = []
+    by_content: dict[object, list[Fit]] = {}
+    parts = [[capture.without(kinds) for capture in captures] for kinds in _UNRECORDED]
+    fits = []
     for replay in replays:
-        key = replay.what, replay.sizes
-        if key not in known:
-            known[key] = _fitting(replay, captures, parts)
-        found.append(known[key])
-    return found
+        key = replay.names, replay.sizes
+        if key not in by_content:
+            by_content[key] = _fitting(replay, captures, parts)
+        fits.append(by_content[key])
+    return fits
 
 
 def _fitting(replay: Kernels, captures: list[Kernels], parts: list[list[tuple[Rows, Kernels]]]) -> list[Fit]:
-    size = len(replay.what)
-    whole = np.arange(size)
-    equal = [Fit(number, whole, whole, True) for number, one in enumerate(captures) if one.what == replay.what]
+    size = len(replay.names)
+    all_places = np.arange(size)
+    equal = [
+        Fit(number, all_places, all_places, True)
+        for number, capture in enumerate(captures)
+        if capture.names == replay.names
+    ]
     if not equal:
         longer = [
             number
-            for number, one in enumerate(captures)
-            if len(one.what) - size <= _MORE * size and one.what[:size] == replay.what
+            for number, capture in enumerate(captures)
+            if len(capture.names) - size <= _MORE * size and capture.names[:size] == replay.names
         ]
-        if len({captures[number].what for number in longer}) == 1:
-            equal = [Fit(number, whole, whole, True) for number in longer]
+        if len({captures[number].names for number in longer}) == 1:
+            equal = [Fit(number, all_places, all_places, True) for number in longer]
     if not equal:
-        equal = [Fit(n, whole, whole, "" not in one.what) for n, one in enumerate(captures) if _alike(replay, one)]
+        equal = [
+            Fit(n, all_places, all_places, "" not in capture.names)
+            for n, capture in enumerate(captures)
+            if _alike(replay, capture)
+        ]
     for kinds, part in zip(_UNRECORDED, parts, strict=True):
         place, mine = replay.without(kinds)
-        if not equal and any(what not in _FIXED for what in mine.what):
+        if not equal and any(name not in _FIXED for name in mine.names):
             equal = [
-                Fit(number, place, of, "" not in one.what) for number, (of, one) in enumerate(part) if _alike(mine, one)
+                Fit(number, place, of, "" not in capture.names)
+                for number, (of, capture) in enumerate(part)
+                if _alike(mine, capture)
             ]
     return [
         fit
@@ -287,17 +300,17 @@ def _fitting(replay: Kernels, captures: list[Kernels], parts: list[list[tuple[Ro
 
 
 def _alike(replay: Kernels, capture: Kernels) -> bool:
-    """Whether both run as many of the same in the same order, as far as the names of kernels are recorded."""
-    return len(replay.what) == len(capture.what) and all(
-        a == b or (not b and a not in _FIXED) for a, b in zip(replay.what, capture.what, strict=True)
+    """Tell whether both run the same kernels in the same order, as far as their names are recorded."""
+    return len(replay.names) == len(capture.names) and all(
+        a == b or (not b and a not in _FIXED) for a, b in zip(replay.names, capture.names, strict=True)
     )
 
 
 def _plausible(replay: Kernels, fit: Fit, ops: Rows, counted: Counted) -> bool:
-    """Whether the ops of a capture launch such kernels, by classes: where no name proves it, that much must hold."""
+    """Tell whether the ops of a capture launch such kernels, by classes: the test where no name proves it."""
     telling = wrong = 0
     for place, op in zip(fit.place.tolist(), ops[fit.of].tolist(), strict=True):
-        allowed = _LAUNCHED_BY.get(kernel_names.classify(replay.what[place])) if op >= 0 else None
+        allowed = _LAUNCHED_BY.get(kernel_names.classify(replay.names[place])) if op >= 0 else None
         if allowed is not None:
             telling += 1
             wrong += counted.ops[op].costed.op_class not in allowed
@@ -306,30 +319,30 @@ def _plausible(replay: Kernels, fit: Fit, ops: Rows, counted: Counted) -> bool:
 
 def _assumed(counted: Counted) -> tuple[CountedOp, ...]:
     """The ops with costs marked as found by order alone."""
-    made: dict[int, Costed] = {}
+    assumed: dict[int, Costed] = {}
     ops = []
     for op in counted.ops:
         costed = op.costed
         if costed.cost.quality != "unknown":
-            if id(costed) not in made:
+            if id(costed) not in assumed:
                 note = "; ".join(filter(None, (_BY_ORDER, costed.cost.note)))
-                made[id(costed)] = replace(
+                assumed[id(costed)] = replace(
                     costed, cost=msgspec.structs.replace(costed.cost, quality="assumed", note=note)
                 )
-            costed = made[id(costed)]
+            costed = assumed[id(costed)]
         ops.append(replace(op, costed=costed))
     return tuple(ops)
 
 
-def _warnings(unknown: int, several: int, replays: int, guessed: bool) -> tuple[str, ...]:
-    told = []
-    if unknown:
-        told.append(f"{unknown} of {replays} graph launches have no capture of the same kernels")
+def _warnings(unmatched: int, several: int, replays: int, guessed: bool) -> tuple[str, ...]:
+    texts = []
+    if unmatched:
+        texts.append(f"{unmatched} of {replays} graph launches have no capture of the same kernels")
     if several:
-        told.append(
+        texts.append(
             f"{several} of {replays} graph launches fit several captures of different shapes, and nothing recorded "
             "tells which was replayed: their work stays unknown; capture only the batch size that runs"
         )
     if guessed:
-        told.append("captured launches carry no names of kernels: replays were matched by their number and order")
-    return tuple(told)
+        texts.append("captured launches carry no names of kernels: replays were matched by their number and order")
+    return tuple(texts)

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CpuStep:
-    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; found, source: see `gpu.GpuStep`."""
+    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; step_count, source: see `gpu.GpuStep`."""
 
     counted: Counted
     timed: Timed
     span: float
     busy: float
-    found: int
+    step_count: int
     source: str
     shapes: bool
 
@@ -59,7 +59,7 @@ def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
         timed=timed,
         span=float(end.max() - start.min()) * 1e-9,
         busy=float(intervals.length(start, end)) * 1e-9,
-        found=len(marks),
+        step_count=len(marks),
         source=marks.source,
         shapes=any(nodes.call(op.node).inputs for op in counted.ops),
     )

@@ -43,29 +43,34 @@ def profile(
     rank: Rank,
     capture: KinetoTrace | None,
     costs: Costs,
-    given: Device | None,
+    requested: Device | None,
     command: str,
     several: bool,
 ) -> Profile:
     """The profile of one trace.
 
-    capture: the trace of its graphs' capture. costs: those of all traces of one import. given: the device whose
+    capture: the trace of its graphs' capture. costs: those of all traces of one import. requested: the device whose
     ceilings are asked for, None for the one that the trace names. several: whether it is one of several ranks.
     """
     name = model_name(file) + (f"-rank{rank.number}" if several else "")
     counted: Counted
     timed: Timed
     if len(trace.device):
-        found = gpu.read(trace, costs, capture)
-        kind, counted, timed, shapes = "rocm" if _is_rocm(trace) else "cuda", found.counted, found.timed, found.shapes
-        facts, left_out = _facts_gpu(found), found.warnings
+        on_gpu = gpu.read(trace, costs, capture)
+        kind, counted, timed, shapes = (
+            "rocm" if _is_rocm(trace) else "cuda",
+            on_gpu.counted,
+            on_gpu.timed,
+            on_gpu.shapes,
+        )
+        facts, left_out = _facts_gpu(on_gpu), on_gpu.warnings
     else:
         _refuse_lost(file, trace)
         on_cpu = cpu.read(trace, costs)
         kind, counted, timed, shapes = "cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes
         facts, left_out = _facts_cpu(on_cpu), ()
     named = _device(trace, kind)
-    asked = named if given is None else given
+    asked = named if requested is None else requested
     check_kind(file, kind, asked)
     mechanism = time_cuda.mechanism(timed)
     kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
@@ -103,51 +108,51 @@ def profile(
     )
 
 
-def _facts_gpu(found: gpu.GpuStep) -> dict[str, Any]:
-    figures = found.figures
+def _facts_gpu(step: gpu.GpuStep) -> dict[str, Any]:
+    figures = step.figures
     return {
         "span": figures.span,
         "busy": figures.busy,
         "idle": figures.span - figures.busy,
-        "steps": found.found,
-        "marks": found.source,
+        "steps": step.step_count,
+        "marks": step.source,
         "linked": figures.linked,
         "launched": figures.launched,
         "twinned": figures.twinned,
-        "communication": found.communication,
-        "exposed": found.exposed,
+        "communication": step.communication,
+        "exposed": step.exposed,
     }
 
 
-def _facts_cpu(found: cpu.CpuStep) -> dict[str, Any]:
+def _facts_cpu(step: cpu.CpuStep) -> dict[str, Any]:
     return {
-        "span": found.span,
-        "busy": found.busy,
-        "idle": found.span - found.busy,
-        "steps": found.found,
-        "marks": found.source,
+        "span": step.span,
+        "busy": step.busy,
+        "idle": step.span - step.busy,
+        "steps": step.step_count,
+        "marks": step.source,
     }
 
 
 def _repairs(trace: KinetoTrace) -> list[str]:
-    return [f"{one.count} {one.what}" if one.count else one.what for one in trace.warnings]
+    return [f"{repair.count} {repair.description}" if repair.count else repair.description for repair in trace.warnings]
 
 
 def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Device) -> list[str]:
-    """What the trace says of itself that cannot be, or is not what was given. named: the device by the trace alone."""
-    told = []
-    if rank.beyond:
-        told.append(f"the trace says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0")
+    """List claims of the trace that cannot be, or contradict the device asked for. named: the device that it names."""
+    texts = []
+    if rank.is_out_of_range:
+        texts.append(f"the trace says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0")
     driver = _properties(trace).get("name") if named.kind != "cpu" else None
     names = {name.strip().lower() for name in (named.name, driver) if isinstance(name, str)}
     if device is named:
-        return told
+        return texts
     if isinstance(driver, str) and driver.strip() and device.name.strip().lower() not in names:
-        told.append(f"the trace is of {named.name}, and its ceilings are those of {device.name}, as --device says")
+        texts.append(f"the trace is of {named.name}, and its ceilings are those of {device.name}, as --device says")
     elif named.memory and device.memory and abs(named.memory - device.memory) > _SAME_MEMORY * device.memory:
         sizes = f"{named.memory / 2**30:.0f} GiB and {device.name} {device.memory / 2**30:.0f} GiB"
-        told.append(f"the trace is of a device with {sizes}, whose ceilings --device gives")
-    return told
+        texts.append(f"the trace is of a device with {sizes}, whose ceilings --device gives")
+    return texts
 
 
 # ---------------------------------------------------------------------------------------------- what a trace says
@@ -158,7 +163,7 @@ def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
     launched = any("Launch" in trace.names[code] for code in np.unique(trace.launches.name).tolist())
     damaged = bool(trace.warnings) and bool(trace.device_properties)
     # Kernels are written last: what is left of a GPU's trace that breaks off looks like a CPU's.
-    if not (launched or damaged) and any("missing" in repair.what for repair in trace.warnings):
+    if not (launched or damaged) and any("missing" in repair.description for repair in trace.warnings):
         raise MeasurementError(
             f"{file.name} breaks off, and what is left holds no kernel, so it may have been of a GPU: export it whole."
         )
@@ -187,12 +192,12 @@ def _device(trace: KinetoTrace, kind: str) -> Device:
 
 
 def _properties(trace: KinetoTrace) -> Mapping[str, Any]:
-    """Those of the device that most events ran on; they list all devices of the machine."""
+    """Return the properties of the device that most events ran on; a trace lists all devices of the machine."""
     codes, number = np.unique(trace.device.thread, return_counts=True)
     used = trace.threads[int(codes[number.argmax()])][0]
-    for one in trace.device_properties:
-        if str(one.get("id")) == used:
-            return one
+    for properties in trace.device_properties:
+        if str(properties.get("id")) == used:
+            return properties
     return trace.device_properties[0] if trace.device_properties else {}
 
 

@@ -35,10 +35,10 @@ BUFFERS = (
 )
 
 
-def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile:
+def profile(file: Path, requested: Device | None, command: str, say: Say) -> Profile:
     """The profile of an XPlane trace of a GPU.
 
-    given: the device whose ceilings are asked for; without it those of the datasheet of the device that the trace
+    requested: the device whose ceilings are asked for; without it those of the datasheet of the device that the trace
     names. Older traces name none, and nothing has a floor then.
     say: gets each warning.
     """
@@ -46,32 +46,32 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
     from roofline.traces.xplane import reader
 
     trace = reader.read(file)
-    found = xplane.read(trace)
-    counted, timed = found.counted, found.timed
-    kind = "rocm" if found.rocm else "cuda"
-    if given is not None:
-        check_kind(file, kind, given)
-    said = trace.devices.get(found.device, {})
-    device = given if given is not None else recognise(said, kind)[0]
-    device = with_launch_floor(device, _MECHANISM, found.lasted)
+    step = xplane.read(trace)
+    counted, timed = step.counted, step.timed
+    kind = "rocm" if step.rocm else "cuda"
+    if requested is not None:
+        check_kind(file, kind, requested)
+    properties = trace.devices.get(step.device, {})
+    device = requested if requested is not None else recognise(properties, kind)[0]
+    device = with_launch_floor(device, _MECHANISM, step.lasted)
     rows = rows_of(counted, timed, kind, device)
     notes, flags = notes_of(counted, timed, True, device, True)
     flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]
-    warnings = list(found.warnings)
-    if found.others:
-        further = "1 further device" if found.others == 1 else f"{found.others} further devices"
-        warnings.append(f"the profile is of {found.device}; {further} ran kernels or copies")
-    if found.buffers:
-        flags.append(f"command-buffers: {found.buffers} of {found.kernels} kernels")
+    warnings = list(step.warnings)
+    if step.further_devices:
+        further = "1 further device" if step.further_devices == 1 else f"{step.further_devices} further devices"
+        warnings.append(f"the profile is of {step.device}; {further} ran kernels or copies")
+    if step.buffers:
+        flags.append(f"command-buffers: {step.buffers} of {step.kernels} kernels")
         notes.append(BUFFERS)
     facts = Imported(
         files=(file.name[:LONGEST],),
-        span=found.span,
-        busy=found.busy,
-        idle=found.span - found.busy,
-        steps=found.found,
+        span=step.span,
+        busy=step.busy,
+        idle=step.span - step.busy,
+        steps=step.step_count,
         marks="executions of the main program",
-        linked=found.linked,
+        linked=step.linked,
         buffers=True,
         warnings=tuple(bounded(warnings)),
         notes=tuple(notes),
@@ -96,5 +96,5 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
 
 
 def _is_tensorflow(modules: Mapping[int, tuple[str, bytes]]) -> bool:
-    """Whether programs have the names that TensorFlow gives, by function or by cluster."""
+    """Tell whether programs have the names that TensorFlow gives, by function or by cluster."""
     return any(name.startswith(("a_inference_", "cluster_", "__inference_")) for name, _ in modules.values())

@@ -41,7 +41,7 @@ MOST_STEPS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the whole trace says, steps or not. Times in seconds.
+    """Sum up the whole trace, steps or not. Times in seconds.
 
     span: from the first device event to the end of the last. busy: union of all device events. linked, launched,
     twinned: shares of the summed time of device events that have an op, have a launch, and have no op but that of a
@@ -57,7 +57,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class GpuStep:
-    """A step of a trace. found: steps the trace holds; source: what marks them, "" where nothing does.
+    """A step of a trace. step_count: steps the trace holds; source: what marks them, "" where nothing does.
 
     communication: time in collectives per kept step, and exposed: of it what no other kernel runs beside [s].
     warnings: what was left out or assumed, in sentences. shapes: whether any counted call has its arguments.
@@ -66,7 +66,7 @@ class GpuStep:
     counted: Counted
     timed: TimedCuda
     figures: Figures
-    found: int
+    step_count: int
     source: str
     shapes: bool
     chosen: Chosen
@@ -87,45 +87,45 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     if not trace.device.duration[kernels if kernels.any() else ...].any():
         raise MeasurementError("None of the trace's kernels has a duration; record it again, and export it whole.")
     links = link(trace)
-    found = steps.find(trace, links=links)
-    marks = found.select(np.arange(min(len(found), MOST_STEPS)))
+    all_marks = steps.find(trace, links=links)
+    marks = all_marks.select(np.arange(min(len(all_marks), MOST_STEPS)))
     chosen = choose(trace, links, marks)
     on = path(trace, links)
     counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
     nodes = marked(plain, counted_calls)
     generated = foreign_calls.kernels(trace, links, plain)
-    here = np.flatnonzero(chosen.step == chosen.counted)
-    generated |= _unclaimed(trace, links, here, counted_calls, nodes, costs, generated)
+    counted_events = np.flatnonzero(chosen.step == chosen.counted)
+    generated |= _unclaimed(trace, links, counted_events, counted_calls, nodes, costs, generated)
     counted = count.count(nodes, costs, generated)
     number = _numbers(nodes, counted)
 
     replays = None if capture is None else Capture(capture, costs).replays(trace, links, chosen.step)
-    kept, owner, differing = _owners(trace, links, on, chosen, counted_calls, number)
+    repeating, owner, differing = _owners(trace, links, on, chosen, counted_calls, number)
     if replays is not None:
-        alike = _replaying_alike(replays, links, chosen, kept, owner)
-        kept, differing = alike, differing + len(kept) - len(alike)
+        alike = _replaying_alike(replays, links, chosen, repeating, owner)
+        repeating, differing = alike, differing + len(repeating) - len(alike)
     table = Table(trace, links, counted, replays)
-    within = _within(trace, chosen, kept)
+    within = _within(trace, chosen, repeating)
     owner = table.complete(owner, within, chosen.step == chosen.counted)
     counted = table.counted(owner, within)
-    timed = _timed(trace, links, chosen, kept, owner, counted, table.linked(owner))
-    stretches = communication.exposed(trace, links, chosen.low[kept], chosen.high[kept])
-    known = [nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index]]
-    shapes = any(call.inputs for call in known) or (replays is not None and replays.shapes)
+    timed = _timed(trace, links, chosen, repeating, owner, counted, table.linked(owner))
+    stretches = communication.exposed(trace, links, chosen.low[repeating], chosen.high[repeating])
+    recorded_calls = [nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index]]
+    shapes = any(call.inputs for call in recorded_calls) or (replays is not None and replays.shapes)
     return GpuStep(
         counted=counted,
         timed=timed,
         figures=_figures(trace, links, table.twinned(owner)),
-        found=len(found),
+        step_count=len(all_marks),
         source=marks.source,
         # Without any call to tell by, as where a graph replays everything, the trace itself may say it.
-        shapes=shapes or (not known and trace.record_shapes is True),
-        chosen=replace(chosen, kept=tuple(kept)),
-        communication=sum(one.total for one in stretches) / len(kept),
-        exposed=sum(one.exposed for one in stretches) / len(kept),
+        shapes=shapes or (not recorded_calls and trace.record_shapes is True),
+        chosen=replace(chosen, selected=tuple(repeating)),
+        communication=sum(exposure.total for exposure in stretches) / len(repeating),
+        exposed=sum(exposure.exposed for exposure in stretches) / len(repeating),
         warnings=(
-            *_left_out(chosen, found, differing),
+            *_left_out(chosen, all_marks, differing),
             *_lost(trace, links),
             *_unjoined(links),
             *_devices(trace),
@@ -153,10 +153,10 @@ def _figures(trace: KinetoTrace, links: Links, twins: NDArray[np.bool_]) -> Figu
 
 
 def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
-    told = [str(marks.repeated)] if marks.repeated is not None and len(marks) == 1 else []
+    texts = [str(marks.repeated)] if marks.repeated is not None and len(marks) == 1 else []
     if chosen.before:
         events = "1 device event was" if chosen.before == 1 else f"{chosen.before:,} device events were"
-        told.append(f"{events} launched before the trace began and had ended when the step began: the step before's")
+        texts.append(f"{events} launched before the trace began and had ended when the step began: the step before's")
     for number, why in (
         (max(0, len(marks) - MOST_STEPS), f"after the first {MOST_STEPS:,}"),
         (chosen.incomplete, "whose launches and kernels are not all in the trace"),
@@ -164,35 +164,35 @@ def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
         (differing, "which do not do what the counted step does"),
     ):
         if number:
-            told.append(f"{number} {'step' if number == 1 else 'steps'} left out, {why}")
-    return told
+            texts.append(f"{number} {'step' if number == 1 else 'steps'} left out, {why}")
+    return texts
 
 
 def _lost(trace: KinetoTrace, links: Links) -> list[str]:
-    """How many kernels the recorder lost, as one does whose buffer is full: nothing else tells them from idle time."""
+    """Warn of kernels that the recorder lost, as one does whose buffer is full: they look like idle time."""
     number = int(without_kernel(trace, links).sum())
     number -= int((links.launch < 0).sum()) if number else 0  # those joined to no launch may be some of these
     launches = "1 launch has" if number == 1 else f"{number:,} launches have"
-    told = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
-    return [told] if number else []
+    text = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
+    return [text] if number else []
 
 
 def _unjoined(links: Links) -> list[str]:
-    """What the ids of the trace got wrong: no join is better than a wrong one, but it is told."""
-    told = []
+    """Warn of ids of the trace that contradict each other: no join is better than a wrong one."""
+    texts = []
     if links.damaged:
         events = "1 device event was" if links.damaged == 1 else f"{links.damaged} device events were"
-        told.append(f"{events} joined to no launch, because ids are repeated or contradict each other")
+        texts.append(f"{events} joined to no launch, because ids are repeated or contradict each other")
     if links.clashing:
-        told.append(
+        texts.append(
             f"launches of several processes have the ids of {links.clashing} of them: import the trace of each process "
             "by itself"
         )
     by_id = int(links.by_id.sum())
     if by_id:
         events = "1 device event" if by_id == 1 else f"{by_id} device events"
-        told.append(f"{events} joined to an op by External id alone, without a launch that confirms it")
-    return told
+        texts.append(f"{events} joined to an op by External id alone, without a launch that confirms it")
+    return texts
 
 
 def _devices(trace: KinetoTrace) -> list[str]:
@@ -206,13 +206,13 @@ def _devices(trace: KinetoTrace) -> list[str]:
     ]
 
 
-def _within(trace: KinetoTrace, chosen: Chosen, kept: list[int]) -> NDArray[np.bool_]:
-    """bool[device]: the event is of a kept step, or runs in the window of one."""
-    low, high = chosen.low[kept], chosen.high[kept]
+def _within(trace: KinetoTrace, chosen: Chosen, steps_used: list[int]) -> NDArray[np.bool_]:
+    """Mark the events of the steps used, or that run in the window of one: bool[device]."""
+    low, high = chosen.low[steps_used], chosen.high[steps_used]
     # Windows are in order and disjoint: the first that ends after the event's start is the only one to look at.
     at = np.searchsorted(high, trace.device.start, "right")
     begins = np.append(low, np.iinfo(np.int64).max)[at]
-    return np.isin(chosen.step, kept) | (trace.device.end > begins)
+    return np.isin(chosen.step, steps_used) | (trace.device.end > begins)
 
 
 # ---------------------------------------------------------------------------------------------- whose kernels
@@ -221,51 +221,52 @@ def _within(trace: KinetoTrace, chosen: Chosen, kept: list[int]) -> NDArray[np.b
 def _unclaimed(
     trace: KinetoTrace,
     links: Links,
-    here: Rows,
+    device_events: Rows,
     step: StepCalls,
     nodes: Nodes,
     costs: Costs,
-    given: Mapping[int, Generated],
+    foreign: Mapping[int, Generated],
 ) -> dict[int, Generated]:
-    """Ops of their own for the device events `here` that no op of the framework's computes.
+    """Make ops of their own for those of `device_events` that no op of the framework's computes.
 
+    foreign: the calls that are known to be no ops of torch's, by node.
     The innermost call around a launch, where it holds nothing else that has work; else the launch itself. A graph is
     one op for now, to be taken apart.
     """
     is_op = nodes.is_op.copy()
-    is_op[list(given)] = True
+    is_op[list(foreign)] = True
     unit = nesting.outermost(nodes.parent, is_op)
     unit = np.append(unit, -1)
-    op = step.index(OP, len(trace.ops))[links.op[here]]
-    launch = step.index(LAUNCH, len(trace.launches))[links.launch[here]]
+    op = step.index(OP, len(trace.ops))[links.op[device_events]]
+    launch = step.index(LAUNCH, len(trace.launches))[links.launch[device_events]]
     free = (unit[op] < 0) & (unit[launch] < 0)
-    by_graph = links.graph[here]
+    by_graph = links.graph[device_events]
     graphs = np.unique(launch[by_graph & (launch >= 0) & (unit[launch] < 0)])
     inner = np.unique(op[free & ~by_graph & (op >= 0)])
     holds = _holders(nodes.parent, np.concatenate([np.flatnonzero(unit[:-1] >= 0), inner, graphs]))
     leaf = np.append(np.zeros(len(nodes), bool), False)
     leaf[inner] = ~holds[inner]
-    found: dict[int, Generated] = {}
+    generated: dict[int, Generated] = {}
     owner = np.where(free & ~by_graph, np.where(leaf[op], op, launch), -1)
     owners, first = np.unique(owner, return_index=True)
-    events = dict(zip(owners.tolist(), here[first].tolist(), strict=True))
-    for index, name in longest(trace, here, owner).items():
+    event_of = dict(zip(owners.tolist(), device_events[first].tolist(), strict=True))
+    for index, name in longest(trace, device_events, owner).items():
         if step.table[index] == OP:
-            found[index] = _generated(nodes.names[index], _inside(nodes.call(index), costs, name))
+            generated[index] = _generated(nodes.names[index], _inside(nodes.call(index), costs, name))
         else:
-            found[index] = _generated(name, foreign_calls.lone(trace, events[index]) or lost(name, OUTSIDE))
-    return found | {index: _generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()}
+            generated[index] = _generated(name, foreign_calls.lone(trace, event_of[index]) or lost(name, OUTSIDE))
+    return generated | {index: _generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()}
 
 
 def _holders(parent: Rows, nodes: Rows) -> NDArray[np.bool_]:
-    """Which nodes hold one of `nodes` below them."""
-    found = np.zeros(len(parent), bool)
+    """Mark the nodes that hold one of `nodes` below them: bool[parent]."""
+    holds = np.zeros(len(parent), bool)
     current = np.unique(parent[nodes])
     while len(current := current[current >= 0]):
-        current = current[~found[current]]
-        found[current] = True
+        current = current[~holds[current]]
+        holds[current] = True
         current = np.unique(parent[current])
-    return found
+    return holds
 
 
 def _generated(name: str, costed: Costed) -> Generated:
@@ -290,10 +291,10 @@ def _inside(call: Call, costs: Costs, kernel: str) -> Costed:
 
 def _numbers(nodes: Nodes, counted: Counted) -> Rows:
     """int64[nodes]: the number of the counted op that each node is or lies in, -1 for none."""
-    kept = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
-    found = np.full(len(nodes), -1, np.int64)
-    found[kept] = counted.op_of
-    return found
+    framework_calls = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
+    numbers = np.full(len(nodes), -1, np.int64)
+    numbers[framework_calls] = counted.op_of
+    return numbers
 
 
 def _owners(
@@ -301,30 +302,30 @@ def _owners(
 ) -> tuple[list[int], Rows, int]:
     """The steps that repeat the counted one, the counted op of each of their device events, and how many do not."""
     owner = np.full(len(trace.device), -1, np.int64)
-    kept: list[int] = []
+    repeating: list[int] = []
     for step in range(len(chosen.host)):
         rows = np.flatnonzero(chosen.step == step)
         if step == chosen.counted:
-            here, twin = counted, np.arange(len(counted))
+            step_calls, twin = counted, np.arange(len(counted))
         else:
-            here = calls(trace, on, [chosen.host[step]])
-            twin = aligned(here, counted)
-        mine, known = np.append(np.append(number, -1)[twin], -1), np.append(twin >= 0, True)
-        op = here.index(OP, len(trace.ops))[links.op[rows]]
+            step_calls = calls(trace, on, [chosen.host[step]])
+            twin = aligned(step_calls, counted)
+        mine, has_twin = np.append(np.append(number, -1)[twin], -1), np.append(twin >= 0, True)
+        op = step_calls.index(OP, len(trace.ops))[links.op[rows]]
         by_op = mine[op]
         # A launch is like any other launch: it tells something only where it lies in the same call, or in none.
-        by_launch = np.where(known[op], mine[here.index(LAUNCH, len(trace.launches))[links.launch[rows]]], -1)
-        found = np.where((by_op >= 0) & ~links.graph[rows], by_op, np.where(by_launch >= 0, by_launch, by_op))
+        by_launch = np.where(has_twin[op], mine[step_calls.index(LAUNCH, len(trace.launches))[links.launch[rows]]], -1)
+        event_owner = np.where((by_op >= 0) & ~links.graph[rows], by_op, np.where(by_launch >= 0, by_launch, by_op))
         time = trace.device.duration[rows]
         linked = (links.op[rows] >= 0) | (links.launch[rows] >= 0)
-        if step == chosen.counted or time[found >= 0].sum() >= ALIKE * time[linked].sum():
-            owner[rows] = found
-            kept += [step] if step in chosen.kept else []
-    return kept, owner, len(chosen.kept) - len(kept)
+        if step == chosen.counted or time[event_owner >= 0].sum() >= ALIKE * time[linked].sum():
+            owner[rows] = event_owner
+            repeating += [step] if step in chosen.selected else []
+    return repeating, owner, len(chosen.selected) - len(repeating)
 
 
-def _replaying_alike(replays: Replays, links: Links, chosen: Chosen, kept: list[int], owner: Rows) -> list[int]:
-    """The kept steps whose graphs run the same captured ops as those of the counted step.
+def _replaying_alike(replays: Replays, links: Links, chosen: Chosen, repeating: list[int], owner: Rows) -> list[int]:
+    """Return the repeating steps whose graphs run the same captured ops as those of the counted step.
 
     A graph for another size of the batch is launched by the same call, and is other work.
     """
@@ -333,8 +334,8 @@ def _replaying_alike(replays: Replays, links: Links, chosen: Chosen, kept: list[
         rows = np.flatnonzero(links.graph & (owner >= 0) & (chosen.step == step))
         return np.unique(np.stack([owner[rows], replays.op[rows]]), axis=1).tobytes()
 
-    same = ops(chosen.counted)
-    return [step for step in kept if step == chosen.counted or ops(step) == same]
+    counted_ops = ops(chosen.counted)
+    return [step for step in repeating if step == chosen.counted or ops(step) == counted_ops]
 
 
 # ---------------------------------------------------------------------------------------------- times
@@ -344,54 +345,54 @@ def _timed(
     trace: KinetoTrace,
     links: Links,
     chosen: Chosen,
-    kept: list[int],
+    steps_used: list[int],
     owner: Rows,
     counted: Counted,
     linked: NDArray[np.bool_],
 ) -> TimedCuda:
-    """The times of all rows in the kept steps; see `pytorch.time_cuda`, which does the same for a live trace.
+    """Take the times of all rows in the steps used; see `pytorch.time_cuda`, which does the same for a live trace.
 
     A window holds what ran in it, of whichever step: steps that overlap on several streams lend each other as much as
     they borrow, and busy and idle time add up to the window.
     """
     device, total = trace.device, len(counted.ops)
-    own, shares = np.zeros((total, len(kept))), np.zeros((total, len(kept)))
-    for column, number in enumerate(kept):
+    own_seconds, shares = np.zeros((total, len(steps_used))), np.zeros((total, len(steps_used)))
+    for column, number in enumerate(steps_used):
         begin, end = chosen.low[number], chosen.high[number]
         rows = np.flatnonzero((device.start < end) & (device.end > begin))
         clipped = np.clip(device.start[rows], begin, end), np.clip(device.end[rows], begin, end)
         spans = *clipped, owner[rows], total
-        own[:, column] = intervals.own(*spans) * 1e-9
+        own_seconds[:, column] = intervals.own(*spans) * 1e-9
         shares[:, column] = intervals.shares(*spans) * 1e-9
-    low, high = chosen.low[kept], chosen.high[kept]
+    low, high = chosen.low[steps_used], chosen.high[steps_used]
     gaps = idle.causes(trace, links, low, high)
-    here = np.isin(chosen.step, kept)
-    first = np.flatnonzero(chosen.step == kept[0])
+    in_steps = np.isin(chosen.step, steps_used)
+    first = np.flatnonzero(chosen.step == steps_used[0])
     start = np.full(total, np.iinfo(np.int64).max)
     np.minimum.at(start, owner[first], device.start[first])
     walls = (high - low).astype(np.float64) * 1e-9
-    time = device.duration[here]
-    replayed = links.graph & here
+    time = device.duration[in_steps]
+    replayed = links.graph & in_steps
     lost = replayed & ~linked
-    kernels = np.bincount(owner[here & (device.kind == KERNEL)], minlength=total)
+    kernels = np.bincount(owner[in_steps & (device.kind == KERNEL)], minlength=total)
     return TimedCuda(
-        own=own,
-        overlap=(own - shares).mean(axis=1),
+        own=own_seconds,
+        overlap=(own_seconds - shares).mean(axis=1),
         start=np.where(start < np.iinfo(np.int64).max, start - low[0], 0) * 1e-9,
         walls=walls,
         corrected=walls,
-        idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=len(kept)).astype(float),
-        host=gaps.before_kernels(owner, total, len(kept)),
-        causes={name: seconds / len(kept) for name, seconds in gaps.seconds().items() if seconds > 0},
-        joined=float(time[linked[here]].sum() / time.sum()) if time.sum() else 0.0,
-        events=round(int(here.sum()) / len(kept)),
+        idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=len(steps_used)).astype(float),
+        host=gaps.before_kernels(owner, total, len(steps_used)),
+        causes={name: seconds / len(steps_used) for name, seconds in gaps.seconds().items() if seconds > 0},
+        joined=float(time[linked[in_steps]].sum() / time.sum()) if time.sum() else 0.0,
+        events=round(int(in_steps.sum()) / len(steps_used)),
         dropped=chosen.dropped,
         unmatched={},
-        kernels=kernel_times(trace, owner, here, total, len(kept)),
+        kernels=kernel_times(trace, owner, in_steps, total, len(steps_used)),
         kernel_names=trace.names,
-        launches=np.rint(kernels / len(kept)).astype(np.int64),
-        graph_launches=round(len(np.unique(links.launch[replayed])) / len(kept)),
-        graph_kernels=round(int((replayed & (device.kind == KERNEL)).sum()) / len(kept)),
-        replayed=np.rint(np.bincount(owner[replayed], minlength=total) / len(kept)).astype(np.int64),
-        unattributed=round(int(lost.sum()) / len(kept)),
+        launches=np.rint(kernels / len(steps_used)).astype(np.int64),
+        graph_launches=round(len(np.unique(links.launch[replayed])) / len(steps_used)),
+        graph_kernels=round(int((replayed & (device.kind == KERNEL)).sum()) / len(steps_used)),
+        replayed=np.rint(np.bincount(owner[replayed], minlength=total) / len(steps_used)).astype(np.int64),
+        unattributed=round(int(lost.sum()) / len(steps_used)),
     )

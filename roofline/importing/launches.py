@@ -31,13 +31,13 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
     if not device.ceilings or len(lasted) < _FEWEST or lasted.min() > _LONGEST:
         return device
     name, shortest = f"launch.{executor}", float(lasted.min()) * 1e-9
-    known = device.ceilings.get(name)
-    if known is not None and known.value <= shortest:
-        return _with(device, name, msgspec.structs.replace(known, shortest=shortest))
+    recorded = device.ceilings.get(name)
+    if recorded is not None and recorded.value <= shortest:
+        return _with(device, name, msgspec.structs.replace(recorded, shortest=shortest))
     # As if the floor were that of the shortest hundredth: the shortest kernel may be one that nobody else has.
     spread = round(1 - shortest / (float(np.quantile(lasted, 0.01)) * 1e-9), 4)
-    things = "copies and fills" if executor == COPY else "kernels"
-    source = f"the trace: the shortest of {len(lasted)} {things}"
+    activities = "copies and fills" if executor == COPY else "kernels"
+    source = f"the trace: the shortest of {len(lasted)} {activities}"
     high = None
     if tick is not None:
         high = shortest + tick * 1e-9
@@ -55,6 +55,6 @@ def coarse_tick(durations: NDArray[np.int64], starts: NDArray[np.int64]) -> int 
     Of few durations nobody can say: they may all be whole microseconds by chance.
     """
     lasted = durations[durations > 0]
-    apart = starts - starts.min(initial=np.iinfo(np.int64).max)
-    whole = len(lasted) >= _FEWEST and not (lasted % _MICROSECOND).any() and not (apart % _MICROSECOND).any()
-    return _MICROSECOND if whole else None
+    offsets = starts - starts.min(initial=np.iinfo(np.int64).max)
+    is_coarse = len(lasted) >= _FEWEST and not (lasted % _MICROSECOND).any() and not (offsets % _MICROSECOND).any()
+    return _MICROSECOND if is_coarse else None

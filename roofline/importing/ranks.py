@@ -19,32 +19,32 @@ _MOST = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Which process of a job a trace is of, as far as it says."""
+    """Tell which process of a job a trace is of, as far as it says."""
 
     number: int | None
     of: int | None
 
     @property
-    def beyond(self) -> bool:
-        """Whether the job has no such rank."""
+    def is_out_of_range(self) -> bool:
+        """Tell whether the job has no such rank."""
         return self.number is not None and self.of is not None and self.number >= self.of
 
 
 def rank_of(header: Mapping[str, Any]) -> Rank:
-    """The rank that a trace's header tells of; what is no whole number of 0 or more says nothing."""
+    """Read the rank from a trace's header; what is no whole number of 0 or more says nothing."""
     info = header.get("distributedInfo")
-    found = [info.get(key) for key in ("rank", "world_size")] if isinstance(info, dict) else [None, None]
-    whole = [one if type(one) is int and 0 <= one < _MOST else None for one in found]
-    return Rank(*whole)
+    numbers = [info.get(key) for key in ("rank", "world_size")] if isinstance(info, dict) else [None, None]
+    valid = [number if type(number) is int and 0 <= number < _MOST else None for number in numbers]
+    return Rank(*valid)
 
 
 def check_ranks(files: Sequence[Path], ranks: Sequence[Rank]) -> None:
     """InputError where the traces are not those of different ranks of one job."""
-    seen: dict[int, Path] = {}
+    file_of_rank: dict[int, Path] = {}
     for file, rank in zip(files, ranks, strict=True):
         if rank.number is None:
             raise InputError(f"{file.name} does not say which rank it is of: import it by itself.")
-        if rank.beyond:
+        if rank.is_out_of_range:
             raise InputError(
                 f"{file.name} says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0: "
                 "import it by itself."
@@ -54,11 +54,12 @@ def check_ranks(files: Sequence[Path], ranks: Sequence[Rank]) -> None:
                 f"{file.name} is of a job of {rank.of} ranks and {files[0].name} of one of {ranks[0].of}: these are no "
                 "ranks of one job, import them one by one."
             )
-        if rank.number in seen:
+        if rank.number in file_of_rank:
             raise InputError(
-                f"{file.name} and {seen[rank.number].name} are both of rank {rank.number}: give one trace per rank."
+                f"{file.name} and {file_of_rank[rank.number].name} are both of rank {rank.number}: "
+                "give one trace per rank."
             )
-        seen[rank.number] = file
+        file_of_rank[rank.number] = file
 
 
 def with_waiting(profiles: Sequence[Profile]) -> list[Profile]:
@@ -70,17 +71,17 @@ def with_waiting(profiles: Sequence[Profile]) -> list[Profile]:
     if len(profiles) < 2:
         return list(profiles)
     times, names = [], []
-    for one in profiles:
-        ops = [op for op in one.ops if one.signatures[op.signature].op_class == "communication"]
-        names.append([one.signatures[op.signature].name for op in ops])
+    for profile in profiles:
+        ops = [op for op in profile.ops if profile.signatures[op.signature].op_class == "communication"]
+        names.append([profile.signatures[op.signature].name for op in ops])
         times.append(np.asarray([np.mean(op.own_ns) for op in ops]) * 1e-9)
-    if not names[0] or any(each != names[0] for each in names):
+    if not names[0] or any(rank_names != names[0] for rank_names in names):
         return list(profiles)
     shortest = np.min(times, axis=0)
     return [
         msgspec.structs.replace(
-            one, imported=msgspec.structs.replace(one.imported, waiting=float((mine - shortest).sum()))
+            profile, imported=msgspec.structs.replace(profile.imported, waiting=float((mine - shortest).sum()))
         )
-        for one, mine in zip(profiles, times, strict=True)
-        if one.imported is not None
+        for profile, mine in zip(profiles, times, strict=True)
+        if profile.imported is not None
     ]

@@ -64,20 +64,20 @@ class Table:
         self._without: set[int] = set()
         self._twins: dict[int, Costed] = {}
 
-    def complete(self, owner: Rows, kept: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Rows:
-        """`owner` with a row for every device event of the kept steps."""
+    def complete(self, owner: Rows, in_steps: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Rows:
+        """Return `owner` with a row for every device event of the steps used (in_steps: bool[device])."""
         owner = owner.copy()
-        graph = np.flatnonzero(kept & self._links.graph & (owner >= 0))
+        graph = np.flatnonzero(in_steps & self._links.graph & (owner >= 0))
         owner[graph] = self._by_graph(graph, owner[graph])
         owner = self._by_twin(owner, counted)
-        left = np.flatnonzero(kept & (owner < 0))
-        owner[left] = self._copies(left, 0)
-        left = left[owner[left] < 0]
-        why = np.where(self._links.unsure[left], 2, self._links.launch[left] < 0).astype(np.int32)
-        codes, place = np.unique(np.stack([self._trace.device.name[left], why]), axis=1, return_inverse=True)
+        unowned = np.flatnonzero(in_steps & (owner < 0))
+        owner[unowned] = self._copies(unowned, 0)
+        unowned = unowned[owner[unowned] < 0]
+        why = np.where(self._links.unsure[unowned], 2, self._links.launch[unowned] < 0).astype(np.int32)
+        codes, place = np.unique(np.stack([self._trace.device.name[unowned], why]), axis=1, return_inverse=True)
         reasons = (DIFFERENT, BEFORE, REPEATED)
-        made = [self._lost(self._trace.names[name], reasons[reason]) for name, reason in codes.T.tolist()]
-        owner[left] = np.asarray([*made, -1], np.int64)[place.ravel()]
+        lost_rows = [self._lost(self._trace.names[name], reasons[reason]) for name, reason in codes.T.tolist()]
+        owner[unowned] = np.asarray([*lost_rows, -1], np.int64)[place.ravel()]
         return owner
 
     def _add(self, key: object, name: str, costed: Costed, scope: int, phase: int, op: bool) -> int:
@@ -103,7 +103,7 @@ class Table:
 
     def _copies(self, events: Rows, phase: int) -> Rows:
         """Rows for copies and fills, one each: they say their work themselves. -1 for what is none."""
-        found = np.full(len(events), -1, np.int64)
+        copy_rows = np.full(len(events), -1, np.int64)
         for place in np.flatnonzero(self._trace.device.kind[events] != KERNEL).tolist():
             event = int(events[place])
             costed = costs.lone(self._trace, event)
@@ -111,8 +111,8 @@ class Table:
                 name = self._trace.names[int(self._trace.device.name[event])]
                 why = REPEATED if self._links.unsure[event] else BEFORE if self._links.launch[event] < 0 else ""
                 scope = self._place(_PLACES.get(why, ""))
-                found[place] = self._add(("copy", event), name, costed, scope, phase, True)
-        return found
+                copy_rows[place] = self._add(("copy", event), name, costed, scope, phase, True)
+        return copy_rows
 
     def _by_graph(self, events: Rows, base: Rows) -> Rows:
         """Rows for replayed kernels: one per graph launch and captured op, or per graph launch and kernel name."""
@@ -121,19 +121,23 @@ class Table:
         unsure = replays.unsure[events] if replays else np.zeros(len(events), bool)
         name = np.where(captured >= 0, -1, device.name[events])
         keys, place = np.unique(np.stack([base, captured, name, unsure]), axis=1, return_inverse=True)
-        found = []
+        replayed_rows = []
         for number, op, code, several in keys.T.tolist():
             scope, phase = self._scope[number], self._phase[number]
             if op >= 0 and replays is not None:
                 of = replays.counted
                 scope = self._place(of.scopes[int(of.scope[op])]) if of.scopes[int(of.scope[op])] else scope
                 phase = phase or int(of.phase[op])
-                found.append(self._add((number, op), of.names_of_ops[op], of.ops[op].costed, scope, phase, True))
+                replayed_rows.append(
+                    self._add((number, op), of.names_of_ops[op], of.ops[op].costed, scope, phase, True)
+                )
             else:
                 kernel = self._trace.names[code]
                 why = UNSURE if several else REPLAYED
-                found.append(self._add((number, -1, code, several), kernel, lost(kernel, why), scope, phase, False))
-        return np.asarray(found, np.int64)[place.ravel()]
+                replayed_rows.append(
+                    self._add((number, -1, code, several), kernel, lost(kernel, why), scope, phase, False)
+                )
+        return np.asarray(replayed_rows, np.int64)[place.ravel()]
 
     def _by_twin(self, owner: Rows, counted: NDArray[np.bool_]) -> Rows:
         """Rows for kernels launched before the trace began whose like was launched by ops of one cost in this step.
@@ -144,21 +148,21 @@ class Table:
         """
         links, device = self._links, self._trace.device
         lost = np.flatnonzero(counted & (owner < 0) & (links.launch < 0) & ~links.unsure)
-        known = np.flatnonzero(counted & (owner >= 0) & (links.op >= 0) & np.isin(device.name, device.name[lost]))
-        if not len(lost) or not len(known):
+        examples = np.flatnonzero(counted & (owner >= 0) & (links.op >= 0) & np.isin(device.name, device.name[lost]))
+        if not len(lost) or not len(examples):
             return owner
-        alike = alike_kernels(device, np.concatenate([lost, known]))
+        alike = alike_kernels(device, np.concatenate([lost, examples]))
         works: dict[object, int] = {}
         work = np.asarray(
-            [works.setdefault(_work(self._names[row], self._ops[row].costed), row) for row in owner[known].tolist()]
+            [works.setdefault(_work(self._names[row], self._ops[row].costed), row) for row in owner[examples].tolist()]
         )
-        least, most = np.full(alike.max() + 1, len(self._ops)), np.full(alike.max() + 1, -1)
+        least, greatest = np.full(alike.max() + 1, len(self._ops)), np.full(alike.max() + 1, -1)
         np.minimum.at(least, alike[len(lost) :], work)
-        np.maximum.at(most, alike[len(lost) :], work)
-        example = np.where(least == most, most, -1)[alike[: len(lost)]]
+        np.maximum.at(greatest, alike[len(lost) :], work)
+        example = np.where(least == greatest, greatest, -1)[alike[: len(lost)]]
         events, example, kernel = lost[example >= 0], example[example >= 0], alike[: len(lost)][example >= 0]
         # How many such kernels one call launches: those of the step, divided by its calls of that work.
-        calls = np.unique(np.stack([work, owner[known]]), axis=1)[0]
+        calls = np.unique(np.stack([work, owner[examples]]), axis=1)[0]
         launched = np.bincount(alike[len(lost) :], minlength=alike.max() + 1)[kernel]
         per_call = np.maximum(1, launched // np.bincount(calls, minlength=len(self._ops))[example])
         rank = _ranks(kernel)
@@ -191,7 +195,7 @@ class Table:
         twins[[row for key, row in self._rows.items() if isinstance(key, tuple) and key[0] == "twin"]] = True
         return twins[owner]
 
-    def counted(self, owner: Rows, kept: NDArray[np.bool_]) -> Counted:
+    def counted(self, owner: Rows, in_steps: NDArray[np.bool_]) -> Counted:
         """All rows; ops of unknown work and class get the class of the kernel that took most of their time.
 
         An op has no work to hold a time against where a kernel of it in a kept step has none: every kernel takes time,
@@ -199,9 +203,9 @@ class Table:
         """
         rows = np.flatnonzero(owner >= 0)
         names = longest(self._trace, rows, owner[rows])
-        timeless = set(owner[rows[kept[rows] & (self._trace.device.duration[rows] == 0)]].tolist())
+        timeless = set(owner[rows[in_steps[rows] & (self._trace.device.duration[rows] == 0)]].tolist())
         # By the work as the op was given it, which lives as long as the op: the id of what is made here is used again.
-        same: dict[tuple[int, bool, OpClass], Costed] = {}
+        shared: dict[tuple[int, bool, OpClass], Costed] = {}
         ops = []
         for row, op in enumerate(self._ops):
             costed = op.costed
@@ -210,7 +214,7 @@ class Table:
             if costed.cost.quality == "unknown" and costed.op_class == "other" and row in names:
                 op_class = kernel_names.classify(names[row])
                 key = (id(op.costed), row in timeless, op_class)
-                costed = same.setdefault(key, replace(costed, op_class=op_class))
+                costed = shared.setdefault(key, replace(costed, op_class=op_class))
             if row in timeless:
                 op = replace(op, reads=(), writes=())
             ops.append(op if costed is op.costed else replace(op, costed=costed))
@@ -231,7 +235,7 @@ class Table:
 
 
 def _work(name: str, costed: Costed) -> object:
-    """What ops of equal work share, whatever the strides and values they were called with."""
+    """Return a key that ops of equal work share, whatever the strides and values they were called with."""
     cost = costed.cost
     return name, costed.dtype, costed.op_class, cost.flops, cost.vector_flops, cost.bytes_read, cost.bytes_written
 

@@ -26,8 +26,8 @@ class Chosen:
     """The steps of a trace that a profile can be made of.
 
     step: int64[device], the step of each device event, -1 for none. low, high: each step's window on the device [ns].
-    host: each step's window on the host [ns]. kept: numbers of steps that are complete and no outliers. counted: the
-    one whose ops are counted, of those that run the kernels that most steps run, the one nearest their median.
+    host: each step's window on the host [ns]. selected: numbers of steps that are complete and no outliers. counted:
+    the one whose ops are counted, of those that run the kernels that most steps run, the one nearest their median.
     incomplete, dropped: how many steps were left out for launches or kernels that are not in the trace, and as
     outliers. before: device events of the step before a lone one, which were still queued when the trace began.
     """
@@ -36,7 +36,7 @@ class Chosen:
     low: Rows
     high: Rows
     host: tuple[tuple[int, int], ...]
-    kept: tuple[int, ...]
+    selected: tuple[int, ...]
     counted: int
     incomplete: int
     dropped: int
@@ -53,13 +53,13 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     device = trace.device
     if len(marks) == 1:
         tables = [table for table in (trace.ops, trace.launches, device) if len(table)]
-        whole = (min(int(table.start.min()) for table in tables), max(int(table.end.max()) for table in tables))
+        window = (min(int(table.start.min()) for table in tables), max(int(table.end.max()) for table in tables))
         before = _queued_before(trace, links) if marks.source else np.zeros(len(device), bool)
         begin = device.end[before].max() if before.any() else device.start.min()
         low, high = np.asarray([begin]), np.asarray([device.end.max()])
         if high[0] <= low[0]:
             raise MeasurementError("No device event of the trace lasted any time; record the trace again.")
-        return Chosen(-before.astype(np.int64), low, high, (whole,), (0,), 0, 0, 0, int(before.sum()))
+        return Chosen(-before.astype(np.int64), low, high, (window,), (0,), 0, 0, 0, int(before.sum()))
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
     walls = (high - low).astype(np.float64)
@@ -75,19 +75,26 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     alike = _most_alike(trace, step, complete)
     # A step that ends late takes the time of the next one, whose window is what is left. The middle is a wall that
     # there is: one between two far from each other would leave no step near it.
-    apart = walls[complete] / np.quantile(walls[alike], 0.5, method="lower")
-    kept = complete[(apart <= OUTLIER) & (apart >= 1 / OUTLIER)]
-    alike = np.intersect1d(alike, kept)
+    relative = walls[complete] / np.quantile(walls[alike], 0.5, method="lower")
+    selected = complete[(relative <= OUTLIER) & (relative >= 1 / OUTLIER)]
+    alike = np.intersect1d(alike, selected)
     nearest = np.abs(walls[alike] - np.median(walls[alike]))
     counted = int(alike[len(alike) - 1 - int(nearest[::-1].argmin())])  # of equally near ones the last: the warmest
     host = tuple(zip(marks.start.tolist(), marks.end.tolist(), strict=True))
     return Chosen(
-        step, low, high, host, tuple(kept.tolist()), counted, len(usable) - len(complete), len(complete) - len(kept)
+        step,
+        low,
+        high,
+        host,
+        tuple(selected.tolist()),
+        counted,
+        len(usable) - len(complete),
+        len(complete) - len(selected),
     )
 
 
 def _lacking(trace: KinetoTrace, links: Links, marks: Steps) -> Rows:
-    """How many kernels each step launched that are not in the trace."""
+    """Count the kernels that each step launched and the trace lacks: int64[steps]."""
     begin = trace.launches.start[without_kernel(trace, links)]
     mark = np.searchsorted(marks.start, begin, side="right") - 1
     inside = (mark >= 0) & (begin < marks.end[mark])
@@ -98,8 +105,8 @@ def _queued_before(trace: KinetoTrace, links: Links) -> NDArray[np.bool_]:
     """bool[device]: it ended before the first one whose launch is in the trace, and its own launch is not."""
     device, launched = trace.device, links.launch >= 0
     first = device.start[launched].min(initial=np.iinfo(np.int64).max)
-    found: NDArray[np.bool_] = ~launched & (device.end <= first) & launched.any()
-    return found
+    queued: NDArray[np.bool_] = ~launched & (device.end <= first) & launched.any()
+    return queued
 
 
 def _most_alike(trace: KinetoTrace, step: Rows, among: Rows) -> Rows:
@@ -118,28 +125,28 @@ def aligned(step: StepCalls, counted: StepCalls) -> Rows:
     """
     twin = np.full(len(step), -1, np.int64)
     mine, theirs = np.flatnonzero(step.table != ANNOTATION), np.flatnonzero(counted.table != ANNOTATION)
-    names, others = step.events.name.astype(np.int64), counted.events.name.astype(np.int64)
+    names, counted_names = step.events.name.astype(np.int64), counted.events.name.astype(np.int64)
     for thread in np.unique(step.events.thread[mine]).tolist():
-        here = mine[step.events.thread[mine] == thread]
-        there = theirs[counted.events.thread[theirs] == thread]
-        found = _align(names[here], others[there])
-        twin[here] = np.where(found >= 0, np.append(there, -1)[found], -1)
+        step_rows = mine[step.events.thread[mine] == thread]
+        counted_rows = theirs[counted.events.thread[theirs] == thread]
+        place = _align(names[step_rows], counted_names[counted_rows])
+        twin[step_rows] = np.where(place >= 0, np.append(counted_rows, -1)[place], -1)
     return twin
 
 
-def _align(one: Rows, other: Rows) -> Rows:
+def _align(names: Rows, counted_names: Rows) -> Rows:
     """`alignment.align` for sequences that differ little; of others only the equal head and tail."""
-    shorter = min(len(one), len(other))
-    if not shorter or np.array_equal(one, other):
-        return alignment.align(one, other)
-    equal = one[:shorter] == other[:shorter]
+    shorter = min(len(names), len(counted_names))
+    if not shorter or np.array_equal(names, counted_names):
+        return alignment.align(names, counted_names)
+    equal = names[:shorter] == counted_names[:shorter]
     head = shorter if equal.all() else int(equal.argmin())
-    rest = shorter - head
-    equal = one[len(one) - rest :][::-1] == other[len(other) - rest :][::-1]
-    tail = rest if equal.all() else int(equal.argmin())
-    if max(len(one), len(other)) - head - tail <= MAX_UNEQUAL:
-        return alignment.align(one, other)
-    place = np.full(len(one), -1, np.int64)
+    unaligned = shorter - head
+    equal = names[len(names) - unaligned :][::-1] == counted_names[len(counted_names) - unaligned :][::-1]
+    tail = unaligned if equal.all() else int(equal.argmin())
+    if max(len(names), len(counted_names)) - head - tail <= MAX_UNEQUAL:
+        return alignment.align(names, counted_names)
+    place = np.full(len(names), -1, np.int64)
     place[:head] = np.arange(head)
-    place[len(one) - tail :] = np.arange(len(other) - tail, len(other))
+    place[len(names) - tail :] = np.arange(len(counted_names) - tail, len(counted_names))
     return place

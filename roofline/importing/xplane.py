@@ -29,7 +29,7 @@ from roofline.xla import count as xla
 class XlaStep:
     """A step of a trace. Times in seconds; see `gpu.GpuStep` and `gpu.Figures`.
 
-    device: the plane of the device ("/device:GPU:0"); others: how many further devices ran kernels. rocm: the runtime
+    device: the plane of the device ("/device:GPU:0"); further_devices: how many others ran kernels. rocm: the runtime
     is HIP. buffers: kernels launched by command buffers, of `kernels`. linked: share of the kernels' time with an op.
     lasted: how long each kernel ran [ns], copies and fills left out.
     """
@@ -38,10 +38,10 @@ class XlaStep:
     timed: Timed
     span: float
     busy: float
-    found: int
+    step_count: int
     linked: float
     device: str
-    others: int
+    further_devices: int
     rocm: bool
     buffers: int
     kernels: int
@@ -73,8 +73,10 @@ def read(trace: XTrace) -> XlaStep:
     )
     rows = worked[device]
     windows, steps, warnings = _windows(trace, rows)
-    others = np.asarray([line.plane in planes and line.plane != device for line in trace.lines] + [False], bool)
-    marked = marks.with_marks(marks.without(trace, others[trace.line]), windows, STEP)
+    of_other_devices = np.asarray(
+        [line.plane in planes and line.plane != device for line in trace.lines] + [False], bool
+    )
+    marked = marks.with_marks(marks.without(trace, of_other_devices[trace.line]), windows, STEP)
     counted, owned = xla.count([marked], STEP)
     size = len(counted.ops)
     parts = executor.aligned(executor.time_steps(marked, owned[0], size, STEP, 0.0), size)
@@ -86,10 +88,10 @@ def read(trace: XTrace) -> XlaStep:
         timed=timed,
         span=float(trace.end[rows].max() - trace.start[rows].min()) * PICOSECOND,
         busy=float(intervals.length(trace.start[rows], trace.end[rows])) * PICOSECOND,
-        found=steps,
+        step_count=steps,
         linked=float(length[trace.hlo_op[rows] >= 0].sum() / length.sum()) if length.sum() else 0.0,
         device=device,
-        others=len(worked) - 1,
+        further_devices=len(worked) - 1,
         rocm=any(name.startswith("hip") for name in trace.names),
         buffers=int(command_buffers.replayed(trace)[rows].sum()),
         kernels=len(rows),
@@ -106,10 +108,10 @@ def _events(trace: XTrace, plane: str) -> Rows:
 
 
 def _computes(trace: XTrace, rows: Rows) -> NDArray[np.bool_]:
-    """Whether each event is a kernel, and no copy or fill by the driver."""
+    """Mark the events that are kernels, not copies or fills by the driver: bool[rows]."""
     driver = np.asarray([name.startswith(("Memcpy", "Memset")) for name in trace.names], bool)
-    found: NDArray[np.bool_] = ~driver[trace.name[rows]]
-    return found
+    computes: NDArray[np.bool_] = ~driver[trace.name[rows]]
+    return computes
 
 
 def _windows(trace: XTrace, rows: Rows) -> tuple[list[tuple[int, int]], int, list[str]]:
@@ -119,16 +121,16 @@ def _windows(trace: XTrace, rows: Rows) -> tuple[list[tuple[int, int]], int, lis
     where there are three or more: it holds what comes before a steady state.
     """
     mine = rows[trace.hlo_op[rows] >= 0]
-    whole = [(int(trace.start[rows].min()), int(trace.end[rows].max()))]
+    one_step = [(int(trace.start[rows].min()), int(trace.end[rows].max()))]
     if not len(mine):
-        return whole, 1, []
+        return one_step, 1, []
     programs, code = np.unique(trace.program[mine], return_inverse=True)
     time = np.bincount(code, weights=(trace.end - trace.start)[mine])
     main = mine[trace.program[mine] == programs[int(time.argmax())]]
     number = _executions(trace, main)
     count = int(number.max()) + 1
     if count < 2:
-        return whole, 1, []
+        return one_step, 1, []
     end = np.zeros(count, np.int64)
     np.maximum.at(end, number, trace.end[main])
     end = np.maximum.accumulate(end)
@@ -138,9 +140,11 @@ def _windows(trace: XTrace, rows: Rows) -> tuple[list[tuple[int, int]], int, lis
         return windows, count, []
     walls = (end - start)[1:]
     near = walls <= OUTLIER * np.median(walls)
-    kept = [window for window, is_near in zip(windows[1:], near.tolist(), strict=True) if is_near]
-    slow = f", and {count - 1 - len(kept)} that took far longer than the others" if len(kept) < count - 1 else ""
-    return kept, count, [f"the first of {count} executions left out{slow}"]
+    selected = [window for window, is_near in zip(windows[1:], near.tolist(), strict=True) if is_near]
+    slow = (
+        f", and {count - 1 - len(selected)} that took far longer than the others" if len(selected) < count - 1 else ""
+    )
+    return selected, count, [f"the first of {count} executions left out{slow}"]
 
 
 def _executions(trace: XTrace, rows: Rows) -> Rows:
@@ -158,7 +162,7 @@ def _executions(trace: XTrace, rows: Rows) -> Rows:
     code = np.unique(keys, axis=1, return_inverse=True)[1].ravel()
     times = int(np.bincount(code).min())  # no more executions than the rarest kernel has events
     for count in range(min(times, len(rows)), 1, -1):
-        period, rest = divmod(len(rows), count)
-        if not rest and np.array_equal(code[period:], code[:-period]):
+        period, remainder = divmod(len(rows), count)
+        if not remainder and np.array_equal(code[period:], code[:-period]):
             return np.arange(len(rows)) // period
     return np.zeros(len(rows), np.int64)

@@ -48,7 +48,7 @@ def closes(found):
 
 def test_steps_but_the_first(make_kineto):
     found = read(make_kineto.training().write())
-    assert (found.found, found.source, found.chosen.kept) == (3, "roofline:step#", (1, 2))
+    assert (found.step_count, found.source, found.chosen.selected) == (3, "roofline:step#", (1, 2))
     assert found.timed.walls == pytest.approx([1e-3, 1e-3])
     assert found.timed.idle == pytest.approx([(1000 - 441) * 1e-6] * 2)
     assert found.timed.joined == 1
@@ -59,7 +59,7 @@ def test_steps_but_the_first(make_kineto):
 def test_of_many_steps_the_first_are_looked_at(make_kineto, monkeypatch):
     monkeypatch.setattr(gpu, "MOST_STEPS", 4)
     found = read(make_kineto.training(6).write())
-    assert (found.found, found.chosen.kept) == (6, (1, 2, 3))
+    assert (found.step_count, found.chosen.selected) == (6, (1, 2, 3))
     assert found.timed.walls == pytest.approx([1e-3] * 3)
     assert found.warnings == ("2 steps left out, after the first 4",)
     closes(found)
@@ -83,7 +83,7 @@ def test_a_step_that_does_something_else_is_left_out(make_kineto):
             made.op(op, zero + start, zero + start + 9, make_kineto.H)
             made.launch(op, zero + start + 1, zero + start + 10, zero + start + 10 + length)
     found = read(made.write())
-    assert (found.chosen.kept, found.chosen.counted) == ((1, 3), 3)
+    assert (found.chosen.selected, found.chosen.counted) == ((1, 3), 3)
     assert found.warnings == ("1 step left out, which do not do what the counted step does",)
     assert [row[0] for row in rows(found)] == ["aten::tanh", "aten::relu"]
     closes(found)
@@ -99,14 +99,14 @@ def test_the_counted_step_does_what_most_steps_do(make_kineto):
         made.launch(name, zero + 21, zero + 30, zero + 30 + length)
     found = read(made.write())
     assert found.counted.names_of_ops == ("aten::relu",)
-    assert found.chosen.kept == (1, 3)
+    assert found.chosen.selected == (1, 3)
 
 
 def test_a_step_far_slower_than_the_others_is_left_out(make_kineto):
     made = make_kineto.training(5)
     made.launch("late", 3890, 3990, 4850)  # step 3 ends 990 µs late
     found = read(made.write())
-    assert found.chosen.kept == (1, 2)  # of the last one 10 µs are left
+    assert found.chosen.selected == (1, 2)  # of the last one 10 µs are left
     assert found.warnings[0] == "2 steps left out, which took far longer or shorter than the others"
 
 
@@ -119,7 +119,7 @@ def test_of_two_steps_far_apart_the_shorter_is_kept(make_kineto):
             made.op("aten::relu", begin - 5, begin - 1, make_kineto.H)
             made.launch("relu", begin - 4, begin, begin + 8)
     found = read(made.write())
-    assert (found.chosen.kept, found.chosen.counted, found.chosen.dropped) == ((1,), 1, 1)
+    assert (found.chosen.selected, found.chosen.counted, found.chosen.dropped) == ((1,), 1, 1)
     closes(found)
 
 
@@ -144,7 +144,7 @@ def test_steps_without_all_their_launches_are_left_out(make_kineto):
     for number in (1, 2):
         made.kernel("from before", 1000 * number + 745, 1000 * number + 748, correlation=7)
     found = read(made.write())
-    assert found.chosen.kept == (3,)
+    assert found.chosen.selected == (3,)
     assert found.warnings == ("2 steps left out, whose launches and kernels are not all in the trace",)
 
 
@@ -155,7 +155,7 @@ def test_steps_whose_kernels_were_lost_are_left_out_and_told(make_kineto, lackin
     for number in lacking:
         made.call("cudaLaunchKernel", 1000 * number + 500, 1000 * number + 502)
     found = read(made.write())
-    assert found.chosen.kept == kept
+    assert found.chosen.selected == kept
     launches = "1 launch has" if len(lacking) == 1 else "3 launches have"
     lost = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
     assert lost in found.warnings
@@ -563,7 +563,7 @@ def test_a_step_that_replays_a_graph_for_another_batch_is_left_out(make_kineto):
     found = read(made.write(), text)
     assert sum(op.costed.cost.flops or 0 for op in found.counted.ops[-1:]) == 2 * 32 * 256 * 512
     assert [row[0] for row in rows(found)] == ["aten::tanh", "aten::mm"]
-    assert found.chosen.kept == (1, 3)
+    assert found.chosen.selected == (1, 3)
     assert found.warnings == ("1 step left out, which do not do what the counted step does",)
 
 
@@ -689,7 +689,7 @@ def test_a_cpus_trace(make_kineto):
     assert found.timed.own == pytest.approx(np.array([[40e-6] * 3, [9e-6] * 3]))
     assert found.timed.walls == pytest.approx([90e-6] * 3)
     assert found.timed.idle == pytest.approx([41e-6] * 3)
-    assert (found.timed.joined, found.timed.unseen, found.found) == (1, 0, 3)
+    assert (found.timed.joined, found.timed.unseen, found.step_count) == (1, 0, 3)
     assert found.shapes
 
 
@@ -788,9 +788,9 @@ def test_a_jax_trace_of_a_gpu(recorded):
     from roofline.traces.xplane import reader as xplane
 
     found = imported_xplane.read(xplane.read(recorded("mi300x_jax_conv.xplane.pb")))
-    assert (found.device, found.others, found.rocm, found.buffers) == ("/device:GPU:7", 1, True, 0)
+    assert (found.device, found.further_devices, found.rocm, found.buffers) == ("/device:GPU:7", 1, True, 0)
     # Five executions of one program of five kernels; the first is left out, and none takes far longer.
-    assert (found.found, len(found.timed.walls), found.kernels, found.linked) == (5, 4, 25, 1)
+    assert (found.step_count, len(found.timed.walls), found.kernels, found.linked) == (5, 4, 25, 1)
     timed = found.timed
     assert timed.own.mean(axis=1).sum() - timed.overlap.sum() + timed.idle.mean() == pytest.approx(timed.walls.mean())
     convolution = next(op.costed for op in found.counted.ops if op.costed.cost.flops)
@@ -837,15 +837,15 @@ def test_steps_of_an_xla_trace_are_executions_of_its_main_program():
     kernels = [(op, kernel, 100 * step + low, 100 * step + high) for step in range(4) for op, kernel, low, high in once]
     found = imported_xplane.read(xtrace(kernels))
     # Steps end at 15, 115, 215, 315 ns; programs that are not in the trace leave kernels by name.
-    assert found.found == 4
+    assert found.step_count == 4
     assert found.timed.walls == pytest.approx([100e-9] * 3)
     assert found.timed.idle == pytest.approx([87e-9] * 3)
     assert found.timed.extra == ("gemm", "add")
     # A kernel more in one step: no sequence repeats itself, and without ids of runs all of it is one step.
     kernels.append(("dot.1", "gemm", 316, 320))
-    assert imported_xplane.read(xtrace(kernels)).found == 1
+    assert imported_xplane.read(xtrace(kernels)).step_count == 1
     runs = [1, 1, 2, 2, 3, 3, 4, 4, 4]
-    assert imported_xplane.read(xtrace(kernels, run=runs)).found == 4
+    assert imported_xplane.read(xtrace(kernels, run=runs)).step_count == 4
 
 
 def test_command_buffers_are_recognised():

@@ -25,7 +25,7 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class Recorded(msgspec.Struct, gc=False):
-    """What the `args` of a cpu_op say of the call. dims, types, strides, values: undecoded, of one length."""
+    """Hold the `args` of a cpu_op. dims, types, strides, values: undecoded, of one length."""
 
     sequence: Any = msgspec.field(default=-1, name="Sequence number")
     dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
@@ -40,12 +40,12 @@ class Recorded(msgspec.Struct, gc=False):
 
 
 def recorded(events: Events) -> list[Recorded]:
-    """What each event says of its call, nothing where its `args` are damaged."""
+    """Return the record of each event's call, an empty one where its `args` are damaged."""
     args = [events.args[row] for row in range(len(events))]
     try:
-        found = msgspec.json.decode(b"[" + b",".join(args) + b"]", type=list[Recorded])
-        if len(found) == len(args):
-            return found
+        records = msgspec.json.decode(b"[" + b",".join(args) + b"]", type=list[Recorded])
+        if len(records) == len(args):
+            return records
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         pass
     return [_alone(text) for text in args]
@@ -62,7 +62,7 @@ def _alone(text: bytes) -> Recorded:
 class KinetoNodes:
     """See `count.Nodes`; `events` are the ops and annotations of one step, in order of start.
 
-    arguments: of each event, undecoded. given: calls whose recorded arguments were completed from elsewhere in the
+    arguments: of each event, undecoded. completed: calls whose recorded arguments were completed from elsewhere in the
     trace. rows: int64, the row of each event in the trace's ops, -1 for an annotation; None where it was not asked.
     """
 
@@ -73,9 +73,9 @@ class KinetoNodes:
     thread: NDArray[np.int64]
     events: Events
     arguments: list[Recorded]
-    given: Mapping[int, Call] = field(default_factory=dict)
+    completed: Mapping[int, Call] = field(default_factory=dict)
     rows: NDArray[np.int64] | None = None
-    made: dict[tuple[str, tuple[bytes, ...]], Call] = field(default_factory=dict)
+    decoded_calls: dict[tuple[str, tuple[bytes, ...]], Call] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -85,19 +85,19 @@ class KinetoNodes:
 
         Equal calls are one object, so that whoever costs them can tell by identity.
         """
-        if index in self.given:
-            return self.given[index]
+        if index in self.completed:
+            return self.completed[index]
         key = (self.names[index], self.arguments[index].text)
-        found = self.made.get(key)
-        if found is None:
-            found = self.made[key] = decoded(*key)
-        return found
+        decoded_call = self.decoded_calls.get(key)
+        if decoded_call is None:
+            decoded_call = self.decoded_calls[key] = decoded(*key)
+        return decoded_call
 
 
 def columns(trace: KinetoTrace, events: Events) -> KinetoNodes:
     """The events as nodes of which none is an op yet."""
     arguments = recorded(events)
-    sequence = [one.sequence for one in arguments]
+    sequence = [record.sequence for record in arguments]
     return KinetoNodes(
         names=tuple(trace.names[code] for code in events.name.tolist()),
         is_op=np.zeros(len(events), bool),
@@ -134,13 +134,13 @@ def call(name: str, args: dict[str, Any]) -> Call:
     for position, (shape, kind) in enumerate(zip(dims, types, strict=True)):
         stride = strides[position] if isinstance(strides, list) and position < len(strides) else None
         value = values[position] if isinstance(values, list) and position < len(values) else None
-        found = _argument(shape, kind, stride, value)
-        inputs.append(_unsaid(kind, isinstance(values, list)) if found is None else found)
+        argument = _argument(shape, kind, stride, value)
+        inputs.append(_unsaid(kind, isinstance(values, list)) if argument is None else argument)
     return Call(name, None, _with_empty_lists(tuple(inputs), types))
 
 
 def _unsaid(kind: Any, valued: bool) -> Unsaid | None:
-    """What is known of an argument without a value. valued: the profiler recorded the values of this call."""
+    """Return the kind of an argument without a value, as far as known. valued: the call's values were recorded."""
     if kind == "ScalarList":  # of one that is too long there is no value
         return Unsaid.LIST
     if valued:
@@ -174,9 +174,9 @@ def _argument(shape: Any, kind: Any, stride: Any, value: Any) -> Any:
         strides = stride if isinstance(stride, list) and len(stride) == len(shape) else [None] * len(shape)
         return (
             tuple(
-                Tensor(tuple(one), _stride(one, each), "", device="")
-                for one, each in zip(shape, strides, strict=True)
-                if _whole(one)
+                Tensor(tuple(dims), _stride(dims, dims_stride), "", device="")
+                for dims, dims_stride in zip(shape, strides, strict=True)
+                if _whole(dims)
             )
             or None
         )

@@ -1,4 +1,4 @@
-"""What calls cost, kept on disk: a second import of a trace needs no torch.
+"""Keep the costs of calls on disk: a second import of a trace needs no torch.
 
 The file is MessagePack, of a schema that this module checks: nothing in it is executed, a damaged or foreign file is
 an empty cache, and a new one is written beside it and moved into its place. Entries hang on the rules that made them
@@ -65,7 +65,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _File(msgspec.Struct, frozen=True):
-    """What is on disk. names: what an op is, by its name; wrappers: for a call whether it is a mere wrapper."""
+    """Lay out the file. names: the kind of each op by its name; wrappers: for a call whether it is a mere wrapper."""
 
     schema: int
     rules: str
@@ -85,9 +85,9 @@ class Cache:
         self._torch = torch_version()
         read = _read(path, self._rules)
         # What torch is asked by name may differ between its versions.
-        same = read is not None and self._torch in ("", read.torch)
-        self.names: dict[str, str] = dict(read.names) if read and same else {}
-        self.wrappers: dict[str, bool] = dict(read.wrappers) if read and same else {}
+        same_torch = read is not None and self._torch in ("", read.torch)
+        self.names: dict[str, str] = dict(read.names) if read and same_torch else {}
+        self.wrappers: dict[str, bool] = dict(read.wrappers) if read and same_torch else {}
         self._calls: dict[str, Entry] = dict(read.calls) if read else {}
         self._of = self._torch or (read.torch if read else "")
         self._kept = self._size()
@@ -122,11 +122,11 @@ class Cache:
         if self.path is None or self._size() == self._kept:
             return False
         # Others may have written since: theirs stay, and of too many the oldest go.
-        other = _read(self.path, self._rules)
-        calls = {**(other.calls if other else {}), **self._calls}
+        saved = _read(self.path, self._rules)
+        calls = {**(saved.calls if saved else {}), **self._calls}
         names, wrappers = self.names, self.wrappers
-        if other and other.torch == self._of:
-            names, wrappers = {**other.names, **names}, {**other.wrappers, **wrappers}
+        if saved and saved.torch == self._of:
+            names, wrappers = {**saved.names, **names}, {**saved.wrappers, **wrappers}
         file = _File(SCHEMA, self._rules, self._of, _last(names), _last(wrappers), _last(calls))
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,16 +157,16 @@ def _read(path: Path | None, of: str) -> _File | None:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST:
             return None
-        found = msgspec.msgpack.decode(path.read_bytes(), type=_File)
+        saved = msgspec.msgpack.decode(path.read_bytes(), type=_File)
     except (OSError, msgspec.DecodeError, ValueError, RecursionError, OverflowError):
         return None
-    return found if found.schema == SCHEMA and found.rules == of else None
+    return saved if saved.schema == SCHEMA and saved.rules == of else None
 
 
 def location(environment: Mapping[str, str] = os.environ) -> Path:
     """The user's own cache: in $ROOFLINE_CACHE, else $XDG_CACHE_HOME/roofline, else ~/.cache/roofline."""
-    own, base = environment.get("ROOFLINE_CACHE"), environment.get("XDG_CACHE_HOME")
-    folder = Path(own) if own else (Path(base) if base else Path.home() / ".cache") / "roofline"
+    configured, base = environment.get("ROOFLINE_CACHE"), environment.get("XDG_CACHE_HOME")
+    folder = Path(configured) if configured else (Path(base) if base else Path.home() / ".cache") / "roofline"
     return folder / "costs.msgpack"
 
 

@@ -32,12 +32,12 @@ _PREFIX = ("c10d::", "_c10d_functional::")
 
 
 def is_communication(name: str) -> bool:
-    """Whether an op or a kernel exchanges data between devices, by its name."""
+    """Tell whether an op or a kernel exchanges data between devices, by its name."""
     return name.startswith(_PREFIX) or name == PARAMETERS or COLLECTIVE.search(name) is not None
 
 
 def is_collective(name: str) -> bool:
-    """Whether an op is torch.distributed's own: nothing but communication lies in it."""
+    """Tell whether an op is torch.distributed's own: nothing but communication lies in it."""
     return name.startswith(_PREFIX) or name == PARAMETERS
 
 
@@ -50,7 +50,7 @@ class Exposure:
 
     @property
     def hidden(self) -> float:
-        """What ran beside computation [s]."""
+        """Return the time of communication during computation [s]."""
         return self.total - self.exposed
 
 
@@ -63,23 +63,23 @@ def device_rows(trace: KinetoTrace, links: Links) -> np.ndarray:
     device = trace.device
     kernel = by_name[device.name]
     named = np.append(by_name[trace.ops.name], False)[links.op] if len(trace.ops) else np.zeros(len(device), bool)
-    found: np.ndarray = (device.kind == KERNEL) & (kernel | (named & (links.op >= 0)))
-    return found
+    communicates: np.ndarray = (device.kind == KERNEL) & (kernel | (named & (links.op >= 0)))
+    return communicates
 
 
 def exposed(trace: KinetoTrace, links: Links, low: np.ndarray, high: np.ndarray) -> list[Exposure]:
-    """How long a device communicated in each window, and how long it did nothing else there.
+    """Measure how long a device communicated in each window, and how long it did nothing else there.
 
     low, high: begins and ends of the windows [ns]. Computation hides it: kernels, no copies or fills.
     """
     device, is_comm = trace.device, device_rows(trace, links)
     computing = (device.kind == KERNEL) & ~is_comm
 
-    total, either, others = (
+    total, either, computed = (
         intervals.covered(device.start[rows], device.end[rows], low, high) * 1e-9
         for rows in (is_comm, is_comm | computing, computing)
     )
-    return [Exposure(*pair) for pair in zip(total.tolist(), (either - others).tolist(), strict=True)]
+    return [Exposure(*pair) for pair in zip(total.tolist(), (either - computed).tolist(), strict=True)]
 
 
 # Payloads
@@ -107,15 +107,15 @@ def costed(
     taken for the payload, out and in, as all-to-all and all-reduce have it. exchanged: bytes of the gradients that it
     is taken to hold.
     """
-    for given in (*ops, kernel):
-        found = _message(given)
-        if found is not None:
-            sent, received, name, note = found
+    for args in (*ops, kernel):
+        message = _message(args)
+        if message is not None:
+            sent, received, name, note = message
             return _costed(call, Cost(bytes_read=sent, bytes_written=received, note=note), name)
-    for one in (call, around):
-        size = None if one is None else _size(one)
-        if one is not None and size:
-            note = f"payload from the tensors of {one.name[:80]}"
+    for collective in (call, around):
+        size = None if collective is None else _size(collective)
+        if collective is not None and size:
+            note = f"payload from the tensors of {collective.name[:80]}"
             return _costed(call, Cost(bytes_read=size, bytes_written=size, quality="assumed", note=note), call.name)
     if exchanged:
         note = "payload: the gradients accumulated since the exchange before"
@@ -124,13 +124,13 @@ def costed(
     return _costed(call, unknown("communication: no size of a message was recorded"), call.name)
 
 
-def _message(given: dict[str, Any]) -> tuple[float, float, str, str] | None:
+def _message(args: dict[str, Any]) -> tuple[float, float, str, str] | None:
     """(sent, received [byte], name, note) from `In msg nelems`, `Out msg nelems`, `dtype`, `Group size`."""
-    sent, received, kind = given.get("In msg nelems"), given.get("Out msg nelems"), given.get("dtype")
+    sent, received, kind = args.get("In msg nelems"), args.get("Out msg nelems"), args.get("dtype")
     size = _SIZES.get(kind) if isinstance(kind, str) else None
     if size is None or not _count(sent) or not _count(received):
         return None
-    name, group = given.get("Collective name"), given.get("Group size")
+    name, group = args.get("Collective name"), args.get("Group size")
     note = f"payload of {name}" if isinstance(name, str) else "payload"
     note = f"{note[:80]}, {group} ranks" if _count(group) else note[:80]
     return float(sent * size), float(received * size), name if isinstance(name, str) else "", note

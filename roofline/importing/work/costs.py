@@ -1,9 +1,9 @@
-"""What the calls of an imported trace cost: one engine, which remembers on disk and asks torch only for what is new.
+"""Cost the calls of an imported trace: one engine, which remembers on disk and asks torch only for new calls.
 
     costs = Costs(cache.location())
     nodes = costs.nodes(trace, events, links)             # the calls of one step, and which of them are counted
-    given = kernels(trace, links, nodes)                  # what is no op of torch's: Triton, communication, custom ops
-    counted = counting.count(nodes, costs, given)
+    generated = kernels(trace, links, nodes)              # what is no op of torch's: Triton, communication, custom ops
+    counted = counting.count(nodes, costs, generated)
     costs.save()
 
 The counted op is the topmost one that torch knows and that is no wrapper. Where its cost is not known and it launches
@@ -78,36 +78,36 @@ class Costs:
 
     def cost(self, call: Call) -> Costed:
         """The work of a call; unknown, with the reason, where it cannot be known. Never raises for data."""
-        known = self._by_call.get(id(call))
-        if known is not None:
-            return known[1]
-        found = self._cost(call)
+        remembered = self._by_call.get(id(call))
+        if remembered is not None:
+            return remembered[1]
+        costed = self._cost(call)
         note = self._assumed.get(id(call))
-        if note is not None and found.cost.quality != "unknown":
-            found = replace(found, cost=found.cost + Cost(quality="assumed", note=note[1]))
-        self._by_call[id(call)] = call, found  # with the call, so that its identity stays taken
-        return found
+        if note is not None and costed.cost.quality != "unknown":
+            costed = replace(costed, cost=costed.cost + Cost(quality="assumed", note=note[1]))
+        self._by_call[id(call)] = call, costed  # with the call, so that its identity stays taken
+        return costed
 
     def _cost(self, call: Call) -> Costed:
-        given = custom.registered(call.name)
-        if given is not None:
-            return custom.cost(replace(call, inputs=said(call.inputs)), *given)
+        registration = custom.registered(call.name)
+        if registration is not None:
+            return custom.cost(replace(call, inputs=said(call.inputs)), *registration)
         if communication.is_collective(call.name):
             return communication.costed(replace(call, inputs=said(call.inputs)), [], {})
         canonical = call.canonical()
         key = cost_cache.key(canonical)
-        found = self._cache.get(key)
-        if found is not None:
-            return found
+        costed = self._cache.get(key)
+        if costed is not None:
+            return costed
         engine = self._torch()
         if engine is None:
             if call.inputs:
                 self.missing.add(call.name)
             why = _NEEDS_TORCH if call.inputs else "its arguments were not recorded"
             return plain_cost(call, unknown(why), _class_of(call.name))
-        found = engine.cost(canonical)
-        self._cache.put(key, found, by_torch=base(call.name) not in _OURS)
-        return found
+        costed = engine.cost(canonical)
+        self._cache.put(key, costed, by_torch=base(call.name) not in _OURS)
+        return costed
 
     def nodes(
         self, trace: KinetoTrace, events: Events, links: Links | None = None, rows: NDArray[np.int64] | None = None
@@ -132,17 +132,17 @@ class Costs:
         plain = replace(plain, is_op=is_op)
         launched = _launched(trace, plain, links)
         lists = list_arguments.completed(trace, plain, launched, _optimizer(plain))
-        given = {row: one.call for row, one in lists.items()}
-        for one in lists.values():
-            if one.assumed:
-                self._assumed[id(one.call)] = one.call, one.assumed
-        plain = replace(plain, given=given)
+        completed = {row: filled.call for row, filled in lists.items()}
+        for filled in lists.values():
+            if filled.assumed:
+                self._assumed[id(filled.call)] = filled.call, filled.assumed
+        plain = replace(plain, completed=completed)
         return plain if on_cpu else self._units(plain, launching, annotation, kinds)
 
     def _units(
         self, nodes: KinetoNodes, launching: NDArray[np.bool_], annotation: NDArray[np.bool_], kinds: Mapping[str, str]
     ) -> KinetoNodes:
-        """Which calls are counted, with their parents such that none stands in another."""
+        """Choose the calls to count, and rewrite their parents such that none stands in another."""
         is_op, parent = nodes.is_op.copy(), nodes.parent
         while True:  # as deep as ops of unknown cost lie in each other
             unit = nesting.outermost(parent, is_op)
@@ -174,25 +174,25 @@ class Costs:
             return _NONE if formula.forward else _OP  # of the backward pass: it needs the arguments of its forward op
         if communication.is_communication(name) or name.startswith(_FRAMES):
             return _NONE
-        found = self._cache.names.get(name)
-        if found is None:
+        kind = self._cache.names.get(name)
+        if kind is None:
             if self._torch() is None:
                 # Told by the calls inside it: a wrapper has some, and an op of unknown cost gives way to them.
                 return _OP if name.startswith("aten::") else _NONE
             from roofline.pytorch.aten import schema
 
-            known = schema.packet(name) is not None
-            mixed = known and schema.is_mixed(name)
-            computes = known and schema.computes(name, None, known)
-            found = _MIXED if mixed else _OP if computes else _WRAPPER if known else _NONE
-            self._cache.names[name] = found
-        return found
+            is_known = schema.packet(name) is not None
+            mixed = is_known and schema.is_mixed(name)
+            computes = is_known and schema.computes(name, None, is_known)
+            kind = _MIXED if mixed else _OP if computes else _WRAPPER if is_known else _NONE
+            self._cache.names[name] = kind
+        return kind
 
     def _computes(self, call: Call) -> bool:
-        """Whether the overload that was called computes, where an op has wrappers among its overloads."""
+        """Tell whether the overload that was called computes, where an op has wrappers among its overloads."""
         key = cost_cache.key(call.canonical())
-        found = self._cache.wrappers.get(key)
-        if found is None:
+        computes = self._cache.wrappers.get(key)
+        if computes is None:
             if self._torch() is None:
                 return True
             from roofline.pytorch.aten import schema
@@ -218,7 +218,7 @@ class Costs:
 
 
 def _is_work(name: str) -> bool:
-    """Whether a call that torch does not know is an op of a library's own, or a kernel of torch's compiler."""
+    """Tell whether a call that torch does not know is an op of a library's own, or a kernel of torch's compiler."""
     if _GENERATED.match(name):
         return True
     return "::" in name and not name.startswith(_FRAMES) and not communication.is_communication(name)
@@ -234,17 +234,19 @@ def _rows(trace: KinetoTrace, events: Events) -> NDArray[np.int64]:
     """
     ops = trace.ops
     columns = ("start", "end", "name", "thread")
-    table = np.stack([np.concatenate([getattr(ops, one), getattr(events, one)]).astype(np.int64) for one in columns])
+    table = np.stack(
+        [np.concatenate([getattr(ops, column), getattr(events, column)]).astype(np.int64) for column in columns]
+    )
     _, first, code = np.unique(table, axis=1, return_index=True, return_inverse=True)
-    found = first[code.ravel()[len(ops) :]]
-    return np.where((found < len(ops)) & (events.kind == OP), found, -1)
+    rows = first[code.ravel()[len(ops) :]]
+    return np.where((rows < len(ops)) & (events.kind == OP), rows, -1)
 
 
 def _launching(nodes: KinetoNodes, links: Links) -> NDArray[np.bool_]:
-    found = np.zeros(len(nodes), bool)
+    launching = np.zeros(len(nodes), bool)
     at = nodes_of(nodes, links)
-    found[at[at >= 0]] = True
-    return found
+    launching[at[at >= 0]] = True
+    return launching
 
 
 def _launched(trace: KinetoTrace, nodes: KinetoNodes, links: Links) -> dict[int, Iterable[str]]:
@@ -253,11 +255,11 @@ def _launched(trace: KinetoTrace, nodes: KinetoNodes, links: Links) -> dict[int,
     unit = nesting.outermost(nodes.parent, nodes.is_op)
     rows = np.flatnonzero((at >= 0) & (trace.device.kind == KERNEL))
     pairs = np.unique(np.stack([unit[at[rows]], trace.device.name[rows].astype(np.int64)], axis=1), axis=0)
-    found: dict[int, list[str]] = {}
+    launched: dict[int, list[str]] = {}
     for node, name in pairs.tolist():  # distinct ones
         if node >= 0:
-            found.setdefault(node, []).append(trace.names[name])
-    return dict(found)
+            launched.setdefault(node, []).append(trace.names[name])
+    return dict(launched)
 
 
 def _optimizer(nodes: KinetoNodes) -> NDArray[np.bool_]:

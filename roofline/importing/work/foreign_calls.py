@@ -1,4 +1,4 @@
-"""What an imported trace holds beside torch's ops: Triton kernels, communication, calls of libraries, lone copies.
+"""Cost the calls of an imported trace that are no ops of torch's: Triton, communication, libraries, lone copies.
 
 `costs` says which calls are ops of torch's; here are the others that launch kernels, with what is known of them.
 """
@@ -35,8 +35,8 @@ def nodes_of(nodes: KinetoNodes, links: Links) -> NDArray[np.int64]:
     """int64[device]: the node that launched each device event, itself; -1 for none of these."""
     rows = nodes.rows if nodes.rows is not None else np.full(len(nodes), -1, np.int64)
     node = np.full(len(links.parent) + 1, -1, np.int64)
-    known = rows >= 0
-    node[rows[known]] = np.flatnonzero(known)
+    traced = rows >= 0
+    node[rows[traced]] = np.flatnonzero(traced)
     return np.where(links.op >= 0, node[links.op], -1)
 
 
@@ -55,26 +55,28 @@ def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, G
     events = np.split(rows[order], first[1:]) if len(owners) else []
     forward = _forward_of(nodes, owners)
     exchanged = _exchanged(trace, nodes, at)
-    found: dict[int, Generated] = {}
+    generated: dict[int, Generated] = {}
     for node, mine in zip(owners.tolist(), events, strict=True):  # calls that launch and are no ops, of one step
         name = nodes.names[node]
         formula = custom.entry(name)
         if formula is not None and formula.forward:
-            made = forward.get(node)
+            forward_node = forward.get(node)
             call = _recorded(nodes.call(node))
-            if made is not None:
-                call = replace(call, inputs=(*call.inputs, *_recorded(nodes.call(made)).inputs))
-            found[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
+            if forward_node is not None:
+                call = replace(call, inputs=(*call.inputs, *_recorded(nodes.call(forward_node)).inputs))
+            generated[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
         elif triton.is_triton(name, nodes.events.args[node]):
-            found[node] = _generated(name, triton.costed(nodes.call(node)))
+            generated[node] = _generated(name, triton.costed(nodes.call(node)))
         elif _communicates(trace, name, mine):
             top = _top(nodes, node)
-            found[top] = _generated(nodes.names[top], _communication(trace, nodes, top, node, mine, exchanged.get(top)))
+            generated[top] = _generated(
+                nodes.names[top], _communication(trace, nodes, top, node, mine, exchanged.get(top))
+            )
         elif "::" in name and not name.startswith(("torch::autograd::", "autograd::")):
             names = [trace.names[code] for code in device.name[mine].tolist()]
             work = unknown("an op of a library's own, of which the trace says no work: give it a formula")
-            found[node] = _generated(name, plain_cost(nodes.call(node), work, _class(names, device.duration[mine])))
-    return found
+            generated[node] = _generated(name, plain_cost(nodes.call(node), work, _class(names, device.duration[mine])))
+    return generated
 
 
 def _generated(name: str, costed: Costed) -> Generated:
@@ -90,7 +92,7 @@ def _communicates(trace: KinetoTrace, name: str, rows: NDArray[np.int64]) -> boo
     # By the name of an op of a library only what is itself a collective's kernel, or nothing else.
     kernels = [trace.names[code] for code in trace.device.name[rows[trace.device.kind[rows] == KERNEL]].tolist()]
     return bool(kernels) and (
-        communication.is_communication(name) or all(communication.is_communication(each) for each in kernels)
+        communication.is_communication(name) or all(communication.is_communication(kernel) for kernel in kernels)
     )
 
 
@@ -107,9 +109,9 @@ def _top(nodes: KinetoNodes, node: int) -> int:
 def _communication(
     trace: KinetoTrace, nodes: KinetoNodes, top: int, node: int, rows: NDArray[np.int64], exchanged: float | None
 ) -> Costed:
-    told = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
+    messages = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
     kernel = communication.arguments(trace.device.args[int(rows[0])])
-    return communication.costed(_recorded(nodes.call(top)), told, kernel, _around(nodes, top), exchanged)
+    return communication.costed(_recorded(nodes.call(top)), messages, kernel, _around(nodes, top), exchanged)
 
 
 def _around(nodes: KinetoNodes, top: int) -> Call | None:
@@ -165,9 +167,9 @@ def _above(nodes: KinetoNodes, row: int, name: str) -> bool:
 def _class(names: list[str], time: NDArray[np.int64]) -> OpClass:
     """The class in which most of the kernels' time lies."""
     sums: dict[OpClass, float] = {}
-    for name, each in zip(names, time.tolist(), strict=True):
+    for name, duration in zip(names, time.tolist(), strict=True):
         op_class = kernel_names.classify(name)
-        sums[op_class] = sums.get(op_class, 0.0) + each
+        sums[op_class] = sums.get(op_class, 0.0) + duration
     return max(sums, key=sums.__getitem__, default="other")
 
 
@@ -195,13 +197,13 @@ def _forward_of(nodes: KinetoNodes, owners: NDArray[np.int64]) -> dict[int, int]
         formula = custom.entry(nodes.names[node]) if "::" in nodes.names[node] else None
         if formula is not None and formula.forward:
             wanted.setdefault(formula.forward, []).append(node)
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for name, backward in wanted.items():
-        forward = [row for row, other in enumerate(nodes.names) if other == name]
+        forward = [row for row, node_name in enumerate(nodes.names) if node_name == name]
         backward.sort(key=lambda node: int(nodes.sequence[node]))
         if len(forward) == len(backward):
-            found |= dict(zip(backward, forward, strict=True))
-    return found
+            pairs |= dict(zip(backward, forward, strict=True))
+    return pairs
 
 
 # Device events without any op
@@ -215,12 +217,12 @@ def lone(trace: KinetoTrace, row: int) -> Costed | None:
     """
     device = trace.device
     name, kind = trace.names[device.name[row]], int(device.kind[row])
-    given = communication.arguments(device.args[row])
+    args = communication.arguments(device.args[row])
     if kind == KERNEL:
         if not communication.is_communication(name):
             return None
-        return communication.costed(Call(name, None, ()), [], given)
-    size = given.get("bytes")
+        return communication.costed(Call(name, None, ()), [], args)
+    size = args.get("bytes")
     if kind not in (MEMCPY, MEMSET) or type(size) is not int or not 0 <= size < 1 << 50:
         return None
     crossing = "" if kind == MEMSET else copies.crossing(name)

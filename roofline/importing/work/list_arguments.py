@@ -52,7 +52,7 @@ def completed(
         return {}
     short = _short(nodes)
     sizes = _Sizes(trace, nodes)
-    found = {}
+    lists = {}
     for row in rows:  # the calls with lists of one step
         call, assumed = nodes.call(row), ""
         types = bytes(nodes.arguments[row].types)
@@ -67,19 +67,19 @@ def completed(
             if element is None:
                 continue
             call = _typed(call, element)
-        found[row] = Completed(call, assumed)
-    return found
+        lists[row] = Completed(call, assumed)
+    return lists
 
 
 def _short(nodes: KinetoNodes) -> str:
     """The 16-bit type of this step, where a kernel tells two bytes only."""
-    half = sum(b"half" in bytes(one.types).lower() for one in nodes.arguments)
-    brain = sum(b"bfloat16" in bytes(one.types).lower() for one in nodes.arguments)
+    half = sum(b"half" in bytes(recorded_call.types).lower() for recorded_call in nodes.arguments)
+    brain = sum(b"bfloat16" in bytes(recorded_call.types).lower() for recorded_call in nodes.arguments)
     return "c10::Half" if half > brain else "c10::BFloat16"
 
 
 def _unsized(call: Call, types: bytes) -> bool:
-    """Whether the first list of a call seems to be empty: a long one is recorded so."""
+    """Tell whether the first list of a call seems to be empty: a long one is recorded so."""
     return b"TensorList" in types and not any(isinstance(value, tuple) and value for value in call.inputs[:1])
 
 
@@ -122,10 +122,10 @@ class _Sizes:
             tensor, why = self._split.get(int(self._nodes.sequence[node])), "the tensor that was split"
         if tensor is None:
             return None
-        whole = Tensor(tensor.shape, None, tensor.dtype, device="")
+        joined = Tensor(tensor.shape, None, tensor.dtype, device="")
         axis = call.inputs[1] if len(call.inputs) > 1 and type(call.inputs[1]) is int else 0
         return Completed(
-            replace(call, inputs=((whole,), axis, *call.inputs[2:])), f"sizes of a list from {why} (sequence number)"
+            replace(call, inputs=((joined,), axis, *call.inputs[2:])), f"sizes of a list from {why} (sequence number)"
         )
 
     def parameters(self, call: Call, types: bytes) -> Completed | None:
@@ -135,18 +135,18 @@ class _Sizes:
             return None
         if self._gradients is None:
             self._gradients = gradients(self._trace, self._nodes.events)
-        found = self._gradients
-        if not len(found.numel):
+        accumulated = self._gradients
+        if not len(accumulated.numel):
             return None
-        one = (Tensor((int(found.numel.sum()),), (1,), found.dtype, device=""),)
-        steps = (Tensor((len(found.numel),), (1,), "float", device=""),)
+        joined = (Tensor((int(accumulated.numel.sum()),), (1,), accumulated.dtype, device=""),)
+        steps = (Tensor((len(accumulated.numel),), (1,), "float", device=""),)
         lists = [position for position, kind in enumerate(_kinds(types)) if kind in ("TensorList", "GenericList")]
         inputs = list(call.inputs)
         for position in lists:
             if position < len(inputs) and not inputs[position]:
                 # A fused Adam has a list of maxima, empty unless AMSGrad, and of steps, one number per tensor.
                 adam = plain.startswith("_fused_adam")
-                inputs[position] = () if adam and position == 4 else steps if adam and position == 5 else one
+                inputs[position] = () if adam and position == 4 else steps if adam and position == 5 else joined
         return Completed(
             replace(call, inputs=tuple(inputs)), "sizes of a list from the gradients accumulated in this step"
         )
@@ -180,7 +180,7 @@ def _by_sequence(trace: KinetoTrace, pattern: re.Pattern[str]) -> dict[int, Tens
     """The first argument of each op of these names, by its sequence number; of several the last."""
     codes = [code for code, name in enumerate(trace.names) if pattern.match(name)]
     rows = np.flatnonzero(np.isin(trace.ops.name, codes))
-    numbers = [one.sequence for one in recorded(trace.ops.select(rows))]
+    numbers = [record.sequence for record in recorded(trace.ops.select(rows))]
     return {
         number: tensor
         for number, tensor in zip(numbers, _firsts(trace, rows), strict=True)
@@ -190,15 +190,15 @@ def _by_sequence(trace: KinetoTrace, pattern: re.Pattern[str]) -> dict[int, Tens
 
 def _firsts(trace: KinetoTrace, rows: NDArray[np.int64]) -> list[Tensor | None]:
     """The first argument of some ops of the trace, where it is a tensor."""
-    return [_first(decoded("", one.text)) for one in recorded(trace.ops.select(rows))]
+    return [_first(decoded("", record.text)) for record in recorded(trace.ops.select(rows))]
 
 
 def _kinds(types: bytes) -> list[Any]:
     try:
-        found = msgspec.json.decode(types)
+        kinds = msgspec.json.decode(types)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return []
-    return found if isinstance(found, list) else []
+    return kinds if isinstance(kinds, list) else []
 
 
 def _above(nodes: KinetoNodes, row: int, pattern: re.Pattern[str]) -> int:

@@ -38,11 +38,11 @@ _begin, _length = operator.attrgetter("ts"), operator.attrgetter("dur")
 class Repair:
     """Something in a trace that had to be mended or left out, and how often."""
 
-    what: str
+    description: str
     count: int
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.count}"
+        return f"{self.description}: {self.count}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -366,7 +366,7 @@ def test_text_without_an_event_ends_the_reading(make_kineto, small):
     cut = text.index(b'{"ph": "X", "cat": "kernel"')
     trace = kineto.read(text[:cut] + filler + b", " + text[cut:])
     assert 0 < trace.recorded < kineto.read(text).recorded
-    assert any("without an event" in repair.what for repair in trace.warnings)
+    assert any("without an event" in repair.description for repair in trace.warnings)
     with pytest.raises(InputError, match="not a Chrome trace"):
         kineto.read(gzip.compress(b'{"x": ' + filler * 5))
 

@@ -23,15 +23,15 @@ def align(profiled: NDArray[np.int64], counted: NDArray[np.int64]) -> NDArray[np
     shorter = min(n, m)
     unequal = np.flatnonzero(profiled[:shorter] != counted[:shorter])
     head = int(unequal[0]) if len(unequal) else shorter
-    rest = shorter - head
-    unequal = np.flatnonzero(profiled[n - rest :][::-1] != counted[m - rest :][::-1])
-    tail = int(unequal[0]) if len(unequal) else rest
+    unaligned = shorter - head
+    unequal = np.flatnonzero(profiled[n - unaligned :][::-1] != counted[m - unaligned :][::-1])
+    tail = int(unequal[0]) if len(unequal) else unaligned
     twin = np.full(n, -1, np.int64)
     twin[:head] = np.arange(head)
     twin[n - tail :] = np.arange(m - tail, m)
-    middle, other = profiled[head : n - tail].tolist(), counted[head : m - tail].tolist()
-    if 0 < len(middle) <= MAX_UNEQUAL and 0 < len(other) <= MAX_UNEQUAL:
-        for block in SequenceMatcher(None, middle, other, autojunk=False).get_matching_blocks():
+    profiled_middle, counted_middle = profiled[head : n - tail].tolist(), counted[head : m - tail].tolist()
+    if 0 < len(profiled_middle) <= MAX_UNEQUAL and 0 < len(counted_middle) <= MAX_UNEQUAL:
+        for block in SequenceMatcher(None, profiled_middle, counted_middle, autojunk=False).get_matching_blocks():
             twin[head + block.a : head + block.a + block.size] = np.arange(head + block.b, head + block.b + block.size)
     return twin
 
@@ -44,10 +44,10 @@ def align_threads(
 ) -> NDArray[np.int64]:
     """`align` thread by thread; threads are paired in the order in which they first appear."""
     twin = np.full(len(profiled), -1, np.int64)
-    for here, there in zip(_threads(profiled_thread), _threads(counted_thread), strict=False):
-        mine, theirs = np.flatnonzero(profiled_thread == here), np.flatnonzero(counted_thread == there)
-        found = align(profiled[mine], counted[theirs])
-        twin[mine] = np.where(found >= 0, theirs[found], -1)
+    for profiled_code, counted_code in zip(_threads(profiled_thread), _threads(counted_thread), strict=False):
+        mine, theirs = np.flatnonzero(profiled_thread == profiled_code), np.flatnonzero(counted_thread == counted_code)
+        place = align(profiled[mine], counted[theirs])
+        twin[mine] = np.where(place >= 0, theirs[place], -1)
     return twin
 
 

@@ -1,4 +1,4 @@
-"""Which interval lies in which, for the nested ranges of threads: parents, depths, the innermost at a time.
+"""Nest the ranges of threads: parents, depths, the innermost interval at a time.
 
 Sorted by (thread, start, longest first, order), the parent of an interval is the last one before it that ends
 no earlier. A stack finds it one interval at a time; here a tree of maxima finds it for all at once. Events whose
@@ -19,10 +19,10 @@ def parents(thread: np.ndarray, start: np.ndarray, end: np.ndarray, order: np.nd
     sequence = np.lexsort((order, -end, start, thread))
     ends = end[sequence]
     position = np.arange(len(sequence))
-    found = _last_at_least(ends, position, ends)
+    holder = _last_at_least(ends, position, ends)
     first = _first_of_thread(thread[sequence])
     result = np.empty(len(sequence), np.int64)
-    result[sequence] = np.where(found >= first, sequence[found], -1)
+    result[sequence] = np.where(holder >= first, sequence[holder], -1)
     return result
 
 
@@ -47,9 +47,9 @@ def innermost(
     wanted = query_thread.astype(np.int64) * (len(times) + 1) + np.searchsorted(times, query_time, "right")
     position = np.searchsorted(key, wanted, "right")
     least = query_time if query_end is None else query_end
-    found = _last_at_least(end[sequence], position, least)
+    holder = _last_at_least(end[sequence], position, least)
     first = np.searchsorted(thread[sequence], query_thread, "left")
-    return np.where((found >= first) & (found >= 0), np.append(sequence, -1)[found], -1)
+    return np.where((holder >= first) & (holder >= 0), np.append(sequence, -1)[holder], -1)
 
 
 def depths(parent: np.ndarray) -> np.ndarray:
@@ -71,8 +71,8 @@ def children_count(parent: np.ndarray) -> np.ndarray:
 def nearest(parent: np.ndarray, marked: np.ndarray) -> np.ndarray:
     """int64[n]: each interval itself if it is marked, else its nearest marked ancestor, else -1."""
     none = len(parent)
-    own = np.arange(none + 1)
-    jump = np.where(np.append(marked, True), own, np.append(np.where(parent < 0, none, parent), none))
+    identity = np.arange(none + 1)
+    jump = np.where(np.append(marked, True), identity, np.append(np.where(parent < 0, none, parent), none))
     while True:
         further = jump[jump]
         if np.array_equal(further, jump):
@@ -82,11 +82,11 @@ def nearest(parent: np.ndarray, marked: np.ndarray) -> np.ndarray:
 
 def outermost(parent: np.ndarray, marked: np.ndarray) -> np.ndarray:
     """int64[n]: the outermost marked interval among each interval and its ancestors, else -1."""
-    own = nearest(parent, marked)
+    nearest_marked = nearest(parent, marked)
     # Among the marked ones alone, the parent is the nearest marked one above.
-    above = np.where(parent >= 0, own[parent], -1)
+    above = np.where(parent >= 0, nearest_marked[parent], -1)
     top = nearest(above, marked & (above < 0))
-    return np.where(own >= 0, top[own], -1)
+    return np.where(nearest_marked >= 0, top[nearest_marked], -1)
 
 
 def distinct(values: np.ndarray) -> np.ndarray:
@@ -118,16 +118,16 @@ def _last_at_least(values: np.ndarray, position: np.ndarray, least: np.ndarray) 
     seeking = np.arange(len(position))
     for level, maxima in enumerate(tree):
         node = position[seeking] >> level
-        left = node - 1
+        neighbour = node - 1
         # Only a right child has a left neighbour that the levels below did not cover.
-        hit = (node & 1 == 1) & (maxima[left] >= least[seeking])
-        result[seeking[hit]] = left[hit]
+        hit = (node & 1 == 1) & (maxima[neighbour] >= least[seeking])
+        result[seeking[hit]] = neighbour[hit]
         height[seeking[hit]] = level
         seeking = seeking[~hit]
     for level in range(len(tree) - 1, 0, -1):
-        here = np.flatnonzero(height == level)
-        right = np.minimum(2 * result[here] + 1, len(tree[level - 1]) - 1)
-        fits = tree[level - 1][right] >= least[here]
-        result[here] = np.where(fits, right, 2 * result[here])
-        height[here] = level - 1
+        at_level = np.flatnonzero(height == level)
+        right = np.minimum(2 * result[at_level] + 1, len(tree[level - 1]) - 1)
+        fits = tree[level - 1][right] >= least[at_level]
+        result[at_level] = np.where(fits, right, 2 * result[at_level])
+        height[at_level] = level - 1
     return result

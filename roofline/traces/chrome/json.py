@@ -30,7 +30,7 @@ HEADER = (
 
 
 class Event(msgspec.Struct, gc=False):
-    """One entry of traceEvents; times and `args` are left as text. Other fields are not read."""
+    """Hold one entry of traceEvents; times and `args` are left as text. Other fields are not read."""
 
     ph: str = ""
     cat: str | None = None
@@ -88,7 +88,7 @@ def plain(value: Any) -> str:
 
 
 def _encodable(value: Any) -> Any:
-    """The same of a value of JSON, and of all that is in it; RecursionError of one that is too deep."""
+    """Replace what UTF-8 cannot encode in a value of JSON and in all it holds; RecursionError if it is too deep."""
     return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
@@ -102,23 +102,23 @@ def header_of(text: bytes) -> dict[str, Any] | None:
 
 
 def last_comma(text: bytes, least: int) -> int:
-    """Where the comma before the last event is that begins in the text, -1 for none; sought from `least` on.
+    """Find the comma before the last event that begins in the text, -1 for none; sought from `least` on.
 
     A quote inside a string is escaped, so that no name looks like the beginning of an event.
     """
     size = 1 << 12
     while True:
         begin = max(least, len(text) - size)
-        found = -1
+        position = -1
         for match in _COMMA.finditer(text, begin):
-            found = match.start()
-        if found >= 0 or begin == least:
-            return found
+            position = match.start()
+        if position >= 0 or begin == least:
+            return position
         size *= 16
 
 
 def outline(text: bytes) -> tuple[int, bool]:
-    """Where the last whole event of a list ends; or where the bracket is that closes the list, and True."""
+    """Return where the last whole event of a list ends; or where the bracket is that closes the list, and True."""
     depth = end = 0
     for token in _TOKEN.finditer(text):
         mark = text[token.start() : token.start() + 1]
@@ -146,14 +146,14 @@ def mended_text(text: bytes) -> tuple[bytes, list[tuple[str, int]]]:
 
 
 def salvage(text: bytes) -> tuple[list[Event], int]:
-    """The events that are whole, and the number of pieces that are not.
+    """Return the events that are whole, and the number of pieces that are not.
 
     The text is cut where an event seems to begin. Each piece is read once, and a text of a few MiB has only so many:
     no damage makes this slow.
     """
     heads = [match.start() for match in HEAD.finditer(text)]
-    found = [_salvage_event(text[head:end]) for head, end in pairwise([*heads, len(text)][: _PIECES + 1])]
-    events = [event for event in found if event is not None]
+    salvaged = [_salvage_event(text[head:end]) for head, end in pairwise([*heads, len(text)][: _PIECES + 1])]
+    events = [event for event in salvaged if event is not None]
     return events, len(heads) - len(events)
 
 

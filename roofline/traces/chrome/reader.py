@@ -72,26 +72,26 @@ class Reader:
     chunk, as are the `repairs`.
     """
 
-    def __init__(self, source: str | Path | bytes, what: str, max_bytes: int, kinds: Mapping[str, int]) -> None:
-        """`kinds`: the categories wanted, and numbers for them; `what`: the trace's name in errors."""
+    def __init__(self, source: str | Path | bytes, name: str, max_bytes: int, kinds: Mapping[str, int]) -> None:
+        """`kinds`: the categories wanted, and numbers for them; `name`: the trace's name in errors."""
         self.recorded = 0
         self.header: dict[str, Any] = {}
         self._kinds = kinds
-        self._what = what
+        self._what = name
         self._counts: dict[str, int] = {}
-        self._batches = _batches(chrome_text.pieces(source, what, max_bytes, self._count))
+        self._batches = _batches(chrome_text.pieces(source, name, max_bytes, self._count))
         self._floats = True  # until one is found that has lost its nanoseconds
         self._before = b""  # the text before the list
         self._listed = True
 
     @property
     def repairs(self) -> list[Repair]:
-        """What was mended or left out so far."""
-        return [Repair(what, count) for what, count in self._counts.items()]
+        """List what was mended or left out so far."""
+        return [Repair(description, count) for description, count in self._counts.items()]
 
-    def _count(self, what: str, count: int) -> None:
+    def _count(self, description: str, count: int) -> None:
         if count:
-            self._counts[what] = self._counts.get(what, 0) + count
+            self._counts[description] = self._counts.get(description, 0) + count
 
     def chunks(self) -> Iterator[Chunk]:
         """The events in the order of the file.
@@ -101,18 +101,18 @@ class Reader:
         text = self._opening()
         closed = False
         for batch in self._batches:
-            seen = len(text)  # of one event, without a comma before another
+            searched = len(text)  # of one event, without a comma before another
             text += batch
-            cut = json.last_comma(text, max(0, seen - _OVERLAP))
+            cut = json.last_comma(text, max(0, searched - _OVERLAP))
             if cut < 0 and len(text) > _LONGEST:
                 self._count("pieces of more than 16 MiB without an event, at which reading ended", 1)
                 text = b""
                 break
             if cut < 0:
                 continue
-            chunk, rest, closed = self._decoded(text[:cut], last=False)
+            chunk, undecoded, closed = self._decoded(text[:cut], last=False)
             yield chunk
-            text = (rest + text[cut:]).lstrip(_BLANK + b",")
+            text = (undecoded + text[cut:]).lstrip(_BLANK + b",")
             if closed:
                 break
             if self._counts.get(_DROPPED, 0) > max(_HOPELESS, self.recorded):
@@ -138,10 +138,10 @@ class Reader:
         text = b""
         for batch in self._batches:
             text = text + batch if text else batch.removeprefix(b"\xef\xbb\xbf")
-            found = json.BARE_LIST.match(text) or json.NAMED_LIST.search(text)
-            if found:
-                self._before = text[: found.end() - 1]
-                return text[found.end() :]
+            opening = json.BARE_LIST.match(text) or json.NAMED_LIST.search(text)
+            if opening:
+                self._before = text[: opening.end() - 1]
+                return text[opening.end() :]
             if len(text) > _LONGEST:
                 break
         self._listed = False
@@ -151,14 +151,14 @@ class Reader:
         self._batches = iter(())
         return b""
 
-    def _read_header(self, behind: bytes) -> None:
+    def _read_header(self, tail: bytes) -> None:
         """The header's fields, before and behind the list."""
-        behind += b"".join(batch for _, batch in zip(range(_LONGEST // _CHUNK), self._batches, strict=False))
+        tail += b"".join(batch for _, batch in zip(range(_LONGEST // _CHUNK), self._batches, strict=False))
         if not self._before.strip():  # the list is all there is
-            if behind.strip(_BLANK) != b"]":
+            if tail.strip(_BLANK) != b"]":
                 self._count(_DROPPED, 1)
             return
-        text = self._before + b"[" + behind
+        text = self._before + b"[" + tail
         header = json.header_of(text)
         if header is None:
             header = json.header_of(json.mended_text(text)[0])
@@ -179,8 +179,8 @@ class Reader:
         if chunk is not None:
             return chunk, b"", False
         end, closed = json.outline(text)
-        more = not last and end < len(text) < end + _CARRIED * _CHUNK  # the text goes on, and may be sound
-        if closed or more or (last and end):
+        continues = not last and end < len(text) < end + _CARRIED * _CHUNK  # the text goes on, and may be sound
+        if closed or continues or (last and end):
             chunk = self._whole(text[:end])
         if chunk is not None:
             return chunk, text[end:].lstrip(_BLANK + b","), closed
@@ -207,15 +207,15 @@ class Reader:
             chunk = self._of_texts(json.LIST.decode(mended))
         except json.BROKEN:
             return None
-        for what, count in repairs:
-            self._count(what, count)
+        for description, count in repairs:
+            self._count(description, count)
         return chunk
 
     def _salvaged(self, text: bytes) -> Chunk:
         mended, repairs = json.mended_text(text)
         events, lost = json.salvage(mended)
-        for what, count in repairs:
-            self._count(what, count)
+        for description, count in repairs:
+            self._count(description, count)
         self._count("events salvaged one by one from damaged JSON", len(events))
         self._count(_DROPPED, lost)
         return self._of_texts(events)
@@ -223,34 +223,34 @@ class Reader:
     def _of_floats(self, events: list[Any]) -> Chunk | None:
         """None where a time is too large for a float to hold its nanoseconds."""
         kind = self._kind(events)
-        kept = list(compress(events, (kind >= 0).tolist()))
-        start = times.from_floats(np.fromiter(map(_begin, kept), np.float64, len(kept)))
-        length = times.from_floats(np.fromiter(map(_length, kept), np.float64, len(kept)))
+        wanted = list(compress(events, (kind >= 0).tolist()))
+        start = times.from_floats(np.fromiter(map(_begin, wanted), np.float64, len(wanted)))
+        length = times.from_floats(np.fromiter(map(_length, wanted), np.float64, len(wanted)))
         if start is None or length is None:
             self._floats = False
             return None
-        return self._chunk(kept, kind, *start, *length)
+        return self._chunk(wanted, kind, *start, *length)
 
     def _of_texts(self, events: list[Event]) -> Chunk:
         kind = self._kind(events)
-        kept = list(compress(events, (kind >= 0).tolist()))
-        phases = list(map(_phase, kept))
+        wanted = list(compress(events, (kind >= 0).tolist()))
+        phases = list(map(_phase, wanted))
         if phases.count("X") < len(phases):
             rows = np.flatnonzero(kind >= 0)
             kind[rows[[phase != "X" for phase in phases]]] = -1
-            kept = list(compress(events, (kind >= 0).tolist()))
-        start = times.from_texts(list(map(_begin, kept)))
-        length = times.from_texts(list(map(_length, kept)))
-        return self._chunk(kept, kind, *start, *length)
+            wanted = list(compress(events, (kind >= 0).tolist()))
+        start = times.from_texts(list(map(_begin, wanted)))
+        length = times.from_texts(list(map(_length, wanted)))
+        return self._chunk(wanted, kind, *start, *length)
 
     def _kind(self, events: list[Any]) -> np.ndarray:
         return np.fromiter(map(self._kinds.get, map(_category, events), repeat(-1)), np.int8, len(events))
 
-    def _chunk(self, kept: list[Any], kind: np.ndarray, *columns: np.ndarray) -> Chunk:
+    def _chunk(self, wanted: list[Any], kind: np.ndarray, *columns: np.ndarray) -> Chunk:
         rows = np.flatnonzero(kind >= 0)
         position = self.recorded + rows
         self.recorded += len(kind)
-        return Chunk(kept, kind[rows], position, *columns)
+        return Chunk(wanted, kind[rows], position, *columns)
 
 
 def head(source: str | Path | bytes) -> dict[str, Any]:
@@ -258,13 +258,13 @@ def head(source: str | Path | bytes) -> dict[str, Any]:
 
     Empty where the list comes first, or in a file that is damaged there. InputError where it cannot be read.
     """
-    what = "the trace" if isinstance(source, bytes) else str(source)
+    name = "the trace" if isinstance(source, bytes) else str(source)
     text = b""
-    for piece in chrome_text.pieces(source, what, 1 << 34, lambda what, count: None):
+    for piece in chrome_text.pieces(source, name, 1 << 34, lambda description, count: None):
         text += piece
-        found = json.NAMED_LIST.search(text)
-        if found:
-            return json.header_of(text[: found.end()] + b"]}") or {}
+        opening = json.NAMED_LIST.search(text)
+        if opening:
+            return json.header_of(text[: opening.end()] + b"]}") or {}
         if len(text) > 4 * _CHUNK:
             break
     return {}
@@ -272,11 +272,11 @@ def head(source: str | Path | bytes) -> dict[str, Any]:
 
 def _batches(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The pieces joined to chunks."""
-    some, size = [], 0
+    joined, size = [], 0
     for piece in pieces:
-        some.append(piece)
+        joined.append(piece)
         size += len(piece)
         if size >= _CHUNK:
-            yield b"".join(some)
-            some, size = [], 0
-    yield b"".join(some)
+            yield b"".join(joined)
+            joined, size = [], 0
+    yield b"".join(joined)

@@ -25,44 +25,44 @@ _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _LOCAL = struct.Struct("<4s2xHH16xHH")
 
 
-def pieces(source: str | Path | bytes, what: str, max_bytes: int, report: Report) -> Iterator[bytes]:
-    """The text in pieces of at most 1 MiB; `what` is the trace's name in errors.
+def pieces(source: str | Path | bytes, name: str, max_bytes: int, report: Report) -> Iterator[bytes]:
+    """Yield the text in pieces of at most 1 MiB; `name` is the trace's name in errors.
 
     Raises InputError if the file cannot be read, is longer than `max_bytes` or inflates to more, or is an archive
     without exactly one trace.
     """
     total = 0
     try:
-        with _open(source, what, max_bytes) as file:
-            for piece in _inflated(file, what, report):
+        with _open(source, name, max_bytes) as file:
+            for piece in _inflated(file, name, report):
                 total += len(piece)
                 if total > max_bytes:
-                    raise _too_large(what, max_bytes)
+                    raise _too_large(name, max_bytes)
                 yield piece
     except OSError as error:
-        raise InputError(f"cannot read {what}: {error.strerror or error}; give the path of a trace.") from error
+        raise InputError(f"cannot read {name}: {error.strerror or error}; give the path of a trace.") from error
 
 
-def _open(source: str | Path | bytes, what: str, max_bytes: int) -> io.BufferedReader:
+def _open(source: str | Path | bytes, name: str, max_bytes: int) -> io.BufferedReader:
     if isinstance(source, bytes):
         if len(source) > max_bytes:
-            raise _too_large(what, max_bytes)
+            raise _too_large(name, max_bytes)
         return io.BufferedReader(io.BytesIO(source))
     path = Path(source)
     if path.stat().st_size > max_bytes:
-        raise _too_large(what, max_bytes)
+        raise _too_large(name, max_bytes)
     return path.open("rb")
 
 
-def _too_large(what: str, max_bytes: int) -> InputError:
+def _too_large(name: str, max_bytes: int) -> InputError:
     return InputError(
-        f"{what} is larger than {max_bytes / 2**20:,.0f} MiB of JSON; record fewer steps, or without stacks."
+        f"{name} is larger than {max_bytes / 2**20:,.0f} MiB of JSON; record fewer steps, or without stacks."
     )
 
 
-def _inflated(file: io.BufferedReader, what: str, report: Report) -> Iterator[bytes]:
+def _inflated(file: io.BufferedReader, name: str, report: Report) -> Iterator[bytes]:
     start = file.peek(len(_ZIP))[: len(_ZIP)]  # a pipe cannot be read twice
-    feeds = _unzip(file, what, report) if start == _ZIP else _feeds(file)
+    feeds = _unzip(file, name, report) if start == _ZIP else _feeds(file)
     first = next(feeds, b"")
     feeds = chain([first], feeds)
     if not first.startswith(_GZIP):
@@ -71,19 +71,19 @@ def _inflated(file: io.BufferedReader, what: str, report: Report) -> Iterator[by
 
 
 def _feeds(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
-    """What is left of a file, or `size` bytes of it."""
+    """Yield the rest of a file, or `size` bytes of it."""
     while fed := file.read(_FEED if size is None else min(_FEED, size)):
         size = None if size is None else size - len(fed)
         yield fed
 
 
-def _until_damaged(stream: Iterator[bytes], what: str, report: Report) -> Iterator[bytes]:
+def _until_damaged(stream: Iterator[bytes], compression: str, report: Report) -> Iterator[bytes]:
     try:
         yield from stream
     except EOFError:
-        report(f"{what} streams that end early, their last events missing", 1)
+        report(f"{compression} streams that end early, their last events missing", 1)
     except zlib.error:
-        report(f"damaged blocks of {what}, the events after them missing", 1)
+        report(f"damaged blocks of {compression}, the events after them missing", 1)
 
 
 class _Feeds(Iterator[bytes]):
@@ -97,37 +97,37 @@ class _Feeds(Iterator[bytes]):
         return fed or next(self._feeds)
 
     def give_back(self, fed: bytes) -> None:
-        """What the next call gives."""
+        """Set the bytes that the next call returns."""
         self._back = fed
 
 
-def _members(given: Iterator[bytes]) -> Iterator[bytes]:
-    """What gzip members in a row hold; zlib.error or EOFError once all before it was given."""
-    feeds = _Feeds(given)  # and no chain of chains, which as many members as fit a file would make too deep
+def _members(compressed: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the contents of gzip members in a row; zlib.error or EOFError after all before the damage."""
+    feeds = _Feeds(compressed)  # and no chain of chains, which as many members as fit a file would make too deep
     while True:
-        behind = yield from _member(feeds, 31)
-        if len(behind) < len(_GZIP):
-            behind += next(feeds, b"")
-        if not behind.startswith(_GZIP):  # the end, or padding behind it
+        following = yield from _member(feeds, 31)
+        if len(following) < len(_GZIP):
+            following += next(feeds, b"")
+        if not following.startswith(_GZIP):  # the end, or padding behind it
             return
-        feeds.give_back(behind)
+        feeds.give_back(following)
 
 
 def _member(feeds: Iterator[bytes], wrapping: int) -> Generator[bytes, None, bytes]:
-    """What one stream in zlib's `wrapping` holds; returns what follows it in the last feed."""
+    """Yield the contents of one stream in zlib's `wrapping`; return what follows it in the last feed."""
     member = zlib.decompressobj(wrapping)
     for feed in feeds:
-        rest = feed
-        while rest:
+        unread = feed
+        while unread:
             intact = member.copy()
             try:
-                yield member.decompress(rest, _BLOCK)
+                yield member.decompress(unread, _BLOCK)
             except zlib.error:
-                yield from _bites(intact, rest)
+                yield from _bites(intact, unread)
                 raise
             if member.eof:
                 return member.unused_data
-            rest = member.unconsumed_tail
+            unread = member.unconsumed_tail
     while piece := member.decompress(b"", _BLOCK):  # what the last call had no room for
         yield piece
     if not member.eof:
@@ -136,7 +136,7 @@ def _member(feeds: Iterator[bytes], wrapping: int) -> Generator[bytes, None, byt
 
 
 def _bites(member: Any, data: bytes) -> Iterator[bytes]:
-    """What lies before the damage in `data`: a call that fails keeps what it had, so the calls get smaller."""
+    """Yield the contents before the damage in `data`: a call that fails keeps what it had, so the calls get smaller."""
     for size in (1 << 14, 1 << 7, 1):
         while True:
             intact = member.copy()
@@ -151,11 +151,11 @@ def _bites(member: Any, data: bytes) -> Iterator[bytes]:
             data = member.unconsumed_tail
 
 
-def _unzip(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
-    """The one trace of an archive; names serve to find it, and are used for nothing else."""
+def _unzip(file: BinaryIO, name: str, report: Report) -> Iterator[bytes]:
+    """Yield the one trace of an archive; names serve to find it, and are used for nothing else."""
     try:
         with zipfile.ZipFile(file) as archive:
-            member = _only(archive, what)
+            member = _only(archive, name)
             offset, size, expected = member.header_offset, member.compress_size, member.CRC
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
         # The list of files stands at the end, and is lost first; the first file may still be there.
@@ -164,11 +164,11 @@ def _unzip(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
     file.seek(offset)
     header = file.read(_LOCAL.size)
     if len(header) < _LOCAL.size or not header.startswith(_ZIP):
-        raise InputError(f"{what} is a damaged zip archive; copy it again, or give the trace that it held.")
-    _, flags, method, name, extra = _LOCAL.unpack(header)
+        raise InputError(f"{name} is a damaged zip archive; copy it again, or give the trace that it held.")
+    _, flags, method, name_length, extra_length = _LOCAL.unpack(header)
     if flags & 1 or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise InputError(f"{what} is a zip archive that is encrypted or packed in an unusual way; unpack it first.")
-    file.seek(name + extra, io.SEEK_CUR)
+        raise InputError(f"{name} is a zip archive that is encrypted or packed in an unusual way; unpack it first.")
+    file.seek(name_length + extra_length, io.SEEK_CUR)
     stream = _feeds(file, size)
     if method == zipfile.ZIP_DEFLATED:
         stream = _until_damaged(_member(stream, -15), "zip", report)
@@ -180,10 +180,10 @@ def _unzip(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
         report("zip archives with a wrong checksum, their events perhaps damaged", 1)
 
 
-def _only(archive: zipfile.ZipFile, what: str) -> zipfile.ZipInfo:
+def _only(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
     traces = [info for info in files if info.filename.lower().endswith((".json", ".json.gz"))]
-    found = traces or files
-    if len(found) != 1:
-        raise InputError(f"{what} is a zip archive with {len(found)} traces; unpack it and give one trace.")
-    return found[0]
+    candidates = traces or files
+    if len(candidates) != 1:
+        raise InputError(f"{name} is a zip archive with {len(candidates)} traces; unpack it and give one trace.")
+    return candidates[0]

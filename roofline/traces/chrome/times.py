@@ -21,12 +21,12 @@ def from_floats(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """float64 [µs] as int64 [ns] and which are numbers (bool); None where their text may have told more."""
     usable = np.isfinite(values)
     values = np.where(usable, values, 0.0)
-    whole = np.floor(values)
-    fraction = values - whole
+    microseconds = np.floor(values)
+    fraction = values - microseconds
     size = np.abs(values)
     if np.any((size >= _FINE) & (fraction != 0) | (size >= _WHOLE)):
         return None
-    time = whole.astype(np.int64) * 1000 + np.rint(fraction * 1000).astype(np.int64)
+    time = microseconds.astype(np.int64) * 1000 + np.rint(fraction * 1000).astype(np.int64)
     usable &= np.abs(time) < _LARGEST
     return np.where(usable, time, 0), usable
 
@@ -51,18 +51,18 @@ def from_texts(texts: Sequence[bytes | msgspec.Raw]) -> tuple[np.ndarray, np.nda
     plain = (digit.sum(axis=1) + point.sum(axis=1) + minus == length) & (point.sum(axis=1) <= 1)
     # Sixteen digits of microseconds (an epoch) still fit 63 bits as nanoseconds.
     plain &= (at - minus >= 1) & (at - minus <= 16) & (length <= _WIDTH)
-    whole, fraction = np.zeros((2, len(texts)), np.int64)
+    microseconds, fraction = np.zeros((2, len(texts)), np.int64)
     for column in range(cells.shape[1]):
-        here = plain & digit[:, column]
+        is_digit = plain & digit[:, column]
         number = (cells[:, column] - ord("0")).astype(np.int64)
-        whole = np.where(here & (column < at), whole * 10 + number, whole)
+        microseconds = np.where(is_digit & (column < at), microseconds * 10 + number, microseconds)
         # Three decimals of a microsecond are nanoseconds; the fourth rounds.
-        fraction = np.where(here & (column > at) & (column <= at + 3), fraction * 10 + number, fraction)
-    value = whole * 1000 + fraction * 10 ** (3 - np.clip(length - at - 1, 0, 3))
+        fraction = np.where(is_digit & (column > at) & (column <= at + 3), fraction * 10 + number, fraction)
+    value = microseconds * 1000 + fraction * 10 ** (3 - np.clip(length - at - 1, 0, 3))
     fourth = np.minimum(at + 4, cells.shape[1] - 1)
     value += plain & (at + 4 < length) & (cells[np.arange(len(texts)), fourth] >= ord("5"))
     value = np.where(minus, -value, value)
-    usable = plain & (whole < _LARGEST // 1000)
+    usable = plain & (microseconds < _LARGEST // 1000)
     value[~usable] = 0
     for row, time in _slowly(texts, np.flatnonzero(~plain)):
         value[row], usable[row] = time, True

@@ -1,1 +1,1 @@
-"""What `torch.profiler` writes: ops, launches, kernels, steps, and how they hang together."""
+"""Read what `torch.profiler` writes: ops, launches, kernels, steps, and how they hang together."""

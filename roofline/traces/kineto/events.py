@@ -54,7 +54,7 @@ class Arguments(Sequence[bytes]):
             yield self._buffers[buffer][begin:end]
 
     def select(self, rows: np.ndarray) -> Arguments:
-        """Those of the given rows, in that order."""
+        """Return the arguments of the given rows, in that order."""
         chosen = Arguments.__new__(Arguments)
         chosen._buffers, chosen._first = self._buffers, self._first
         chosen._begin, chosen._length = self._begin[rows], self._length[rows]
@@ -135,8 +135,8 @@ def _one(text: bytes, kind: type[T]) -> T | None:
 
 def columns(values: Sequence[Any], names: Sequence[str]) -> np.ndarray:
     """int64[names, values]: attributes of structs."""
-    found = [list(map(operator.attrgetter(name), values)) for name in names]
-    return np.array(found, np.int64).reshape(len(names), len(values))
+    attributes = [list(map(operator.attrgetter(name), values)) for name in names]
+    return np.array(attributes, np.int64).reshape(len(names), len(values))
 
 
 def _chosen(args: Sequence[bytes], rows: np.ndarray) -> Sequence[bytes]:

@@ -1,4 +1,4 @@
-"""Which calls of a runtime put what on the device, and whether a device event can be of the call its id names.
+"""Tell which calls of a runtime launch which device events, and whether an event can be of the call its id names.
 
 A correlation may be damaged, and a wrong join is worse than none. A device event is believed to be of a launch where
 the launch can have made it: a kernel comes from a launch of a kernel, a copy from a copy; HIP writes the kernel's name
@@ -35,7 +35,7 @@ _TOGETHER = 2_000  # launches whose arguments are decoded at once, so that the t
 
 
 class _Named(msgspec.Struct, gc=False):
-    """What HIP records with a launch."""
+    """Hold what HIP records with a launch."""
 
     kernel: str = ""
 
@@ -45,7 +45,7 @@ _KERNEL_OF = operator.attrgetter("kernel")
 
 
 class Calls:
-    """What the launches of a trace are, bool per launch.
+    """Classify the launches of a trace, bool per launch.
 
     launching: makes device events. never: makes none. graph: replays a graph. copy, fill: copies or fills memory.
     kernel: runs one kernel, or one on each of several devices (several).
@@ -81,10 +81,10 @@ def plain_name(name: str) -> str:
 
 def impossible(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
     """bool[device]: the device event cannot be of the launch that was found for it, `launch`: int64[device] or -1."""
-    found: np.ndarray = unlike(trace, calls, launch) | _early(trace.device, trace.launches, launch)
-    found |= _shared(trace, calls, np.where(found, -1, launch))
-    found |= _disordered(trace, calls, np.where(found, -1, launch))
-    return found
+    wrong: np.ndarray = unlike(trace, calls, launch) | _early(trace.device, trace.launches, launch)
+    wrong |= _shared(trace, calls, np.where(wrong, -1, launch))
+    wrong |= _disordered(trace, calls, np.where(wrong, -1, launch))
+    return wrong
 
 
 def unlike(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
@@ -94,29 +94,29 @@ def unlike(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
     kernels that it launches; where most names differ, they are written in two ways and say nothing.
     """
     device = trace.device
-    found = np.zeros(len(device), bool)
+    differing = np.zeros(len(device), bool)
     rows = np.flatnonzero(launch >= 0)
     at = launch[rows]
     cuda = np.array([name.startswith("cu") for name in trace.names], bool)[trace.launches.name][at]
     kinds = ((calls.copy, MEMCPY), (calls.fill, MEMSET), (calls.kernel, KERNEL))
     for is_it, kind in kinds:
-        found[rows] |= is_it[at] & (device.kind[rows] != kind) & (cuda | calls.kernel[at])
-    own = np.array([bool(_OWN.match(name)) for name in trace.names], bool)[device.name[rows]]
+        differing[rows] |= is_it[at] & (device.kind[rows] != kind) & (cuda | calls.kernel[at])
+    hip_kernel = np.array([bool(_OWN.match(name)) for name in trace.names], bool)[device.name[rows]]
     kernels = ~cuda & (device.kind[rows] == KERNEL)
-    found[rows] |= kernels & (calls.copy | calls.fill)[at] & ~own
+    differing[rows] |= kernels & (calls.copy | calls.fill)[at] & ~hip_kernel
     rows = rows[kernels & calls.kernel[at]]
-    given, texts = _recorded(trace.launches, launch[rows])
+    text_of, texts = _recorded(trace.launches, launch[rows])
     shown, ran = np.unique(device.name[rows], return_inverse=True)
     numbers: dict[str, int] = {}  # of names without their arguments
     theirs, ours = (
         np.array([numbers.setdefault(plain_name(name), len(numbers)) for name in names], np.int64)
         for names in (texts, [trace.names[code] for code in shown.tolist()])
     )
-    named = np.array([bool(name) for name in texts], bool)[given]
-    other = named & (theirs[given] != ours[ran])
-    if 2 * other.sum() < named.sum():
-        found[rows[other]] = True
-    return found
+    named = np.array([bool(name) for name in texts], bool)[text_of]
+    misnamed = named & (theirs[text_of] != ours[ran])
+    if 2 * misnamed.sum() < named.sum():
+        differing[rows[misnamed]] = True
+    return differing
 
 
 def _recorded(launches: Events, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -127,8 +127,8 @@ def _recorded(launches: Events, rows: np.ndarray) -> tuple[np.ndarray, list[str]
     number: dict[str, int] = {}
     codes = [np.empty(0, np.int64)]
     for first in range(0, len(rows), _TOGETHER):
-        some = launches.decoded(rows[first : first + _TOGETHER], _Named)
-        names = list(map(_KERNEL_OF, [_NAMELESS if one is None else one for one in some]))
+        records = launches.decoded(rows[first : first + _TOGETHER], _Named)
+        names = list(map(_KERNEL_OF, [_NAMELESS if record is None else record for record in records]))
         for name in dict.fromkeys(names):
             number.setdefault(name, len(number))
         codes.append(np.fromiter(map(number.__getitem__, names), np.int64, len(names)))
@@ -143,37 +143,39 @@ def _shared(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
     makes one kernel on each. Any other call makes one event.
     """
     device = trace.device
-    found = np.zeros(len(device), bool)
+    shared = np.zeros(len(device), bool)
     rows = np.flatnonzero(launch >= 0)
     rows = rows[~calls.graph[launch[rows]]]
     rows = rows[np.lexsort((device.start[rows], launch[rows]))]
     call, first, number = np.unique(launch[rows], return_index=True, return_counts=True)
     if len(call) == len(rows):
-        return found
-    least, most = (each.reduceat(device.name[rows], first) for each in (np.minimum, np.maximum))
+        return shared
+    least, greatest = (extreme.reduceat(device.name[rows], first) for extreme in (np.minimum, np.maximum))
     devices = {name: code for code, name in enumerate(dict.fromkeys(name for name, _ in trace.threads))}
     on = np.array([devices[name] for name, _ in trace.threads], np.int64)[device.thread[rows]]
-    apart = np.unique(np.unique(np.stack([launch[rows], on]), axis=1)[0], return_counts=True)[1] == number
+    on_own_devices = np.unique(np.unique(np.stack([launch[rows], on]), axis=1)[0], return_counts=True)[1] == number
     # Whether the second event of a launch follows right behind the first one on its stream.
     turn = np.empty(len(device), np.int64)
     turn[np.lexsort((device.start, device.thread))] = np.arange(len(device))
-    one, two = rows[first], rows[np.minimum(first + 1, len(rows) - 1)]
-    follows = (turn[two] == turn[one] + 1) & (device.thread[two] == device.thread[one])
-    made = np.zeros(len(calls.copy), bool)
-    made[launch[launch >= 0]] = True
-    idle = trace.launches.start[calls.copy & ~made]
-    alone = device.start[rows[first + number - 1]] < idle.min(initial=np.iinfo(np.int64).max)
-    parts = calls.copy[call] & (number <= _PARTS) & (follows | apart) & alone
-    fine = (number == 1) | ((least == most) & (parts | (calls.several[call] & apart)))
-    found[rows] = ~np.repeat(fine, number)
-    return found
+    first_event, second_event = rows[first], rows[np.minimum(first + 1, len(rows) - 1)]
+    follows = (turn[second_event] == turn[first_event] + 1) & (
+        device.thread[second_event] == device.thread[first_event]
+    )
+    has_event = np.zeros(len(calls.copy), bool)
+    has_event[launch[launch >= 0]] = True
+    idle = trace.launches.start[calls.copy & ~has_event]
+    before_idle = device.start[rows[first + number - 1]] < idle.min(initial=np.iinfo(np.int64).max)
+    parts = calls.copy[call] & (number <= _PARTS) & (follows | on_own_devices) & before_idle
+    fine = (number == 1) | ((least == greatest) & (parts | (calls.several[call] & on_own_devices)))
+    shared[rows] = ~np.repeat(fine, number)
+    return shared
 
 
 def _early(device: Events, launches: Events, launch: np.ndarray) -> np.ndarray:
     """bool[device]: begins before its launch. Where most do, the clocks disagree, and it says nothing."""
-    known = launch >= 0
-    early = known & (device.start + _SKEW < np.append(launches.start, 0)[launch])
-    return early if 2 * early.sum() < known.sum() else np.zeros(len(device), bool)
+    launched = launch >= 0
+    early = launched & (device.start + _SKEW < np.append(launches.start, 0)[launch])
+    return early if 2 * early.sum() < launched.sum() else np.zeros(len(device), bool)
 
 
 def _disordered(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
@@ -182,7 +184,7 @@ def _disordered(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndar
     Which of the two ids is wrong is not known. Where it is so with most kernels, streams are not what they seem.
     """
     device, launches = trace.device, trace.launches
-    found = np.zeros(len(device), bool)
+    disordered = np.zeros(len(device), bool)
     rows = np.flatnonzero(launch >= 0)
     rows = rows[calls.kernel[launch[rows]] & (device.kind[rows] == KERNEL)]
     number = len(rows)
@@ -193,10 +195,10 @@ def _disordered(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndar
         )
         wrong &= device.start[rows[1:]] > device.start[rows[:-1]]
         if not wrong.any():
-            return found if 2 * found.sum() <= number else np.zeros(len(device), bool)
-        both = np.append(wrong, False) | np.append(False, wrong)
-        found[rows[both]] = True
-        rows = rows[~both]
+            return disordered if 2 * disordered.sum() <= number else np.zeros(len(device), bool)
+        suspects = np.append(wrong, False) | np.append(False, wrong)
+        disordered[rows[suspects]] = True
+        rows = rows[~suspects]
     return np.zeros(len(device), bool)
 
 
@@ -207,7 +209,7 @@ def latest(device: Events, launches: Events, calls: Calls, process: np.ndarray) 
     that launches goes before one that does not (a synchronisation may carry the id of what it waits for). Where
     launches of several processes have the id, nothing tells whose the event is, and it gets none. process: per launch.
     """
-    found = np.full(len(device), -1, np.int64)
+    launch = np.full(len(device), -1, np.int64)
     clash = np.zeros(len(device), bool)
     for rows in (np.flatnonzero(calls.launching), np.flatnonzero(~calls.launching & ~calls.never)):
         rows = rows[launches.correlation[rows] >= 0]
@@ -222,9 +224,9 @@ def latest(device: Events, launches: Events, calls: Calls, process: np.ndarray) 
         wanted = np.minimum(np.searchsorted(ids, device.correlation), len(ids) - 1)
         before = np.searchsorted(key, wanted * stride + np.searchsorted(times, device.start, "right")) - 1
         first = np.searchsorted(code, wanted)  # clocks may disagree: the first one, if all begin later
-        known = (ids[wanted] == device.correlation) & (found < 0) & ~clash
+        matches = (ids[wanted] == device.correlation) & (launch < 0) & ~clash
         several = np.zeros(len(ids), bool)
         several[code[1:][(code[1:] == code[:-1]) & (process[rows[1:]] != process[rows[:-1]])]] = True
-        clash |= known & several[wanted]
-        found = np.where(known & ~several[wanted], rows[np.maximum(before, first)], found)
-    return found, clash
+        clash |= matches & several[wanted]
+        launch = np.where(matches & ~several[wanted], rows[np.maximum(before, first)], launch)
+    return launch, clash

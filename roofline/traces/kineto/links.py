@@ -1,4 +1,4 @@
-"""Which op launched which device event.
+"""Link each device event to the op that launched it.
 
 Device event -> launch by correlation -> innermost op by containment on the launching thread. This holds for
 every generation of traces; the `External id` of a device event, an op's id since 2024 and a copy of the
@@ -22,7 +22,7 @@ _TRUSTED = 0.5  # External ids that agree with containment less often are no ids
 
 
 class _Geometry(msgspec.Struct, gc=False):
-    """What tells the launches of one kernel apart."""
+    """Hold the arguments that tell the launches of one kernel apart."""
 
     grid: msgspec.Raw = msgspec.Raw(b"")
     block: msgspec.Raw = msgspec.Raw(b"")
@@ -76,14 +76,14 @@ def link(trace: KinetoTrace) -> Links:
     op = _at(launch, launch_op, -1)
 
     named, repeated, copies = _named(device, ops)
-    both = (named >= 0) & (op >= 0)
-    agreement = float((named == op)[both].mean()) if both.any() else None
+    comparable = (named >= 0) & (op >= 0)
+    agreement = float((named == op)[comparable].mean()) if comparable.any() else None
     if agreement is not None and agreement < _TRUSTED:  # the ids are none of these ops
         named = np.full(len(device), -1, np.int64)
         conflict = np.zeros(len(device), bool)
     else:
         # One of the two ids is damaged, and nothing tells which: no join is better than a wrong one.
-        conflict = both & (named != op)
+        conflict = comparable & (named != op)
     if copies:
         conflict = (launch >= 0) & (device.external >= 0) & (device.external != device.correlation)
     launch, op = np.where(conflict, -1, launch), np.where(conflict, -1, op)
@@ -103,7 +103,7 @@ def link(trace: KinetoTrace) -> Links:
         linked=_share(time, op >= 0),
         launched=_share(time, launch >= 0),
         agreement=agreement,
-        compared=int(both.sum()),
+        compared=int(comparable.sum()),
         damaged=int(damaged.sum()),
         clashing=int(clash.sum()),
     )
@@ -138,13 +138,13 @@ def _processes(trace: KinetoTrace) -> np.ndarray:
 
 def _at(index: np.ndarray, values: np.ndarray, absent: int | bool) -> np.ndarray:
     """values[index], and `absent` where the index is -1."""
-    found: np.ndarray = np.append(values, np.array(absent, values.dtype))[index]
-    return found
+    picked: np.ndarray = np.append(values, np.array(absent, values.dtype))[index]
+    return picked
 
 
 def _named(device: Events, ops: Events) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Which op the id of a device event names: int64[device], -1 for none; bool[device], several ops have the id; and
-    whether the ids repeat the correlation. They did before 2024, and then name no op.
+    """Find the op that the id of a device event names: int64[device], -1: none; bool[device], several ops have the id;
+    and whether the ids repeat the correlation. They did before 2024, and then name no op.
     """
     has_id = device.external >= 0
     copies = bool(2 * ((device.external == device.correlation) & has_id).sum() > has_id.sum())
@@ -153,9 +153,9 @@ def _named(device: Events, ops: Events) -> tuple[np.ndarray, np.ndarray, bool]:
     sequence = np.argsort(ops.external, kind="stable")
     ids = ops.external[sequence]
     at = np.minimum(np.searchsorted(ids, device.external), len(ids) - 1)
-    known = has_id & (ids[at] == device.external)
-    repeated = known & (np.append(ids, -1)[at + 1] == device.external)
-    return np.where(known & ~repeated, sequence[at], -1), repeated, copies
+    matches = has_id & (ids[at] == device.external)
+    repeated = matches & (np.append(ids, -1)[at + 1] == device.external)
+    return np.where(matches & ~repeated, sequence[at], -1), repeated, copies
 
 
 # Twins

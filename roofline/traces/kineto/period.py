@@ -132,11 +132,11 @@ def _symbols(device: Events) -> np.ndarray:
 
 
 def _anchors(symbol: np.ndarray, candidates: np.ndarray) -> list[np.ndarray]:
-    """Where the symbols occur, for those that come first."""
+    """Return the places of each symbol, for those that come first."""
     rows = np.flatnonzero(np.isin(symbol, candidates))
     ordered = rows[np.argsort(symbol[rows], kind="stable")]
-    found = np.split(ordered, np.flatnonzero(np.diff(symbol[ordered])) + 1) if len(rows) else []
-    return sorted(found, key=lambda places: int(places[0]))[:_ANCHORS]
+    occurrences = np.split(ordered, np.flatnonzero(np.diff(symbol[ordered])) + 1) if len(rows) else []
+    return sorted(occurrences, key=lambda places: int(places[0]))[:_ANCHORS]
 
 
 def _shifted(symbol: np.ndarray, anchor: np.ndarray) -> np.ndarray:
@@ -148,12 +148,12 @@ def _shifted(symbol: np.ndarray, anchor: np.ndarray) -> np.ndarray:
 
 
 def _end(symbol: np.ndarray, cuts: np.ndarray) -> int:
-    """Where the last segment ends: it is as long as the others, as far as there are events."""
+    """Return the end of the last segment: it is as long as the others, as far as there are events."""
     return min(len(symbol), int(cuts[-1]) + int(np.median(np.diff(cuts))))
 
 
 def _regular(symbol: np.ndarray, start: np.ndarray, cuts: np.ndarray, symbols: int) -> tuple[float, float]:
-    """How even and alike the segments that begin at the cuts are, and how alike alone [0, 1]."""
+    """Rate how even and alike the segments that begin at the cuts are, and how alike alone [0, 1]."""
     place = np.arange(len(symbol))
     segment = np.searchsorted(cuts, place, "right") - 1
     inside = (segment >= 0) & (place < _end(symbol, cuts))
@@ -168,7 +168,7 @@ def _regular(symbol: np.ndarray, start: np.ndarray, cuts: np.ndarray, symbols: i
 
 
 def _nothing_left(symbol: np.ndarray, cuts: np.ndarray) -> bool:
-    """Whether segments are long enough for steps, and what comes before and after them occurs in them as well."""
+    """Tell whether segments are long enough for steps, and what comes before and after occurs in them as well."""
     size = (cuts[-1] - cuts[0]) / (len(cuts) - 1)
     outside = np.append(symbol[: cuts[0]], symbol[cuts[-1] :])
     foreign = ~np.isin(outside, symbol[cuts[0] : cuts[-1]])

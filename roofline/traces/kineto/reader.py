@@ -90,16 +90,16 @@ def read(source: str | Path | bytes, *, max_bytes: int = 1 << 34) -> KinetoTrace
     events kept, about a third of it. Raises InputError if the file cannot be read, is larger, holds no event of
     torch.profiler, or more than 40 million of them.
     """
-    what = "the trace" if isinstance(source, bytes) else str(source)
-    reader = chrome.Reader(source, what, max_bytes, _CATEGORY)
+    name = "the trace" if isinstance(source, bytes) else str(source)
+    reader = chrome.Reader(source, name, max_bytes, _CATEGORY)
     table = _Table()
     for chunk in reader.chunks():
         table.add(chunk)
         if table.rows > _MOST:
-            raise InputError(f"{what} holds more than {_MOST:,} ops, launches and kernels; record fewer steps.")
+            raise InputError(f"{name} holds more than {_MOST:,} ops, launches and kernels; record fewer steps.")
     if not table.rows:
-        raise InputError(f"{what} holds no op, launch or kernel; record it with torch.profiler and export it again.")
-    return table.trace(reader, what)
+        raise InputError(f"{name} holds no op, launch or kernel; record it with torch.profiler and export it again.")
+    return table.trace(reader, name)
 
 
 class _Table:
@@ -134,14 +134,14 @@ class _Table:
         times = (chunk.start, chunk.timed, chunk.length, chunk.measured)
         self._columns.append((*times, name, pair, chunk.kind, order, ids[0], external, begin, length))
 
-    def trace(self, reader: chrome.Reader, what: str) -> KinetoTrace:
+    def trace(self, reader: chrome.Reader, trace_name: str) -> KinetoTrace:
         """All chunks as tables."""
-        start, timed, length, measured, *others = map(np.concatenate, zip(*self._columns, strict=True))
+        start, timed, length, measured, *columns_by_event = map(np.concatenate, zip(*self._columns, strict=True))
         self._columns = []
         if not timed.any():
-            raise InputError(f"no event of {what} has a usable time; record the trace again.")
-        known = start[timed]
-        middle = np.partition(known, len(known) // 2)[len(known) // 2]  # the median, and one of the times
+            raise InputError(f"no event of {trace_name} has a usable time; record the trace again.")
+        times = start[timed]
+        middle = np.partition(times, len(times) // 2)[len(times) // 2]  # the median, and one of the times
         near = timed & (np.abs(start - middle) <= _DAY)
         measured &= (length >= 0) & (length <= _DAY)
         repairs = [
@@ -155,10 +155,10 @@ class _Table:
         origin = int(start[near].min())
         start = np.where(near, start - origin, 0)
         texts = [name if isinstance(name, str) else chrome_json.plain(name) for name in self._names]
-        name, pair, kind, order, correlation, external, begin, size = others
-        names, name = _merged(texts, name)
+        name_code, pair, kind, order, correlation, external, begin, size = columns_by_event
+        names, name_code = _merged(texts, name_code)
         threads, thread = _merged(((chrome_json.plain(pid), chrome_json.plain(tid)) for pid, tid in self._pairs), pair)
-        columns = (start, start + length, name, thread, kind, order, correlation, external)
+        columns = (start, start + length, name_code, thread, kind, order, correlation, external)
         args = Arguments(self._buffers, begin, size)
 
         def table(*kinds: int) -> Events:
@@ -186,11 +186,11 @@ class _Table:
         )
 
 
-def _codes(known: dict[Any, int], values: list[Any]) -> np.ndarray:
-    """Each value's number (int32) in order of appearance; `known` takes up the new ones."""
+def _codes(numbers: dict[Any, int], values: list[Any]) -> np.ndarray:
+    """Number each value (int32) in order of appearance; `numbers` takes up the new ones."""
     for value in dict.fromkeys(values):
-        known.setdefault(value, len(known))
-    return np.fromiter(map(known.__getitem__, values), np.int32, len(values))
+        numbers.setdefault(value, len(numbers))
+    return np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
 
 
 def _merged(values: Iterable[Any], codes: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
@@ -209,9 +209,9 @@ def _ids(buffer: bytes, args: Sequence[msgspec.Raw]) -> tuple[np.ndarray, int]:
             return np.array([list(map(field, rows)) for field in _ID_FIELDS], np.int64), 0
     except (msgspec.MsgspecError, UnicodeError, RecursionError, OverflowError):
         pass
-    found = [_odd_ids(bytes(text)) for text in args]
-    odd = sum(changed for _, changed in found)
-    return np.array([ids for ids, _ in found], np.int64).reshape(-1, len(_ID_NAMES)).T, odd
+    read_ids = [_odd_ids(bytes(text)) for text in args]
+    odd = sum(changed for _, changed in read_ids)
+    return np.array([ids for ids, _ in read_ids], np.int64).reshape(-1, len(_ID_NAMES)).T, odd
 
 
 def _odd_ids(text: bytes) -> tuple[list[int], bool]:

@@ -1,4 +1,4 @@
-"""Which op owns a kernel that was replayed from a graph.
+"""Find the op that owns a kernel replayed from a graph.
 
 A replay shows one launch for all kernels of its graph and no op for any of them. A second run of the same program
 without graphs, the reference, shows the same kernels in the same order, each with its op. The two are matched by order
@@ -65,22 +65,22 @@ def owners(replayed: Kernels, reference: Kernels, owner: Rows, hosts: Rows | Non
     copies into a graph's fixed inputs look like ops of the reference, and are not.
     """
     place = positions(replayed, reference)
-    found = np.append(owner, -1)[place]
+    owners_found = np.append(owner, -1)[place]
     if hosts is None:
-        return found
+        return owners_found
     for step in np.unique(replayed.step).tolist():
-        here = replayed.step == step
-        free = np.setdiff1d(np.arange(len(reference)), place[here])
-        rows = np.flatnonzero(here & (place < 0) & (replayed.launch < 0) & (hosts >= 0))
+        in_step = replayed.step == step
+        free = np.setdiff1d(np.arange(len(reference)), place[in_step])
+        rows = np.flatnonzero(in_step & (place < 0) & (replayed.launch < 0) & (hosts >= 0))
         wanted = np.stack([replayed.key[rows], hosts[rows]])
         spare = np.stack([reference.key[free], owner[free]])
         _, code = np.unique(np.concatenate([wanted, spare], axis=1), axis=1, return_inverse=True)
         code = code.ravel()
         asked = np.bincount(code[: len(rows)], minlength=len(code))
-        there = np.bincount(code[len(rows) :], minlength=len(code))
-        fits = (asked <= there)[code[: len(rows)]]
-        found[rows[fits]] = hosts[rows[fits]]
-    return found
+        available = np.bincount(code[len(rows) :], minlength=len(code))
+        fits = (asked <= available)[code[: len(rows)]]
+        owners_found[rows[fits]] = hosts[rows[fits]]
+    return owners_found
 
 
 def positions(replayed: Kernels, reference: Kernels) -> Rows:
@@ -90,15 +90,15 @@ def positions(replayed: Kernels, reference: Kernels) -> Rows:
     contradict each other none is believed.
     """
     place = np.full(len(replayed), -1, np.int64)
-    known: dict[tuple[bytes, ...], Rows] = {}
+    place_of: dict[tuple[bytes, ...], Rows] = {}
     for step in np.unique(replayed.step).tolist():
         rows = np.flatnonzero(replayed.step == step)
-        one = replayed.select(rows)
-        _, launch = np.unique(one.launch, return_inverse=True)
-        same = (one.key.tobytes(), one.stream.tobytes(), launch.tobytes(), (one.launch < 0).tobytes())
-        if same not in known:  # most steps are alike
-            known[same] = _step(one, reference)
-        place[rows] = known[same]
+        kernels = replayed.select(rows)
+        _, launch = np.unique(kernels.launch, return_inverse=True)
+        signature = (kernels.key.tobytes(), kernels.stream.tobytes(), launch.tobytes(), (kernels.launch < 0).tobytes())
+        if signature not in place_of:  # most steps are alike
+            place_of[signature] = _step(kernels, reference)
+        place[rows] = place_of[signature]
     return _by_node(replayed, reference, place)
 
 
@@ -109,17 +109,17 @@ def _step(replayed: Kernels, reference: Kernels) -> Rows:
     branches of a graph as one stream, is looked for among what its graphs still lack.
     """
     place = np.full(len(replayed), -1, np.int64)
-    left = np.ones(len(replayed), bool)
+    unplaced = np.ones(len(replayed), bool)
     unused = set(np.unique(reference.stream).tolist())
     for once_more in (False, True):
-        for here, there in _pairs(replayed.select(np.flatnonzero(left)), reference, unused):
-            mine = np.flatnonzero(left & (replayed.stream == here))
-            theirs = np.flatnonzero(reference.stream == there)
-            found = _stream(replayed.key[mine], replayed.launch[mine], reference.key[theirs])
-            place[mine] = np.where(found >= 0, theirs[found], -1)
-            unused.discard(there)
-        left = (place < 0) & (replayed.launch >= 0)
-        if once_more or not left.any():
+        for stream, reference_stream in _pairs(replayed.select(np.flatnonzero(unplaced)), reference, unused):
+            mine = np.flatnonzero(unplaced & (replayed.stream == stream))
+            theirs = np.flatnonzero(reference.stream == reference_stream)
+            matched = _stream(replayed.key[mine], replayed.launch[mine], reference.key[theirs])
+            place[mine] = np.where(matched >= 0, theirs[matched], -1)
+            unused.discard(reference_stream)
+        unplaced = (place < 0) & (replayed.launch >= 0)
+        if once_more or not unplaced.any():
             break
     return place
 
@@ -138,20 +138,24 @@ def _pairs(replayed: Kernels, reference: Kernels, unused: set[int]) -> list[tupl
         for stream, code, count in ((my, key[: len(my)], len(mine)), (their, key[len(my) :], len(theirs)))
     ]
     # Twice the common kernels, and one for the same number: a number alone decides nothing else.
-    score = np.stack([np.minimum(each, held[1]).sum(axis=1) for each in held[0]]) if len(mine) else np.zeros((0, 0))
+    score = (
+        np.stack([np.minimum(held_by_stream, held[1]).sum(axis=1) for held_by_stream in held[0]])
+        if len(mine)
+        else np.zeros((0, 0))
+    )
     score = np.where(score > 0, 2 * score + (mine[:, None] == theirs[None, :]), 0)
     pairs = []
     while score.size and score.max() > 0:
-        here, there = np.unravel_index(int(score.argmax()), score.shape)
-        best = score[here, there]
-        rivals = (score[here] == best).sum() + (score[:, there] == best).sum() - 2
+        row, column = np.unravel_index(int(score.argmax()), score.shape)
+        best = score[row, column]
+        rivals = (score[row] == best).sum() + (score[:, column] == best).sum() - 2
         if not rivals:
-            pairs.append((int(mine[here]), int(theirs[there])))
-            score[here], score[:, there] = 0, 0
-        elif (score[here] == best).sum() > 1:
-            score[here] = 0
+            pairs.append((int(mine[row]), int(theirs[column])))
+            score[row], score[:, column] = 0, 0
+        elif (score[row] == best).sum() > 1:
+            score[row] = 0
         else:
-            score[:, there] = 0
+            score[:, column] = 0
     return pairs
 
 
@@ -160,13 +164,13 @@ def _stream(keys: Rows, launch: Rows, reference: Rows) -> Rows:
     if np.array_equal(keys, reference):
         return np.arange(len(keys))
     place = np.full(len(keys), -1, np.int64)
-    low = there = 0  # what lies before is done
+    low = reference_low = 0  # what lies before is done
     for first, last, at in _graphs(keys, launch, reference):
-        place[low:first] = _shifted(certain(keys[low:first], reference[there:at]), there)
+        place[low:first] = _shifted(certain(keys[low:first], reference[reference_low:at]), reference_low)
         rows = first + np.flatnonzero(launch[first : last + 1] == launch[first])
         place[rows] = at + np.arange(len(rows))
-        low, there = last + 1, at + len(rows)
-    place[low:] = _shifted(certain(keys[low:], reference[there:]), there)
+        low, reference_low = last + 1, at + len(rows)
+    place[low:] = _shifted(certain(keys[low:], reference[reference_low:]), reference_low)
     return place
 
 
@@ -182,7 +186,7 @@ def _graphs(keys: Rows, launch: Rows, reference: Rows) -> list[tuple[int, int, i
     numbers, begin = np.unique(launch, return_index=True)
     numbers = numbers[np.argsort(begin)]
     spans: list[tuple[int, int]] = []
-    found: list[Rows] = []
+    places: list[Rows] = []
     lengths: list[int] = []
     for number in numbers[numbers >= 0].tolist():
         rows = np.flatnonzero(launch == number)
@@ -190,67 +194,67 @@ def _graphs(keys: Rows, launch: Rows, reference: Rows) -> list[tuple[int, int, i
         # Graphs of one stream run one after the other; two that are interleaved are a trace that cannot be right.
         if len(at) and (not spans or rows[0] > spans[-1][1]):
             spans.append((int(rows[0]), int(rows[-1])))
-            found.append(at)
+            places.append(at)
             lengths.append(len(rows))
     early, late, end = [], [], 0
-    for at, length in zip(found, lengths, strict=True):
+    for at, length in zip(places, lengths, strict=True):
         next_one = np.searchsorted(at, end)
         if next_one == len(at):
             return []
         early.append(int(at[next_one]))
         end = early[-1] + length
     end = len(reference)
-    for at, length in zip(found[::-1], lengths[::-1], strict=True):
+    for at, length in zip(places[::-1], lengths[::-1], strict=True):
         late.append(int(at[np.searchsorted(at, end - length, "right") - 1]))
         end = late[-1]
-    both = zip(spans, early, late[::-1], strict=True)
-    return [(first, last, at) for (first, last), at, other in both if at == other]
+    bounds = zip(spans, early, late[::-1], strict=True)
+    return [(first, last, at) for (first, last), at, latest in bounds if at == latest]
 
 
-def occurrences(stretch: Rows, whole: Rows) -> Rows:
-    """int64: all places at which `whole` holds `stretch`, in order; none where either is empty."""
-    if not 0 < len(stretch) <= len(whole):
+def occurrences(stretch: Rows, sequence: Rows) -> Rows:
+    """Find all places at which `sequence` holds `stretch`, in order: int64; none where either is empty."""
+    if not 0 < len(stretch) <= len(sequence):
         return np.zeros(0, np.int64)
-    # The key that is rarest in the whole leaves the fewest places to look at.
-    keys, codes = np.unique(np.concatenate([stretch, whole]), return_inverse=True)
+    # The key that is rarest in the sequence leaves the fewest places to look at.
+    keys, codes = np.unique(np.concatenate([stretch, sequence]), return_inverse=True)
     frequency = np.bincount(codes[len(stretch) :], minlength=len(keys))[codes[: len(stretch)]]
     rarest = int(frequency.argmin())
-    at = np.flatnonzero(whole == stretch[rarest]) - rarest
-    at = at[(at >= 0) & (at + len(stretch) <= len(whole))]
-    alike = [bool(np.array_equal(whole[place : place + len(stretch)], stretch)) for place in at.tolist()]
-    found: Rows = at[np.asarray(alike, bool)]
-    return found
+    at = np.flatnonzero(sequence == stretch[rarest]) - rarest
+    at = at[(at >= 0) & (at + len(stretch) <= len(sequence))]
+    alike = [bool(np.array_equal(sequence[place : place + len(stretch)], stretch)) for place in at.tolist()]
+    matches: Rows = at[np.asarray(alike, bool)]
+    return matches
 
 
-def certain(one: Rows, other: Rows) -> Rows:
-    """int64[one]: the place in `other` with which each is paired in every longest common subsequence, else -1.
+def certain(keys: Rows, reference: Rows) -> Rows:
+    """Pair each key with its place in `reference` in every longest common subsequence: int64[keys], else -1.
 
     Each longest common subsequence has one first pair, one second pair, and so on. A pair is in all of them exactly
-    if it is the only one that can be the n-th. O(len(one) * len(other)), by rows; beyond MAX_CELLS all are -1.
+    if it is the only one that can be the n-th. O(len(keys) * len(reference)), by rows; beyond MAX_CELLS all are -1.
     """
-    place = np.full(len(one), -1, np.int64)
-    n, m = len(one), len(other)
-    if np.array_equal(one, other):
+    place = np.full(len(keys), -1, np.int64)
+    n, m = len(keys), len(reference)
+    if np.array_equal(keys, reference):
         return np.arange(n)
-    one_in, other_in = np.isin(one, other), np.isin(other, one)
-    if not (one_in.all() and other_in.all()):  # what the other lacks is in no common subsequence
-        mine, theirs = np.flatnonzero(one_in), np.flatnonzero(other_in)
-        found = certain(one[mine], other[theirs])
-        place[mine[found >= 0]] = theirs[found[found >= 0]]
+    in_reference, in_keys = np.isin(keys, reference), np.isin(reference, keys)
+    if not (in_reference.all() and in_keys.all()):  # what the reference lacks is in no common subsequence
+        mine, theirs = np.flatnonzero(in_reference), np.flatnonzero(in_keys)
+        common = certain(keys[mine], reference[theirs])
+        place[mine[common >= 0]] = theirs[common[common >= 0]]
         return place
     if not n or n * m > MAX_CELLS:
         return place
-    # before[i, j]: the longest common subsequence of one[:i] and other[:j].
+    # before[i, j]: the longest common subsequence of keys[:i] and reference[:j].
     before = np.zeros((n + 1, m + 1), np.int16 if min(n, m) < 2**15 else np.int32)
     for i in range(n):
-        step = before[i, :-1] + (other == one[i])
+        step = before[i, :-1] + (reference == keys[i])
         before[i + 1, 1:] = np.maximum.accumulate(np.maximum(before[i, 1:], step))
     longest = int(before[n, m])
-    after = np.zeros(m + 1, before.dtype)  # that of one[i:] and other[j:], row by row from the end
+    after = np.zeros(m + 1, before.dtype)  # that of keys[i:] and reference[j:], row by row from the end
     count, partner = np.zeros((2, longest), np.int64)
     row = np.full(longest, -1, np.int64)
     for i in range(n - 1, -1, -1):
-        alike = other == one[i]
+        alike = reference == keys[i]
         usable = np.flatnonzero(alike & (before[i, :-1] + after[1:] + 1 == longest))
         rank = before[i, usable]
         count += np.bincount(rank, minlength=longest)
@@ -271,12 +275,12 @@ def _by_node(replayed: Kernels, reference: Kernels, place: Rows) -> Rows:
     nodes, node = np.unique(named, axis=1, return_inverse=True)
     node = node.ravel()
     least = np.full(nodes.shape[1], len(reference))
-    most = np.full(nodes.shape[1], -1)
-    told = place[rows] >= 0
-    np.minimum.at(least, node[told], place[rows][told])
-    np.maximum.at(most, node[told], place[rows][told])
+    greatest = np.full(nodes.shape[1], -1)
+    placed = place[rows] >= 0
+    np.minimum.at(least, node[placed], place[rows][placed])
+    np.maximum.at(greatest, node[placed], place[rows][placed])
     place = place.copy()
-    place[rows] = np.where(least == most, most, -1)[node]
+    place[rows] = np.where(least == greatest, greatest, -1)[node]
     # Two kernels of a step cannot be one of the reference.
     pairs = np.stack([replayed.step, place])
     _, code, times = np.unique(pairs, axis=1, return_inverse=True, return_counts=True)
@@ -284,7 +288,7 @@ def _by_node(replayed: Kernels, reference: Kernels, place: Rows) -> Rows:
 
 
 def _calls(replayed: Kernels) -> Rows:
-    """How often the graph of each kernel was launched in this step before: its second launch is another call.
+    """Count the launches of each kernel's graph in this step before: its second launch is another call.
 
     Launches with a node in common are of one graph.
     """
@@ -311,7 +315,7 @@ def _calls(replayed: Kernels) -> Rows:
 
 
 class _Recorded(msgspec.Struct, gc=False):
-    """What a device event tells beyond its name."""
+    """Hold what a device event records beyond its name."""
 
     grid: msgspec.Raw = msgspec.Raw(b"")
     block: msgspec.Raw = msgspec.Raw(b"")
@@ -344,16 +348,16 @@ def columns(replayed: Run, reference: Run) -> tuple[Kernels, Kernels]:
     bare = np.isin(name, name[np.isin(grid, _NO_SHAPE) | np.isin(block, _NO_SHAPE)])
     shape = [np.where(bare, 0, np.unique(text, return_inverse=True)[1]) for text in (grid, block)]
     key = _coded(name, *shape)
-    both = np.isin(key, np.intersect1d(key[: sizes[0]], key[sizes[0] :]))
-    tuned = ~np.isin(name, name[both])
-    key = _coded(name, *(np.where(tuned, 0, each) for each in shape))
+    in_both = np.isin(key, np.intersect1d(key[: sizes[0]], key[sizes[0] :]))
+    tuned = ~np.isin(name, name[in_both])
+    key = _coded(name, *(np.where(tuned, 0, dimension) for dimension in shape))
     node = np.where(np.isin(node, _NO_NODE), -1, np.unique(node, return_inverse=True)[1])
     at = np.split(np.arange(sum(sizes)), sizes[:1])
-    made = [
+    kernels = [
         Kernels(key[part], codes[trace.device.thread[rows]], step[rows], _by_graph(links)[rows], node[part])
         for part, codes, (trace, links, step, rows) in zip(at, threads, runs, strict=True)
     ]
-    return made[0], made[1]
+    return kernels[0], kernels[1]
 
 
 def _coded(*columns: Rows) -> Rows:
@@ -369,7 +373,7 @@ def _by_graph(links: Links) -> Rows:
 def _shared(lists: Sequence[Sequence[object]]) -> list[Rows]:
     """A number for each entry of each list, the same for equal entries."""
     numbers = {entry: number for number, entry in enumerate(dict.fromkeys(chain.from_iterable(lists)))}
-    return [np.asarray([numbers[entry] for entry in each], np.int64) for each in lists]
+    return [np.asarray([numbers[entry] for entry in entries], np.int64) for entries in lists]
 
 
 def _recorded(args: list[bytes]) -> tuple[NDArray[np.bytes_], ...]:

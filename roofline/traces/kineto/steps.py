@@ -56,14 +56,14 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
         if steps is None:
             raise InputError(f"no annotations of the trace named {prefix}N mark steps; name others, or none.")
         return steps
-    found = _annotated(trace, LIVE) or _annotated(trace, PROFILER) or _family(trace)
-    if found is not None and (len(found) > 1 or found.source == LIVE):
-        return found
+    marked = _annotated(trace, LIVE) or _annotated(trace, PROFILER) or _family(trace)
+    if marked is not None and (len(marked) > 1 or marked.source == LIVE):
+        return marked
     if links is None and len(trace.device):
         links = link(trace)
     repeated = period.find(trace, links) if links is not None else None
-    if found is not None:
-        return dataclasses.replace(found, repeated=repeated)
+    if marked is not None:
+        return dataclasses.replace(marked, repeated=repeated)
     if links is not None and repeated is not None and repeated.steps:
         start, end = period.windows(trace, links, repeated)
         return Steps(start, end, np.arange(len(start)), PERIODIC, repeated)
@@ -120,7 +120,7 @@ def device_windows(steps: Steps, trace: KinetoTrace, step: np.ndarray) -> tuple[
     device events keeps its end on the host, but for what the others cover.
     """
     last = np.full(len(steps), np.iinfo(np.int64).min)
-    known = step >= 0
-    np.maximum.at(last, step[known], trace.device.end[known])
+    assigned = step >= 0
+    np.maximum.at(last, step[assigned], trace.device.end[assigned])
     end = np.maximum.accumulate(np.where(last > np.iinfo(np.int64).min, last, steps.end))
     return np.append(steps.start[:1], end[:-1]), end

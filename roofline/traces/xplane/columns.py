@@ -34,17 +34,17 @@ def numbers(kind: type[Message], encoded: Sequence[bytes], fields: Sequence[str]
     return [_number(kind, encoded, name, getattr(joined, name)) for name in fields]
 
 
-def _number(kind: type[Message], encoded: Sequence[bytes], name: str, found: Sequence[int]) -> np.ndarray:
+def _number(kind: type[Message], encoded: Sequence[bytes], name: str, numbers: Sequence[int]) -> np.ndarray:
     n = len(encoded)
-    if len(found) == n:
-        return np.fromiter(found, np.int64, n)
+    if len(numbers) == n:
+        return np.fromiter(numbers, np.int64, n)
     column = np.zeros(n, np.int64)
-    if len(found):
-        mark = _unlike(np.fromiter(found, np.int64))
+    if len(numbers):
+        mark = _unlike(np.fromiter(numbers, np.int64))
         after_each = _SINGLE[kind](**{name: mark}).SerializeToString()
         marked = np.fromiter(getattr(kind.FromString(_with_marks(encoded, after_each)), name), np.int64)
-        own, row = _rows(marked == mark, n)
-        column[row] = marked[own]
+        is_value, row = _rows(marked == mark, n)
+        column[row] = marked[is_value]
     return column
 
 
@@ -58,9 +58,11 @@ def _unlike(values: np.ndarray) -> int:
 def stats(events: Sequence[bytes]) -> tuple[np.ndarray, list[bytes]]:
     """The encoded XStats of encoded XEvents in order, and int64[m]: the index of the event that each is of."""
     after_each = XEvent(stats=[_NO_MESSAGE]).SerializeToString()
-    found = list(XEvents.FromString(_with_marks(events, after_each)).stats)
-    own, event = _rows(np.fromiter(map(eq, found, repeat(_NO_MESSAGE)), bool, len(found)), len(events))
-    return event, list(compress(found, own.tolist()))
+    stats_and_marks = list(XEvents.FromString(_with_marks(events, after_each)).stats)
+    is_value, event = _rows(
+        np.fromiter(map(eq, stats_and_marks, repeat(_NO_MESSAGE)), bool, len(stats_and_marks)), len(events)
+    )
+    return event, list(compress(stats_and_marks, is_value.tolist()))
 
 
 def _with_marks(encoded: Sequence[bytes], mark: bytes) -> bytes:
@@ -68,7 +70,7 @@ def _with_marks(encoded: Sequence[bytes], mark: bytes) -> bytes:
 
 
 def _rows(is_mark: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of a column with a mark after each of n messages: which entries are values, and the message of each."""
+    """Split a column with a mark after each of n messages: which entries are values, and the message of each."""
     if np.count_nonzero(is_mark) != n:
         raise DecodeError("a message that does not end where it should")
     return ~is_mark, np.cumsum(is_mark)[~is_mark]
@@ -84,8 +86,8 @@ def values(encoded: Sequence[bytes]) -> Iterator[Values]:
     if len(kinds) == 1 and len(getattr(joined, kinds[0])) == len(encoded):
         yield np.arange(len(encoded)), kinds[0], getattr(joined, kinds[0])
         return
-    single = [XStat.FromString(one) for one in encoded]
-    kind_of = np.array([one.WhichOneof("value") or "" for one in single])
+    single = [XStat.FromString(stat) for stat in encoded]
+    kind_of = np.array([stat.WhichOneof("value") or "" for stat in single])
     for kind in kinds:
         at = np.flatnonzero(kind_of == kind)
         yield at, kind, [getattr(single[i], kind) for i in at]

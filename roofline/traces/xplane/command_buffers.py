@@ -16,15 +16,15 @@ _LAUNCH = re.compile(r"GraphLaunch", re.IGNORECASE)
 
 
 def replayed(trace: XTrace) -> NDArray[np.bool_]:
-    """Which events of a device were launched so; shape (n,)."""
+    """Mark the events of a device that a command buffer launched; shape (n,)."""
     named = np.asarray([bool(_BUFFER.search(name)) for name in trace.names] + [False], bool)
     on_device = np.asarray([line.plane.startswith("/device:") for line in trace.lines] + [False], bool)
-    found: NDArray[np.bool_] = on_device[trace.line] & ((trace.graph != 0) | named[trace.hlo_op])
-    return found
+    by_buffer: NDArray[np.bool_] = on_device[trace.line] & ((trace.graph != 0) | named[trace.hlo_op])
+    return by_buffer
 
 
 def launches(trace: XTrace) -> int:
-    """How often the host launched a command buffer, as far as the trace shows calls of the driver."""
+    """Count the host's launches of command buffers, as far as the trace shows calls of the driver."""
     named = np.asarray([bool(_LAUNCH.search(name)) for name in trace.names] + [False], bool)
     on_host = np.asarray([not line.plane.startswith("/device:") for line in trace.lines] + [False], bool)
     return int((named[trace.name] & on_host[trace.line]).sum())
@@ -37,13 +37,13 @@ def per_step(traces: Sequence[XTrace], steps: Sequence[Sequence[tuple[int, int]]
     launch, so a launch has as many events in a step as in the traces as a whole.
     """
     masks = [replayed(trace) for trace in traces]
-    whole, launched = sum(int(mask.sum()) for mask in masks), sum(map(launches, traces))
+    replayed_events, launched = sum(int(mask.sum()) for mask in masks), sum(map(launches, traces))
     inside = [
         int((mask & (trace.start >= low) & (trace.start < high)).sum())
         for trace, mask, windows in zip(traces, masks, steps, strict=True)
         for low, high in windows
     ]
-    if not whole or not launched or not inside:
+    if not replayed_events or not launched or not inside:
         return None
     events = sum(inside) / len(inside)
-    return launched / whole * events, events
+    return launched / replayed_events * events, events

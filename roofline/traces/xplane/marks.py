@@ -34,23 +34,24 @@ def shortened(trace: XTrace, prefix: str, seconds: Sequence[float]) -> XTrace:
     if len(rows) != len(seconds):
         return trace
     end, ran = trace.end.copy(), trace.hlo_op >= 0
-    for row, less in zip(rows.tolist(), seconds, strict=True):
+    for row, shortening in zip(rows.tolist(), seconds, strict=True):
         inside = ran & (trace.start >= trace.start[row]) & (trace.start < trace.end[row])
         last = int(trace.end[inside].max()) if inside.any() else int(trace.start[row])
-        end[row] = min(int(end[row]), max(int(end[row]) - round(1e12 * less), last))
+        end[row] = min(int(end[row]), max(int(end[row]) - round(1e12 * shortening), last))
     return replace(trace, end=end)
 
 
 def with_marks(trace: XTrace, windows: Sequence[tuple[int, int]], prefix: str) -> XTrace:
     """The trace with annotations prefix#0, prefix#1, ... at `windows`, (start, end) [ps], on a line of their own."""
     size = len(windows)
-    made = {name: np.full(size, -1) for name in ("hlo_op", "produces", "consumes", "scope", "bytes")}
-    made |= {name: np.zeros(size, np.int64) for name in ("program", "run", "graph")}
-    made["start"], made["end"] = np.asarray(windows, np.int64).reshape(-1, 2).T
-    made["name"] = np.arange(len(trace.names), len(trace.names) + size)
-    made["line"] = np.full(size, len(trace.lines))
+    mark_columns = {name: np.full(size, -1) for name in ("hlo_op", "produces", "consumes", "scope", "bytes")}
+    mark_columns |= {name: np.zeros(size, np.int64) for name in ("program", "run", "graph")}
+    mark_columns["start"], mark_columns["end"] = np.asarray(windows, np.int64).reshape(-1, 2).T
+    mark_columns["name"] = np.arange(len(trace.names), len(trace.names) + size)
+    mark_columns["line"] = np.full(size, len(trace.lines))
     columns: dict[str, Any] = {
-        name: np.concatenate([getattr(trace, name), made[name].astype(getattr(trace, name).dtype)]) for name in _COLUMNS
+        name: np.concatenate([getattr(trace, name), mark_columns[name].astype(getattr(trace, name).dtype)])
+        for name in _COLUMNS
     }
     names = (*trace.names, *(f"{prefix}#{number}" for number in range(size)))
     return replace(trace, names=names, lines=(*trace.lines, Line("/host:CPU", "roofline")), **columns)

@@ -49,7 +49,7 @@ Program = tuple[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a plane: `plane` is that one's name ("/host:CPU", "/device:GPU:0"), `name` the line's."""
+    """Identify one line of a plane: `plane` is the plane's name ("/host:CPU", "/device:GPU:0"), `name` the line's."""
 
     plane: str
     name: str
@@ -104,17 +104,17 @@ def read(source: bytes | str | Path, planes: Callable[[str], bool] | None = None
     the profiler's own listener to thread pools are left out, as they last no time. Raises InputError if the
     source cannot be read, is larger than LARGEST, damaged, or no XSpace.
     """
-    what = "the trace" if isinstance(source, bytes) else str(source)
+    name = "the trace" if isinstance(source, bytes) else str(source)
     try:
-        return _read(_load(source, what), planes or (lambda plane: True))
+        return _read(_load(source, name), planes or (lambda plane: True))
     except DecodeError as error:
         raise InputError(
-            f"{what} is damaged or no profiler trace (XSpace): give the whole *.xplane.pb that jax.profiler or the "
+            f"{name} is damaged or no profiler trace (XSpace): give the whole *.xplane.pb that jax.profiler or the "
             "TensorFlow profiler wrote."
         ) from error
 
 
-def _load(source: bytes | str | Path, what: str) -> bytes:
+def _load(source: bytes | str | Path, name: str) -> bytes:
     """The XSpace, inflated."""
     try:
         if isinstance(source, bytes):
@@ -126,17 +126,17 @@ def _load(source: bytes | str | Path, what: str) -> bytes:
             with gzip.open(io.BytesIO(data)) as file:
                 data = file.read(LARGEST + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{what} is damaged gzip: copy the file again, or record the trace again.") from error
+        raise InputError(f"{name} is damaged gzip: copy the file again, or record the trace again.") from error
     except OSError as error:
-        raise InputError(f"cannot read {what}: {error.strerror or error}; give the path of a trace.") from error
+        raise InputError(f"cannot read {name}: {error.strerror or error}; give the path of a trace.") from error
     if len(data) > LARGEST:
-        raise InputError(f"{what} is larger than {LARGEST >> 20} MiB: record fewer steps, without the Python tracer.")
+        raise InputError(f"{name} is larger than {LARGEST >> 20} MiB: record fewer steps, without the Python tracer.")
     return data
 
 
 @dataclass(slots=True)
-class _Found:
-    """What is gathered from plane to plane; of each line its timestamp [ns], and columns with times since that."""
+class _Gathered:
+    """Gather names, programs and lines plane by plane; of each line its timestamp [ns], and times since that."""
 
     names: Names = field(default_factory=Names)
     module_names: Names = field(default_factory=Names)
@@ -151,21 +151,21 @@ class _Found:
     mended: Counter[str] = field(default_factory=Counter)
 
     def table(self, stat: str) -> Names:
-        """Where the texts of `stat` are numbered."""
+        """Return the names that number the texts of `stat`."""
         return {"hlo_module": self.module_names, "memcpy_details": self.copies}.get(stat, self.names)
 
 
 @dataclass(frozen=True, slots=True)
 class _Metadata:
-    """What the events of one plane refer to.
+    """Hold the kinds of events and stats that the events of one plane refer to.
 
-    `keys`: sorted int64[k], the kinds of events; `name`, `kept` and each of `stats` have a value for each of
+    `keys`: sorted int64[k], the kinds of events; `name`, `wanted` and each of `stats` have a value for each of
     them. `stat_names`: the names of stats, and the texts that stats refer to.
     """
 
     keys: np.ndarray
     name: np.ndarray
-    kept: np.ndarray
+    wanted: np.ndarray
     stats: dict[str, np.ndarray]
     stat_names: dict[int, bytes]
 
@@ -175,32 +175,32 @@ class _Metadata:
 
 def _read(data: bytes, accept: Callable[[str], bool]) -> XTrace:
     space = XSpace.FromString(data)
-    said = [f"The profiler reported: {_text(text)[:200]}" for text in (*space.errors, *space.warnings)]
+    messages = [f"The profiler reported: {_text(text)[:200]}" for text in (*space.errors, *space.warnings)]
     planes = list(space.planes)[:_PLANES][::-1]
-    found, genuine, room = _Found(), False, _LINES
-    found.mended[f"planes beyond the first {_PLANES:,}"] += len(space.planes) - len(planes)
+    gathered, genuine, room = _Gathered(), False, _LINES
+    gathered.mended[f"planes beyond the first {_PLANES:,}"] += len(space.planes) - len(planes)
     del space, data
     while planes:  # each is let go before the next is decoded
         plane = XPlane.FromString(planes.pop())
         name = _text(plane.name)
         genuine |= name.startswith("/") or name == _ENVIRONMENT
         stat_names = {entry.key: entry.value.name for entry in plane.stat_metadata}
-        _take_programs(plane, stat_names, found)
+        _take_programs(plane, stat_names, gathered)
         if name == _ENVIRONMENT:
-            found.started = _start_time(plane, stat_names)
+            gathered.started = _start_time(plane, stat_names)
         if name.startswith("/device:"):
-            found.devices[name] = xplane_stats.device(plane, stat_names)
+            gathered.devices[name] = xplane_stats.device(plane, stat_names)
         if plane.lines and accept(name):
-            metadata = _metadata(plane, stat_names, found)
+            metadata = _metadata(plane, stat_names, gathered)
             lines = list(plane.lines)[:room][::-1]
-            found.mended[f"lines beyond the first {_LINES:,}"] += len(plane.lines) - len(lines)
+            gathered.mended[f"lines beyond the first {_LINES:,}"] += len(plane.lines) - len(lines)
             room -= len(lines)
             del plane
             while lines:
-                _take_line(name, XLine.FromString(lines.pop()), metadata, found)
+                _take_line(name, XLine.FromString(lines.pop()), metadata, gathered)
     if not genuine:
         raise DecodeError("no plane has a name that the profiler gives")
-    return _joined(found, said)
+    return _joined(gathered, messages)
 
 
 def _start_time(plane: Any, stat_names: Mapping[int, bytes]) -> int | None:
@@ -211,12 +211,12 @@ def _start_time(plane: Any, stat_names: Mapping[int, bytes]) -> int | None:
     return None
 
 
-def _take_programs(plane: Any, stat_names: Mapping[int, bytes], found: _Found) -> None:
+def _take_programs(plane: Any, stat_names: Mapping[int, bytes], gathered: _Gathered) -> None:
     """The programs that `plane` describes."""
     if _HLO.isdisjoint(stat_names.values()):
         return
     for entry in plane.event_metadata:
-        stats = {stat_names.get(one.metadata_id): one for one in map(XStat.FromString, entry.value.stats)}
+        stats = {stat_names.get(stat.metadata_id): stat for stat in map(XStat.FromString, entry.value.stats)}
         for stat in _HLO & stats.keys():
             # The number in parentheses is what events call program_id; the key of the entry is one by chance.
             name = _text(entry.value.name)
@@ -228,15 +228,15 @@ def _take_programs(plane: Any, stat_names: Mapping[int, bytes], found: _Found) -
                 number = stats[b"program_id"].uint64_value or stats[b"program_id"].int64_value
             number = _signed(number)
             program = name, stats[stat].bytes_value or stats[stat].str_value
-            known = found.modules.setdefault(number, program)
-            if known[0] != name:  # of another copy of XLA in the process: that of a GPU counts anew
-                number = found.renumbered.setdefault((number, name), _OWN_NUMBERS + len(found.renumbered))
-                known = found.modules.setdefault(number, program)
-            if known != program:
-                found.mended["programs with the number and name of another"] += 1
+            registered = gathered.modules.setdefault(number, program)
+            if registered[0] != name:  # of another copy of XLA in the process: that of a GPU counts anew
+                number = gathered.renumbered.setdefault((number, name), _OWN_NUMBERS + len(gathered.renumbered))
+                registered = gathered.modules.setdefault(number, program)
+            if registered != program:
+                gathered.mended["programs with the number and name of another"] += 1
 
 
-def _metadata(plane: Any, stat_names: dict[int, bytes], found: _Found) -> _Metadata:
+def _metadata(plane: Any, stat_names: dict[int, bytes], gathered: _Gathered) -> _Metadata:
     by_key = {entry.key: entry.value for entry in plane.event_metadata}
     keys = np.array(sorted(by_key), np.int64)
     kinds = [by_key[key] for key in keys.tolist()]
@@ -244,26 +244,28 @@ def _metadata(plane: Any, stat_names: dict[int, bytes], found: _Found) -> _Metad
     encoded = [stat for kind in kinds for stat in kind.stats]
     row = np.repeat(np.arange(len(kinds)), [len(kind.stats) for kind in kinds])
     stats = xplane_stats.empty(len(kinds))
-    xplane_stats.fill(stats, row, encoded, stat_names, found.table)
-    kept = np.array([not name.startswith(_LISTENER) for name in names], bool)
-    return _Metadata(keys, found.names.of(names), kept, stats, stat_names)
+    xplane_stats.fill(stats, row, encoded, stat_names, gathered.table)
+    wanted = np.array([not name.startswith(_LISTENER) for name in names], bool)
+    return _Metadata(keys, gathered.names.of(names), wanted, stats, stat_names)
 
 
 # Lines
 
 
-def _take_line(plane: str, line: Any, metadata: _Metadata, found: _Found) -> None:
-    pieces = [_columns(line.events[low : low + _PIECE], metadata, found) for low in range(0, len(line.events), _PIECE)]
+def _take_line(plane: str, line: Any, metadata: _Metadata, gathered: _Gathered) -> None:
+    pieces = [
+        _columns(line.events[low : low + _PIECE], metadata, gathered) for low in range(0, len(line.events), _PIECE)
+    ]
     if not any(len(piece["start"]) for piece in pieces):
         return
     columns = {key: np.concatenate([piece.pop(key) for piece in pieces]) for key in list(pieces[0])}
     order = np.lexsort((-columns["end"], columns["start"]))
-    found.lines.append(Line(plane, _text(line.display_name or line.name)))
-    found.timestamps.append(line.timestamp_ns)
-    found.columns.append({key: columns.pop(key)[order] for key in list(columns)})
+    gathered.lines.append(Line(plane, _text(line.display_name or line.name)))
+    gathered.timestamps.append(line.timestamp_ns)
+    gathered.columns.append({key: columns.pop(key)[order] for key in list(columns)})
 
 
-def _columns(events: Sequence[bytes], metadata: _Metadata, found: _Found) -> dict[str, np.ndarray]:
+def _columns(events: Sequence[bytes], metadata: _Metadata, gathered: _Gathered) -> dict[str, np.ndarray]:
     """The columns of some encoded events of a line; times are [ps] since the line's timestamp."""
     key, start, duration, occurrences = xplane_columns.numbers(
         XEvents, events, ("metadata_id", "offset_ps", "duration_ps", "num_occurrences")
@@ -272,39 +274,39 @@ def _columns(events: Sequence[bytes], metadata: _Metadata, found: _Found) -> dic
     named = metadata.keys[at] == key if len(metadata.keys) else np.zeros(len(key), bool)
     single = occurrences == 0
     timely = (abs(start.clip(-_DAY - 1, _DAY + 1)) <= _DAY) & (duration >= 0) & (duration <= _DAY)
-    for what, good in (
+    for description, good in (
         ("events without a name", named),
         ("events that stand for several, without times", single | ~named),
         ("events with impossible times", timely | ~single | ~named),
     ):
-        found.mended[what] += int(np.count_nonzero(~good))
+        gathered.mended[description] += int(np.count_nonzero(~good))
     chosen = np.flatnonzero(named & single & timely)
-    chosen = chosen[metadata.kept[at[chosen]]]
+    chosen = chosen[metadata.wanted[at[chosen]]]
     at, start, duration = at[chosen], start[chosen], duration[chosen]
     columns = {stat: values[at] for stat, values in metadata.stats.items()}
     row, encoded = xplane_columns.stats(list(map(events.__getitem__, chosen.tolist())))
-    xplane_stats.fill(columns, row, encoded, metadata.stat_names, found.table)
+    xplane_stats.fill(columns, row, encoded, metadata.stat_names, gathered.table)
     return {"start": start, "end": start + duration, "name": metadata.name[at], **columns}
 
 
 # Lines -> trace
 
 
-def _joined(found: _Found, said: list[str]) -> XTrace:
-    kept, base = _together(found.timestamps)
-    found.mended["lines further than a day from the others"] += len(found.lines) - len(kept)
-    lines = tuple(found.lines[i] for i in kept)
-    columns = [found.columns[i] for i in kept]
+def _joined(gathered: _Gathered, messages: list[str]) -> XTrace:
+    near_lines, base = _together(gathered.timestamps)
+    gathered.mended["lines further than a day from the others"] += len(gathered.lines) - len(near_lines)
+    lines = tuple(gathered.lines[i] for i in near_lines)
+    columns = [gathered.columns[i] for i in near_lines]
     line = np.repeat(np.arange(len(lines), dtype=np.int32), [len(of_line["start"]) for of_line in columns])
-    shift = np.array([(found.timestamps[i] - base) * 1000 for i in kept], np.int64)[line]
+    shift = np.array([(gathered.timestamps[i] - base) * 1000 for i in near_lines], np.int64)[line]
 
     def column(key: str, kind: type = np.int64) -> np.ndarray:
         return np.concatenate([np.empty(0, kind), *(of_line.pop(key) for of_line in columns)])
 
     hlo_op, program = column("hlo_op", np.int32), column("program_id")
-    program = _programs(hlo_op, program, column("hlo_module", np.int32), found)
-    copied = np.array([-1, *map(_size, found.copies.encoded())])
-    names = found.names.decoded()
+    program = _programs(hlo_op, program, column("hlo_module", np.int32), gathered)
+    copied = np.array([-1, *map(_size, gathered.copies.encoded())])
+    names = gathered.names.decoded()
     scope, nodes = _named_nodes(
         column("tf_op", np.int32), column("node", np.int32), column("kernel_type", np.int32), names
     )
@@ -323,10 +325,10 @@ def _joined(found: _Found, said: list[str]) -> XTrace:
         graph=column("cuda_graph_id"),
         names=(*names, *nodes),
         lines=lines,
-        modules=MappingProxyType(found.modules),
-        origin=base if base > _SINCE_1970 else found.started and found.started + base,
-        warnings=(*said, *(f"Left out {n:,} {what}." for what, n in found.mended.items() if n)),
-        devices=MappingProxyType(found.devices),
+        modules=MappingProxyType(gathered.modules),
+        origin=base if base > _SINCE_1970 else gathered.started and gathered.started + base,
+        warnings=(*messages, *(f"Left out {n:,} {description}." for description, n in gathered.mended.items() if n)),
+        devices=MappingProxyType(gathered.devices),
     )
 
 
@@ -334,31 +336,33 @@ def _named_nodes(
     scope: np.ndarray, node: np.ndarray, kind: np.ndarray, names: tuple[str, ...]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """The scopes with those of events that tell node and type of an op apart, and the names that come to the others."""
-    both = np.flatnonzero((node >= 0) & (kind >= 0))
-    pairs, which = np.unique(np.stack((node[both], kind[both])), axis=1, return_inverse=True)
-    scope[both] = len(names) + which.ravel()
-    return scope, tuple(f"{names[one]}:{names[other]}" for one, other in pairs.T.tolist())
+    named = np.flatnonzero((node >= 0) & (kind >= 0))
+    pairs, pair_of = np.unique(np.stack((node[named], kind[named])), axis=1, return_inverse=True)
+    scope[named] = len(names) + pair_of.ravel()
+    return scope, tuple(f"{names[node_name]}:{names[type_name]}" for node_name, type_name in pairs.T.tolist())
 
 
 def _together(timestamps: Sequence[int]) -> tuple[list[int], int]:
-    """Which lines have times [ns] within a day of the middle one's, and the earliest of these times."""
+    """Return the lines with times [ns] within a day of the middle one's, and the earliest of these times."""
     if not timestamps:
         return [], 0
     middle = sorted(timestamps)[len(timestamps) // 2]
-    kept = [i for i, time in enumerate(timestamps) if abs(time - middle) <= _DAY // 1000]
-    return kept, min(timestamps[i] for i in kept)
+    near_lines = [i for i, time in enumerate(timestamps) if abs(time - middle) <= _DAY // 1000]
+    return near_lines, min(timestamps[i] for i in near_lines)
 
 
-def _programs(hlo_op: np.ndarray, program: np.ndarray, module: np.ndarray, found: _Found) -> np.ndarray:
+def _programs(hlo_op: np.ndarray, program: np.ndarray, module: np.ndarray, gathered: _Gathered) -> np.ndarray:
     """The program of each event; older traces give its module's name only, which may be that of one program.
 
     Where two programs have one number, the module's name says which of them it is.
     """
-    names = found.module_names.decoded()
-    for (shared, name), own in found.renumbered.items():
-        program[(program == shared) & (np.array([*(each == name for each in names), False])[module])] = own
-    times = Counter(name for name, _ in found.modules.values())
-    number = {name: number for number, (name, _) in found.modules.items() if times[name] == 1}
+    names = gathered.module_names.decoded()
+    for (shared, name), renumbered in gathered.renumbered.items():
+        program[(program == shared) & (np.array([*(module_name == name for module_name in names), False])[module])] = (
+            renumbered
+        )
+    times = Counter(name for name, _ in gathered.modules.values())
+    number = {name: number for number, (name, _) in gathered.modules.items() if times[name] == 1}
     of_module = np.array([-1, *(number.get(name, -1) for name in names)], np.int64)
     return np.where(hlo_op < 0, 0, np.where(program == -1, of_module[module + 1], program))
 

@@ -1,4 +1,4 @@
-"""What events of XLA's profiler carry besides name and time: the stats that tell what they belong to."""
+"""Read the stats of events of XLA's profiler, which tell what the events belong to."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def fill(
             continue
         for at, kind, values in xplane_columns.values(list(map(encoded.__getitem__, place.tolist()))):
             if kind in ("ref_value", "str_value", "bytes_value"):
-                texts, which = _distinct(kind, values, stat_names)
+                texts, text_of = _distinct(kind, values, stat_names)
                 worth = _numbers_of(texts, table(stat)) if stat in TEXTS else _parsed(texts)
-                number, valid = (part[which] for part in worth)
+                number, valid = (part[text_of] for part in worth)
             elif stat in NUMBERS:
                 number, valid = _whole(kind, values)
             else:
@@ -81,11 +81,11 @@ def fill(
 def _distinct(kind: str, values: Sequence[Any], stat_names: Mapping[int, bytes]) -> tuple[list[bytes], np.ndarray]:
     """The distinct texts among `values`, and which of them each is."""
     if kind == "ref_value":
-        keys, which = np.unique(np.fromiter(values, np.uint64), return_inverse=True)
-        return [stat_names.get(key, b"") for key in keys.tolist()], which
+        keys, text_of = np.unique(np.fromiter(values, np.uint64), return_inverse=True)
+        return [stat_names.get(key, b"") for key in keys.tolist()], text_of
     names = Names()
-    which = names.of(values)
-    return names.encoded(), which
+    text_of = names.of(values)
+    return names.encoded(), text_of
 
 
 def _numbers_of(texts: list[bytes], names: Names) -> tuple[np.ndarray, np.ndarray]:
@@ -111,25 +111,25 @@ def _whole(kind: str, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def device(plane: Any, stat_names: Mapping[int, bytes]) -> dict[str, str | int]:
-    """What the plane of a device says of it, in Kineto's words: "name" and "totalGlobalMem" [byte].
+    """Read a device's properties from its plane, under Kineto's names: "name" and "totalGlobalMem" [byte].
 
     Either is left out where the plane does not tell; jaxlib 0.11 writes both.
     """
-    found: dict[str, str | int] = {}
+    properties: dict[str, str | int] = {}
     for stat in map(XStat.FromString, plane.stats):
         name = stat_names.get(stat.metadata_id)
         if name == b"gpu_device_name":
-            found["name"] = (stat.str_value or stat_names.get(stat.ref_value, b"")).decode("utf-8", "replace")
+            properties["name"] = (stat.str_value or stat_names.get(stat.ref_value, b"")).decode("utf-8", "replace")
         elif name == b"memory_size":
-            found["totalGlobalMem"] = stat.uint64_value or stat.int64_value
-    return found
+            properties["totalGlobalMem"] = stat.uint64_value or stat.int64_value
+    return properties
 
 
 def values(encoded: Iterable[bytes], names: Mapping[int, bytes]) -> dict[bytes, int | bytes]:
     """Read all stats of one event by their names. names: of stats, and texts that stats refer to, by id."""
-    found: dict[bytes, int | bytes] = {}
+    by_name: dict[bytes, int | bytes] = {}
     for stat in map(XStat.FromString, encoded):
         kind = stat.WhichOneof("value")
         content: Any = getattr(stat, kind) if kind else None
-        found[names.get(stat.metadata_id, b"")] = names.get(content, b"") if kind == "ref_value" else content
-    return found
+        by_name[names.get(stat.metadata_id, b"")] = names.get(content, b"") if kind == "ref_value" else content
+    return by_name

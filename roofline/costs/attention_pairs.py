@@ -1,4 +1,4 @@
-"""Which (query, key) pairs masks of fused attention leave, exactly, and the work on them (docs/counting.md).
+"""Count the (query, key) pairs that masks of fused attention leave, exactly, and the work on them (docs/counting.md).
 
 Executed FLOPs are of the whole square, useful FLOPs of the pairs that the mask leaves. Sequences of one call may have
 different lengths (varlen); a trace records their number, their sum and the longest, not each of them.
@@ -32,17 +32,17 @@ def pairs(queries: int, keys: int, mask: Mask) -> int:
     return max(0, above - below)
 
 
-def _clipped(first: int, number: int, most: int) -> int:
-    """The sum of i + first, held between 0 and `most`, over i in [0, number)."""
-    return _below(first + number, most) - _below(first, most)
+def _clipped(first: int, number: int, largest: int) -> int:
+    """Sum i + first, held between 0 and `largest`, over i in [0, number)."""
+    return _below(first + number, largest) - _below(first, largest)
 
 
-def _below(end: int, most: int) -> int:
-    """The sum of x, held between 0 and `most`, over 0 <= x < end."""
+def _below(end: int, largest: int) -> int:
+    """Sum x, held between 0 and `largest`, over 0 <= x < end."""
     if end <= 0:
         return 0
-    ramp = min(end, most + 1)
-    return ramp * (ramp - 1) // 2 + (end - ramp) * most
+    ramp = min(end, largest + 1)
+    return ramp * (ramp - 1) // 2 + (end - ramp) * largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +65,29 @@ def varlen(total_q: int, total_k: int, number: int, longest_q: int | None, longe
 
 def forward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) -> Cost:
     """softmax(Q K^T) V in one kernel: 2 products; the vector work is that of `formulas.attention`."""
-    full, kept = _counts(lengths, heads, mask)
-    cost = matrix(2.0 * full * (width + width_v), useful=2.0 * kept * (width + width_v))
-    return _assumed(cost + Cost(vector_flops=5.0 * kept, functions={"exp": kept}), lengths.note)
+    full, unmasked = _counts(lengths, heads, mask)
+    cost = matrix(2.0 * full * (width + width_v), useful=2.0 * unmasked * (width + width_v))
+    return _assumed(cost + Cost(vector_flops=5.0 * unmasked, functions={"exp": unmasked}), lengths.note)
 
 
 def backward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) -> Cost:
     """The gradients: 4 products asked for, 5 executed; the vector work is that of `formulas.attention_backward`."""
-    full, kept = _counts(lengths, heads, mask)
+    full, unmasked = _counts(lengths, heads, mask)
     asked = 2.0 * (2 * width + 2 * width_v)
     ran = asked + 2.0 * width
-    vector = 5.0 * kept + 2.0 * heads * lengths.number * lengths.queries * width_v
-    cost = matrix(full * asked, full * ran, kept * ran)
-    return _assumed(cost + Cost(vector_flops=vector, functions={"exp": kept}), lengths.note)
+    vector = 5.0 * unmasked + 2.0 * heads * lengths.number * lengths.queries * width_v
+    cost = matrix(full * asked, full * ran, unmasked * ran)
+    return _assumed(cost + Cost(vector_flops=vector, functions={"exp": unmasked}), lengths.note)
 
 
 def in_blocks(square: float, run: float, kept: float, width: int, width_v: int) -> Cost:
     """`forward` of a kernel that leaves out blocks of pairs: so many of all heads in the square, run, and kept by the
     mask. The vector work is done on what runs.
     """
-    each = 2.0 * (width + width_v)
-    return matrix(square * each, run * each, kept * each) + Cost(vector_flops=5.0 * run, functions={"exp": run})
+    flops_per_pair = 2.0 * (width + width_v)
+    return matrix(square * flops_per_pair, run * flops_per_pair, unmasked * flops_per_pair) + Cost(
+        vector_flops=5.0 * run, functions={"exp": run}
+    )
 
 
 def in_blocks_backward(square: float, run: float, kept: float, width: int, width_v: int, rows: float) -> Cost:
@@ -96,7 +98,7 @@ def in_blocks_backward(square: float, run: float, kept: float, width: int, width
     asked = 2.0 * (2 * width + 2 * width_v)
     ran = asked + 2.0 * width + 2.0 * (width + width_v)
     vector = 2.0 * 5.0 * run + 2.0 * rows * width_v
-    return matrix(square * asked, run * ran, kept * ran) + Cost(vector_flops=vector, functions={"exp": 2.0 * run})
+    return matrix(square * asked, run * ran, unmasked * ran) + Cost(vector_flops=vector, functions={"exp": 2.0 * run})
 
 
 def _counts(lengths: Lengths, heads: int, mask: Mask) -> tuple[float, float]:
@@ -105,10 +107,10 @@ def _counts(lengths: Lengths, heads: int, mask: Mask) -> tuple[float, float]:
     full = lengths.queries * lengths.keys
     # Mean lengths need not be whole: the mask is laid on the nearest whole ones.
     rows, columns = round(lengths.queries), round(lengths.keys)
-    kept = float(pairs(rows, columns, mask))
+    unmasked = float(pairs(rows, columns, mask))
     if rows * columns != full:
-        kept *= full / max(1, rows * columns)
-    return times * full, times * kept
+        unmasked *= full / max(1, rows * columns)
+    return times * full, times * unmasked
 
 
 def _assumed(cost: Cost, note: str) -> Cost:

@@ -52,7 +52,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One execution of an op: `name` as dispatched ("aten::addmm"), its overload where recorded ("" is the default
+    """Hold one execution of an op: `name` as dispatched ("aten::addmm"), its overload where recorded ("" is the default
     overload, None is not recorded), arguments in schema order, and results where recorded.
 
     Arguments are Tensor, numbers, strings, None, or tuples of these.
@@ -64,7 +64,7 @@ class Call:
     outputs: tuple[Any, ...] | None = None
 
     def canonical(self) -> Call:
-        """The same call with storages numbered by first appearance, so that equal work has equal calls."""
+        """Number the storages of the call by first appearance, so that equal work has equal calls."""
         numbers: dict[int, int] = {}
 
         def rename(value: Any) -> Any:
@@ -112,5 +112,5 @@ def _channels_last(tensor: Tensor) -> bool:
 def describe(call: Call) -> str:
     """The shapes of the tensor arguments, for people: "[128,768] x [768,768]"; long lists are cut."""
     shapes = ["[" + ",".join(map(str, tensor.shape)) + "]" for tensor in tensors(call.inputs)]
-    kept = shapes[:3]
-    return " x ".join(kept) + (f" +{len(shapes) - 3}" if len(shapes) > 3 else "")
+    shown = shapes[:3]
+    return " x ".join(shown) + (f" +{len(shapes) - 3}" if len(shapes) > 3 else "")

@@ -1,4 +1,4 @@
-"""What one step is made of, whichever framework ran it: each op with its work, its buffers, its scope and its phase.
+"""Tabulate one step, whichever framework ran it: each op with its work, its buffers, its scope and its phase.
 
 Counting fills these tables (aten calls, HLO instructions, TensorFlow nodes), timing and the rows of a profile read
 them; nothing here knows a framework.
@@ -63,12 +63,20 @@ class Interner:
         cost = costed.cost
         functions = None if cost.functions is None else tuple(sorted(cost.functions.items()))
         numbers = tuple(getattr(cost, name) for name in cost.__struct_fields__ if name != "functions")
-        rest = (costed.kind, costed.op_class, costed.shapes, costed.dtype, costed.output, costed.reads, costed.writes)
+        attributes = (
+            costed.kind,
+            costed.op_class,
+            costed.shapes,
+            costed.dtype,
+            costed.output,
+            costed.reads,
+            costed.writes,
+        )
         # Parts were made the same before the whole.
         key = (
             numbers,
             functions,
-            *rest,
+            *attributes,
             costed.inplace,
             costed.view,
             costed.executor,
@@ -81,7 +89,7 @@ class Interner:
 
 @dataclass(frozen=True, slots=True)
 class CountedOp:
-    """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown).
+    """Hold one counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown).
 
     times: how often a step runs it, as a loop does, each of the devices that share it for itself; `costed` holds the
     work of all of them.

@@ -30,7 +30,7 @@ _PACKAGE = "roofline.costs.libraries"
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """What is registered for an op. forward: see `formula`."""
+    """Hold the formula registered for an op. forward: see `formula`."""
 
     function: Callable[..., Cost]
     op_class: OpClass
@@ -64,10 +64,12 @@ def formula(
 
     def register(function: Callable[..., Cost]) -> Callable[..., Cost]:
         table = _SUPPLIED if _loading == [True] else _FORMULAS
-        known = table.get(name)
+        registered = table.get(name)
         # A module that is imported again registers the same function anew.
-        if known is not None and known.function.__qualname__ != function.__qualname__:
-            raise InputError(f"{name} has a formula already ({known.function.__qualname__}); remove one of the two.")
+        if registered is not None and registered.function.__qualname__ != function.__qualname__:
+            raise InputError(
+                f"{name} has a formula already ({registered.function.__qualname__}); remove one of the two."
+            )
         table[name] = Formula(function, op_class, forward)
         return function
 
@@ -76,12 +78,12 @@ def formula(
 
 def registered(name: str) -> tuple[Callable[..., Cost], OpClass] | None:
     """The formula and class of an op, or None."""
-    found = entry(name)
-    return None if found is None else (found.function, found.op_class)
+    formula = entry(name)
+    return None if formula is None else (formula.function, formula.op_class)
 
 
 def entry(name: str) -> Formula | None:
-    """What is registered for an op, by the user or by this package."""
+    """Return the formula registered for an op, by the user or by this package."""
     if name.startswith("aten::"):
         return _FORMULAS.get(name)  # none of the package's is for these
     _load()
@@ -112,15 +114,15 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
         work = unknown(f"its formula does not fit the recorded arguments ({reason})")
     arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
     types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in arguments]
-    made = of_most((DTYPES.get(one.dtype, (one.dtype, 0))[0], _bytes(one)) for one in results)
+    output = of_most((DTYPES.get(result.dtype, (result.dtype, 0))[0], _bytes(result)) for result in results)
     floating = next((dtype for dtype in types if dtype in FLOATING), None)
     return Costed(
         cost=work,
         kind=call.name.partition("::")[2].rstrip("_").lstrip("_") or call.name,
         op_class=op_class,
         shapes=describe(call),
-        dtype=computed(types, made, op_class in PRODUCTS or bool(work.flops)),
-        output=made or floating,
+        dtype=computed(types, output, op_class in PRODUCTS or bool(work.flops)),
+        output=output or floating,
         reads=_divide(work.bytes_read, arguments, True) or _elsewhere(work.bytes_read, arguments, True),
         writes=_divide(work.bytes_written, results, False)
         or _divide(work.bytes_written, arguments[:1], True)
@@ -134,10 +136,10 @@ def _bytes(tensor: Tensor) -> float:
 
 def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:
     sizes = list(map(_bytes, many))
-    whole = sum(sizes)
-    if not total or not whole:
+    summed = sum(sizes)
+    if not total or not summed:
         return ()
-    return tuple((is_input, number, total * size / whole) for number, size in enumerate(sizes))
+    return tuple((is_input, number, total * size / summed) for number, size in enumerate(sizes))
 
 
 def _elsewhere(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:

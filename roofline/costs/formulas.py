@@ -1,4 +1,4 @@
-"""How work is counted, by op kind: the only place where 2·M·N·K stands (docs/counting.md).
+"""Count work by op kind: the only place where 2·M·N·K stands (docs/counting.md).
 
 Formulas are keyed by our op kinds, never by a framework's op names, so that two frameworks cannot disagree about a
 matmul. One multiply-add is 2 FLOP.
@@ -39,7 +39,7 @@ def recurrent(cell: str, steps: float, weights: float, units: float, biased: boo
     cells = steps * units
     return matrix(2.0 * steps * weights) + Cost(
         vector_flops=(flops + (biases if biased else 0.0)) * cells,
-        functions={name: each * cells for name, each in functions.items()},
+        functions={name: count * cells for name, count in functions.items()},
     )
 
 
@@ -64,7 +64,7 @@ def recurrent_backward(cell: str, steps: float, asked: float, executed: float, u
     cells = steps * units
     return matrix(2.0 * steps * asked, 2.0 * steps * executed) + Cost(
         vector_flops=(flops + (biases if biased else 0.0)) * cells,
-        functions={name: each * cells for name, each in functions.items()},
+        functions={name: count * cells for name, count in functions.items()},
     )
 
 
@@ -73,7 +73,7 @@ MAX_KERNEL = 100_000
 
 
 def valid_taps(size: int, kernel: int, stride: int, padding: int, dilation: int, outputs: int) -> int:
-    """How many (output position, kernel tap) pairs of one dimension fall inside the input of `size`.
+    """Count the (output position, kernel tap) pairs of one dimension that fall inside the input of `size`.
 
     Padded positions multiply by zeros that nobody asked for; XLA leaves them out, and so do we.
     """
@@ -341,8 +341,8 @@ def histogram(elements: float, range_known: bool = True) -> Cost:
 
     Where the range is not given the least and the largest element are looked for: two reductions.
     """
-    found = Cost(vector_flops=3.0 * elements)
-    return found if range_known else found + 2 * reduction(elements, 1.0)
+    binning = Cost(vector_flops=3.0 * elements)
+    return binning if range_known else binning + 2 * reduction(elements, 1.0)
 
 
 # ---------------------------------------------------------------------------------------------- optimizers

@@ -1,4 +1,4 @@
-"""What the name of a kernel says: its class, and the type of the elements that it works on.
+"""Read the name of a kernel: its class, and the type of the elements that it works on.
 
 Names are weaker evidence than recorded calls: they tell a class where no op is known, and never any work. The
 patterns were read off the kernels of real traces (cuBLAS, cutlass, cuDNN, rocBLAS/Tensile, MIOpen, ATen, Triton,
@@ -53,7 +53,7 @@ def _classify(name: str) -> OpClass:
         return "communication"
     # A pointwise kernel of torch's compiler is named after products too: what it holds is what follows them.
     never = PRODUCTS if name.startswith("triton_poi_") else ()
-    return next((found for found, pattern in _CLASSES if found not in never and pattern.search(name)), "other")
+    return next((op_class for op_class, pattern in _CLASSES if op_class not in never and pattern.search(name)), "other")
 
 
 #: Element types as they stand in the templates of kernels, and how profilers write them.
@@ -92,5 +92,5 @@ def element(name: str, short: str = "c10::BFloat16") -> str | None:
 
 def _first_element(text: str) -> str | None:
     """The type that is named first; of those at one place the longest."""
-    found = ((match.start(), -len(match[0]), kind) for pattern, kind in _ELEMENTS if (match := pattern.search(text)))
-    return min(found, default=(0, 0, None))[2]
+    named = ((match.start(), -len(match[0]), kind) for pattern, kind in _ELEMENTS if (match := pattern.search(text)))
+    return min(named, default=(0, 0, None))[2]

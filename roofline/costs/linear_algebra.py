@@ -49,12 +49,12 @@ def solve(n: int, numbers: float) -> Cost:
 
 
 def inverse(n: int, batch: float = 1) -> Cost:
-    """Of a general matrix, its factorisation included: what is known to be zero is left out."""
+    """Cost the inverse of a general matrix, its factorisation included, without products of known zeros."""
     return _counted(batch * 2.0 * n**3)
 
 
 def cholesky_inverse(n: int, batch: float = 1) -> Cost:
-    """Of a matrix whose Cholesky factor is given."""
+    """Cost the inverse of a matrix whose Cholesky factor is given."""
     return _counted(batch * 2 * n**3 / 3)
 
 
@@ -77,8 +77,8 @@ def reflected(m: int, n: int, k: int, left: bool, batch: float = 1) -> Cost:
 
 def normal_equations(m: int, n: int, columns: int, batch: float = 1) -> Cost:
     """Least squares by A^T A x = A^T b: the symmetric product, its Cholesky factor, A^T B and two triangular solves."""
-    made = _counted(batch * (float(m) * n**2 + 2.0 * m * n * columns))
-    return made + cholesky(n, batch) + solve(n, batch * n * columns)
+    products = _counted(batch * (float(m) * n**2 + 2.0 * m * n * columns))
+    return products + cholesky(n, batch) + solve(n, batch * n * columns)
 
 
 def tridiagonal_solve(n: int, columns: int, batch: float = 1) -> Cost:

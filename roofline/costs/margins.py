@@ -8,14 +8,14 @@ Edges = tuple[int, int]
 Margins = tuple[Edges, ...]
 
 
-def common(one: Edges, other: Edges) -> int:
+def common(first: Edges, second: Edges) -> int:
     """Return how many elements lie in both edges of one dimension."""
-    return min(one[0], other[0]) + min(one[1], other[1])
+    return min(first[0], second[0]) + min(first[1], second[1])
 
 
-def added(one: Margins, other: Margins) -> Margins:
+def added(first: Margins, second: Margins) -> Margins:
     """Return the edges of an array that was filled up twice."""
-    return tuple((a + c, b + d) for (a, b), (c, d) in zip(one, other, strict=True))
+    return tuple((a + c, b + d) for (a, b), (c, d) in zip(first, second, strict=True))
 
 
 def undone(cut: Edges, zeros: Edges, step: int) -> Edges:
@@ -32,16 +32,16 @@ def reshaped(margins: Margins, sizes: Sequence[int | None], result: Sequence[int
 
     sizes, result: its dimensions before and after; None: not known.
     """
-    found: list[Edges] = []
+    edges: list[Edges] = []
     place = 0
     for size in result:
         while place < len(sizes) and sizes[place] != size and sizes[place] == 1:
             place += 1
         if place < len(sizes) and sizes[place] == size:
-            found.append(margins[place])
+            edges.append(margins[place])
             place += 1
         elif size == 1:
-            found.append((0, 0))
+            edges.append((0, 0))
         else:
             return None
-    return tuple(found) if all(size == 1 for size in sizes[place:]) else None
+    return tuple(edges) if all(size == 1 for size in sizes[place:]) else None

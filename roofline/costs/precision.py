@@ -1,4 +1,4 @@
-"""What a contraction computes in, and how that is known: a kernel's name proves it, else a switch says it."""
+"""Tell what a contraction computes in, and how that is known: a kernel's name proves it, else a switch says it."""
 
 from __future__ import annotations
 
@@ -45,24 +45,28 @@ def contraction(inputs: str | None, output: str | None, kernels: Iterable[str], 
     return Precision(inputs=inputs, arithmetic=arithmetic, accumulate="fp32", output=output, evidence=evidence)
 
 
-def certain(found: Precision | None, device: Device) -> Precision | None:
+def certain(recorded: Precision | None, device: Device) -> Precision | None:
     """The precision of a product that ran on `device`, where nothing but its ceilings tells what it computed in.
 
     A device without a lower arithmetic for fp32 inputs computes them in fp32: TF32 on a GPU, and on a CPU bf16 that is
     faster than fp32. A device of which no fp32 ceiling is known says nothing.
     """
-    if found is None or found.inputs != "fp32" or found.arithmetic is not None:
-        return found
+    if recorded is None or recorded.inputs != "fp32" or recorded.arithmetic is not None:
+        return recorded
     full = device.rate("matrix.fp32")
     lower = [device.rate(f"matrix.{name}") for name in ("tf32", "bf16")[: 2 if device.kind == "cpu" else 1]]
     if full is None or any(rate is not None and rate > full for rate in lower):
-        return found
+        return recorded
     return msgspec.structs.replace(
-        found, arithmetic="fp32", evidence=f"{device.name[:80]} has no faster arithmetic for fp32 inputs"
+        recorded, arithmetic="fp32", evidence=f"{device.name[:80]} has no faster arithmetic for fp32 inputs"
     )
 
 
 def settled(signature: Signature, device: Device) -> Signature:
     """A row of a profile recorded on `device`, with its precision as far as the device makes it certain."""
-    found = certain(signature.precision, device)
-    return signature if found is signature.precision else msgspec.structs.replace(signature, precision=found)
+    settled_precision = certain(signature.precision, device)
+    return (
+        signature
+        if settled_precision is signature.precision
+        else msgspec.structs.replace(signature, precision=settled_precision)
+    )

@@ -64,7 +64,10 @@ SAMPLED = {"bilinear": 2, "nearest": 1, "bicubic": 4}
 
 
 def _weights(locations: float, dimensions: int, points: int) -> float:
-    """Of each location: from the range -1..1 to pixels (4 per dimension), distances to both sides, their products."""
+    """Count the FLOPs of each location's weights.
+
+    From the range -1..1 to pixels (4 per dimension), distances to both sides, their products.
+    """
     if points == 1:
         return 4.0 * dimensions * locations
     return (6.0 * dimensions + points * (dimensions - 1)) * locations
@@ -95,7 +98,7 @@ def grid_sample_backward(
 
 
 def antialiased_taps(size: int, outputs: int, radius: float, scale: float) -> int:
-    """How many pixels of one dimension all `outputs` take in, each those within its filter around its centre.
+    """Count the pixels of one dimension that all `outputs` take in, each those within its filter around its centre.
 
     radius: of the filter, in pixels of the larger image; scale: inputs per output.
     """
@@ -119,7 +122,7 @@ _FILTERS: dict[str, tuple[float, dict[str, float]]] = {
 def _weights_of(taps: Sequence[int], weights: str) -> Cost:
     flops, functions = _FILTERS[weights]
     number = float(sum(taps))
-    return Cost(vector_flops=flops * number, functions={name: each * number for name, each in functions.items()})
+    return Cost(vector_flops=flops * number, functions={name: count * number for name, count in functions.items()})
 
 
 def resample(images: float, sizes: Sequence[int], outputs: Sequence[int], taps: Sequence[int], weights: str) -> Cost:
@@ -127,11 +130,11 @@ def resample(images: float, sizes: Sequence[int], outputs: Sequence[int], taps: 
 
     taps: of each dimension, of all outputs together (`antialiased_taps`). weights: of `_FILTERS`.
     """
-    flops, here = 0.0, list(sizes)
-    for dimension in reversed(range(len(here))):
-        lines = images * prod(here[:dimension] + here[dimension + 1 :])
+    flops, current = 0.0, list(sizes)
+    for dimension in reversed(range(len(current))):
+        lines = images * prod(current[:dimension] + current[dimension + 1 :])
         flops += (2.0 * taps[dimension] - outputs[dimension]) * lines
-        here[dimension] = outputs[dimension]
+        current[dimension] = outputs[dimension]
     return Cost(vector_flops=flops) + _weights_of(taps, weights)
 
 
@@ -141,7 +144,7 @@ def resample_backward(images: float, taps: Sequence[int], weights: str) -> Cost:
 
 
 def area_taps(size: int, outputs: int) -> int:
-    """How many pixels of one dimension all `outputs` lie on, each on its part of the whole."""
+    """Count the pixels of one dimension that all `outputs` lie on, each on its part of the whole."""
     scale = size / outputs
     return sum(min(ceil((place + 1) * scale), size) - int(place * scale) for place in range(outputs))
 
@@ -202,8 +205,9 @@ def segments_backward(numbers: float, gradients: float, reduce: str) -> Cost:
 
 
 def margin_backward(numbers: float, p: int, weighted: bool) -> Cost:
-    """Of the multi-class margin loss: margin - x[target] + x, summed into the target's, times the gradient.
+    """Cost the gradient of the multi-class margin loss.
 
+    margin - x[target] + x, summed into the target's, times the gradient.
     Its square (p = 2) has the margin as a factor, and 2.
     """
     return Cost(vector_flops=(4.0 + (2.0 if p == 2 else 0.0) + (1.0 if weighted else 0.0)) * numbers)

@@ -1,4 +1,4 @@
-"""Which piece of a fused op gives it its class."""
+"""Weigh the pieces of a fused op: the heaviest gives it its class."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def size(tensor: Tensor) -> float:
 
 
 class _Lookup:
-    """What the arguments of a lookup say. Raises where they are not those of a lookup."""
+    """Read the arguments of a lookup. Raises where they are not those of a lookup."""
 
     def __init__(self, inputs: tuple[Any, ...], total: int | None = None) -> None:
         stores = [inputs[position] for position in (1, 2) if isinstance(inputs[position], Tensor)]
@@ -73,13 +73,13 @@ class _Lookup:
 
 def _lookup(*inputs: Any) -> Cost:
     """Gather and pool: L D additions less one per output, a multiplication each where indices are weighted."""
-    it = _Lookup(inputs)
-    outputs = it.samples * it.total
-    gathered = it.picked * it.width
-    read = it.touched * it.element + size(it.indices) + size(it.offsets)
+    lookup = _Lookup(inputs)
+    outputs = lookup.samples * lookup.total
+    gathered = lookup.picked * lookup.width
+    read = lookup.touched * lookup.element + size(lookup.indices) + size(lookup.offsets)
     return Cost(
-        vector_flops=max(0.0, gathered - outputs) + (gathered if it.weighted else 0.0),
-        bytes_read=read + (size(it.per_sample) if it.per_sample is not None else 0.0),
+        vector_flops=max(0.0, gathered - outputs) + (gathered if lookup.weighted else 0.0),
+        bytes_read=read + (size(lookup.per_sample) if lookup.per_sample is not None else 0.0),
         bytes_written=4.0 * outputs,
         quality="assumed",
         note=f"{_NOTE}; fp32 output",
@@ -94,15 +94,15 @@ def _update(optimizer: str) -> Any:
 
         Sorting the indices needs only workspaces; they are read once.
         """
-        it = _Lookup(inputs, gradient.shape[-1])
-        rows = it.touched / max(1.0, it.width)
-        states = 4.0 * {"row": rows, "element": it.touched, "": 0.0}[state]
-        moved = it.touched * it.element + states
-        summed = max(0.0, it.picked * it.width - it.touched)
+        lookup = _Lookup(inputs, gradient.shape[-1])
+        rows = lookup.touched / max(1.0, lookup.width)
+        states = 4.0 * {"row": rows, "element": lookup.touched, "": 0.0}[state]
+        moved = lookup.touched * lookup.element + states
+        summed = max(0.0, lookup.picked * lookup.width - lookup.touched)
         return Cost(
-            vector_flops=summed + (it.picked * it.width if it.weighted else 0.0) + flops * it.touched,
-            functions={} if not state else {"sqrt": rows if state == "row" else it.touched},
-            bytes_read=size(gradient) + size(it.indices) + size(it.offsets) + moved,
+            vector_flops=summed + (lookup.picked * lookup.width if lookup.weighted else 0.0) + flops * lookup.touched,
+            functions={} if not state else {"sqrt": rows if state == "row" else lookup.touched},
+            bytes_read=size(gradient) + size(lookup.indices) + size(lookup.offsets) + moved,
             bytes_written=moved,
             quality="assumed",
             note=_NOTE,
@@ -134,7 +134,7 @@ def rearranged(values: Tensor, *tables: Any) -> Cost:
 
 
 @formula("fbgemm::bounds_check_indices", "other")
-def checked(rows: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> Cost:
+def checked(rows: Tensor, indices: Tensor, offsets: Tensor, *options: Any) -> Cost:
     """Indices and offsets are read; they are written only where they are wrong, as good data never is."""
     return Cost(
         int_ops=2.0 * indices.numel,
@@ -146,7 +146,7 @@ def checked(rows: Tensor, indices: Tensor, offsets: Tensor, *rest: Any) -> Cost:
 
 @formula("fbgemm::permute_sparse_features", "embedding")
 @formula("fbgemm::permute_2D_sparse_data", "embedding")
-def permuted(order: Tensor, lengths: Tensor, indices: Tensor, weights: Any = None, *rest: Any) -> Cost:
+def permuted(order: Tensor, lengths: Tensor, indices: Tensor, weights: Any = None, *options: Any) -> Cost:
     """Bags of indices in another order, some of them several times or not at all.
 
     lengths: [features, samples]. How long the chosen bags are is data: taken to be as long as the others.
@@ -162,6 +162,6 @@ def permuted(order: Tensor, lengths: Tensor, indices: Tensor, weights: Any = Non
 
 
 @formula("fbgemm::asynchronous_complete_cumsum", "reduction")
-def cumulated(values: Tensor, *rest: Any) -> Cost:
+def cumulated(values: Tensor, *options: Any) -> Cost:
     """A running sum of integers."""
     return Cost(int_ops=float(values.numel), bytes_read=size(values), bytes_written=size(values))

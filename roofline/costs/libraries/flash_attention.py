@@ -40,49 +40,55 @@ def size(tensor: Tensor) -> float:
 
 
 @formula("flash_attn::_flash_attn_forward", "attention")
-def fixed(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Cost:
-    """Batches of equal lengths; rest: dropout, scale, causal, window left and right, ..."""
+def fixed(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
+    """Cost attention of equal lengths; options: dropout, scale, causal, window left and right, ..."""
     batch, queries, heads, width = q.shape
     lengths = Lengths(batch, queries, k.shape[1])
-    cost = forward(lengths, heads, width, v.shape[-1], _mask(rest[2:5]))
-    return _moved(cost, (q, k, v), _out(q, v) + _LSE * batch * queries * heads, rest[2:3])
+    cost = forward(lengths, heads, width, v.shape[-1], _mask(options[2:5]))
+    return _moved(cost, (q, k, v), _out(q, v) + _LSE * batch * queries * heads, options[2:3])
 
 
 @formula("flash_attn::_flash_attn_varlen_forward", "attention")
-def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *rest: Any) -> Cost:
-    """Packed lengths; rest: longest query and key sequence, dropout, scale, causal, window left and right, ..."""
-    if len(k.shape) != 3 or any(_is_table(value) for value in rest):
+def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *options: Any) -> Cost:
+    """Cost attention of packed lengths.
+
+    options: longest query and key sequence, dropout, scale, causal, window left and right, ...
+    """
+    if len(k.shape) != 3 or any(_is_table(value) for value in options):
         return unknown("attention to pages of keys and values: how many of them are used is not in the trace")
     total, heads, width = q.shape
-    cost = forward(_packed(q, k, cu_q, rest), heads, width, v.shape[-1], _mask(rest[4:7]))
-    return _moved(cost, (q, k, v, cu_q, cu_k), _out(q, v) + _LSE * total * heads, rest[4:5])
+    cost = forward(_packed(q, k, cu_q, options), heads, width, v.shape[-1], _mask(options[4:7]))
+    return _moved(cost, (q, k, v, cu_q, cu_k), _out(q, v) + _LSE * total * heads, options[4:5])
 
 
 @formula("flash_attn::_flash_attn_backward", "attention")
-def fixed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *rest: Any) -> Cost:
-    """rest: dq, dk, dv, dropout, scale, causal, window left and right, ..."""
+def fixed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *options: Any) -> Cost:
+    """Cost the gradients of `fixed`; options: dq, dk, dv, dropout, scale, causal, window left and right, ..."""
     batch, queries, heads, width = q.shape
-    cost = backward(Lengths(batch, queries, k.shape[1]), heads, width, v.shape[-1], _mask(rest[5:8]))
-    return _moved(cost, (dout, q, k, v, out, lse), size(q) + size(k) + size(v), rest[5:6])
+    cost = backward(Lengths(batch, queries, k.shape[1]), heads, width, v.shape[-1], _mask(options[5:8]))
+    return _moved(cost, (dout, q, k, v, out, lse), size(q) + size(k) + size(v), options[5:6])
 
 
 @formula("flash_attn::_flash_attn_varlen_backward", "attention")
-def packed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *rest: Any) -> Cost:
-    """rest: dq, dk, dv, sums of the lengths of queries and keys, the longest, dropout, scale, causal, window, ..."""
+def packed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *options: Any) -> Cost:
+    """Cost the gradients of `packed`.
+
+    options: dq, dk, dv, sums of the lengths of queries and keys, the longest, dropout, scale, causal, window, ...
+    """
     _, heads, width = q.shape
-    sums = tuple(rest[3:5])
-    lengths = _packed(q, k, sums[0], rest[5:7])
-    cost = backward(lengths, heads, width, v.shape[-1], _mask(rest[9:12]))
-    return _moved(cost, (dout, q, k, v, out, lse, *sums), size(q) + size(k) + size(v), rest[9:10])
+    sums = tuple(options[3:5])
+    lengths = _packed(q, k, sums[0], options[5:7])
+    cost = backward(lengths, heads, width, v.shape[-1], _mask(options[9:12]))
+    return _moved(cost, (dout, q, k, v, out, lse, *sums), size(q) + size(k) + size(v), options[9:10])
 
 
 def _packed(q: Tensor, k: Tensor, cu_q: Tensor, longest: tuple[Any, ...]) -> Lengths:
-    whole = [value if type(value) is int else None for value in (*longest[:2], None, None)]
+    lengths = [value if type(value) is int else None for value in (*longest[:2], None, None)]
     number = cu_q.numel - 1
-    for total, most in zip((q.shape[0], k.shape[0]), whole, strict=False):
-        if most is not None and total > number * most:
-            raise ValueError(f"{number} sequences of at most {most} are not {total} long together")
-    return varlen(q.shape[0], k.shape[0], number, whole[0], whole[1])
+    for total, longest_sequence in zip((q.shape[0], k.shape[0]), lengths, strict=False):
+        if longest_sequence is not None and total > number * longest_sequence:
+            raise ValueError(f"{number} sequences of at most {longest_sequence} are not {total} long together")
+    return varlen(q.shape[0], k.shape[0], number, lengths[0], lengths[1])
 
 
 def _is_table(value: Any) -> bool:
@@ -90,12 +96,12 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype in _WHOLE
 
 
-def _mask(given: tuple[Any, ...]) -> Mask:
+def _mask(masking: tuple[Any, ...]) -> Mask:
     """causal, window left, window right; of a window that was not recorded there is none.
 
     Without a recorded `causal` the mask is taken to be one: it leaves the least work, and no floor is then too high.
     """
-    causal, left, right = (*given, None, None, None)[:3]
+    causal, left, right = (*masking, None, None, None)[:3]
     left = left if type(left) is int and left >= 0 else None
     right = 0 if causal is not False else right if type(right) is int and right >= 0 else None
     return Mask(left, right, bottom_right=True)

@@ -94,7 +94,7 @@ def reshape_and_cache_flash(key: Tensor, value: Tensor, keys: Tensor, values: Te
     moved = [share * tensor.numel for tensor in (key, value)]
     pages = [DTYPES[tensor.dtype][1] for tensor in (keys, values)]
     return Cost(
-        vector_flops=sum(_QUANTISED * n for n, each in zip(moved, pages, strict=True) if each == 1),
+        vector_flops=sum(_QUANTISED * n for n, width in zip(moved, pages, strict=True) if width == 1),
         bytes_read=share * (size(key) + size(value)) + size(slots),
-        bytes_written=sum(n * each for n, each in zip(moved, pages, strict=True)),
+        bytes_written=sum(n * width for n, width in zip(moved, pages, strict=True)),
     )

@@ -80,8 +80,8 @@ def backward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask)
     return _assumed(cost + Cost(vector_flops=vector, functions={"exp": unmasked}), lengths.note)
 
 
-def in_blocks(square: float, run: float, kept: float, width: int, width_v: int) -> Cost:
-    """`forward` of a kernel that leaves out blocks of pairs: so many of all heads in the square, run, and kept by the
+def in_blocks(square: float, run: float, unmasked: float, width: int, width_v: int) -> Cost:
+    """`forward` of a kernel that leaves out blocks of pairs: so many of all heads in the square, run, and left by the
     mask. The vector work is done on what runs.
     """
     flops_per_pair = 2.0 * (width + width_v)
@@ -90,7 +90,7 @@ def in_blocks(square: float, run: float, kept: float, width: int, width_v: int) 
     )
 
 
-def in_blocks_backward(square: float, run: float, kept: float, width: int, width_v: int, rows: float) -> Cost:
+def in_blocks_backward(square: float, run: float, unmasked: float, width: int, width_v: int, rows: float) -> Cost:
     """`backward` of one, which goes through the blocks for dQ and once more for dK and dV: 7 products.
 
     rows: queries of all heads.

@@ -198,6 +198,9 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
         share = f"{_tables.percent(bar.share):>5} %"
         line = f"  {bar.name:<{names}}  {bar.drawn(room):<{longest}}  {share}"
         lines.append(f"{line}  {bar.words}".rstrip() if has_words else line)
+        if not has_words:
+            indent = " " * (names + 4)
+            lines += textwrap.wrap(bar.words, page.width, initial_indent=indent, subsequent_indent=indent)
     legend = f"{_MINIMUM} minimum at the roof   {_ABOVE} above the minimum   {_OPEN} no minimum"
     indent = " " * (names + 4 if names + 4 + len(legend) <= page.width else 2)
     legends = textwrap.wrap(legend, page.width, initial_indent=indent, subsequent_indent=indent)
@@ -306,12 +309,15 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     def paint(row: int, _: int, cell: str) -> str:
         return page.painted(cell, None if row else "dim")
 
-    return _terminal.columns(_fitted(cells, page), (0, 1), paint=paint)
+    numbers = [row[2:] for row in cells]
+    columns = _terminal.fitting_columns(numbers, (0, 2, 3, 1), page.width - 2 * LEAST - 2)
+    heads_left_out = [head for number, head in enumerate(numbers[0]) if number not in columns]
+    lines = _terminal.columns(_fitted(cells, columns, page), (0, 1), paint=paint)
+    return [*lines, *_terminal.left_out(heads_left_out, page)]
 
 
-def _fitted(cells: Sequence[Sequence[str]], page: Page) -> list[list[str]]:
-    """Make the table as wide as the page: numbers go where names would have no room, then names are cut."""
-    columns = _terminal.fitting_columns([row[2:] for row in cells], (0, 2, 3, 1), page.width - 2 * LEAST - 2)
+def _fitted(cells: Sequence[Sequence[str]], columns: Sequence[int], page: Page) -> list[list[str]]:
+    """Make the table as wide as the page, of the numbers in `columns`: names are cut."""
     numbers = [[row[2 + number] for number in columns] for row in cells]
     room = page.width - sum(width + 2 for width in _terminal.widths(numbers)) - 2
     where, ops = (max(len(row[column]) for row in cells) for column in (0, 1))

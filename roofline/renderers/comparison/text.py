@@ -27,6 +27,8 @@ from roofline.renderers.comparison._broken_down import Line
 
 #: Lines of a screen, and letters of a bar, for which a page must be as wide as a sheet.
 _LINES, _BAR = 24, 8
+#: Letters that the body of a row is given beside its numbers, else it stands below them.
+_LEAST_BODY = 40
 #: Letters that names are given before a column makes room for them, and at most in the tables of runs and of ops.
 _LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN, _LONGEST_OP = 12, 16, 30, 60
 #: What goes first of the table of runs for want of room: the highest.
@@ -125,7 +127,7 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
         head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
         head += f"{_account.bar(pair, row, largest, width):<{width}}  " if width else ""
-        indent = " " * len(head)
+        indent = " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
         lines = _wrapped(f"{head}{_account.opening(pair, row)}", page, indent)
         for name, words in _account.runs(pair, row):
             lines += _wrapped(f"{indent}{name}{words}", page, f"{indent}  ")

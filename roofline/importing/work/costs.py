@@ -199,11 +199,11 @@ class Costs:
 
             try:
                 overload = schema.overloads(call)[0]._overloadname
-                found = schema.computes(call.name, overload, has_schema=True)
+                computes = schema.computes(call.name, overload, has_schema=True)
             except schema.Unresolved:
-                found = schema.computes(call.name, None, has_schema=True)
-            self._cache.wrappers[key] = found
-        return found
+                computes = schema.computes(call.name, None, has_schema=True)
+            self._cache.wrappers[key] = computes
+        return computes
 
     def _torch(self) -> Engine | None:
         """The engine that asks torch, loaded when it is first needed; None where there is none."""

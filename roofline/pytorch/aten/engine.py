@@ -70,6 +70,8 @@ def _cost(call: Call) -> Costed:
             return _sparse_product(call)
         if base(call.name) == SAMPLED_PRODUCT:
             return _sampled_product(call)
+        if classify(call.name) == "pointwise" and len(list(tensors(call.inputs))) == 1:
+            return _sparse_pointwise(call)
     if base(call.name) in _SPARSE_SOFTMAX:
         return _sparse_softmax(call)
     reasons: list[str] = []
@@ -187,6 +189,20 @@ def _sparse_softmax(call: Call) -> Costed:
     assumed = {"quality": "assumed", "note": "each row is taken to hold numbers"}
     costed = _costed(call, msgspec.structs.replace(cost, **moved, **assumed))
     return replace(costed, reads=reads, writes=((False, 0, sizes[0]),))
+
+
+def _sparse_pointwise(call: Call) -> Costed:
+    """Count an element-wise op on one sparse tensor as one on the numbers that it holds."""
+    (sparse,) = tensors(call.inputs)
+    if sparse.stored is None or sparse.stored == UNKNOWN:
+        return _unknown(call, "how many numbers a sparse tensor holds was not recorded")
+    numbers = replace(sparse, shape=(sparse.stored,), stride=(1,), stored=None, places=None)
+    inputs = tuple(numbers if argument is sparse else argument for argument in call.inputs)
+    costed = _cost(Call(call.name, call.overload, inputs, None))
+    cost = costed.cost
+    if cost.quality == "exact":
+        cost = msgspec.structs.replace(cost, quality="assumed", note="the indices of its numbers are taken to stay")
+    return replace(costed, cost=cost, shapes=describe(call))
 
 
 def _by_schema(call: Call, overload: Any) -> Costed:

@@ -194,6 +194,18 @@ def test_sampled_products_with_beta_0_read_only_the_places(beta, added, read):
     assert (cost.bytes_read, cost.bytes_written) == (read + 2 * 4 * 64 * 16, 128 * 4)
 
 
+@pytest.mark.parametrize(("function", "flops"), [(torch.neg, 1), (lambda x: x.pow(3), 2)])
+def test_an_op_on_the_elements_of_a_sparse_matrix_works_on_the_numbers_that_it_holds(function, flops):
+    """128 of 64 x 64, each of 4 bytes; the third power is two products."""
+    dense = torch.zeros(64, 64)
+    dense.view(-1)[torch.arange(128) * 31] = 1.5
+    numbers = dense.to_sparse_coo().coalesce()
+    (op,) = count(counting.record(Step(run=lambda: function(numbers))), Engine()).ops
+    cost = op.costed.cost
+    assert (cost.vector_flops, cost.bytes_read, cost.bytes_written) == (128 * flops, 128 * 4, 128 * 4)
+    assert cost.quality == "assumed"
+
+
 def test_how_two_sparse_factors_meet_is_data():
     found = ENGINE.cost(Call("aten::mm", "", (sparse(8, 8, stored=9), sparse(8, 8, stored=9))))
     assert (found.cost.quality, found.cost.flops) == ("unknown", None)

@@ -1,4 +1,4 @@
-"""Which op does what was asked for under a name, where what runs under that name is less.
+"""Find the op that does what was asked for under a name, where what runs under that name is less.
 
 XLA renames what it rewrites: the gradient of a weight takes in a transpose and its name, and products that share an
 operand are merged into one that is called like one of them. Nothing is lost by that: what a name has left over is what
@@ -50,9 +50,9 @@ class Carriers:
         self._unasked: dict[int, float] = {}
         self._places: dict[int, Place] = {}
         for row, sums in executed.items():
-            more = sum(flops for op_name, flops in sums.items() if not is_recomputed(op_name)) - model[row]
-            if more > ROUNDING * model[row]:
-                self._unasked[row] = more
+            unasked = sum(flops for op_name, flops in sums.items() if not is_recomputed(op_name)) - model[row]
+            if unasked > ROUNDING * model[row]:
+                self._unasked[row] = unasked
                 self._places[row] = place_of(module, ops[row].instruction, placing)
         # Of each place and of each phase the op that executes most, and of all ops.
         self._largest: dict[object, tuple[float, int]] = {}
@@ -60,15 +60,15 @@ class Carriers:
             size = sum(sums.values())
             if not size:
                 continue
-            found = dict.fromkeys(map(placing, sums))
-            if not any(one.scope for one in found):  # XLA dropped what its products were called
-                found = dict.fromkeys((place_of(module, ops[row].instruction, placing),))
-            for one in found:
-                for key in (one, one.phase, None):
+            places = dict.fromkeys(map(placing, sums))
+            if not any(place.scope for place in places):  # XLA dropped what its products were called
+                places = dict.fromkeys((place_of(module, ops[row].instruction, placing),))
+            for place in places:
+                for key in (place, place.phase, None):
                     if key not in self._largest or size > self._largest[key][0]:
                         self._largest[key] = (size, row)
 
-    def give(self, left: Mapping[str, float]) -> None:
+    def give(self, remaining: Mapping[str, float]) -> None:
         """Add what names have left over [FLOP] to the model FLOPs of the ops that do it.
 
         Those are, in this order: ops of the same place that execute what nobody asked for; an op that carries the name
@@ -83,19 +83,19 @@ class Carriers:
         phase, else of all.
         """
         elsewhere = {}
-        for op_name, flops in left.items():
-            wanted, more = self._placing(op_name), flops
+        for op_name, flops in remaining.items():
+            wanted, flops_remaining = self._placing(op_name), flops
             for row in [row for row, place in self._places.items() if place == wanted]:
-                more -= self._take(row, more)
-            if more > ROUNDING * flops:
-                elsewhere[op_name] = more
+                flops_remaining -= self._take(row, flops_remaining)
+            if flops_remaining > ROUNDING * flops:
+                elsewhere[op_name] = flops_remaining
         for op_name, flops in elsewhere.items():
             wanted = self._placing(op_name)
             multiplying = [row for row in self._carrying.get(op_name, ()) if row in self._multiplying]
-            here = [row for row in multiplying if self._multiplying[row] == wanted.phase]
+            in_phase = [row for row in multiplying if self._multiplying[row] == wanted.phase]
             merged = None if multiplying else self._merged(wanted, flops)
-            if here:
-                self._model[here[0]] += flops
+            if in_phase:
+                self._model[in_phase[0]] += flops
             elif multiplying:
                 self._model[self._product(wanted, multiplying[0])] += flops
             elif merged is not None:
@@ -107,21 +107,21 @@ class Carriers:
     def _merged(self, wanted: Place, flops: float) -> int | None:
         """The nearest op of the phase that executes so much that was not asked for; None where there is none."""
         path = (wanted.scope or "").split("/")
-        whole = [row for row, more in self._unasked.items() if more >= flops * (1 - ROUNDING)]
-        near = [row for row in whole if self._places[row].phase == wanted.phase]
+        large_enough = [row for row, unasked in self._unasked.items() if unasked >= flops * (1 - ROUNDING)]
+        near = [row for row in large_enough if self._places[row].phase == wanted.phase]
         paths = {row: (self._places[row].scope or "").split("/") for row in near}
         return max(near, key=lambda row: at_home(path, [paths[row]]), default=None)
 
-    def _product(self, wanted: Place, other: int) -> int:
+    def _product(self, wanted: Place, otherwise: int) -> int:
         """The largest product of that scope and phase, else of that phase; where it has none, the other op."""
-        return next((self._largest[key][1] for key in (wanted, wanted.phase) if key in self._largest), other)
+        return next((self._largest[key][1] for key in (wanted, wanted.phase) if key in self._largest), otherwise)
 
     def _take(self, row: int, flops: float) -> float:
-        """How much of `flops` an op does that was not asked for it; it has now."""
-        taken = min(flops, self._unasked[row])
-        self._model[row] += taken
-        self._unasked[row] -= taken
-        return taken
+        """Assign to an op as much of `flops` as it does unasked, and return how much that is [FLOP]."""
+        assigned = min(flops, self._unasked[row])
+        self._model[row] += assigned
+        self._unasked[row] -= assigned
+        return assigned
 
     def _standing_for(self, op_name: str, wanted: Place) -> Iterator[tuple[int, float]]:
         """Ops, and the part that each stands for of what no op does."""
@@ -131,6 +131,8 @@ class Carriers:
         elif op_name in self._carrying:
             yield self._carrying[op_name][0], 1.0
         else:
-            found = next((self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None)
-            if found is not None:
-                yield found, 1.0
+            largest = next(
+                (self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None
+            )
+            if largest is not None:
+                yield largest, 1.0

@@ -79,21 +79,23 @@ def count(
     events = [_events(trace) for trace in traces]
     times, order = _times(traces, events, prefix)
     programs = _programs(traces, order)
-    known = [key for key in order if key[0] in programs and key[1] in programs[key[0]].instructions]
+    in_programs = [key for key in order if key[0] in programs and key[1] in programs[key[0]].instructions]
     runs = {program: _runs(module, program, times) for program, module in programs.items()}
     # All devices that share a program run it, in one execution.
     executions = _executions(traces, events, prefix)
     runs |= {program: executions[program] * programs[program].devices for program in runs.keys() & executions.keys()}
-    times |= _capped(known, programs, times, runs)
-    found = {key: times[key] for key in known}
+    times |= _capped(in_programs, programs, times, runs)
+    times_of_known = {key: times[key] for key in in_programs}
     devices = {program: programs[program].devices for program in runs.keys() & executions.keys()}
-    counted = of_instructions(found, programs, runs, before, optimizers, placing, devices)
+    counted = of_instructions(times_of_known, programs, runs, before, optimizers, placing, devices)
     if counted.devices > 1:
         counted = replace(counted, flags=(*counted.flags, SEVERAL_DEVICES))
-    kept = _without_parents(known, programs)
-    number = {key: row for row, key in enumerate(kept)}
-    parents = set(known) - set(kept)
-    return counted, [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
+    rows = _without_parents(in_programs, programs)
+    number = {key: row for row, key in enumerate(rows)}
+    parents = set(in_programs) - set(rows)
+    return counted, [
+        _owned(trace, trace_events, number, parents) for trace, trace_events in zip(traces, events, strict=True)
+    ]
 
 
 def of_instructions(
@@ -109,29 +111,29 @@ def of_instructions(
 
     runs: how often it runs each program, each device that does for itself. devices: how many do, by program; else 1.
     """
-    kept = _without_parents(list(times), programs)
-    same = Interner()
-    ops = [_executed(key, programs[key[0]], times[key], devices.get(key[0], 1), same) for key in kept]
+    keys = _without_parents(list(times), programs)
+    interner = Interner()
+    ops = [_executed(key, programs[key[0]], times[key], devices.get(key[0], 1), interner) for key in keys]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
-    ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
+    ops, flags = model_flops.assign(ops, programs, before, interner, place, runs)
     return _tables(ops, programs, runs, place, flags, devices)
 
 
 def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
     """Program id -> names of the instructions that ran in the steps marked with `prefix`, of programs in the trace."""
     _, order = _times([trace], [_events(trace)], prefix)
-    found: dict[int, list[str]] = {}
+    executed: dict[int, list[str]] = {}
     for program, name in order:
         if program in trace.modules:
-            found.setdefault(program, []).append(name)
-    return found
+            executed.setdefault(program, []).append(name)
+    return executed
 
 
 # ---------------------------------------------------------------------------------------------- events
 
 
 def is_stream(line: Line) -> bool:
-    """Whether it holds what a device ran, as it was recorded."""
+    """Tell whether a line holds what a device ran, as it was recorded."""
     return line.plane.startswith("/device:") and not _DERIVED.fullmatch(line.name)
 
 
@@ -150,28 +152,30 @@ def _events(trace: XTrace) -> _Events:
 
 
 def _times(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str) -> tuple[dict[Key, float], list[Key]]:
-    """How often a step runs each instruction, and the instructions in the order in which they first began."""
+    """Count how often a step runs each instruction; list the instructions in the order in which they first began."""
     totals: dict[Key, float] = {}
     steps = 0
-    for trace, one in zip(traces, events, strict=True):
+    for trace, trace_events in zip(traces, events, strict=True):
         for low, high in executor.windows(trace, prefix):
             steps += 1
-            inside = np.flatnonzero((one.start >= low) & (one.start < high) & (one.code >= 0))
+            inside = np.flatnonzero(
+                (trace_events.start >= low) & (trace_events.start < high) & (trace_events.code >= 0)
+            )
             # Several kernels may serve one instruction: it ran as often as the most frequent of them.
-            pairs = np.stack((one.code[inside], trace.name[one.row[inside]].astype(np.int64)), axis=1)
+            pairs = np.stack((trace_events.code[inside], trace.name[trace_events.row[inside]].astype(np.int64)), axis=1)
             distinct, number = np.unique(pairs, axis=0, return_counts=True)
             runs: dict[int, int] = {}
             for code, times in zip(distinct[:, 0].tolist(), number.tolist(), strict=True):
                 runs[code] = max(runs.get(code, 0), times)
-            codes = one.code[inside]
+            codes = trace_events.code[inside]
             first = np.unique(codes, return_index=True)
-            for code in first[0][np.argsort(one.start[inside][first[1]], kind="stable")].tolist():
-                totals[one.keys[code]] = totals.get(one.keys[code], 0.0) + runs[code]
+            for code in first[0][np.argsort(trace_events.start[inside][first[1]], kind="stable")].tolist():
+                totals[trace_events.keys[code]] = totals.get(trace_events.keys[code], 0.0) + runs[code]
     return {key: total / max(1, steps) for key, total in totals.items()}, list(totals)
 
 
 def _owned(trace: XTrace, events: _Events, number: Mapping[Key, int], parents: set[Key]) -> Owned:
-    """Which op each event belongs to. Parents' events hold their children's; what has no op at all is lost."""
+    """Assign each event to its op. Parents' events hold their children's; what has no op at all is lost."""
     op_of = np.asarray([number.get(key, -1) for key in events.keys] + [-1], np.int64)
     parent = np.asarray([key in parents for key in events.keys] + [False], bool)
     size = len(trace.start)
@@ -188,14 +192,14 @@ def _owned(trace: XTrace, events: _Events, number: Mapping[Key, int], parents: s
 
 def _programs(traces: Sequence[XTrace], keys: Sequence[Key]) -> dict[int, hlo.Module]:
     """The modules of the programs that ran."""
-    found: dict[int, hlo.Module] = {}
+    modules: dict[int, hlo.Module] = {}
     for program in dict.fromkeys(program for program, _ in keys):
         for trace in traces:
             if program in trace.modules:
                 name, data = trace.modules[program]
-                found[program] = hlo.read(data, f"the program {name}")
+                modules[program] = hlo.read(data, f"the program {name}")
                 break
-    return found
+    return modules
 
 
 def _without_parents(keys: Sequence[Key], programs: Programs) -> list[Key]:
@@ -205,7 +209,7 @@ def _without_parents(keys: Sequence[Key], programs: Programs) -> list[Key]:
 
 
 def _ran_nothing(programs: Programs, key: Key) -> bool:
-    """Whether a conditional none of whose branches has events may have run one that hands on what it got."""
+    """Tell whether a conditional none of whose branches has events may have run one that hands on what it got."""
     instruction = programs[key[0]].instructions[key[1]]
     return instruction.opcode == "conditional" and any(
         all(inner.opcode in FREE for inner in branch.instructions) for branch in instruction.called
@@ -216,12 +220,12 @@ def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
     instruction = module.instructions[key[1]]
     if instruction.opcode not in CONTROL:
         return False
-    waiting, seen = list(instruction.called), set()
+    waiting, visited = list(instruction.called), set()
     while waiting:
         computation = waiting.pop()
-        if id(computation) in seen:
+        if id(computation) in visited:
             continue
-        seen.add(id(computation))
+        visited.add(id(computation))
         for inner in computation.instructions:
             if (key[0], inner.name) in ran and inner.name != key[1]:
                 return True
@@ -230,45 +234,47 @@ def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
     return False
 
 
-def _executed(key: Key, module: hlo.Module, times: float, devices: int, same: Interner) -> Executed:
+def _executed(key: Key, module: hlo.Module, times: float, devices: int, interner: Interner) -> Executed:
     """Count an instruction. times: how often it runs, on all of the devices together."""
     instruction = module.instructions[key[1]]
     costed, reads, writes = cost.cost(module, instruction)
     turns = times / devices
     if turns > 1:
-        whole = _whole_arrays(module, instruction)
-        swept = (_swept(costed.reads, reads, turns, whole), _swept(costed.writes, writes, turns, whole))
+        array_bytes = _whole_arrays(module, instruction)
+        swept = (_swept(costed.reads, reads, turns, array_bytes), _swept(costed.writes, writes, turns, array_bytes))
         costed = replace(costed, reads=swept[0], writes=swept[1])
     if devices > 1:  # each has a memory, or a part of it, of its own
         costed = replace(costed, reads=_of_all(costed.reads, devices), writes=_of_all(costed.writes, devices))
-    return Executed(key, instruction, times, _scaled(costed, times, same), reads, writes)
+    return Executed(key, instruction, times, _scaled(costed, times, interner), reads, writes)
 
 
-def _scaled(costed: Costed, times: float, same: Interner) -> Costed:
+def _scaled(costed: Costed, times: float, interner: Interner) -> Costed:
     """The work of `times` executions. What the first one fetched, the next one finds: accesses keep their size."""
     if times == 1:
         return costed
-    parts = tuple(_scaled(part, times, same) for part in costed.parts)
-    return same(replace(costed, cost=costed.cost * times, parts=parts))
+    parts = tuple(_scaled(part, times, interner) for part in costed.parts)
+    return interner(replace(costed, cost=costed.cost * times, parts=parts))
 
 
 def _whole_arrays(module: hlo.Module, instruction: hlo.Instruction) -> dict[int, float]:
     """Bytes of the arrays that an instruction is given and makes, by buffer."""
-    whole: dict[int, float] = {}
+    array_bytes: dict[int, float] = {}
     for value in (*instruction.operands, instruction):
         for index, shape in value.shape.leaves():
             number = hlo_buffers.buffer(module, value, index)
-            whole[number] = max(whole.get(number, 0.0), float(shape.bytes))
-    return whole
+            array_bytes[number] = max(array_bytes.get(number, 0.0), float(shape.bytes))
+    return array_bytes
 
 
-def _swept(accesses: Sequence[Access], buffers: Sequence[int], times: float, whole: Mapping[int, float]) -> Accesses:
-    """What several executions touch: where each takes a slice of an array, up to all of it.
+def _swept(
+    accesses: Sequence[Access], buffers: Sequence[int], times: float, array_bytes: Mapping[int, float]
+) -> Accesses:
+    """Return what several executions touch: where each takes a slice of an array, up to all of it.
 
     A loop over layers takes the weights of another layer each time; what it takes whole stays what it was.
     """
     return tuple(
-        (argument, place, max(size, min(size * times, whole.get(number, 0.0))))
+        (argument, place, max(size, min(size * times, array_bytes.get(number, 0.0))))
         for (argument, place, size), number in zip(accesses, buffers, strict=True)
     )
 
@@ -278,21 +284,23 @@ def _of_all(accesses: Sequence[Access], devices: int) -> Accesses:
 
 
 def _runs(module: hlo.Module, program: int, times: Mapping[Key, float]) -> float:
-    """How often a step runs a program: as often as most of what lies in no loop and no branch."""
-    known = ((program, instruction.name) for instruction in module.entry.instructions)
-    counts = sorted(times[key] for key in known if key in times)
+    """Count how often a step runs a program: as often as most of what lies in no loop and no branch."""
+    entry_keys = ((program, instruction.name) for instruction in module.entry.instructions)
+    counts = sorted(times[key] for key in entry_keys if key in times)
     return counts[len(counts) // 2] if counts else 1.0
 
 
 def _executions(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str) -> dict[int, float]:
-    """How often a step runs each program whose events say which execution they are of."""
+    """Count how often a step runs each program whose events say which execution they are of."""
     executions: dict[int, int] = {}
     unsaid: set[int] = set()
     steps = 0
-    for trace, one in zip(traces, events, strict=True):
+    for trace, trace_events in zip(traces, events, strict=True):
         for low, high in executor.windows(trace, prefix):
             steps += 1
-            rows = one.row[(one.start >= low) & (one.start < high) & (one.code >= 0)]
+            rows = trace_events.row[
+                (trace_events.start >= low) & (trace_events.start < high) & (trace_events.code >= 0)
+            ]
             pairs = np.unique(np.stack((trace.program[rows], trace.run[rows]), axis=1), axis=0)
             unsaid.update(pairs[np.isin(pairs[:, 1], (0, -1)), 0].tolist())
             for program, number in zip(*np.unique(pairs[:, 0], return_counts=True), strict=True):
@@ -303,20 +311,22 @@ def _executions(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str
 def _capped(
     keys: Sequence[Key], programs: Programs, times: Mapping[Key, float], runs: Mapping[int, float]
 ) -> dict[Key, float]:
-    """How often instructions ran: a sort is several events, or many equal kernels, and ran as often as its neighbours.
+    """Cap how often instructions ran: a sort is several events, or many equal kernels, and ran as its neighbours.
 
     In the entry that is as often as its program; in a loop or a branch as most of what lies in it.
     """
-    found: dict[Key, float] = {}
+    capped: dict[Key, float] = {}
     for program, module in programs.items():
         mine = {name for of, name in keys if of == program}
         for computation in module.computations:
-            here = [(program, each.name) for each in computation.instructions if each.name in mine]
-            counts = sorted(times[key] for key in here)
+            keys_inside = [
+                (program, instruction.name) for instruction in computation.instructions if instruction.name in mine
+            ]
+            counts = sorted(times[key] for key in keys_inside)
             if counts:
-                most = runs[program] if computation is module.entry else counts[(len(counts) - 1) // 2]
-                found |= {key: min(times[key], most) for key in here}
-    return found
+                limit = runs[program] if computation is module.entry else counts[(len(counts) - 1) // 2]
+                capped |= {key: min(times[key], limit) for key in keys_inside}
+    return capped
 
 
 # ---------------------------------------------------------------------------------------------- tables
@@ -332,19 +342,19 @@ def _tables(
 ) -> Counted:
     scopes: dict[str, int] = {}
     buffers: dict[tuple[int, int], int] = {}
-    same = {key: value for program, module in programs.items() for key, value in _carried(program, module).items()}
-    unknown: dict[str, str] = {}
+    carried = {key: value for program, module in programs.items() for key, value in _carried(program, module).items()}
+    reasons: dict[str, str] = {}
     rows, scope, phase = [], [], []
     places = [place_of(programs[op.key[0]], op.instruction, place) for op in ops]
     updated: frozenset[hlo.Instruction] = frozenset()
-    if {BACKWARD} <= {one.phase for one in places} <= {FORWARD, BACKWARD}:
+    if {BACKWARD} <= {op_place.phase for op_place in places} <= {FORWARD, BACKWARD}:
         updated = frozenset().union(*(updates(module, place) for module in programs.values()))
         often = {module: runs.get(program, 1.0) for program, module in programs.items()}
         updated = updated or in_other_programs(often, place)
 
     def buffer(program: int, number: int) -> int:
-        whole = (program, number)
-        return buffers.setdefault(same.get(whole, whole), len(buffers))
+        key = (program, number)
+        return buffers.setdefault(carried.get(key, key), len(buffers))
 
     for row, op in enumerate(ops):
         program = op.key[0]
@@ -361,7 +371,7 @@ def _tables(
             )
         )
         if op.costed.cost.quality == "unknown":
-            unknown[cost.title(op.instruction)] = op.costed.cost.note
+            reasons[cost.title(op.instruction)] = op.costed.cost.note
     return Counted(
         names=tuple(op.key[1] for op in ops),
         thread=np.zeros(len(ops), np.int64),
@@ -373,7 +383,7 @@ def _tables(
         scopes=tuple(scopes) or ("",),
         scope=np.asarray(scope, np.int64),
         phase=np.asarray(phase, np.int64),
-        unknown=unknown,
+        unknown=reasons,
         flags=flags,
         addresses=_addresses(programs, buffers, devices),
         devices=max((devices.get(op.key[0], 1) for op in ops), default=1),
@@ -409,10 +419,10 @@ def _carried(program: int, module: hlo.Module) -> dict[tuple[int, int], tuple[in
     for number, _, shape in parameters:
         if number not in in_place:
             free.setdefault((shape.dtype, shape.dims), []).append(number)
-    given = {number for number, _, _ in parameters}
+    parameter_buffers = {number for number, _, _ in parameters}
     pairs = {}
     for number, _, shape in outputs:
         waiting = free.get((shape.dtype, shape.dims))
-        if number not in given and waiting and shape.dims:
+        if number not in parameter_buffers and waiting and shape.dims:
             pairs[program, number] = (program, waiting.pop(0))
     return pairs

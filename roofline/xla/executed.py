@@ -1,4 +1,4 @@
-"""One executed HLO instruction: what a step is counted from."""
+"""Hold an executed HLO instruction: what a step is counted from."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Key = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """One instruction as a step runs it: `times` per step; costed holds the work of all of them."""
+    """Hold an instruction as a step runs it: `times` per step; costed holds the work of all of them."""
 
     key: Key
     instruction: hlo.Instruction

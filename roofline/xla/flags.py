@@ -24,8 +24,8 @@ _PROGRAM = re.compile(r"module_\d+\.")
 
 def dumping(device: str) -> dict[str, str]:
     """XLA_FLAGS that add dumping to the user's own."""
-    own = os.environ.get("XLA_FLAGS", "")
-    return {"XLA_FLAGS": f"{own} {_TO}{SCRATCH}/xla --xla_dump_hlo_as_proto".strip()}
+    user_flags = os.environ.get("XLA_FLAGS", "")
+    return {"XLA_FLAGS": f"{user_flags} {_TO}{SCRATCH}/xla --xla_dump_hlo_as_proto".strip()}
 
 
 def asked(device: str, command_buffers: str | None) -> dict[str, str]:
@@ -66,10 +66,10 @@ def keep_known(libraries: Iterable[Path]) -> None:
     libraries: the files that hold XLA. A flag is known where its name is in them.
     """
     words = os.environ.get("XLA_FLAGS", "").split()
-    kept = [word for word in words if not word.startswith(_AUTOTUNED)]
+    remaining = [word for word in words if not word.startswith(_AUTOTUNED)]
     name = _AUTOTUNED.strip("-=").encode()
-    if len(kept) < len(words) and not all(_holds(library, name) for library in libraries):
-        os.environ["XLA_FLAGS"] = " ".join(kept)
+    if len(remaining) < len(words) and not all(_holds(library, name) for library in libraries):
+        os.environ["XLA_FLAGS"] = " ".join(remaining)
 
 
 def _holds(file: Path, text: bytes) -> bool:
@@ -80,19 +80,19 @@ def _holds(file: Path, text: bytes) -> bool:
 def recorded() -> dict[str, str]:
     """XLA_FLAGS as the user would know them, without our folders; nothing where none are left."""
     words = os.environ.get("XLA_FLAGS", "").split()
-    own = " ".join(w for w in words if not w.startswith((_TO, _AUTOTUNED)) and w != "--xla_dump_hlo_as_proto")
-    return {"XLA_FLAGS": own} if own else {}
+    user_flags = " ".join(w for w in words if not w.startswith((_TO, _AUTOTUNED)) and w != "--xla_dump_hlo_as_proto")
+    return {"XLA_FLAGS": user_flags} if user_flags else {}
 
 
 def before_optimizations() -> Iterator[tuple[int, str, bytes]]:
     """(number, name, HloProto bytes) of every program that was compiled in this process, in order."""
-    found = [(match, path) for path in _dumped() if (match := _NAME.search(path.name))]
-    for match, path in sorted(found, key=lambda one: int(one[0][1])):
+    dumped = [(match, path) for path in _dumped() if (match := _NAME.search(path.name))]
+    for match, path in sorted(dumped, key=lambda match_and_path: int(match_and_path[0][1])):
         yield int(match[1]), match[2], path.read_bytes()
 
 
 def compiling_seconds() -> float | None:
-    """How long XLA compiled programs in this process [s]: of each from the first file that it wrote to the last one.
+    """Measure how long XLA compiled programs in this process [s]: from each one's first file to its last.
 
     The first holds the program as it was given, the last ones its machine code. None where XLA was not told to write.
     """

@@ -1,4 +1,4 @@
-"""Which memory a value of an HLO module lives in.
+"""Find the memory that a value of an HLO module lives in.
 
 Every value is followed through views, tuples, loops, calls and asynchronous pairs to the instruction that made it, and
 from there to the slot (allocation, offset) it was assigned. Values that share a slot, such as the state of a loop, an
@@ -37,7 +37,7 @@ def owner(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> Pl
 
 
 def _before(module: Module, value: Instruction, index: tuple[int, ...]) -> Place | None:
-    """Where a value was just before; None where it was made."""
+    """Return where a value was just before; None where it was made."""
     opcode = value.opcode
     if opcode == "get-tuple-element":
         return value.operands[0], (value.number, *index)
@@ -58,7 +58,7 @@ def _before(module: Module, value: Instruction, index: tuple[int, ...]) -> Place
 
 
 def _part(start: Instruction) -> tuple[int, ...]:
-    """Where the result is in what an asynchronous start returns."""
+    """Return where the result is in what an asynchronous start returns."""
     while start.opcode == "async-update" and start.operands:
         start = start.operands[0]
     part = _PART_OF_START.get(base(start.opcode))
@@ -75,10 +75,12 @@ def results(start: Instruction) -> list[tuple[tuple[int, ...], Shape]]:
 
 
 def _argument(module: Module, parameter: Instruction, index: tuple[int, ...]) -> Place | None:
-    """What the caller gave for a parameter of a computation that runs as units of its own."""
+    """Return the caller's argument for a parameter of a computation that runs as units of its own."""
     if "arguments" not in module.memo:
         module.memo["arguments"] = {
-            each: sites[0] for computation, sites in module.callers.items() for each in computation.parameters.values()
+            inner: sites[0]
+            for computation, sites in module.callers.items()
+            for inner in computation.parameters.values()
         }
     caller: Instruction | None = module.memo["arguments"].get(parameter)
     if caller is None:
@@ -101,12 +103,12 @@ def slot(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> tup
 
 def buffer(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> int:
     """The number of the buffer that a value lives in, unique in the module."""
-    known = module.memo.setdefault("buffers", {})
+    numbers = module.memo.setdefault("buffers", {})
     places = module.memo.setdefault("places", {})
     if (value, index) not in places:
         maker, part = owner(module, value, index)
         at = module.slots.get((maker.id, part), (maker, part))
-        number = places[value, index] = known.setdefault(at, len(known))
+        number = places[value, index] = numbers.setdefault(at, len(numbers))
         sizes = module.memo.setdefault("sizes", {})
         sizes[number] = max(sizes.get(number, 0), _size(maker, part))
     return int(places[value, index])

@@ -38,8 +38,8 @@ def accesses(module: Module, instruction: Instruction) -> Accesses:
     key = ("accesses", instruction)
     if key not in module.memo:
         module.memo[key] = _accesses(module, instruction)
-    found: Accesses = module.memo[key]
-    return found
+    traffic: Accesses = module.memo[key]
+    return traffic
 
 
 def _accesses(module: Module, instruction: Instruction) -> Accesses:
@@ -53,12 +53,12 @@ def _accesses(module: Module, instruction: Instruction) -> Accesses:
     reads: dict[int, tuple[float, float]] = {}
     for operand, need in needs.items():
         for index, shape in operand.shape.leaves():
-            whole = float(shape.bytes)
-            part = whole if need is None else min(whole, sum(need.values()) * shape.bits / 8)
+            array_bytes = float(shape.bytes)
+            part = array_bytes if need is None else min(array_bytes, sum(need.values()) * shape.bits / 8)
             if part:
                 number = buffer(module, operand, index)
-                before, size = reads.get(number, (0.0, whole))
-                reads[number] = (before + part, max(size, whole))
+                before, size = reads.get(number, (0.0, array_bytes))
+                reads[number] = (before + part, max(size, array_bytes))
     writes: dict[int, float] = {}
     for index, size in _written(instruction, in_place):
         if size:
@@ -80,7 +80,7 @@ def updates_in_place(module: Module, instruction: Instruction) -> Mapping[tuple[
     In place means that the result has the operand's slot, and that only reshapings lie in between; where slots are not
     recorded it is assumed.
     """
-    found = {}
+    results = {}
     for index, root in _roots(instruction):
         update = view_source(root)
         if update.opcode not in ("dynamic-update-slice", "scatter") or not update.operands:
@@ -92,8 +92,8 @@ def updates_in_place(module: Module, instruction: Instruction) -> Mapping[tuple[
                 continue
             outer = instruction.operands[target.number]
         if not module.slots or slot(module, outer) == slot(module, instruction, index):
-            found[index] = update
-    return found
+            results[index] = update
+    return results
 
 
 def _roots(instruction: Instruction) -> list[tuple[tuple[int, ...], Instruction]]:
@@ -132,7 +132,7 @@ def _written(
 
 
 def _is_scratch(value: Instruction) -> bool:
-    """Whether it is what a call of a library took to work in: a fusion of such a call and slices returns it, too."""
+    """Tell whether a value is a library's workspace: a fusion of such a call and slices returns it, too."""
     value = view_source(value)
     if value.opcode != "get-tuple-element" or value.operands[0].opcode != "custom-call":
         return False
@@ -151,11 +151,11 @@ def _rows(update: Instruction) -> int:
 def _needs(
     module: Module, instruction: Instruction, in_place: Mapping[tuple[int, ...], Instruction]
 ) -> dict[Instruction, Need]:
-    """What one execution needs of each distinct operand."""
-    kept = frozenset(in_place.values())
+    """Return the elements that one execution needs of each distinct operand."""
+    updates_done = frozenset(in_place.values())
     if instruction.opcode != "fusion":
-        return _of_operands(module, instruction, None, kept)
-    by_parameter = _of_parameters(module, instruction.called[0], kept)
+        return _of_operands(module, instruction, None, updates_done)
+    by_parameter = _of_parameters(module, instruction.called[0], updates_done)
     needs: dict[Instruction, Need] = {}
     for number, operand in enumerate(instruction.operands):
         _add(needs, operand, by_parameter.get(number, _NOTHING))
@@ -163,21 +163,21 @@ def _needs(
 
 
 def _of_parameters(
-    module: Module, computation: Computation, kept: frozenset[Instruction] = frozenset()
+    module: Module, computation: Computation, updates_done: frozenset[Instruction] = frozenset()
 ) -> dict[int, Need]:
-    """What a fused computation needs of each parameter. kept: the updates that are done in place."""
-    if ("needs", computation, kept) in module.memo:
-        known: dict[int, Need] = module.memo["needs", computation, kept]
-        return known
+    """Return what a fused computation needs of each parameter. updates_done: those done in place."""
+    if ("needs", computation, updates_done) in module.memo:
+        remembered: dict[int, Need] = module.memo["needs", computation, updates_done]
+        return remembered
     needs: dict[Instruction, Need] = {computation.root: None}
     for instruction in reversed(computation.instructions):  # users come before what they use
         need = needs.get(instruction, _NOTHING)
         if need is None or need:
-            for operand, part in _of_operands(module, instruction, need, kept).items():
+            for operand, part in _of_operands(module, instruction, need, updates_done).items():
                 _add(needs, operand, part)
-    found = {number: needs.get(each, _NOTHING) for number, each in computation.parameters.items()}
-    module.memo["needs", computation, kept] = found
-    return found
+    by_parameter = {number: needs.get(parameter, _NOTHING) for number, parameter in computation.parameters.items()}
+    module.memo["needs", computation, updates_done] = by_parameter
+    return by_parameter
 
 
 def _add(needs: dict[Instruction, Need], value: Instruction, part: Need) -> None:
@@ -186,9 +186,9 @@ def _add(needs: dict[Instruction, Need], value: Instruction, part: Need) -> None
 
 
 def _of_operands(
-    module: Module, instruction: Instruction, need: Need, kept: frozenset[Instruction]
+    module: Module, instruction: Instruction, need: Need, updates_done: frozenset[Instruction]
 ) -> dict[Instruction, Need]:
-    """What an instruction needs of its operands, where `need` is what is needed of its result."""
+    """Return what an instruction needs of its operands, where `need` is what is needed of its result."""
     operands, opcode, shape = instruction.operands, instruction.opcode, instruction.shape
     needs: dict[Instruction, Need] = {}
     if opcode == "fusion":
@@ -205,15 +205,15 @@ def _of_operands(
     if opcode in REORDERED:
         first = _within(instruction, need)
     elif opcode == "broadcast" and need is not None:
-        first = {(instruction, key): min(each, operands[0].shape.elements) for key, each in need.items()}
+        first = {(instruction, key): min(elements, operands[0].shape.elements) for key, elements in need.items()}
     elif opcode in ("slice", "dynamic-slice", "gather"):
         # Equal slices are equal elements; of a part of one, only how many is known.
         first = {_slice(instruction) if need is None else (instruction, None): number}
     elif opcode == "dynamic-update-slice":
-        rest = max(0, operands[0].shape.elements - _rows(instruction))
-        first = _NOTHING if instruction in kept else {(instruction, "rest"): min(number, rest)}
+        untouched = max(0, operands[0].shape.elements - _rows(instruction))
+        first = _NOTHING if instruction in updates_done else {(instruction, "rest"): min(number, untouched)}
     elif opcode == "scatter":
-        return _of_scatter(instruction, kept)
+        return _of_scatter(instruction, updates_done)
     elif opcode == "pad" and need is None:
         first = {(instruction, "kept"): _unpadded(instruction)}
     elif opcode == "get-tuple-element":
@@ -224,12 +224,12 @@ def _of_operands(
 
 
 def _within(instruction: Instruction, need: Need) -> Need:
-    """The same number of elements, in an order of their own."""
-    return None if need is None else {(instruction, key): each for key, each in need.items()}
+    """Return the same number of elements, in an order of their own."""
+    return None if need is None else {(instruction, key): elements for key, elements in need.items()}
 
 
 def _slice(instruction: Instruction) -> Any:
-    """What makes two slices of one value the same."""
+    """Return a key that equal slices of one value share."""
     if instruction.opcode == "slice":
         return tuple((d.start, d.limit, d.stride) for d in instruction.message.slice_dimensions)
     return (instruction.opcode, instruction.operands[1:], tuple(instruction.shape.dims))
@@ -245,14 +245,14 @@ def _unpadded(instruction: Instruction) -> int:
     )
 
 
-def _of_scatter(instruction: Instruction, kept: frozenset[Instruction]) -> dict[Instruction, Need]:
+def _of_scatter(instruction: Instruction, updates_done: frozenset[Instruction]) -> dict[Instruction, Need]:
     """Targets: in place, the rows that are combined with what is there; a body that ignores that reads none."""
     number = len(instruction.operands) // 2
     needs: dict[Instruction, Need] = {}
     body = instruction.called[0] if instruction.called else None
     for place, operand in enumerate(instruction.operands):
         part: Need = None
-        if place < number and instruction in kept:
+        if place < number and instruction in updates_done:
             rows = updates(instruction)[0].shape.elements
             old = None if body is None else body.parameters.get(place)
             combined = old is None or old is (body and body.root) or _is_used(body, old)
@@ -262,4 +262,4 @@ def _of_scatter(instruction: Instruction, kept: frozenset[Instruction]) -> dict[
 
 
 def _is_used(computation: Computation | None, value: Instruction) -> bool:
-    return computation is not None and any(value in each.operands for each in computation.instructions)
+    return computation is not None and any(value in user.operands for user in computation.instructions)

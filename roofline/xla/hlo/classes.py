@@ -60,7 +60,7 @@ def scope_class(op_name: str, op_type: str) -> OpClass | None:
 
 @lru_cache(maxsize=100_000)
 def names_product(op_name: str, op_type: str) -> bool:
-    """Whether an instruction came from a product or convolution of the program."""
+    """Tell whether an instruction came from a product or convolution of the program."""
     last = op_name.rstrip(")").rpartition("/")[2]
     return bool(_PRODUCT.fullmatch(last) or (op_type and _PRODUCT.fullmatch(op_type)))
 
@@ -83,9 +83,9 @@ def instruction_class(module: Module, instruction: Instruction) -> OpClass:
 def _plain_class(instruction: Instruction) -> OpClass:
     """By opcode alone."""
     opcode = base(instruction.opcode)
-    found = _BY_OPCODE.get(opcode)
-    if found is not None:
-        return found
+    op_class = _BY_OPCODE.get(opcode)
+    if op_class is not None:
+        return op_class
     if opcode == "custom-call":
         return custom_calls.op_class(instruction)
     if opcode == "copy" and instruction.operands:

@@ -30,7 +30,7 @@ _VIEWS = frozenset("broadcast slice transpose reshape reverse iota bitcast-conve
 #: The least rounds of a generator of random bits; threefry has 20.
 _ROUNDS = 8
 #: Equal layers are equal costs, in all modules of a process.
-_same = Interner()
+_interned = Interner()
 _SUFFIX = re.compile(r"(\.(\d+|clone|remat\d*))+$")
 #: PrecisionConfig.Precision of XLA; and its algorithms for fp32 inputs, by number and name (xla_data.proto).
 _HIGHEST = 2
@@ -60,8 +60,8 @@ def cost(module: Module, instruction: Instruction) -> tuple[Costed, tuple[int, .
             tuple(number for number, _ in moved.reads),
             tuple(number for number, _ in moved.writes),
         )
-    found: tuple[Costed, tuple[int, ...], tuple[int, ...]] = module.memo[key]
-    return found
+    counted: tuple[Costed, tuple[int, ...], tuple[int, ...]] = module.memo[key]
+    return counted
 
 
 def title(instruction: Instruction) -> str:
@@ -71,20 +71,20 @@ def title(instruction: Instruction) -> str:
 
 def op_names(module: Module, instruction: Instruction) -> dict[str, float]:
     """The scopes in a unit, in order, each with how much of its work came from there (`weight`; of views nothing)."""
-    found: dict[str, float] = {}
-    for each in inside(instruction):
-        name = original(module, joined(instruction.op_name, each.op_name))
+    amounts: dict[str, float] = {}
+    for inner in inside(instruction):
+        name = original(module, joined(instruction.op_name, inner.op_name))
         if name:
-            amount = 0.0 if each.opcode in _VIEWS else weight(_alone(module, each))
-            found[name] = found.get(name, 0.0) + amount
-    return found
+            amount = 0.0 if inner.opcode in _VIEWS else weight(_alone(module, inner))
+            amounts[name] = amounts.get(name, 0.0) + amount
+    return amounts
 
 
 def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed:
-    done = work(module, instruction)
+    total = work(module, instruction)
     read, written = (float(sum(size for _, size in pairs)) for pairs in (moved.reads, moved.writes))
-    if done.quality != "unknown" or instruction.opcode not in CONTROL:
-        done = replace(done, bytes_read=read, bytes_written=written)
+    if total.quality != "unknown" or instruction.opcode not in CONTROL:
+        total = replace(total, bytes_read=read, bytes_written=written)
     if instruction.opcode == "fusion" or instruction.opcode in CONTROL or base(instruction.opcode) == "async":
         op_class, parts = _of_parts(module, instruction)
     else:
@@ -93,9 +93,9 @@ def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed
     view = view or (instruction.opcode == "custom-call" and custom_calls.is_mark(instruction))
     shared = {number for number, _ in moved.reads} & {number for number, _ in moved.writes}
     dtype, output = _dtypes(module, instruction)
-    return _same(
+    return _interned(
         Costed(
-            cost=done,
+            cost=total,
             kind=_kind(instruction, op_class),
             op_class=op_class,
             shapes=_shapes(instruction),
@@ -106,20 +106,20 @@ def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed
             inplace=bool(shared),
             view=view,
             parts=parts,
-            arithmetic=_arithmetic(module, instruction) if done.flops else "",
+            arithmetic=_arithmetic(module, instruction) if total.flops else "",
         )
     )
 
 
 def _together(module: Module, instruction: Instruction) -> Accesses:
-    """What the units of a control instruction read and write together: of each buffer no more than there is.
+    """Add up what the units of a control instruction read and write: of each buffer no more than there is.
 
     What a unit reads after another wrote it is on the chip. A loop whose trips are not known counts once.
     """
     reads: dict[int, float] = {}
     writes: dict[int, float] = {}
-    for each, times in _running(module, instruction):
-        moved = accesses(module, each)
+    for unit, times in _running(module, instruction):
+        moved = accesses(module, unit)
         for number, size in moved.reads:
             if number not in writes:
                 reads[number] = reads.get(number, 0.0) + times * size
@@ -134,20 +134,20 @@ def _capped(module: Module, sizes: Mapping[int, float]) -> tuple[tuple[int, floa
 
 def _running(module: Module, instruction: Instruction) -> list[tuple[Instruction, float]]:
     """The units that a control instruction runs, each with how often."""
-    found: dict[Instruction, float] = {}
+    repetitions: dict[Instruction, float] = {}
     stack = [(instruction, 1.0)]
-    seen = {instruction}
+    visited = {instruction}
     while stack:
         control, times = stack.pop()
         times *= (trips(module, control) or 1) if control.opcode == "while" else 1
         for computation in control.called:
-            for each in computation.instructions:
-                if each.opcode not in CONTROL:
-                    found[each] = found.get(each, 0.0) + times
-                elif each not in seen:
-                    seen.add(each)
-                    stack.append((each, times))
-    return [(each, times) for each, times in found.items() if each.opcode not in FREE]
+            for unit in computation.instructions:
+                if unit.opcode not in CONTROL:
+                    repetitions[unit] = repetitions.get(unit, 0.0) + times
+                elif unit not in visited:
+                    visited.add(unit)
+                    stack.append((unit, times))
+    return [(unit, times) for unit, times in repetitions.items() if unit.opcode not in FREE]
 
 
 # --------------------------------------------------------------------------------------------- constituents
@@ -157,7 +157,7 @@ def _alone(module: Module, instruction: Instruction) -> Cost:
     """The work of an instruction and the traffic that it would have as a kernel of its own."""
     key = ("alone", instruction)
     if key not in module.memo:
-        done, opcode = work(module, instruction), instruction.opcode
+        computed, opcode = work(module, instruction), instruction.opcode
         results_bytes = float(sum(shape.bytes for _, shape in _results(instruction)))
         operands = {operand: float(operand.shape.bytes) for operand in instruction.operands}
         if opcode in ("gather", "dynamic-slice", "slice") and operands:
@@ -167,9 +167,9 @@ def _alone(module: Module, instruction: Instruction) -> Cost:
             source = instruction.operands[1 if opcode == "dynamic-update-slice" else -1]
             operands[instruction.operands[0]] = 0.0 if opcode == "dynamic-update-slice" else operands[source]
             results_bytes = operands[source]
-        module.memo[key] = replace(done, bytes_read=sum(operands.values()), bytes_written=results_bytes)
-    found: Cost = module.memo[key]
-    return found
+        module.memo[key] = replace(computed, bytes_read=sum(operands.values()), bytes_written=results_bytes)
+    remembered: Cost = module.memo[key]
+    return remembered
 
 
 def _results(instruction: Instruction) -> list[tuple[tuple[int, ...], Any]]:
@@ -188,15 +188,15 @@ def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[
     views: OpClass = "movement"
     constituents = list(inside(instruction))
     generates = _generates_bits(constituents)
-    for each in constituents:
-        op_class = instruction_class(module, each)
-        if generates and op_class == "pointwise" and not each.shape.floating:
+    for inner in constituents:
+        op_class = instruction_class(module, inner)
+        if generates and op_class == "pointwise" and not inner.shape.floating:
             op_class = "random"
-        if each.opcode in _VIEWS and op_class == "movement":
+        if inner.opcode in _VIEWS and op_class == "movement":
             continue
-        alone = _alone(module, each)
-        by_class[op_class] = by_class[op_class] + alone if op_class in by_class else alone
-        members.setdefault(op_class, []).append(each)
+        by_itself = _alone(module, inner)
+        by_class[op_class] = by_class[op_class] + by_itself if op_class in by_class else by_itself
+        members.setdefault(op_class, []).append(inner)
     if not by_class:
         return views, ()
     dominant = max(by_class, key=lambda op_class: weight(by_class[op_class]))
@@ -204,7 +204,7 @@ def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[
     if len(by_class) == 1:
         return dominant, ()
     parts = [
-        _same(
+        _interned(
             Costed(
                 cost=total,
                 kind="matmul" if op_class == "contraction" and total.flops else op_class,
@@ -220,8 +220,8 @@ def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[
 
 
 def _generates_bits(instructions: list[Instruction]) -> bool:
-    """Whether it is a counter-based generator without a scope: rounds of shifts and exclusive ors."""
-    opcodes = [each.opcode for each in instructions if each.opcode in BITS]
+    """Tell a counter-based generator without a scope: rounds of shifts and exclusive ors."""
+    opcodes = [inner.opcode for inner in instructions if inner.opcode in BITS]
     return min(opcodes.count("xor"), opcodes.count("shift-left")) >= _ROUNDS
 
 
@@ -231,8 +231,8 @@ def _generates_bits(instructions: list[Instruction]) -> bool:
 def _kind(instruction: Instruction, op_class: OpClass) -> str:
     """Our kind of what it does: "matmul", "convolution", "attention", else the opcode."""
     if op_class in PRODUCTS:
-        found = [_KIND.get(each.opcode) or _custom_kind(each) for each in inside(instruction)]
-        return next((kind for kind in found if kind), base(instruction.opcode))
+        kinds = [_KIND.get(inner.opcode) or _custom_kind(inner) for inner in inside(instruction)]
+        return next((kind for kind in kinds if kind), base(instruction.opcode))
     return KIND if linear_algebra.routine(instruction) else base(instruction.opcode)
 
 
@@ -251,7 +251,9 @@ def _custom_kind(instruction: Instruction) -> str:
 def _shapes(instruction: Instruction) -> str:
     """The shapes of its operands, for people: "[128,768] x [768,768]"; long lists are cut."""
     shapes = [
-        "[" + ",".join(map(str, shape.dims)) + "]" for each in instruction.operands for _, shape in each.shape.leaves()
+        "[" + ",".join(map(str, shape.dims)) + "]"
+        for operand in instruction.operands
+        for _, shape in operand.shape.leaves()
     ]
     return " x ".join(shapes[:3]) + (f" +{len(shapes) - 3}" if len(shapes) > 3 else "")
 
@@ -265,32 +267,34 @@ def _dtypes(module: Module, instruction: Instruction) -> tuple[str | None, str |
 def _computed(module: Module, instructions: Iterable[Instruction]) -> str | None:
     """The type of what is multiplied, where there is a product; else that in which most elements are computed."""
     heaviest: tuple[float, str | None] = (-1.0, None)
-    for each in instructions:
-        done = work(module, each)
-        if not each.operands:
+    for inner in instructions:
+        computed = work(module, inner)
+        if not inner.operands:
             continue
-        dtype = _input_dtype(each)
-        if done.flops:
+        dtype = _input_dtype(inner)
+        if computed.flops:
             return dtype
-        amount = (done.vector_flops or 0.0) + sum((done.functions or {}).values()) or (done.int_ops or 0.0) * 1e-9
+        amount = (computed.vector_flops or 0.0) + sum((computed.functions or {}).values()) or (
+            computed.int_ops or 0.0
+        ) * 1e-9
         heaviest = max(heaviest, (amount, dtype), key=lambda pair: pair[0])
     return heaviest[1]
 
 
 def _written(instructions: Iterable[Instruction]) -> str | None:
     """The type of most bytes of some results."""
-    leaves = (shape for each in instructions for _, shape in _results(each))
+    leaves = (shape for instruction in instructions for _, shape in _results(instruction))
     return of_most((shape.dtype if shape.bits else None, float(shape.bytes)) for shape in leaves)
 
 
 def _arithmetic(module: Module, instruction: Instruction) -> str:
-    """What the first product in it must be computed in, by its name; "" where XLA is free to choose.
+    """Name what the first product in it must be computed in; "" where XLA is free to choose.
 
     Asked for by an algorithm, or by the precision "highest", which rules TF32 out; "default" and "high" do not.
     """
-    for each in inside(instruction):
-        if work(module, each).flops:
-            precision, algorithm = custom_calls.asked_precision(each)
+    for inner in inside(instruction):
+        if work(module, inner).flops:
+            precision, algorithm = custom_calls.asked_precision(inner)
             return _ALGORITHMS.get(algorithm, "ieee" if precision == _HIGHEST else "")
     return ""
 

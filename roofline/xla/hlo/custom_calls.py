@@ -63,14 +63,14 @@ def op_class(instruction: Instruction) -> OpClass:
     """The class of a custom call by its target, or by the name of the kernel that a Triton call carries."""
     kernel = _KERNEL_NAME.search(instruction.backend_config)
     for name in (instruction.custom_call_target, kernel.group(1) if kernel else ""):
-        for pattern, found in _CLASSES:
+        for pattern, matched_class in _CLASSES:
             if re.search(pattern, name, re.IGNORECASE):
-                return found
+                return matched_class
     return "other"
 
 
 def is_mark(instruction: Instruction) -> bool:
-    """Whether it is an annotation that compiles to nothing."""
+    """Tell whether a call is an annotation that compiles to nothing."""
     return instruction.custom_call_target in _MARKS
 
 
@@ -96,18 +96,18 @@ def asked_precision(instruction: Instruction) -> tuple[int, int | str]:
 
     A call of a library keeps them in its configuration, everything else in the instruction.
     """
-    own = instruction.message.precision_config
-    whole = configuration(instruction) if instruction.custom_call_target else {}
-    noted = whole.get("gemm_backend_config", whole).get("precision_config")
+    precision = instruction.message.precision_config
+    settings = configuration(instruction) if instruction.custom_call_target else {}
+    noted = settings.get("gemm_backend_config", settings).get("precision_config")
     if not isinstance(noted, dict):
-        return max(own.operand_precision, default=0), own.algorithm
+        return max(precision.operand_precision, default=0), precision.algorithm
     names = noted.get("operand_precision", [])
     order = ("DEFAULT", "HIGH", "HIGHEST")
     return max((order.index(name) for name in names if name in order), default=0), str(noted.get("algorithm", ""))
 
 
 def work(instruction: Instruction) -> Cost:
-    """What one execution of a custom call computes, without bytes."""
+    """Count the work of one execution of a custom call, without bytes."""
     target = instruction.custom_call_target
     if target in _MARKS or target in _SORTS:
         return Cost()
@@ -129,11 +129,11 @@ def product_dimensions(
     """(m, n, k, batch) of a product of two arrays. IndexError for dimensions that they do not have."""
     k = prod(left.dims[d] for d in left_contracted)
     batch = prod(left.dims[d] for d in left_batch)
-    taken = prod(right.dims[d] for d in right_contracted)
+    right_inner = prod(right.dims[d] for d in right_contracted)
     m, n = left.elements, right.elements
-    if not (k and batch and taken):
+    if not (k and batch and right_inner):
         return 0, 0, 0, 0
-    return m // (k * batch), n // (taken * batch), k, batch
+    return m // (k * batch), n // (right_inner * batch), k, batch
 
 
 def convolution(message: Any, inputs: Shape, kernel: Shape, outputs: Shape) -> Cost:
@@ -185,15 +185,15 @@ def _fits(message: Any, inputs: Shape, kernel: Shape, outputs: Shape) -> bool:
 
 
 def _activation(name: str, number: float) -> Cost:
-    """What an activation adds to a product of `number` results. KeyError for one without a definition here."""
+    """Count the work that an activation adds to a product of `number` results. KeyError for an undefined one."""
     flops, functions = _ACTIVATIONS[name]
-    return Cost(vector_flops=flops * number, functions={key: each * number for key, each in functions.items()})
+    return Cost(vector_flops=flops * number, functions={key: count * number for key, count in functions.items()})
 
 
 def _gemm(instruction: Instruction) -> Cost:
     """cuBLAS and cuBLASLt: D = alpha A B + beta C, and an epilogue."""
-    whole = configuration(instruction)
-    config = whole.get("gemm_backend_config", whole)
+    settings = configuration(instruction)
+    config = settings.get("gemm_backend_config", settings)
     numbers = config["dot_dimension_numbers"]
     product = formulas.matmul(
         *product_dimensions(
@@ -293,9 +293,9 @@ def _onednn_matmul(instruction: Instruction) -> Cost:
     """
     left, right, result = instruction.operands[0].shape, instruction.operands[1].shape, results(instruction)[0][1]
     batch = prod(right.dims[:-2])
-    square, rest = divmod(left.elements * right.elements, max(1, result.elements * batch))
+    square, remainder = divmod(left.elements * right.elements, max(1, result.elements * batch))
     k = isqrt(square)
-    if rest or k * k != square or not k:
+    if remainder or k * k != square or not k:
         raise ValueError("sizes that are no product")
     cost = formulas.matmul(left.elements // k // batch, right.elements // k // batch, k, batch)
     fused = configuration(instruction).get("onednn_matmul_config", {}).get("fusions", {}).get("ops", [])

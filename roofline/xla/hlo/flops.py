@@ -40,7 +40,7 @@ _WORKLESS = MOVES | FREE | CHOICES
 
 
 def work(module: Module, instruction: Instruction) -> Cost:
-    """What one execution computes, without bytes. model_flops equals flops: what the program asked for is not here.
+    """Count the work of one execution, without bytes. model_flops equals flops: what was asked for is not here.
 
     A fusion is the sum of what is in it. A loop is its static number of trips, unknown without one; a conditional is
     known where its branches cost the same; whoever knows what ran adds up the units of `schedule` instead.
@@ -53,28 +53,28 @@ def work(module: Module, instruction: Instruction) -> Cost:
             # Attributes that do not fit the operands: a newer form of the instruction, or damage.
             cost = unknown(f"no rule for this form of {describe(instruction)}")
         module.memo[key] = cost
-    found: Cost = module.memo[key]
-    return found
+    remembered: Cost = module.memo[key]
+    return remembered
 
 
 def describe(instruction: Instruction) -> str:
-    """What it is, to name it where it is unknown."""
+    """Name an instruction where its work is unknown."""
     target = instruction.custom_call_target
     return f"custom call {target}" if target else instruction.opcode
 
 
 def computation_work(module: Module, computation: Computation) -> Cost:
-    """What one application of a computation computes."""
+    """Count the work of one application of a computation."""
     key = ("work", computation)
     if key not in module.memo:
         cost = _NOTHING
         for instruction in computation.instructions:
-            each = work(module, instruction)
-            if each is not _NOTHING:
-                cost = cost + each
+            part = work(module, instruction)
+            if part is not _NOTHING:
+                cost = cost + part
         module.memo[key] = cost
-    found: Cost = module.memo[key]
-    return found
+    remembered: Cost = module.memo[key]
+    return remembered
 
 
 def _work(module: Module, instruction: Instruction) -> Cost:
@@ -167,9 +167,9 @@ def _fusion(module: Module, instruction: Instruction) -> Cost:
     return computation_work(module, instruction.called[0])
 
 
-def _applied(module: Module, instruction: Instruction, times: float, which: int = 0) -> Cost:
+def _applied(module: Module, instruction: Instruction, times: float, position: int = 0) -> Cost:
     """`times` applications of a body of scalars."""
-    return max(0.0, float(times)) * computation_work(module, instruction.called[which])
+    return max(0.0, float(times)) * computation_work(module, instruction.called[position])
 
 
 def _map(module: Module, instruction: Instruction) -> Cost:
@@ -198,7 +198,7 @@ def _select_and_scatter(module: Module, instruction: Instruction) -> Cost:
 
 
 def _scatter(module: Module, instruction: Instruction) -> Cost:
-    """One application of the body per element of an update."""
+    """Apply the body once per element of an update."""
     return _applied(module, instruction, updates(instruction)[0].shape.elements)
 
 
@@ -210,8 +210,8 @@ def updates(scatter: Instruction) -> tuple[Instruction, ...]:
 def _fft(_: Module, instruction: Instruction) -> Cost:
     """The longer side of a real transform has the points: of the other half are left out, as they follow."""
     kind, points = instruction.message.fft_type, prod(instruction.message.fft_length)
-    whole = instruction.first if kind == _IRFFT else instruction.operands[0].shape
-    return rare.fft(points, whole.elements / max(1, points), real=kind in (_RFFT, _IRFFT))
+    real_side = instruction.first if kind == _IRFFT else instruction.operands[0].shape
+    return rare.fft(points, real_side.elements / max(1, points), real=kind in (_RFFT, _IRFFT))
 
 
 def _rng(_: Module, instruction: Instruction) -> Cost:

@@ -15,7 +15,7 @@ _LEFT, _RIGHT = ("LT", "LE"), ("GT", "GE")
 
 
 def dealt(product: Instruction, path: Path) -> int:
-    """Of how many groups a product takes each row, which belongs to one of them; 1 where it is no such product.
+    """Count the groups among which a product deals its rows; 1 where it is no such product.
 
     path: the control instructions around it, outermost first.
     """
@@ -36,7 +36,7 @@ def _copies(factor: Instruction, path: Path) -> int:
 
 
 def _is_one_group(chosen: Instruction, path: Path) -> bool:
-    """Whether a place is chosen that lies between two limits, where a group ends as the next one begins."""
+    """Tell whether a place is chosen between two limits, where a group ends as the next one begins."""
     value, path = origin(chosen, path, REARRANGES)
     if value.opcode != "and":
         return False
@@ -56,16 +56,16 @@ def _is_one_group(chosen: Instruction, path: Path) -> bool:
     return len(limits) == 2 and _follows(*limits["start"], *limits["end"])
 
 
-def _follows(start: Instruction, path: Path, end: Instruction, other: Path) -> bool:
-    """Whether starts are the ends of the groups before, behind a first one."""
+def _follows(start: Instruction, path: Path, end: Instruction, end_path: Path) -> bool:
+    """Tell whether starts are the ends of the groups before, behind a first one."""
     if start.opcode != "concatenate" or len(start.operands) != 2:
         return False
     before, path = origin(start.operands[1], path)
-    return before.opcode == "slice" and origin(before.operands[0], path)[0] is origin(end, other)[0]
+    return before.opcode == "slice" and origin(before.operands[0], path)[0] is origin(end, end_path)[0]
 
 
 def _repeated(value: Instruction, path: Path) -> tuple[Instruction, Path]:
-    """What a value repeats along other dimensions."""
+    """Return the value that a value repeats along other dimensions."""
     value, path = origin(value, path, REARRANGES)
     while value.opcode == "broadcast":
         value, path = origin(value.operands[0], path, REARRANGES)

@@ -31,14 +31,14 @@ _OPCODES = {"cholesky": "potrf", "triangular-solve": "trsm"}
 
 def routine(instruction: Instruction) -> str:
     """LAPACK's name of what it does, without its type; "" for what is none of these."""
-    found = _OPCODES.get(instruction.opcode, "")
+    name = _OPCODES.get(instruction.opcode, "")
     if instruction.opcode == "custom-call":
-        found = _called(instruction.custom_call_target)
-    return found if found in _RULES else ""
+        name = _called(instruction.custom_call_target)
+    return name if name in _RULES else ""
 
 
 def is_part(instruction: Instruction) -> bool:
-    """Whether an instruction is linear algebra, or TensorFlow writes such an op out with it."""
+    """Tell whether an instruction is linear algebra, or TensorFlow writes such an op out with it."""
     return bool(routine(instruction) or _WRITTEN_OUT.fullmatch(instruction.op_type))
 
 
@@ -49,7 +49,7 @@ def _called(target: str) -> str:
 
 
 def takes_rounds(target: str) -> bool:
-    """Whether a custom call repeats something until it is near enough, so that its FLOPs hang on its numbers."""
+    """Tell whether a custom call repeats something until it is near enough, so that its FLOPs hang on its numbers."""
     return _called(target) in _ITERATIVE
 
 
@@ -62,31 +62,31 @@ def _sizes(x: Shape) -> tuple[int, int, int]:
     return x.dims[-2], x.dims[-1], prod(x.dims[:-2])
 
 
-def _potrf(given: Sequence[Shape]) -> Cost:
-    return formulas.cholesky(*_sizes(given[0])[1:])
+def _potrf(shapes: Sequence[Shape]) -> Cost:
+    return formulas.cholesky(*_sizes(shapes[0])[1:])
 
 
-def _getrf(given: Sequence[Shape]) -> Cost:
-    return formulas.lu(*_sizes(given[0]))
+def _getrf(shapes: Sequence[Shape]) -> Cost:
+    return formulas.lu(*_sizes(shapes[0]))
 
 
-def _trsm(given: Sequence[Shape]) -> Cost:
-    return formulas.triangular_solve(given[0].dims[-1], given[1].elements)
+def _trsm(shapes: Sequence[Shape]) -> Cost:
+    return formulas.triangular_solve(shapes[0].dims[-1], shapes[1].elements)
 
 
-def _geqrf(given: Sequence[Shape]) -> Cost:
-    return formulas.qr(*_sizes(given[0]))
+def _geqrf(shapes: Sequence[Shape]) -> Cost:
+    return formulas.qr(*_sizes(shapes[0]))
 
 
-def _orgqr(given: Sequence[Shape]) -> Cost:
-    m, n, batch = _sizes(given[0])
-    return formulas.reflectors(m, n, given[1].dims[-1], batch)
+def _orgqr(shapes: Sequence[Shape]) -> Cost:
+    m, n, batch = _sizes(shapes[0])
+    return formulas.reflectors(m, n, shapes[1].dims[-1], batch)
 
 
-def _ormqr(given: Sequence[Shape]) -> Cost:
+def _ormqr(shapes: Sequence[Shape]) -> Cost:
     """Reflectors are as long as what they are multiplied with: the columns of the matrix from the left, or its rows."""
-    m, n, batch = _sizes(given[2])
-    return formulas.reflected(m, n, given[1].dims[-1], given[0].dims[-2] == m, batch)
+    m, n, batch = _sizes(shapes[2])
+    return formulas.reflected(m, n, shapes[1].dims[-1], shapes[0].dims[-2] == m, batch)
 
 
 _RULES: dict[str, Callable[[Sequence[Shape]], Cost]] = {

@@ -1,4 +1,4 @@
-"""What of a program its result depends on.
+"""Find the instructions of a program on which its result depends.
 
 A program that was not optimised yet holds work that nobody asked for, such as the gradient of an input. In a branch or
 a loop it may stand beside work that is needed, so that parts of results are followed one by one.
@@ -25,21 +25,28 @@ def live(module: Module) -> frozenset[Instruction]:
     """Return the instructions on which the result of a program depends, or that have an effect of their own."""
     if "live" not in module.memo:
         module.memo["live"] = frozenset(instruction for instruction, _ in _needed(module))
-    kept: frozenset[Instruction] = module.memo["live"]
-    return kept
+    needed: frozenset[Instruction] = module.memo["live"]
+    return needed
 
 
 def _needed(module: Module) -> set[_Part]:
-    owners = {one: computation for computation in module.computations for one in computation.parameters.values()}
-    effects = [each for computation in module.computations for each in computation.instructions if _has_effect(each)]
+    owners = {
+        parameter: computation for computation in module.computations for parameter in computation.parameters.values()
+    }
+    effects = [
+        instruction
+        for computation in module.computations
+        for instruction in computation.instructions
+        if _has_effect(instruction)
+    ]
     waiting: list[_Part] = [(instruction, None) for instruction in (module.entry.root, *effects)]
-    found: set[_Part] = set()
+    needed: set[_Part] = set()
     while waiting:
         part = waiting.pop()
-        if part not in found:
-            found.add(part)
+        if part not in needed:
+            needed.add(part)
             waiting += _sources(module, owners, *part)
-    return found
+    return needed
 
 
 def _sources(

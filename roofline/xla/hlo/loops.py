@@ -1,4 +1,4 @@
-"""How often a loop runs, where the program says so before it runs."""
+"""Count how often a loop runs, where the program says so before it runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def trips(module: Module, instruction: Instruction) -> int | None:
     """
     key = ("trips", instruction)
     if key not in module.memo:
-        known = noted(instruction)
+        noted_trips = noted(instruction)
         try:
-            module.memo[key] = _read(module, instruction) if known is None else known
+            module.memo[key] = _read(module, instruction) if noted_trips is None else noted_trips
         except (IndexError, KeyError, ValueError):
             module.memo[key] = None
-    found: int | None = module.memo[key]
-    return found
+    remembered: int | None = module.memo[key]
+    return remembered
 
 
 def noted(instruction: Instruction) -> int | None:
@@ -57,37 +57,37 @@ def _read(module: Module, instruction: Instruction) -> int | None:
             waiting += [_origin(module, operand) for operand in value.operands]
         else:
             counts.append(_compared(module, instruction, value))
-    known = [number for number in counts if number is not None]
-    return min(known) if len(known) == len(counts) else None
+    countable = [number for number in counts if number is not None]
+    return min(countable) if len(countable) == len(counts) else None
 
 
 def _compared(module: Module, loop: Instruction, compare: Instruction) -> int | None:
-    """How many trips come before a comparison of a counter with a limit fails; None where only a run can tell."""
+    """Count the trips before a comparison of a counter with a limit fails; None where only a run can tell."""
     if compare.opcode != "compare":
         return None
     direction = compare.message.comparison_direction
-    left, right = (_origin(module, operand) for operand in compare.operands)
-    if not _is_state(module, loop, left) or _step(module, loop, left) is None:
-        left, right = right, left
+    counter, bound = (_origin(module, operand) for operand in compare.operands)
+    if not _is_state(module, loop, counter) or _step(module, loop, counter) is None:
+        counter, bound = bound, counter
         direction = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}.get(direction, direction)
-    if not _is_state(module, loop, left):
+    if not _is_state(module, loop, counter):
         return None
-    start, limit = _constant(module, _origin(module, loop.operands[0], left[1])), _unchanged(module, loop, right)
-    step = _step(module, loop, left)
+    start, limit = _constant(module, _origin(module, loop.operands[0], counter[1])), _unchanged(module, loop, bound)
+    step = _step(module, loop, counter)
     if start is None or limit is None or not step:
         return None
     return _count(start, limit, step, direction)
 
 
 def _count(start: int, limit: int, step: int, direction: str) -> int | None:
-    """How many of start, start + step, ... come before the comparison fails; None where it never does."""
+    """Count how many of start, start + step, ... come before the comparison fails; None where it never does."""
     if direction in ("GT", "GE"):
         start, limit, step = -start, -limit, -step
     if direction in ("LE", "GE"):
         limit += 1
     if direction == "NE":
-        number, rest = divmod(limit - start, step)
-        return number if not rest and 0 <= number <= _MAX_TRIPS else None
+        number, remainder = divmod(limit - start, step)
+        return number if not remainder and 0 <= number <= _MAX_TRIPS else None
     if direction not in ("LT", "LE", "GT", "GE") or (step < 0 and start < limit):
         return None
     number = max(0, -((start - limit) // step)) if start < limit else 0
@@ -95,21 +95,21 @@ def _count(start: int, limit: int, step: int, direction: str) -> int | None:
 
 
 def _step(module: Module, loop: Instruction, counter: Value) -> int | None:
-    """What the body adds to the counter."""
+    """Return what the body adds to the counter."""
     update, _ = _origin(module, loop.called[0].root, counter[1])
     if update.opcode not in ("add", "subtract"):
         return None
-    left, right = (_origin(module, operand) for operand in update.operands)
-    if update.opcode == "add" and not _is_state(module, loop, left):
-        left, right = right, left
-    step = _unchanged(module, loop, right)
-    if step is None or left[1] != counter[1] or not _is_state(module, loop, left):
+    state, increment = (_origin(module, operand) for operand in update.operands)
+    if update.opcode == "add" and not _is_state(module, loop, state):
+        state, increment = increment, state
+    step = _unchanged(module, loop, increment)
+    if step is None or state[1] != counter[1] or not _is_state(module, loop, state):
         return None
     return step if update.opcode == "add" else -step
 
 
 def _is_state(module: Module, loop: Instruction, value: Value) -> bool:
-    """Whether a value is what the loop's body or its condition is given."""
+    """Tell whether a value is what the loop's body or its condition is given."""
     return value[0] in (computation.parameters.get(0) for computation in loop.called) and bool(value[1])
 
 
@@ -128,7 +128,7 @@ def _constant(module: Module, value: Value) -> int | None:
 
 
 def _origin(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> Value:
-    """What made a part of a value: through copies and tuples, into fusions and calls and out of their parameters."""
+    """Find what made a part of a value: through copies and tuples, into fusions and calls, out of parameters."""
     for _ in range(_MAX_CHAIN):
         if value.opcode in _PASSED_ON:
             value = value.operands[0]
@@ -149,10 +149,10 @@ def _caller(module: Module, parameter: Instruction) -> Instruction | None:
     """The fusion or call that a parameter belongs to; None for one of a loop, of the entry, or of several calls."""
     if "called parameters" not in module.memo:
         module.memo["called parameters"] = {
-            each: sites[0]
+            inner_parameter: sites[0]
             for computation, sites in module.callers.items()
             if sites[0].opcode in ("fusion", "call") and len(sites) == 1
-            for each in computation.parameters.values()
+            for inner_parameter in computation.parameters.values()
         }
     caller: Instruction | None = module.memo["called parameters"].get(parameter)
     return caller

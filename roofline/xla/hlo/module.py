@@ -79,7 +79,7 @@ class Shape:
 
     @property
     def floating(self) -> bool:
-        """Whether arithmetic on it is floating work."""
+        """Tell whether arithmetic on it is floating work."""
         return self.dtype in FLOATING
 
     def leaves(self, index: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Shape]]:
@@ -98,7 +98,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instruction:
-    """One instruction. `opcode` as XLA writes it ("dot", "get-tuple-element", ...).
+    """Hold an instruction. `opcode` as XLA writes it ("dot", "get-tuple-element", ...).
 
     called: the computations it applies (a fusion's body, a reduction's body, a loop's body and condition).
     op_name: the scope path of the framework ("jit(train)/jvp(layer)/dot_general"), op_type: TensorFlow's op.
@@ -119,12 +119,12 @@ class Instruction:
 
     @property
     def number(self) -> int:
-        """Of a parameter its number, of a get-tuple-element the index it takes."""
+        """Return the number of a parameter, or the index that a get-tuple-element takes."""
         return int(self.message.parameter_number if self.opcode == "parameter" else self.message.tuple_index)
 
     @property
     def backend_config(self) -> str:
-        """What the compiler's backend noted about it: mostly JSON; "" where there is nothing."""
+        """Return what the compiler's backend noted about it: mostly JSON; "" where there is nothing."""
         return bytes(self.message.backend_config).decode("utf-8", "replace")
 
     @property
@@ -171,27 +171,27 @@ class Module:
 
     @property
     def devices(self) -> int:
-        """How many run it at once."""
+        """Count the devices that run it at once."""
         return self.replicas * self.partitions
 
 
-def read(data: bytes, what: str = "the data") -> Module:
-    """The module in an HloProto or a bare HloModuleProto. `what` names the data in errors.
+def read(data: bytes, name: str = "the data") -> Module:
+    """The module in an HloProto or a bare HloModuleProto. `name` names the data in errors.
 
     Raises InputError for anything else, and for a module whose references do not fit together.
     """
-    proto, assignment = _decode(data, what)
+    proto, assignment = _decode(data, name)
     try:
-        return _module(proto, assignment, what)
+        return _module(proto, assignment, name)
     except RecursionError:
-        raise _damaged(what, "its shapes are nested too deeply") from None
+        raise _damaged(name, "its shapes are nested too deeply") from None
 
 
-def _decode(data: bytes, what: str) -> tuple[Any, Any]:
+def _decode(data: bytes, name: str) -> tuple[Any, Any]:
     try:
-        whole: Any = HloProto.FromString(data)
-        if whole.hlo_module.computations:
-            return whole.hlo_module, whole.buffer_assignment
+        proto: Any = HloProto.FromString(data)
+        if proto.hlo_module.computations:
+            return proto.hlo_module, proto.buffer_assignment
     except DecodeError:
         pass
     try:
@@ -201,36 +201,36 @@ def _decode(data: bytes, what: str) -> tuple[Any, Any]:
     except DecodeError:
         pass
     raise InputError(
-        f"{what} is no HLO module, or one that was cut short: give an HloProto, as in XLA's dump files `*.hlo.pb`."
+        f"{name} is no HLO module, or one that was cut short: give an HloProto, as in XLA's dump files `*.hlo.pb`."
     )
 
 
-def _damaged(what: str, why: str) -> InputError:
-    return InputError(f"{what} is a damaged HLO module, {why}: dump or record it again.")
+def _damaged(name: str, why: str) -> InputError:
+    return InputError(f"{name} is a damaged HLO module, {why}: dump or record it again.")
 
 
-def _module(proto: Any, assignment: Message | None, what: str) -> Module:
+def _module(proto: Any, assignment: Message | None, name: str) -> Module:
     by_id = {message.id: message for message in proto.computations}
     sequences = {entry.key: list(entry.value.instruction_ids) for entry in proto.schedule.sequences}
     calls = {
-        message.id: [called for each in message.instructions for called in each.called_computation_ids]
+        message.id: [called for instruction in message.instructions for called in instruction.called_computation_ids]
         for message in proto.computations
     }
     built: dict[int, Computation] = {}
     depth: dict[int, int] = {}
     callers: dict[Computation, list[Instruction]] = {}
-    for identity in _callees_first(calls, what):
+    for identity in _callees_first(calls, name):
         depth[identity] = 1 + max((depth[called] for called in calls[identity]), default=0)
         if depth[identity] > MAX_NESTING:
-            raise _damaged(what, f"its computations call each other {MAX_NESTING} deep")
-        built[identity] = computation = _computation(by_id[identity], built, sequences.get(identity), what)
+            raise _damaged(name, f"its computations call each other {MAX_NESTING} deep")
+        built[identity] = computation = _computation(by_id[identity], built, sequences.get(identity), name)
         for instruction in computation.instructions:
             for called in instruction.called:
                 callers.setdefault(called, []).append(instruction)
     named = next((c for c in built.values() if c.name == proto.entry_computation_name), None)
     entry = built.get(proto.entry_computation_id, named)
     if entry is None:
-        raise _damaged(what, "it has no entry computation")
+        raise _damaged(name, "it has no entry computation")
     return Module(
         name=proto.name,
         id=proto.id,
@@ -239,65 +239,71 @@ def _module(proto: Any, assignment: Message | None, what: str) -> Module:
         instructions={i.name: i for computation in built.values() for i in computation.instructions},
         callers={computation: tuple(sites) for computation, sites in callers.items()},
         slots={} if assignment is None else _slots(assignment, built.values()),
-        allocations={} if assignment is None else {each.index: each.size for each in assignment.buffer_allocations},
+        allocations={}
+        if assignment is None
+        else {allocation.index: allocation.size for allocation in assignment.buffer_allocations},
         replicas=max(1, proto.device_assignment.replica_count),
         partitions=max(1, proto.device_assignment.computation_count),
     )
 
 
-def _callees_first(calls: Mapping[int, Sequence[int]], what: str) -> list[int]:
+def _callees_first(calls: Mapping[int, Sequence[int]], name: str) -> list[int]:
     """Ids in an order in which every node comes after those it points to."""
-    done: dict[int, None] = {}
+    ordered: dict[int, None] = {}
     for start in calls:
         stack, open_nodes = [(start, iter(calls[start]))], {start}
-        if start in done:
+        if start in ordered:
             continue
         while stack:
-            node, rest = stack[-1]
-            for target in rest:
-                if target in done:
+            node, targets = stack[-1]
+            for target in targets:
+                if target in ordered:
                     continue
                 if target not in calls:
-                    raise _damaged(what, f"it refers to {target}, which is not in it")
+                    raise _damaged(name, f"it refers to {target}, which is not in it")
                 if target in open_nodes:
-                    raise _damaged(what, "something in it depends on itself")
+                    raise _damaged(name, "something in it depends on itself")
                 open_nodes.add(target)
                 stack.append((target, iter(calls[target])))
                 break
             else:
-                done[node] = None
+                ordered[node] = None
                 open_nodes.discard(node)
                 stack.pop()
-    return list(done)
+    return list(ordered)
 
 
-def _computation(message: Any, built: Mapping[int, Computation], order: list[int] | None, what: str) -> Computation:
-    by_id = {each.id: each for each in message.instructions}
-    made: dict[int, Instruction] = {}
-    for identity in _callees_first({key: each.operand_ids for key, each in by_id.items()}, what):
-        made[identity] = _instruction(by_id[identity], made, built, what)
-    root = made.get(message.root_id)
+def _computation(message: Any, built: Mapping[int, Computation], order: list[int] | None, name: str) -> Computation:
+    by_id = {proto.id: proto for proto in message.instructions}
+    built_instructions: dict[int, Instruction] = {}
+    for identity in _callees_first({key: proto.operand_ids for key, proto in by_id.items()}, name):
+        built_instructions[identity] = _instruction(by_id[identity], built_instructions, built, name)
+    root = built_instructions.get(message.root_id)
     if root is None:
-        raise _damaged(what, f"{message.name or 'a computation'} has no result")
-    scheduled = order is not None and len(order) == len(made) and made.keys() == set(order)
-    instructions = tuple(made[identity] for identity in order) if scheduled and order else tuple(made.values())
+        raise _damaged(name, f"{message.name or 'a computation'} has no result")
+    scheduled = order is not None and len(order) == len(built_instructions) and built_instructions.keys() == set(order)
+    instructions = (
+        tuple(built_instructions[identity] for identity in order)
+        if scheduled and order
+        else tuple(built_instructions.values())
+    )
     parameters = {i.number: i for i in instructions if i.opcode == "parameter"}
     return Computation(message.name, message.id, instructions, root, parameters)
 
 
 def _instruction(
-    message: Any, made: Mapping[int, Instruction], built: Mapping[int, Computation], what: str
+    message: Any, operands_by_id: Mapping[int, Instruction], built: Mapping[int, Computation], name: str
 ) -> Instruction:
     metadata = message.metadata
     operands, called = ARITY.get(message.opcode, (0, 0))
     if len(message.operand_ids) < operands or len(message.called_computation_ids) < called:
-        raise _damaged(what, f"a {message.opcode} in it lacks operands")
+        raise _damaged(name, f"a {message.opcode} in it lacks operands")
     return Instruction(
         name=message.name,
         opcode=message.opcode,
-        shape=_shape(message.shape, what),
+        shape=_shape(message.shape, name),
         id=message.id,
-        operands=tuple([made[operand] for operand in message.operand_ids]),
+        operands=tuple([operands_by_id[operand] for operand in message.operand_ids]),
         called=tuple([built[called] for called in message.called_computation_ids]),
         op_name=metadata.op_name,
         op_type=metadata.op_type,
@@ -307,20 +313,20 @@ def _instruction(
     )
 
 
-def _shape(message: Any, what: str) -> Shape:
+def _shape(message: Any, name: str) -> Shape:
     kind = PRIMITIVE_TYPES.get(message.element_type, "")
     if kind == "TUPLE":
-        return Shape("tuple", parts=tuple([_shape(part, what) for part in message.tuple_shapes]))
+        return Shape("tuple", parts=tuple([_shape(part, name) for part in message.tuple_shapes]))
     # A type that is newer than this table has a name and no size.
     dtype, bits = DTYPES.get(kind, (kind.lower() or f"type {message.element_type}", 0))
     dims, layout = tuple(message.dimensions), message.layout
     if any(size < 0 for size in dims) or prod(dims) * max(bits, 1) > 8 * _MAX_ELEMENTS:
-        raise _damaged(what, f"it has an array of {list(dims)}")
+        raise _damaged(name, f"it has an array of {list(dims)}")
     return Shape(dtype, dims, (), layout.element_size_in_bits or bits, layout.memory_space)
 
 
 def _slots(assignment: Any, computations: Iterable[Computation]) -> dict[tuple[int, tuple[int, ...]], tuple[int, int]]:
-    """Where each value lives. Older files name the instruction that defines it, newer ones give its id."""
+    """Map each value to its slot. Older files name the instruction that defines it, newer ones give its id."""
     by_name = {i.name: i.id for computation in computations for i in computation.instructions}
     defined = {}
     for buffer in assignment.logical_buffers:

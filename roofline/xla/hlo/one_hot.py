@@ -17,7 +17,7 @@ _MAX_DEPTH = 20
 
 
 def picks(product: Instruction, path: Path) -> bool:
-    """Whether an instruction is a product with such a matrix. path: the control instructions around it."""
+    """Tell whether an instruction is a product with such a matrix. path: the control instructions around it."""
     return product.opcode == "dot" and any(_is_one_hot(factor, path) for factor in product.operands[:2])
 
 
@@ -26,19 +26,19 @@ def _is_one_hot(value: Instruction, path: Path, depth: int = 0) -> bool:
     if depth > _MAX_DEPTH:
         return False
     if value.opcode == "compare":
-        one, other = value.operands
+        first, second = value.operands
         return value.message.comparison_direction == "EQ" and (
-            _names_each(one, other, path) or _names_each(other, one, path)
+            _names_each(first, second, path) or _names_each(second, first, path)
         )
     if value.opcode == "select":
-        chosen, one, zero = value.operands
-        return number(one, path) == 1 and number(zero, path) == 0 and _is_one_hot(chosen, path, depth + 1)
+        chosen, first, zero = value.operands
+        return number(first, path) == 1 and number(zero, path) == 0 and _is_one_hot(chosen, path, depth + 1)
     # Whole rows of it, or those of a matrix that has a 1 in each row and in each column.
     return value.opcode == "gather" and _is_one_hot(value.operands[0], path, depth + 1)
 
 
 def _names_each(numbers: Instruction, indices: Instruction, path: Path) -> bool:
-    """Whether `numbers` counts along a dimension in which each of `indices` is repeated."""
+    """Tell whether `numbers` counts along a dimension in which each of `indices` is repeated."""
     along = counts_along(numbers, path)
     return along is not None and along not in _varies_along(indices, path)
 
@@ -51,8 +51,8 @@ def counts_along(value: Instruction, path: Path, depth: int = 0) -> int | None:
     if value.opcode == "iota":
         return int(value.message.dimensions[0])
     if value.opcode == "add":
-        one, other = value.operands
-        terms = ((one, other), (other, one))
+        first, second = value.operands
+        terms = ((first, second), (second, first))
         return next((counts_along(term, path, depth + 1) for term, by in terms if number(by, path) is not None), None)
     if value.opcode not in ("broadcast", "reshape"):
         return None
@@ -74,12 +74,12 @@ def _varies_along(value: Instruction, path: Path, depth: int = 0) -> frozenset[i
 
 
 def _moved(value: Instruction) -> dict[int, int]:
-    """Which dimension of a broadcast or reshaped value is which one of its operand's; empty where they are merged."""
+    """Map dimensions of the operand to those of the broadcast or reshaped value; empty where they are merged."""
     before, after = value.operands[0].shape.dims, value.shape.dims
     if value.opcode == "broadcast":
         return dict(enumerate(value.message.dimensions))
-    kept = [place for place, size in enumerate(before) if size != 1]
-    stay = [place for place, size in enumerate(after) if size != 1]
-    if [before[place] for place in kept] != [after[place] for place in stay]:
+    before_places = [place for place, size in enumerate(before) if size != 1]
+    after_places = [place for place, size in enumerate(after) if size != 1]
+    if [before[place] for place in before_places] != [after[place] for place in after_places]:
         return {}
-    return dict(zip(kept, stay, strict=True))
+    return dict(zip(before_places, after_places, strict=True))

@@ -1,4 +1,4 @@
-"""Which HLO opcode is which kind of work: tables, no code to speak of."""
+"""List which HLO opcode is which kind of work: tables, no code to speak of."""
 
 from __future__ import annotations
 
@@ -107,5 +107,5 @@ def base(opcode: str) -> str:
 
 
 def ends_pair(opcode: str) -> bool:
-    """Whether it waits for what another instruction started."""
+    """Tell whether an opcode waits for what another instruction started."""
     return opcode.endswith(DONE)

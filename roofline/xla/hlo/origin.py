@@ -1,4 +1,4 @@
-"""Where a value of a program comes from: through copies, into calls and out of their parameters."""
+"""Follow a value of a program to its origin: through copies, into calls and out of their parameters."""
 
 from __future__ import annotations
 

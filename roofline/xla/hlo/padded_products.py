@@ -1,4 +1,4 @@
-"""What is asked for of a product whose factors were filled up with zeros, and whose result is cut again.
+"""Count what is asked of a product whose factors were filled up with zeros, and whose result is cut again.
 
 A row that was filled up and is cut off again was not asked for, nor is what is summed where both factors were filled
 up.
@@ -32,10 +32,10 @@ def flops(module: Module, product: Instruction, path: Path) -> float | None:
     batch = list(zip(numbers.lhs_batch_dimensions, numbers.rhs_batch_dimensions, strict=True))
     inner = [shapes[0][a] - common(left[a], right[b]) for a, b in summed]
     outer = [(shapes[0][a], left[a] if left[a] != _NONE else right[b]) for a, b in batch]
-    for dims, edges, taken in (
+    for dims, edges, inner_or_batch in (
         (shapes[0], left, {*numbers.lhs_contracting_dimensions, *numbers.lhs_batch_dimensions}),
         (shapes[1], right, {*numbers.rhs_contracting_dimensions, *numbers.rhs_batch_dimensions}),
     ):
-        outer += [(size, edges[place]) for place, size in enumerate(dims) if place not in taken]
+        outer += [(size, edges[place]) for place, size in enumerate(dims) if place not in inner_or_batch]
     asked = [size - common(edges, lost) for (size, edges), lost in zip(outer, cut, strict=True)]
     return 2.0 * float(prod(asked) * prod(inner))

@@ -23,8 +23,8 @@ def patterns(module: Module) -> Mapping[Instruction, OpClass]:
     """The class of each instruction that is part of a written out softmax or norm."""
     if "patterns" not in module.memo:
         module.memo["patterns"] = _Finder(module).find()
-    found: Mapping[Instruction, OpClass] = module.memo["patterns"]
-    return found
+    classes: Mapping[Instruction, OpClass] = module.memo["patterns"]
+    return classes
 
 
 class _Finder:
@@ -103,7 +103,7 @@ class _Finder:
         sums = [taker for taker in self._takers.get(exponential, []) if self._reduces(taker, "add")]
         if not sums:
             return
-        logs = [log for each in sums for log in self._takers.get(each, []) if log.opcode == "log"]
+        logs = [log for total in sums for log in self._takers.get(total, []) if log.opcode == "log"]
         parts = [exponential, shifted, *largest, *sums, *logs]
         seeds = [exponential, *sums, *logs]
         for total in (*sums, *logs):
@@ -122,14 +122,14 @@ class _Finder:
 
     def _behind(self, value: Instruction, body: str, through: tuple[str, ...]) -> list[Instruction] | None:
         """The instructions from a value back to a reduction by `body`; None where there is none."""
-        seen = []
+        chain = []
         for _ in range(5):
-            seen.append(value)
+            chain.append(value)
             if self._reduces(value, body):
-                return seen
+                return chain
             if value.opcode not in through:
                 return None
-            candidates = [each for each in self._operands(value) if each.opcode in (*through, "reduce")]
+            candidates = [operand for operand in self._operands(value) if operand.opcode in (*through, "reduce")]
             if not candidates:
                 return None
             value = candidates[0]
@@ -160,8 +160,8 @@ class _Finder:
         forward = [part for part in parts if part not in backward]
         # (x - mean) where it is computed again beside the root; gamma and beta.
         for scaled in [i for i in forward if i.opcode == "multiply" and root in self._operands(i)]:
-            others = [i for i in self._operands(scaled) if i is not root]
-            forward += [i for i in others if i.opcode == "subtract"]
+            factors = [i for i in self._operands(scaled) if i is not root]
+            forward += [i for i in factors if i.opcode == "subtract"]
             for gained in self._takers.get(scaled, []):
                 if gained.opcode in ("multiply", "add") and not is_backward(gained):
                     forward.append(gained)
@@ -178,10 +178,12 @@ class _Finder:
             for taker in self._takers.get(seed, [])
             if taker.opcode in _COMPUTES and is_backward(taker)
         ]
-        sums = [taker for each in taking for taker in self._takers.get(each, []) if taker.opcode == "reduce"]
+        sums = [
+            taker for seed_taker in taking for taker in self._takers.get(seed_taker, []) if taker.opcode == "reduce"
+        ]
         return [*taking, *sums]
 
 
 def is_backward(instruction: Instruction) -> bool:
-    """Whether an instruction is of the backward pass, by the name that the framework gave it."""
+    """Tell whether an instruction is of the backward pass, by the name that the framework gave it."""
     return "transpose(" in instruction.op_name or "gradient_tape/" in instruction.op_name

@@ -1,4 +1,4 @@
-"""What an executor runs of a module as units, and what is inside a unit: scopes and contractions.
+"""List what an executor runs of a module as units, and what is inside a unit: scopes and contractions.
 
 The units are the instructions of the entry and of the computations that loops, conditionals and calls run; a fusion is
 one unit, whatever is in it. Before optimisation nothing is fused, and the units are all that the program says.
@@ -22,7 +22,7 @@ MAX_UNITS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One place in a program where an instruction runs.
+    """Hold one place in a program where an instruction runs.
 
     path: the control instructions around it, outermost first; branches: for each of them, which of the computations
     it calls (of a while 0 is the body and 1 the condition; of a conditional the branch).
@@ -100,29 +100,29 @@ def inlined(path: Sequence[Instruction], name: str) -> dict[str, str]:
 
     path: what is around it, outermost first. XLA puts the name of each that it takes away in front of what was in it.
     """
-    found, longer = {}, name
+    names, longer = {}, name
     for control in reversed(path):
         longer = f"{control.op_name}/{longer}" if control.op_name else longer
-        found[longer] = name
-    return found
+        names[longer] = name
+    return names
 
 
 def original(module: Module, op_name: str) -> str:
     """Return an op_name as the program has it that was not optimised, where the module was told that (`INLINED`)."""
-    known: dict[str, str] = module.memo.get(INLINED, {})
-    return known.get(op_name, op_name)
+    inlined_names: dict[str, str] = module.memo.get(INLINED, {})
+    return inlined_names.get(op_name, op_name)
 
 
 def inside(instruction: Instruction) -> Iterator[Instruction]:
-    """What a unit is made of: the instructions of a fusion (and of fusions and calls in it), or itself.
+    """List the instructions of a unit: those of a fusion (and of fusions and calls in it), or itself.
 
     Bodies of reductions and the like are part of the instruction that applies them. Free instructions are left out.
     """
-    return (each for each, _ in _inside(instruction, lambda loop: 1))
+    return (inner for inner, _ in _inside(instruction, lambda loop: 1))
 
 
 def repeated(module: Module, instruction: Instruction) -> Iterator[tuple[Instruction, float]]:
-    """The same, each with how often one execution of the unit runs it; loops of unknown trips once."""
+    """List the same, each with how often one execution of the unit runs it; loops of unknown trips once."""
     return _inside(instruction, lambda loop: trips(module, loop) or 1)
 
 
@@ -130,16 +130,18 @@ def _inside(instruction: Instruction, turns: Callable[[Instruction], int]) -> It
     stack = [(instruction, 1.0)]
     number = 0
     while stack:
-        each, times = stack.pop()
+        current, times = stack.pop()
         number += 1
         if number > MAX_UNITS:
             raise InputError(f"The HLO instruction {instruction.name} holds more than {MAX_UNITS} others: damaged.")
-        if each.called and (each.opcode == "fusion" or each.opcode in CONTROL or base(each.opcode) == "async"):
-            inner = times * turns(each) if each.opcode == "while" else times
-            for computation in reversed(each.called):
-                stack += [(one, inner) for one in reversed(computation.instructions)]
-        elif each.opcode not in FREE:
-            yield each, times
+        if current.called and (
+            current.opcode == "fusion" or current.opcode in CONTROL or base(current.opcode) == "async"
+        ):
+            inner = times * turns(current) if current.opcode == "while" else times
+            for computation in reversed(current.called):
+                stack += [(inner_instruction, inner) for inner_instruction in reversed(computation.instructions)]
+        elif current.opcode not in FREE:
+            yield current, times
 
 
 def contractions(module: Module, instruction: Instruction) -> list[tuple[str, float]]:
@@ -148,10 +150,10 @@ def contractions(module: Module, instruction: Instruction) -> list[tuple[str, fl
     Those of linear algebra are no products (`roofline.costs.linear_algebra`).
     Loops count once. An inner instruction without a name of its own has that of the unit.
     """
-    found = []
-    for each in inside(instruction):
-        if each.opcode in ("dot", "ragged-dot", "convolution", "custom-call") and not linear_algebra.routine(each):
-            flops = work(module, each).flops
+    products = []
+    for inner in inside(instruction):
+        if inner.opcode in ("dot", "ragged-dot", "convolution", "custom-call") and not linear_algebra.routine(inner):
+            flops = work(module, inner).flops
             if flops:
-                found.append((joined(instruction.op_name, each.op_name), flops))
-    return found
+                products.append((joined(instruction.op_name, inner.op_name), flops))
+    return products

@@ -1,4 +1,4 @@
-"""What is asked for of a dilated convolution that TensorFlow writes as one without holes, of an image cut into pieces.
+"""Count what is asked of a dilated convolution that TensorFlow writes without holes, of an image cut into pieces.
 
 An image is filled up with zeros to a multiple of the dilation, and each offset becomes an image of its own: `pad`,
 `reshape`, `transpose`, `reshape`. The results are put together the other way round, and what is too much is cut off.
@@ -22,7 +22,7 @@ from roofline.xla.hlo.zero_padding import cut_off, filled_up, users
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """One dimension of an array in pieces: element q of the piece at offset o is element q * block + o of the whole.
+    """Cut one dimension of an array: element q of the piece at offset o is element q * block + o of the whole.
 
     Of the whole what lies in [begin, end) is meant.
     """
@@ -106,9 +106,9 @@ def _split(value: Instruction, merged: Instruction, path: Path) -> _Cut | None:
     split, path = origin(turned.operands[0], path)
     if split.opcode != "reshape":
         return None
-    whole, path = origin(split.operands[0], path)
-    margins = filled_up(whole, path) or ((0, 0),) * len(whole.shape.dims)
-    return _by_place(value, merged, split, whole, margins)
+    source, path = origin(split.operands[0], path)
+    margins = filled_up(source, path) or ((0, 0),) * len(source.shape.dims)
+    return _by_place(value, merged, split, source, margins)
 
 
 def _put_together(module: Module, convolution: Instruction) -> _Cut | None:
@@ -130,41 +130,41 @@ def _joined(module: Module, convolution: Instruction, merged: Instruction, split
     turned = _only_user(module, split)
     if turned is None or turned.opcode != "transpose":
         return None
-    whole = _only_user(module, turned)
-    if whole is None or whole.opcode != "reshape":
+    restored = _only_user(module, turned)
+    if restored is None or restored.opcode != "reshape":
         return None
-    margins = cut_off(module, whole) or ((0, 0),) * len(whole.shape.dims)
-    return _by_place(convolution, merged, turned, whole, margins)
+    margins = cut_off(module, restored) or ((0, 0),) * len(restored.shape.dims)
+    return _by_place(convolution, merged, turned, restored, margins)
 
 
 def _only_user(module: Module, value: Instruction) -> Instruction | None:
-    found = {user for user, _ in users(module).get(value, ())}
-    return found.pop() if len(found) == 1 else None
+    takers = {user for user, _ in users(module).get(value, ())}
+    return takers.pop() if len(takers) == 1 else None
 
 
 def _by_place(
-    value: Instruction, merged: Instruction, split: Instruction, whole: Instruction, margins: Sequence[tuple[int, int]]
+    value: Instruction, merged: Instruction, split: Instruction, array: Instruction, margins: Sequence[tuple[int, int]]
 ) -> _Cut | None:
     """Return the cut by dimension of `value`, which is `merged` with dimensions of one element more or less.
 
     split: the array with the number of elements in a piece before the number of pieces, dimension by dimension.
     """
-    pieces, sizes = merged.shape.dims, whole.shape.dims
+    pieces, sizes = merged.shape.dims, array.shape.dims
     if (
         len(pieces) != len(sizes)
         or len(sizes) < 2
-        or any(size % max(1, one) for size, one in zip(sizes[1:], pieces[1:], strict=False))
+        or any(size % max(1, piece) for size, piece in zip(sizes[1:], pieces[1:], strict=False))
     ):
         return None
-    blocks = [size // max(1, one) for size, one in zip(sizes[1:], pieces[1:], strict=True)]
-    expected = [sizes[0], *(one for pair in zip(pieces[1:], blocks, strict=True) for one in pair)]
+    blocks = [size // max(1, piece) for size, piece in zip(sizes[1:], pieces[1:], strict=True)]
+    expected = [sizes[0], *(number for pair in zip(pieces[1:], blocks, strict=True) for number in pair)]
     if (
         prod(blocks) < 2
         or pieces[0] != sizes[0] * prod(blocks)
         or _ones_left_out(split) != [n for n in expected if n > 1]
     ):
         return None
-    found: _Cut = {}
+    cuts: _Cut = {}
     places = iter(range(len(value.shape.dims)))
     for dimension, size in enumerate(pieces):
         place = next((at for at in places if value.shape.dims[at] == size), None)
@@ -172,12 +172,12 @@ def _by_place(
             return None
         if dimension:
             low, high = margins[dimension]
-            found[place] = _Pieces(blocks[dimension - 1], low, sizes[dimension] - high)
-    return found
+            cuts[place] = _Pieces(blocks[dimension - 1], low, sizes[dimension] - high)
+    return cuts
 
 
-def _is_same(one: Instruction, other: Instruction) -> bool:
-    return _ones_left_out(one) == _ones_left_out(other)
+def _is_same(first: Instruction, second: Instruction) -> bool:
+    return _ones_left_out(first) == _ones_left_out(second)
 
 
 def _ones_left_out(value: Instruction) -> list[int]:

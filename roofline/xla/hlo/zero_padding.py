@@ -1,4 +1,4 @@
-"""What is asked for of a convolution whose image another instruction filled up with zeros first.
+"""Count what is asked of a convolution whose image another instruction filled up with zeros first.
 
 A framework that pads by a layer of its own asks for no products with these zeros, as one that leaves padding to the
 convolution does not: model FLOPs are of positions inside the image. XLA folds such a `pad` into the convolution, where
@@ -38,50 +38,50 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
     numbers = convolution.message.convolution_dimension_numbers
     image, kernel = convolution.operands[:2]
     before = _spatial(filled_up(image, path), numbers.input_spatial_dimensions)
-    behind = _spatial(cut_off(module, convolution), numbers.output_spatial_dimensions)
+    cut = _spatial(cut_off(module, convolution), numbers.output_spatial_dimensions)
     taps, gradient = None, _is_gradient(convolution, path)
     if gradient:
-        behind = _of_images(module, behind, convolution, path)
+        cut = _of_images(module, cut, convolution, path)
         if _is_gradient(kernel, path):  # the gradient of the result, in that of the kernel
             taps = _spatial(filled_up(kernel, path), numbers.kernel_spatial_dimensions)
-    if before is None and behind is None and taps is None:
+    if before is None and cut is None and taps is None:
         return None
     message: Any = type(convolution.message)()
     message.CopyFrom(convolution.message)
     windows = message.window.dimensions
     if gradient and taps is None and _is_gradient(image, path):  # likewise, in that of the image
-        before = _undone(before, numbers.input_spatial_dimensions, *_of_forward(windows, behind, numbers))
+        before = _undone(before, numbers.input_spatial_dimensions, *_of_forward(windows, cut, numbers))
     for window, (low, high) in zip(windows, _along(before, numbers.input_spatial_dimensions), strict=True):
         window.padding_low += low * (window.base_dilation or 1)
         window.padding_high += high * (window.base_dilation or 1)
     zeros = [(window.padding_low, window.padding_high) for window in windows]
     if not gradient:
-        behind = _undone(behind, numbers.output_spatial_dimensions, zeros, [one.stride or 1 for one in windows])
-    taps = _undone(taps, numbers.kernel_spatial_dimensions, zeros, [one.window_dilation or 1 for one in windows])
-    lost = _along(behind, numbers.output_spatial_dimensions), _along(taps, numbers.kernel_spatial_dimensions)
+        cut = _undone(cut, numbers.output_spatial_dimensions, zeros, [window.stride or 1 for window in windows])
+    taps = _undone(taps, numbers.kernel_spatial_dimensions, zeros, [window.window_dilation or 1 for window in windows])
+    lost = _along(cut, numbers.output_spatial_dimensions), _along(taps, numbers.kernel_spatial_dimensions)
     for window, (of_result, _), (of_kernel, _) in zip(windows, *lost, strict=True):
         window.padding_low -= of_result * (window.stride or 1) + of_kernel * (window.window_dilation or 1)
-    shapes = zip((image.shape, kernel.shape, convolution.first), (before, taps, behind), strict=True)
+    shapes = zip((image.shape, kernel.shape, convolution.first), (before, taps, cut), strict=True)
     return custom_calls.convolution(message, *(_without(shape, margins) for shape, margins in shapes)).flops
 
 
 def _is_gradient(value: Instruction, path: Path) -> bool:
     """Return whether a value is of the backward pass and not made again for it (`scopes.is_recomputed`)."""
-    made, _ = origin(value, path)
-    return is_backward(made) and not is_recomputed(made.op_name)
+    maker, _ = origin(value, path)
+    return is_backward(maker) and not is_recomputed(maker.op_name)
 
 
 def _along(margins: Margins | None, places: Sequence[int]) -> list[Edges]:
     return [margins[place] if margins else (0, 0) for place in places]
 
 
-def _of_forward(windows: Sequence[Any], behind: Margins | None, numbers: Any) -> tuple[list[Edges], list[int]]:
+def _of_forward(windows: Sequence[Any], cut: Margins | None, numbers: Any) -> tuple[list[Edges], list[int]]:
     """Return the zeros of a convolution and its strides, from the windows of the gradient of its image.
 
     behind: what is cut off of that gradient, which are zeros around the image.
     """
     zeros = []
-    for window, (low, high) in zip(windows, _along(behind, numbers.output_spatial_dimensions), strict=True):
+    for window, (low, high) in zip(windows, _along(cut, numbers.output_spatial_dimensions), strict=True):
         reach, step = (window.size - 1) * (window.window_dilation or 1), window.stride or 1
         zeros.append((reach - window.padding_low + low * step, reach - window.padding_high + high * step))
     return zeros, [window.base_dilation or 1 for window in windows]
@@ -105,9 +105,9 @@ def _of_images(module: Module, cut: Margins | None, gradient: Instruction, path:
         return cut
     lost = _along(cut, places)
     zeros = [[(min(a, c), min(b, d)) for (a, b), (c, d) in zip(lost, image.edges, strict=True)] for image in images]
-    most = max(zeros, key=lambda edges: sum(map(sum, edges)))
+    widest = max(zeros, key=lambda edges: sum(map(sum, edges)))
     return _spatial(
-        tuple(most[places.index(place)] if place in places else (0, 0) for place in range(len(cut))), places
+        tuple(widest[places.index(place)] if place in places else (0, 0) for place in range(len(cut))), places
     )
 
 
@@ -122,15 +122,15 @@ class _Image(NamedTuple):
 def _images(module: Module) -> list[_Image]:
     """List the images of the convolutions of the forward pass."""
     if "images" not in module.memo:
-        found = []
+        collected = []
         for unit in schedule(module):
             convolution, path = unit.instruction, unit.path
             if convolution.opcode == "convolution" and not _is_gradient(convolution.operands[0], path):
                 image = convolution.operands[0]
                 spatial = convolution.message.convolution_dimension_numbers.input_spatial_dimensions
                 sizes, edges = [image.shape.dims[at] for at in spatial], _along(filled_up(image, path), spatial)
-                found.append(_Image(_kernel(convolution, path), sizes, edges))
-        module.memo["images"] = found
+                collected.append(_Image(_kernel(convolution, path), sizes, edges))
+        module.memo["images"] = collected
     images: list[_Image] = module.memo["images"]
     return images
 
@@ -150,8 +150,8 @@ def _kernel(convolution: Instruction, path: Path) -> Instruction:
 
 def _spatial(margins: Margins | None, places: Sequence[int]) -> Margins | None:
     """Return margins without those of batch and channels, of which all are asked for; None where none are left."""
-    kept = tuple(edges if place in places else (0, 0) for place, edges in enumerate(margins or ()))
-    return kept if any(edges != (0, 0) for edges in kept) else None
+    spatial = tuple(edges if place in places else (0, 0) for place, edges in enumerate(margins or ()))
+    return spatial if any(edges != (0, 0) for edges in spatial) else None
 
 
 def _without(shape: Any, margins: Margins | None) -> Any:
@@ -184,18 +184,18 @@ def filled_up(value: Instruction, path: Path, hops: int = _HOPS) -> Margins | No
         return tuple(margins[place] for place in value.message.dimensions)
     if value.opcode == "reshape":
         return reshaped(margins, dims, value.first.dims)
-    kept = [range(part.start, part.limit, part.stride or 1) for part in value.message.slice_dimensions]
+    taken_ranges = [range(part.start, part.limit, part.stride or 1) for part in value.message.slice_dimensions]
     return tuple(
         (sum(place < low for place in places), sum(place >= size - high for place in places))
-        for (low, high), size, places in zip(margins, dims, kept, strict=True)
+        for (low, high), size, places in zip(margins, dims, taken_ranges, strict=True)
     )
 
 
 def _around_update(value: Instruction, path: Path) -> Margins | None:
     """The zeros around what is written into an array of zeros, as TensorFlow's gradient of a slice does it."""
-    whole, part, *begins = value.operands
-    starts = [_start(one, path) for one in begins]
-    if number(whole, path) != 0 or len(starts) != len(value.first.dims):
+    array, part, *begins = value.operands
+    starts = [_start(begin, path) for begin in begins]
+    if number(array, path) != 0 or len(starts) != len(value.first.dims):
         return None
     places = zip(starts, part.shape.dims, value.first.dims, strict=True)
     margins = [(start, size - start - length) for start, length, size in places if start is not None]
@@ -219,11 +219,11 @@ def cut_off(module: Module, value: Instruction, hops: int = _HOPS) -> Margins | 
 
     hops: how many instructions that hand it on are followed.
     """
-    known: dict[Instruction, Margins | None] = module.memo.setdefault("cut off", {})
-    if value not in known:
+    margins_of: dict[Instruction, Margins | None] = module.memo.setdefault("cut off", {})
+    if value not in margins_of:
         margins = {_cut(module, *use, hops) for use in users(module).get(value, ())} if hops else set()
-        known[value] = margins.pop() if len(margins) == 1 else None
-    return known[value]
+        margins_of[value] = margins.pop() if len(margins) == 1 else None
+    return margins_of[value]
 
 
 def _changes_nothing(user: Instruction) -> bool:
@@ -274,18 +274,18 @@ def _undone(
 def _margins(pad: Instruction) -> Margins | None:
     """The edges of a `pad`; None where it also spreads elements out."""
     dimensions = pad.message.padding_config.dimensions
-    if any(each.interior_padding for each in dimensions):
+    if any(dimension.interior_padding for dimension in dimensions):
         return None
-    return tuple((each.edge_padding_low, each.edge_padding_high) for each in dimensions)
+    return tuple((dimension.edge_padding_low, dimension.edge_padding_high) for dimension in dimensions)
 
 
 def users(module: Module) -> dict[Instruction, list[tuple[Instruction, int]]]:
     """List which instructions that are needed take a value, and as which operand."""
     if "uses" not in module.memo:
-        found: dict[Instruction, list[tuple[Instruction, int]]] = {}
+        by_value: dict[Instruction, list[tuple[Instruction, int]]] = {}
         for user in live(module):
             for place, operand in enumerate(user.operands):
-                found.setdefault(operand, []).append((user, place))
-        module.memo["uses"] = found
+                by_value.setdefault(operand, []).append((user, place))
+        module.memo["uses"] = by_value
     uses: dict[Instruction, list[tuple[Instruction, int]]] = module.memo["uses"]
     return uses

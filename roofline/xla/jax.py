@@ -113,7 +113,7 @@ class Jax:
             self._compiling.ended(duration_secs)
 
     def compiling(self) -> float | None:
-        """How long this process has traced, lowered and compiled programs so far [s].
+        """Measure how long this process has traced, lowered and compiled programs so far [s].
 
         None where JAX tells of none: the first step of a process compiles something.
         """
@@ -157,12 +157,12 @@ class Jax:
         A GPU runs programs in the order in which they were enqueued; elsewhere an output that the token is given, and
         does not read, keeps the order.
         """
-        alone = [array for array in _arrays(outputs) if not array.is_deleted() and len(array.devices()) == 1]
-        given = min(alone, key=lambda array: array.size, default=None)
-        device = jax.devices()[0] if given is None else next(iter(given.devices()))
+        on_one_device = [array for array in _arrays(outputs) if not array.is_deleted() and len(array.devices()) == 1]
+        smallest = min(on_one_device, key=lambda array: array.size, default=None)
+        device = jax.devices()[0] if smallest is None else next(iter(smallest.devices()))
         if self._token is None or self._token.devices() != {device}:
             self._token = jax.device_put(np.int32(0), device)
-        self._token = _jitted_token(given, self._token)
+        self._token = _jitted_token(smallest, self._token)
         return self._token
 
     def watch_memory(self, run: Callable[[], None]) -> None:
@@ -175,11 +175,11 @@ class Jax:
         options.host_tracer_level = 2  # 1 holds the thunks, 2 our annotations as well
         start = partial(jax.profiler.start_trace, profiler_options=options)
         with called(_UPDATES) as updates:
-            found = written(run, start, jax.profiler.stop_trace)
+            trace = written(run, start, jax.profiler.stop_trace)
         self._updates |= bool(updates)
-        if found is None:
+        if trace is None:
             raise MeasurementError("JAX's profiler wrote no trace; is another profiler running in this process?")
-        return found
+        return trace
 
     def mark(self, name: str) -> AbstractContextManager[object]:
         """An annotation on the host's line of the trace."""
@@ -204,7 +204,7 @@ class Jax:
         return "The step ran no program of JAX: it must call a jitted function, or functions of jax.numpy."
 
     def flags(self) -> tuple[str, ...]:
-        """Where nothing tells when a step had ended."""
+        """Flag a step of which nothing tells when it had ended."""
         return ("nothing-returned",) if self._dropped else ()
 
     def trivial(self) -> Mapping[str, Callable[[], object]]:
@@ -243,18 +243,18 @@ class Jax:
 
     def versions(self) -> dict[str, str]:
         """JAX, its compiler, and what models are made of."""
-        others = ("jaxlib", "numpy", *self._libraries, *_CUDA)
-        return {"jax": jax.__version__, **process.versions(others)}
+        packages = ("jaxlib", "numpy", *self._libraries, *_CUDA)
+        return {"jax": jax.__version__, **process.versions(packages)}
 
     def switches(self) -> dict[str, str]:
-        """What decides the arithmetic; of the compilation that it was turned off: a step jits what it wants."""
+        """Report what decides the arithmetic, and that compilation was turned off: a step jits what it wants."""
         options = ("jax_default_matmul_precision", "jax_enable_x64")
-        found = {
+        switches = {
             **{name: str(getattr(jax.config, name)) for name in options},
             **({"jit": "off"} if turned.left_out() else {}),
         }
-        arithmetic = "tf32" if _takes_tf32(found[options[0]]) else "ieee"
-        return {**found, "float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}
+        arithmetic = "tf32" if _takes_tf32(switches[options[0]]) else "ieee"
+        return {**switches, "float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}
 
     def environment(self) -> dict[str, str]:
         """Affinity of this process, and the variables that steer XLA."""
@@ -273,7 +273,7 @@ class Jax:
 
 
 def _takes_tf32(asked: str) -> bool:
-    """Whether XLA takes TF32 for products of float32: on NVIDIA's GPUs since Ampere, unless told not to.
+    """Tell whether XLA takes TF32 for products of float32: on NVIDIA's GPUs since Ampere, unless told not to.
 
     asked: `jax_default_matmul_precision`.
 
@@ -294,11 +294,11 @@ def _held(step: Step) -> dict[str, float | None]:
         "parameters": (getattr(state, "parameters", None), getattr(step.model, "frozen", None)),
         "optimizer": getattr(state, "optimizer", None),
     }
-    found: dict[str, float | None] = {}
+    state_bytes: dict[str, float | None] = {}
     for name, tree in held.items():
         arrays = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
-        found[name] = float(sum(array.nbytes for array in arrays)) if arrays else None
-    return found
+        state_bytes[name] = float(sum(array.nbytes for array in arrays)) if arrays else None
+    return state_bytes
 
 
 def libraries() -> Iterator[Path]:
@@ -311,6 +311,6 @@ def libraries() -> Iterator[Path]:
 
 
 def devices() -> tuple[str, ...]:
-    """What JAX can run on here."""
+    """List what JAX can run on here."""
     kinds = {device.platform for device in jax.devices()}
     return ("cpu", "cuda") if kinds & {"gpu", "cuda"} else ("cpu",)

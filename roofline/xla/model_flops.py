@@ -71,15 +71,15 @@ class ModelWork:
 
 
 def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
-    """What an unoptimised program asks for of all partitions together, in one execution.
+    """Count what an unoptimised program asks for of all partitions together, in one execution.
 
     It is written for all of them at once, but for what `shard_map` and `pmap` have each of them do.
 
     A product that is done again for the backward pass is asked for where the first one is not there: one whose result
     only the backward pass needs was dropped from the forward pass.
     """
-    found = ModelWork()
-    again: dict[str, float] = {}
+    asked_work = ModelWork()
+    repeated: dict[str, float] = {}
     again_as_executed: dict[str, dict[Region, float]] = {}
     by_name: dict[str, set[Region]] = {}
     alive, again_in_tensorflow = live(module), recomputed(module)
@@ -88,38 +88,38 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             continue
         region = regions.region(unit)
         by_name.setdefault(unit.op_name, set()).add(region)
-        found.inlined |= inlined(unit.path, unit.op_name)
+        asked_work.inlined |= inlined(unit.path, unit.op_name)
         if any(map(linear_algebra.is_part, (unit.instruction, *unit.path))):
             if unit.op_name:
-                found.solving.add(unit.op_name)
+                asked_work.solving.add(unit.op_name)
             continue
         times = _times(module, unit.path)
         for op_name, flops in contractions(module, unit.instruction):
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
-            own = op_name in ("", unit.instruction.op_name)
-            name = unit.op_name if own else joined(unit.op_name, op_name)
+            is_unit_name = op_name in ("", unit.instruction.op_name)
+            name = unit.op_name if is_unit_name else joined(unit.op_name, op_name)
             repeats = is_recomputed(name) or unit.instruction in again_in_tensorflow
             if not repeats:
-                found.once.append((name, flops))
-            found.branches.setdefault(name, set()).add(regions.branch(region))
+                asked_work.once.append((name, flops))
+            asked_work.branches.setdefault(name, set()).add(regions.branch(region))
             picks = one_hot.picks(unit.instruction, unit.path)
             if picks or _interpolates(unit):
-                found.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
+                asked_work.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
                 continue
-            found.products.add((name, flops))
+            asked_work.products.add((name, flops))
             if _is_bounded(unit.instruction):
-                found.bounded.add(name)
+                asked_work.bounded.add(name)
             asked_once = _asked_once(module, unit, flops) * (partitions if _is_of_each(unit) else 1)
             if times is None:
-                by_region = (again_as_executed if repeats else found.as_executed).setdefault(name, {})
+                by_region = (again_as_executed if repeats else asked_work.as_executed).setdefault(name, {})
                 by_region[region] = by_region.get(region, 0.0) + asked_once
             else:
-                sums = again if repeats else found.fixed
+                sums = repeated if repeats else asked_work.fixed
                 sums[name] = sums.get(name, 0.0) + times * asked_once
-    found.inlined = {longer: name for longer, name in found.inlined.items() if longer not in by_name}
-    found.named = {name: only for name, (only, *others) in by_name.items() if not others}
-    _add_missing(found, again, again_as_executed)
-    return found
+    asked_work.inlined = {longer: name for longer, name in asked_work.inlined.items() if longer not in by_name}
+    asked_work.named = {name: only for name, (only, *further) in by_name.items() if not further}
+    _add_missing(asked_work, repeated, again_as_executed)
+    return asked_work
 
 
 def _asked_once(module: hlo.Module, unit: Unit, flops: float) -> float:
@@ -143,21 +143,25 @@ def _without_zeros(module: hlo.Module, unit: Unit, flops: float) -> float:
 
 
 def _add_missing(
-    found: ModelWork, again: Mapping[str, float], as_executed: Mapping[str, Mapping[Region, float]]
+    asked_work: ModelWork, repeats: Mapping[str, float], as_executed: Mapping[str, Mapping[Region, float]]
 ) -> None:
     """Ask for what is repeated, FLOPs by op_name, where the first one is not there."""
-    first = _by_origin({name: flops for name, flops in found.fixed.items() if _is_forward(name)})
-    repeated = _by_origin(again)
-    for name, flops in again.items():
+    first = _by_origin({name: flops for name, flops in asked_work.fixed.items() if _is_forward(name)})
+    repeated = _by_origin(repeats)
+    for name, flops in repeats.items():
         origin = _origin(name, flops)
         missing = max(0.0, repeated[origin] - first.get(origin, 0.0))
         if missing:
-            found.fixed[name] = flops * missing / repeated[origin]
-            found.once.append((name, found.fixed[name]))
-    known = {_origin(name, sum(some.values())) for name, some in found.as_executed.items() if _is_forward(name)}
+            asked_work.fixed[name] = flops * missing / repeated[origin]
+            asked_work.once.append((name, asked_work.fixed[name]))
+    forward_origins = {
+        _origin(name, sum(regions_flops.values()))
+        for name, regions_flops in asked_work.as_executed.items()
+        if _is_forward(name)
+    }
     for name, by_region in as_executed.items():
-        if _origin(name, sum(by_region.values())) not in known:
-            found.as_executed[name] = dict(by_region)
+        if _origin(name, sum(by_region.values())) not in forward_origins:
+            asked_work.as_executed[name] = dict(by_region)
 
 
 def _is_forward(op_name: str) -> bool:
@@ -165,33 +169,33 @@ def _is_forward(op_name: str) -> bool:
 
 
 def _is_of_each(unit: Unit) -> bool:
-    """Whether a program says it of one partition, as it does inside of `shard_map`."""
+    """Tell whether a program says it of one partition, as it does inside of `shard_map`."""
     called = (computation.name for control in unit.path for computation in control.called)
     return any(_EACH_PARTITION in name for name in called)
 
 
 def _interpolates(unit: Unit) -> bool:
-    """Whether a product is one by which JAX or TensorFlow resizes images."""
+    """Tell whether a product is one by which JAX or TensorFlow resizes images."""
     return "jit(_resize)" in unit.op_name or unit.instruction.op_type.startswith("Resize")
 
 
 def _is_bounded(instruction: hlo.Instruction) -> bool:
-    """Whether an operand or the result of a product has a size that only a run knows."""
-    return any(any(each.message.shape.is_dynamic_dimension) for each in (instruction, *instruction.operands))
+    """Tell whether an operand or the result of a product has a size that only a run knows."""
+    return any(any(array.message.shape.is_dynamic_dimension) for array in (instruction, *instruction.operands))
 
 
 def _origin(op_name: str, flops: float) -> tuple[str | None, str | float]:
-    """What a product and its repetition share: the scope and the primitive; under TensorFlow's names their FLOPs."""
+    """Return what a product and its repetition share: scope and primitive; under TensorFlow's names their FLOPs."""
     scope = place(op_name).scope
     return (None, flops) if scope is None else (scope, op_name.rpartition("/")[2])
 
 
 def _by_origin(sums: Mapping[str, float]) -> dict[tuple[str | None, str | float], float]:
-    found: dict[tuple[str | None, str | float], float] = {}
+    by_origin: dict[tuple[str | None, str | float], float] = {}
     for name, flops in sums.items():
         origin = _origin(name, flops)
-        found[origin] = found.get(origin, 0.0) + flops
-    return found
+        by_origin[origin] = by_origin.get(origin, 0.0) + flops
+    return by_origin
 
 
 def _times(module: hlo.Module, path: Sequence[hlo.Instruction]) -> float | None:
@@ -209,7 +213,7 @@ def assign(
     ops: Sequence[Executed],
     programs: Mapping[int, hlo.Module],
     before: Iterable[tuple[int, str, bytes]],
-    same: Interner,
+    interner: Interner,
     placing: Placing,
     runs: Mapping[int, float],
 ) -> tuple[list[Executed], tuple[str, ...]]:
@@ -227,7 +231,7 @@ def assign(
         wanted = None if source is None else asked(source, module.partitions)
         if wanted is not None:
             module.memo[INLINED] = wanted.inlined
-            result |= {row: _as_linear_algebra(mine.pop(row), same) for row in _solving(module, mine, wanted)}
+            result |= {row: _as_linear_algebra(mine.pop(row), interner) for row in _solving(module, mine, wanted)}
             counted = {region for by_region in wanted.as_executed.values() for region in by_region}
             ran = regions.runs(module, mine.values(), wanted.named, counted)
             idle = {
@@ -238,14 +242,14 @@ def assign(
         executed = {row: _executed(module, op) for row, op in mine.items()}
         if wanted is None:
             derived |= any(executed.values())
-            result |= {row: _with(op, _asked_of_itself(executed[row]), same) for row, op in mine.items()}
+            result |= {row: _with(op, _asked_of_itself(executed[row]), interner) for row, op in mine.items()}
         else:
             indexing = _by_index(module, mine, wanted, placing)
-            result |= {row: _noted(mine.pop(row), why, same) for row, why in indexing.items()}
+            result |= {row: _noted(mine.pop(row), why, interner) for row, why in indexing.items()}
             expected = _expected(wanted, runs.get(program, 1.0), ran, module.partitions)
             shares = _shares(module, mine, executed, wanted, expected, placing)
             result |= {
-                row: _as_bounded(_with(op, shares[row], same), wanted.bounded & executed[row].keys(), same)
+                row: _as_bounded(_with(op, shares[row], interner), wanted.bounded & executed[row].keys(), interner)
                 for row, op in mine.items()
             }
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
@@ -258,28 +262,28 @@ def _solving(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork)
     """
     if not source.solving:
         return []
-    around = {unit.instruction: {one.op_name for one in unit.path} for unit in schedule(module)}
+    around = {unit.instruction: {control.op_name for control in unit.path} for unit in schedule(module)}
     rows = []
     for row, op in ops.items():
         nameless = {""} if source.solving & around.get(op.instruction, set()) else set()
-        names = {one.op_name for one in xla_names.products(module, op.instruction)}
+        names = {product.op_name for product in xla_names.products(module, op.instruction)}
         if names and names <= source.solving | nameless:
             rows.append(row)
     return rows
 
 
-def _as_linear_algebra(op: Executed, same: Interner) -> Executed:
+def _as_linear_algebra(op: Executed, interner: Interner) -> Executed:
     """Return an op as one that is asked for as it runs, and is no contraction."""
     cost = msgspec.structs.replace(op.costed.cost, model_flops=op.costed.cost.flops)
-    return replace(op, costed=same(replace(op.costed, cost=cost, kind=KIND, op_class="other", parts=())))
+    return replace(op, costed=interner(replace(op.costed, cost=cost, kind=KIND, op_class="other", parts=())))
 
 
-def _as_bounded(op: Executed, names: Set[str], same: Interner) -> Executed:
+def _as_bounded(op: Executed, names: Set[str], interner: Interner) -> Executed:
     """Return an op, where it has such products with the note that these ask for no more than they run."""
     if not names:
         return op
     cost = op.costed.cost + Cost(quality="assumed", note=_BOUNDED)
-    return replace(op, costed=same(replace(op.costed, cost=cost)))
+    return replace(op, costed=interner(replace(op.costed, cost=cost)))
 
 
 def _ran(source: ModelWork, name: str, ran: Mapping[Region, float]) -> bool:
@@ -310,7 +314,7 @@ def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str
     for number, name, data in before:
         by_number[number, name] = data
         by_name.setdefault(name, []).append(data)
-    found = {}
+    twins = {}
     for program, module in programs.items():
         mine, same_name = by_number.get((program, module.name)), by_name.get(module.name, [])
         if mine is not None:
@@ -322,8 +326,8 @@ def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str
         else:
             twin = None
         if twin is not None:
-            found[program] = twin
-    return found
+            twins[program] = twin
+    return twins
 
 
 def _read(data: bytes) -> hlo.Module | None:
@@ -356,20 +360,23 @@ def _by_index(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork
     One that XLA called otherwise, as a gradient that took in a transpose, is known by its phase and FLOPs, where no
     product that is asked for has these.
     """
-    alone = source.by_index.keys() - source.products
-    phases = {(placing(name).phase, flops) for name, flops in alone}
+    only_by_index = source.by_index.keys() - source.products
+    phases = {(placing(name).phase, flops) for name, flops in only_by_index}
     phases -= {(placing(name).phase, flops) for name, flops in source.products}
     named = {name for name, _ in source.products}
-    found: dict[int, str] = {}
-    for row, op in ops.items() if alone else ():
-        here = {(one.op_name, one.flops) for one in xla_names.products(module, op.instruction)}
+    reasons: dict[int, str] = {}
+    for row, op in ops.items() if only_by_index else ():
+        products = {(product.op_name, product.flops) for product in xla_names.products(module, op.instruction)}
         phase = place_of(module, op.instruction, placing).phase
-        if here and all(
-            one in alone or (one[0] not in named and (phase, one[1]) in phases and not is_recomputed(one[0]))
-            for one in here
+        if products and all(
+            product in only_by_index
+            or (product[0] not in named and (phase, product[1]) in phases and not is_recomputed(product[0]))
+            for product in products
         ):
-            found[row] = next((source.by_index[one] for one in here if one in alone), BY_INDEX)
-    return found
+            reasons[row] = next(
+                (source.by_index[product] for product in products if product in only_by_index), BY_INDEX
+            )
+    return reasons
 
 
 def _asked_of_itself(executed: Mapping[str, float]) -> float:
@@ -387,34 +394,38 @@ def _shares(
     """Model FLOPs of each op (by row) of one program. expected: FLOPs that a step asks it for, by op_name."""
     model = dict.fromkeys(ops, 0.0)
     executed = {row: executed[row] for row in ops}
-    whole: dict[str, float] = {}
+    executed_by_name: dict[str, float] = {}
     for sums in executed.values():
         for op_name, flops in sums.items():
-            whole[op_name] = whole.get(op_name, 0.0) + flops
+            executed_by_name[op_name] = executed_by_name.get(op_name, 0.0) + flops
     for row, sums in executed.items():
         for op_name, flops in sums.items():
             if op_name in source.as_executed:
                 model[row] += flops
             elif op_name in source.fixed:
-                model[row] += min(expected[op_name] / whole[op_name], 1.0) * flops if whole[op_name] else 0.0
-    left = {op_name: flops - whole.get(op_name, 0.0) for op_name, flops in expected.items()}
-    left = {op_name: flops for op_name, flops in left.items() if flops > ROUNDING * expected[op_name]}
-    if left:
-        Carriers(module, ops, executed, model, placing).give(left)
+                model[row] += (
+                    min(expected[op_name] / executed_by_name[op_name], 1.0) * flops
+                    if executed_by_name[op_name]
+                    else 0.0
+                )
+    remaining = {op_name: flops - executed_by_name.get(op_name, 0.0) for op_name, flops in expected.items()}
+    remaining = {op_name: flops for op_name, flops in remaining.items() if flops > ROUNDING * expected[op_name]}
+    if remaining:
+        Carriers(module, ops, executed, model, placing).give(remaining)
     return model
 
 
-def _noted(op: Executed, why: str, same: Interner) -> Executed:
+def _noted(op: Executed, why: str, interner: Interner) -> Executed:
     if op.costed.cost.model_flops is None:
         return op
-    return replace(op, costed=same(replace(op.costed, cost=by_index(op.costed.cost, why))))
+    return replace(op, costed=interner(replace(op.costed, cost=by_index(op.costed.cost, why))))
 
 
-def _with(op: Executed, model: float, same: Interner) -> Executed:
+def _with(op: Executed, model: float, interner: Interner) -> Executed:
     costed = op.costed
     if costed.kind == KIND:  # of which XLA makes nothing else: what runs was asked for
         return op
     if costed.cost.model_flops is None or costed.cost.model_flops == model:
         return op
     asked_for = msgspec.structs.replace(costed.cost, model_flops=model)
-    return replace(op, costed=same(replace(costed, cost=asked_for)))
+    return replace(op, costed=interner(replace(costed, cost=asked_for)))

@@ -39,15 +39,15 @@ class Product(NamedTuple):
 
 def products(module: Module, instruction: Instruction) -> list[Product]:
     """Each product in an instruction, however deep, by its name or, where it lost that, the one that `find` found."""
-    found = []
-    known: Mapping[Instruction, str] = module.memo.get("found names", {})
-    for each, times in repeated(module, instruction):
-        is_one = each.opcode in _PRODUCTS and not linear_algebra.routine(each)
-        flops = work(module, each).flops if is_one else 0.0
+    products_found = []
+    names_found: Mapping[Instruction, str] = module.memo.get("found names", {})
+    for inner, times in repeated(module, instruction):
+        is_one = inner.opcode in _PRODUCTS and not linear_algebra.routine(inner)
+        flops = work(module, inner).flops if is_one else 0.0
         if flops:
-            name = known.get(each) or original(module, joined(instruction.op_name, each.op_name))
-            found.append(Product(each, name, flops, times))
-    return found
+            name = names_found.get(inner) or original(module, joined(instruction.op_name, inner.op_name))
+            products_found.append(Product(inner, name, flops, times))
+    return products_found
 
 
 def find(
@@ -66,38 +66,38 @@ def find(
     """
     around = regions.branches(module)
     everything = [
-        (one, around.get(instruction)) for instruction in instructions for one in products(module, instruction)
+        (product, around.get(instruction)) for instruction in instructions for product in products(module, instruction)
     ]
     lost: dict[str, list[float]] = {}
     for name, flops in asked:
         lost.setdefault(name, []).append(flops)
     named = {name for name, _ in asked}
-    for one, _ in everything:
-        _strike(lost, one.op_name, one.flops)
+    for named_product, _ in everything:
+        _strike(lost, named_product.op_name, named_product.flops)
     names: dict[Instruction, str] = {}
     for (product, name, flops, _), branch in everything:
-        own = placing(name)
-        if own.scope is not None and name in named:
+        own_place = placing(name)
+        if own_place.scope is not None and name in named:
             continue
         near = neighbours(module, product, placing)
-        phase = max((one.phase for one in (own, *near.above) if one.scope is not None), default=0)
+        phase = max((place.phase for place in (own_place, *near.above) if place.scope is not None), default=0)
         # Where the data come from says more than where they go: a layer's result goes to the next layer.
-        scopes = [one.scope.split("/") for one in (own, *near.above, *near.above, *near.below) if one.scope]
-        as_large = [one for one, sizes in lost.items() if any(abs(size - flops) < 0.5 for size in sizes)]
+        scopes = [place.scope.split("/") for place in (own_place, *near.above, *near.above, *near.below) if place.scope]
+        as_large = [candidate for candidate, sizes in lost.items() if any(abs(size - flops) < 0.5 for size in sizes)]
         if branch is None:
-            as_large = [one for one in as_large if one not in idle]
-        likely = [one for one in as_large if placing(one).phase == phase]
+            as_large = [candidate for candidate in as_large if candidate not in idle]
+        likely = [candidate for candidate in as_large if placing(candidate).phase == phase]
         # A gradient that is taken of forward values alone depends on nothing that says so.
-        likely = likely or [one for one in as_large if placing(one).phase > phase]
+        likely = likely or [candidate for candidate in as_large if placing(candidate).phase > phase]
         if likely:
             # Of one scope that of its branch, as the name of what it took in tells it.
             path = [name.split("/")]
             best = max(
                 likely,
-                key=lambda one: (
-                    branch in branches.get(one, ()),
-                    at_home((placing(one).scope or "").split("/"), scopes),
-                    at_home(one.split("/"), path),
+                key=lambda candidate: (
+                    branch in branches.get(candidate, ()),
+                    at_home((placing(candidate).scope or "").split("/"), scopes),
+                    at_home(candidate.split("/"), path),
                 ),
             )
             names[product] = best
@@ -112,12 +112,12 @@ def _strike(lost: Mapping[str, list[float]], name: str, flops: float) -> None:
         sizes.remove(min(sizes, key=lambda size: abs(size - flops)))
 
 
-def at_home(scope: Sequence[str], others: Sequence[Sequence[str]]) -> int:
-    """How much of its path a scope shares with others."""
+def at_home(scope: Sequence[str], scopes: Sequence[Sequence[str]]) -> int:
+    """Count how many parts of its path a scope shares with other scopes."""
     shared = 0
-    for other in others:
-        for one, two in zip(scope, other, strict=False):
-            if one != two:
+    for scope_compared in scopes:
+        for part, part_compared in zip(scope, scope_compared, strict=False):
+            if part != part_compared:
                 break
             shared += 1
     return shared
@@ -136,30 +136,30 @@ def neighbours(module: Module, instruction: Instruction, placing: Callable[[str]
     """The nearest named instructions around one; inside a fusion the fusion's own operands and users count too."""
     users = _users(module)
     return Neighbours(
-        _nearest(instruction, lambda one: _sources(module, one), placing),
-        _nearest(instruction, lambda one: users.get(one, ()), placing),
+        _nearest(instruction, lambda neighbour: _sources(module, neighbour), placing),
+        _nearest(instruction, lambda neighbour: users.get(neighbour, ()), placing),
     )
 
 
 def _nearest(
     start: Instruction, step: Callable[[Instruction], Sequence[Instruction]], placing: Callable[[str], Place]
 ) -> list[Place]:
-    found, seen, waiting = [], {start}, [start]
-    for one in waiting:
-        for near in step(one):
-            if near in seen or len(seen) > _NEIGHBOURS:
+    places, visited, waiting = [], {start}, [start]
+    for current in waiting:
+        for near in step(current):
+            if near in visited or len(visited) > _NEIGHBOURS:
                 continue
-            seen.add(near)
+            visited.add(near)
             place = placing(near.op_name)
             if place.scope is None:
                 waiting.append(near)
             else:
-                found.append(place)
-    return found
+                places.append(place)
+    return places
 
 
 def _sources(module: Module, instruction: Instruction) -> Sequence[Instruction]:
-    """Where its data come from: its operands; of a parameter inside a fusion, what the fusion is given."""
+    """Return where its data come from: its operands; of a parameter inside a fusion, what the fusion is given."""
     if instruction.opcode != "parameter" or instruction.operands:
         return instruction.operands
     owner: Mapping[Instruction, tuple[Instruction, ...]] = module.memo.get("owners") or _owners(module)
@@ -167,25 +167,25 @@ def _sources(module: Module, instruction: Instruction) -> Sequence[Instruction]:
 
 
 def _owners(module: Module) -> Mapping[Instruction, tuple[Instruction, ...]]:
-    found: dict[Instruction, tuple[Instruction, ...]] = {}
+    owners: dict[Instruction, tuple[Instruction, ...]] = {}
     for computation, callers in module.callers.items():
         for number, parameter in computation.parameters.items():
-            given = [caller.operands[number] for caller in callers if number < len(caller.operands)]
-            found[parameter] = tuple(given)
-    module.memo["owners"] = found
-    return found
+            arguments = [caller.operands[number] for caller in callers if number < len(caller.operands)]
+            owners[parameter] = tuple(arguments)
+    module.memo["owners"] = owners
+    return owners
 
 
 def _users(module: Module) -> Mapping[Instruction, Sequence[Instruction]]:
     if "users" not in module.memo:
         users: dict[Instruction, list[Instruction]] = {}
         for computation in module.computations:
-            for one in computation.instructions:
-                for operand in one.operands:
-                    users.setdefault(operand, []).append(one)
+            for user in computation.instructions:
+                for operand in user.operands:
+                    users.setdefault(operand, []).append(user)
         # What a fusion computes goes where the fusion's result goes.
         for computation, callers in module.callers.items():
             users.setdefault(computation.root, []).extend(callers)
         module.memo["users"] = users
-    found: Mapping[Instruction, Sequence[Instruction]] = module.memo["users"]
-    return found
+    remembered: Mapping[Instruction, Sequence[Instruction]] = module.memo["users"]
+    return remembered

@@ -38,13 +38,13 @@ def named_layers() -> Iterator[None]:
 
 def _classes(top: type) -> Iterator[Any]:
     """A class and all that inherit from it, each once."""
-    waiting, seen = [top], set()
+    waiting, visited = [top], set()
     while waiting:
-        found = waiting.pop()
-        if found not in seen:
-            seen.add(found)
-            waiting += found.__subclasses__()
-            yield found
+        current = waiting.pop()
+        if current not in visited:
+            visited.add(current)
+            waiting += current.__subclasses__()
+            yield current
 
 
 def _named(call: Callable[..., Any], callers: list[Any], modules: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Where an optimised instruction stands: its phase and scope, also of one whose name the compiler lost."""
+"""Place an optimised instruction: its phase and scope, also of one whose name the compiler lost."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def place_of(module: Module, instruction: Instruction, placing: Placing) -> Plac
         return named
     near = names.neighbours(module, instruction, placing)
     if near.above:
-        return max(near.above, key=lambda one: one.phase)
-    return min(near.below, key=lambda one: one.phase) if near.below else named
+        return max(near.above, key=lambda place: place.phase)
+    return min(near.below, key=lambda place: place.phase) if near.below else named
 
 
 def _named(module: Module, instruction: Instruction, placing: Placing) -> Place:
     products = [placing(product.op_name) for product in names.products(module, instruction)]
-    if any(one.scope is not None for one in products):
+    if any(place.scope is not None for place in products):
         return xla_scopes.commonest(products)
-    own = placing(instruction.op_name)
-    if own.scope is not None:
-        return own
+    own_place = placing(instruction.op_name)
+    if own_place.scope is not None:
+        return own_place
     return xla_scopes.commonest(placing(name) for name in cost.op_names(module, instruction))

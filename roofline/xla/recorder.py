@@ -1,4 +1,4 @@
-"""How backends record a framework that writes XSpace; nothing here imports one before it is asked for."""
+"""Record a framework that writes XSpace; nothing here imports one before it is asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class XSpaceRecorder(ABC):
 
     @abstractmethod
     def devices(self) -> tuple[str, ...]:
-        """What the framework can run on here, "cpu" first."""
+        """List what the framework can run on here, "cpu" first."""
 
     @abstractmethod
     def framework(self, step: Step) -> Framework:
@@ -55,7 +55,7 @@ class JaxRecorder(XSpaceRecorder):
         return flags.with_autotuning(flags.without_command_buffers(device), device)
 
     def devices(self) -> tuple[str, ...]:
-        """What JAX can run on here. XLA reads its flags now."""
+        """List what JAX can run on here. XLA reads its flags now."""
         from roofline.xla import jax
 
         flags.keep_known(jax.libraries())

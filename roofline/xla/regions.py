@@ -53,12 +53,12 @@ def runs(
     """
     around = {unit.instruction: _innermost(region(unit)) for unit in schedule(module)}
     alike: dict[Part | None, list[Region]] = {}
-    for one in regions:
-        alike.setdefault(_innermost(one), []).append(one)
+    for op_region in regions:
+        alike.setdefault(_innermost(op_region), []).append(op_region)
     ran: dict[Region, float] = {}
     for op in ops:
-        here = alike.get(around.get(op.instruction), [])
-        meant = {named[name] for name in cost.op_names(module, op.instruction) if name in named}
-        for one in (*meant, *(here if len(here) == 1 else ())):
-            ran[one] = max(ran.get(one, 0.0), op.times)
+        candidates = alike.get(around.get(op.instruction), [])
+        by_name = {named[name] for name in cost.op_names(module, op.instruction) if name in named}
+        for op_region in (*by_name, *(candidates if len(candidates) == 1 else ())):
+            ran[op_region] = max(ran.get(op_region, 0.0), op.times)
     return ran

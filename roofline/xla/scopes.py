@@ -1,4 +1,4 @@
-"""Where an HLO instruction comes from: its phase and scope, read from the `op_name` that the framework gave it.
+"""Read the phase and scope of an HLO instruction from the `op_name` that the framework gave it.
 
 JAX writes its name stack: `jit(train)/transpose(jvp(bert/encoder))/layer.3/dot_general`. What a transformation wraps is
 a scope; `transpose` is the backward pass; the last part is the primitive. TensorFlow writes node names, whose gradients
@@ -80,19 +80,19 @@ def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
 
 
 def is_recomputed(op_name: str) -> bool:
-    """Whether the instruction repeats forward work in the backward pass, as `jax.checkpoint` asks for."""
+    """Tell whether the instruction repeats forward work in the backward pass, as `jax.checkpoint` asks for."""
     return "rematted_computation" in op_name
 
 
 def _unwrap(part: str) -> tuple[str, list[str]]:
     """`transpose(jvp(bert))` is ("bert", ["transpose", "jvp"]); a called function has no scope in it."""
-    found: list[str] = []
+    functions: list[str] = []
     while (match := _CALL.match(part)) is not None:
         if match[1] in _FUNCTIONS:
-            return "", found
-        found.append(match[1])
+            return "", functions
+        functions.append(match[1])
         part = match[2]
-    return part, found
+    return part, functions
 
 
 def _is_scope(name: str) -> bool:
@@ -109,8 +109,8 @@ def _matches(name: str, optimizers: Sequence[str]) -> bool:
 def commonest(places: Iterable[Place]) -> Place:
     """The place that most of these share; those without a scope count only where no other is."""
     counts: dict[Place, int] = {}
-    for one in places:
-        counts[one] = counts.get(one, 0) + 1
-    named = {one: count for one, count in counts.items() if one.scope is not None}
+    for place in places:
+        counts[place] = counts.get(place, 0) + 1
+    named = {place: count for place, count in counts.items() if place.scope is not None}
     pool = named or counts
-    return max(pool, key=lambda one: (pool[one], len(one.scope or ""))) if pool else Place(FORWARD, None)
+    return max(pool, key=lambda place: (pool[place], len(place.scope or ""))) if pool else Place(FORWARD, None)

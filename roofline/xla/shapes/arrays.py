@@ -27,13 +27,13 @@ _FEW = 65_536
 
 
 class ArrayWithoutData(Tracer[Any]):
-    """What an op made. Raises NeedsData where somebody asks for its numbers."""
+    """Stand for what an op made. Raises NeedsData where somebody asks for its numbers."""
 
     __slots__ = ()
 
     @property
     def device(self) -> jax.Device:
-        """Where JAX would put it."""
+        """Return where JAX would put it."""
         return jax.devices()[0]
 
     def __array__(self, dtype: Any = None, context: None = None, copy: bool | None = None) -> np.ndarray:
@@ -84,7 +84,7 @@ class Shapes(Trace):
             return jax.numpy.asarray(val)
 
     def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: dict[str, Any], /) -> Any:
-        """What an op makes. In a step one that stands alone is a program, as where there are data."""
+        """Return what an op makes. In a step an op by itself is a program, as where there are data."""
         if self._started is not None and primitive is not device_put_p:
             if primitive is not jit_p:
                 with set_current_trace(self):
@@ -92,13 +92,13 @@ class Shapes(Trace):
             if self._ended:
                 raise NeedsData("the numbers of a result before it ends")
             self._started.append(Program.of(tracers, params))
-        made, _ = primitive.abstract_eval(*map(jax.typeof, tracers), **params)
-        several = made if primitive.multiple_results else [made]
-        known = not any(isinstance(one, ArrayWithoutData) for one in tracers)
-        if self._started is None and known and all(one.size <= _FEW for one in several):
+        results, _ = primitive.abstract_eval(*map(jax.typeof, tracers), **params)
+        several = results if primitive.multiple_results else [results]
+        has_data = not any(isinstance(tracer, ArrayWithoutData) for tracer in tracers)
+        if self._started is None and has_data and all(result.size <= _FEW for result in several):
             with jax.core.eval_context():
                 return primitive.bind(*tracers, **params)
-        arrays = [ArrayWithoutData(self, one) for one in several]
+        arrays = [ArrayWithoutData(self, result) for result in several]
         return arrays if primitive.multiple_results else arrays[0]
 
     def process_custom_jvp_call(self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, **_: object) -> Any:
@@ -120,8 +120,8 @@ class Shapes(Trace):
 def _alone(primitive: Any, **params: Any) -> Callable[..., Any]:
     """A program that is one op, of its name."""
 
-    def one(*given: Any) -> Any:
-        return primitive.bind(*given, **params)
+    def one(*arguments: Any) -> Any:
+        return primitive.bind(*arguments, **params)
 
     one.__name__ = one.__qualname__ = primitive.name
     return jax.jit(one)

@@ -1,4 +1,4 @@
-"""What a CPU would run of programs that were compiled and did not run.
+"""Count what a CPU would run of programs that were compiled and did not run.
 
 XLA's executor runs every instruction of an optimised program that is more than a name of a value: those of the entry
 once, those of a loop as often as the loop turns, which the compiler knows where it depends on no data.
@@ -44,12 +44,14 @@ def counted(
 
 
 def _often(module: hlo.Module, unit: Unit) -> int:
-    """How often a unit runs in one run of its program."""
-    return prod(_turns(module, *each) for each in zip(unit.path, unit.branches, strict=True))
+    """Count how often a unit runs in one run of its program."""
+    return prod(
+        _turns(module, *control_and_branch) for control_and_branch in zip(unit.path, unit.branches, strict=True)
+    )
 
 
 def _turns(module: hlo.Module, control: hlo.Instruction, branch: int) -> int:
-    """How often a control instruction runs what it calls, as units of their own."""
+    """Count how often a control instruction runs what it calls, as units of their own."""
     if control.opcode == "conditional":
         raise NeedsData(f"which branch of {control.name} is taken")
     if control.opcode == "call":
@@ -63,5 +65,7 @@ def _turns(module: hlo.Module, control: hlo.Instruction, branch: int) -> int:
 
 
 def _is_one_kernel(call: hlo.Instruction) -> bool:
-    """Whether XLA's CPU backend makes one kernel of a call, as it does of loops over a few numbers."""
-    return any(one.key == _SMALL and one.value == "true" for one in call.message.frontend_attributes.map)
+    """Tell whether XLA's CPU backend makes one kernel of a call, as it does of loops over a few numbers."""
+    return any(
+        attribute.key == _SMALL and attribute.value == "true" for attribute in call.message.frontend_attributes.map
+    )

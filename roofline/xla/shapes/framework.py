@@ -41,15 +41,15 @@ class JaxWithoutData(Jax):
         def compiled() -> None:
             with self._shapes.step() as programs:
                 run()
-            each = {program: program.compiled() for program in dict.fromkeys(programs)}
-            self._started = [each[program] for program in programs]
+            compiled_program = {program: program.compiled() for program in dict.fromkeys(programs)}
+            self._started = [compiled_program[program] for program in programs]
 
         return super().profiled(compiled)
 
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The instructions that the step would execute."""
         started = [_number(program) for program in self._started]
-        modules = {number: found for trace in traces for number, found in trace.modules.items()}
+        modules = {number: module for trace in traces for number, module in trace.modules.items()}
         read = {number: hlo.read(modules[number][1], f"the program {modules[number][0]}") for number in set(started)}
         before = xla_flags.before_optimizations()
         counted = executor.counted(read, started, before, self._optimizers)
@@ -57,7 +57,7 @@ class JaxWithoutData(Jax):
 
 
 def _number(program: jax.stages.Compiled) -> int:
-    """What a trace knows the program by."""
+    """Return the number by which a trace knows the program."""
     executable: Any = program.runtime_executable()
     (module,) = executable.hlo_modules()
     return int(HloModuleProto.FromString(module.as_serialized_hlo_module_proto()).id)

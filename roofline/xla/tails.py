@@ -20,7 +20,7 @@ Times = NDArray[np.int64]
 
 
 class Tails(NamedTuple):
-    """Of some events of a trace: when their thunks were done [ps], and the stretches in which they waited."""
+    """Hold when the thunks of some events were done [ps], and the stretches in which they waited."""
 
     end: Times
     waits: Waits
@@ -34,22 +34,22 @@ def tails(trace: XTrace, rows: NDArray[np.int64]) -> Tails:
     marks = marks[np.argsort(trace.consumes[marks], kind="stable")]
     wanted = trace.produces[rows]
     at = np.searchsorted(trace.consumes[marks], wanted)
-    found = (np.append(trace.consumes[marks], -1)[at] == wanted) & (wanted != -1)
-    done = np.append(trace.end[marks], 0)[at]
-    end = np.where(found, np.maximum(trace.end[rows], done), trace.end[rows])
+    matches = (np.append(trace.consumes[marks], -1)[at] == wanted) & (wanted != -1)
+    ended = np.append(trace.end[marks], 0)[at]
+    end = np.where(matches, np.maximum(trace.end[rows], ended), trace.end[rows])
     late = np.flatnonzero(end > trace.end[rows])
     thread = trace.line[marks[at[late]]]
     return Tails(end, _waits(trace, rows, late, thread, end[late]))
 
 
-def _waits(trace: XTrace, rows: NDArray[np.int64], late: NDArray[np.int64], thread: Times, done: Times) -> Waits:
-    """Of each late one the stretches behind its event in which the thread that ended it was inside another's event."""
+def _waits(trace: XTrace, rows: NDArray[np.int64], late: NDArray[np.int64], thread: Times, ended: Times) -> Waits:
+    """Find the stretches behind each late event in which the thread that ended it was inside another's event."""
     row, opens, closes = [], [], []
     for line in np.unique(thread).tolist():
         mine = rows[trace.line[rows] == line]
         busy_start, busy_end = _leaves(trace.start[mine], trace.end[mine])
         for number in np.flatnonzero(thread == line).tolist():
-            low, high = trace.end[rows[late[number]]], done[number]
+            low, high = trace.end[rows[late[number]]], ended[number]
             # Inside an event that is still open at the end it was done by a thread that waited there for something.
             first, last = np.searchsorted(busy_end, low, "right"), np.searchsorted(busy_end, high, "right")
             row.append(np.full(last - first, rows[late[number]]))

@@ -20,7 +20,7 @@ _X64 = "jax_enable_x64"
 
 
 class _Left:
-    """How many functions were left as they are."""
+    """Count the functions that were left as they are."""
 
     out = 0
 
@@ -37,7 +37,7 @@ def turn(build: Callable[[], Step], name: str) -> Step:
 
 
 def left_out() -> bool:
-    """Whether a function was not compiled because of `turn`."""
+    """Tell whether a function was not compiled because of `turn`."""
     return _Left.out > 0
 
 
@@ -47,18 +47,18 @@ def _without_x64(name: str, value: Any) -> None:
 
 
 @functools.wraps(_jit)
-def _own_left_out(*given: Any, **options: Any) -> Any:
-    function = given[0] if given else options.get("fun")
+def _own_left_out(*arguments: Any, **options: Any) -> Any:
+    function = arguments[0] if arguments else options.get("fun")
     if function is None:
         return functools.partial(_own_left_out, **options)
     if not _users(function):
-        return _jit(*given, **options)
+        return _jit(*arguments, **options)
     _Left.out += 1
     return function
 
 
 def _users(function: Any) -> bool:
-    """Whether a function is neither ours nor from what is installed."""
+    """Tell whether a function is neither ours nor from what is installed."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)

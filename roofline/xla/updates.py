@@ -38,78 +38,93 @@ def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
     average of weights: a sum of gradients over batches is none. And there are two of the former at least: a single one
     may be an input, moved along its gradient (an adversarial example).
     """
-    found: set[Instruction] = set()
+    optimizers: set[Instruction] = set()
     waiting = [module.entry]
     for computation in waiting:
         flow = _flow(module, computation, placing)
         if flow is None:
             return frozenset()
-        found |= _next_values(computation, flow, placing)
-        loops = (one for one in computation.instructions if one.opcode == "while")
-        waiting += (body for one in loops if flow.last.issuperset(flow.users[one]) for body in one.called)
-    return frozenset(each for one in found for each in _with_all_in(one))
+        optimizers |= _next_values(computation, flow, placing)
+        loops = (instruction for instruction in computation.instructions if instruction.opcode == "while")
+        waiting += (body for loop in loops if flow.last.issuperset(flow.users[loop]) for body in loop.called)
+    return frozenset(inner for instruction in optimizers for inner in _with_all_in(instruction))
 
 
 class _Flow(NamedTuple):
-    """Where data go in a computation. users: of each instruction. after: made of a gradient. last: it and all that is
-    made of it are no product and no part of the backward pass. given: which parameters reach it without one.
+    """Follow data in a computation.
+
+    users: of each instruction. after: made of a gradient. last: it and all that is made of it are no product and no
+    part of the backward pass. parameters: those that reach each instruction without one.
     """
 
     users: Mapping[Instruction, list[Instruction]]
     after: set[Instruction]
     last: set[Instruction]
-    given: Mapping[Instruction, frozenset[Instruction]]
+    parameters: Mapping[Instruction, frozenset[Instruction]]
 
 
 def _flow(module: Module, computation: Computation, placing: Placing) -> _Flow | None:
     """None where a scope names an optimizer."""
-    users: dict[Instruction, list[Instruction]] = {one: [] for one in computation.instructions}
+    users: dict[Instruction, list[Instruction]] = {instruction: [] for instruction in computation.instructions}
     barred: set[Instruction] = set()  # products and the backward pass
     after: set[Instruction] = set()
-    given: dict[Instruction, frozenset[Instruction]] = {}
-    for one in computation.instructions:
-        for operand in one.operands:
-            users.setdefault(operand, []).append(one)
-        phase = FORWARD if one.opcode in FREE else place_of(module, one, placing).phase
+    parameters: dict[Instruction, frozenset[Instruction]] = {}
+    for instruction in computation.instructions:
+        for operand in instruction.operands:
+            users.setdefault(operand, []).append(instruction)
+        phase = FORWARD if instruction.opcode in FREE else place_of(module, instruction, placing).phase
         if phase == OPTIMIZER:
             return None
-        if phase == BACKWARD or names.products(module, one):
-            barred.add(one)
-        if not after.isdisjoint(one.operands) or _has_backward(one, placing):
-            after.add(one)
-        reached = [given.get(operand, frozenset()) for operand in one.operands] if one not in barred else []
-        given[one] = frozenset((one,)) if _is_given(one) else frozenset().union(*reached)
+        if phase == BACKWARD or names.products(module, instruction):
+            barred.add(instruction)
+        if not after.isdisjoint(instruction.operands) or _has_backward(instruction, placing):
+            after.add(instruction)
+        reached = (
+            [parameters.get(operand, frozenset()) for operand in instruction.operands]
+            if instruction not in barred
+            else []
+        )
+        parameters[instruction] = frozenset((instruction,)) if _is_given(instruction) else frozenset().union(*reached)
     last: set[Instruction] = set()
-    for one in reversed(computation.instructions):
-        if one not in barred and last.issuperset(users[one]):
-            last.add(one)
-    return _Flow(users, after, last, given)
+    for instruction in reversed(computation.instructions):
+        if instruction not in barred and last.issuperset(users[instruction]):
+            last.add(instruction)
+    return _Flow(users, after, last, parameters)
 
 
 def _next_values(computation: Computation, flow: _Flow, placing: Placing) -> set[Instruction]:
-    """What makes the next values of parameters, and what is made for that alone."""
-    users, after, last, given = flow
+    """Find what makes the next values of parameters, and what is made for that alone."""
+    users, after, last, parameters = flow
     ways: list[tuple[set[Instruction], set[Instruction]]] = []  # of each next value: of which parameters, and made how
     for end in _results(computation):
-        same = {one for one in given[end] if _same_array(end, one)} if end in after & last else set()
-        way = _behind(end, after & last) if same else set()
-        if any(_adds(one, placing) for one in way):
-            ways.append((same - last, way))
+        previous = (
+            {parameter for parameter in parameters[end] if _same_array(end, parameter)}
+            if end in after & last
+            else set()
+        )
+        way = _behind(end, after & last) if previous else set()
+        if any(_adds(instruction, placing) for instruction in way):
+            ways.append((previous - last, way))
     if len(set[Instruction]().union(*(weights for weights, _ in ways))) < _LEAST:
         return set()
-    found = set[Instruction]().union(*(way for weights, way in ways if weights))
-    found = found.union(*(way for _, way in ways if not way.isdisjoint(found)))
-    for one in reversed(computation.instructions):
-        there = one.opcode == "constant" or _is_given(one)
-        if one in last - after and not there and users[one] and found.issuperset(users[one]):
-            found.add(one)
-    return found
+    made_for_values = set[Instruction]().union(*(way for weights, way in ways if weights))
+    made_for_values = made_for_values.union(*(way for _, way in ways if not way.isdisjoint(made_for_values)))
+    for instruction in reversed(computation.instructions):
+        is_input = instruction.opcode == "constant" or _is_given(instruction)
+        if (
+            instruction in last - after
+            and not is_input
+            and users[instruction]
+            and made_for_values.issuperset(users[instruction])
+        ):
+            made_for_values.add(instruction)
+    return made_for_values
 
 
-def _is_given(one: Instruction) -> bool:
-    """Whether it is an argument of the program, or one of those that a loop carries."""
-    source = one.operands[0] if one.opcode == "get-tuple-element" else one
-    return source.opcode == "parameter" and one.shape.dtype != "tuple"
+def _is_given(instruction: Instruction) -> bool:
+    """Tell whether it is an argument of the program, or one of those that a loop carries."""
+    source = instruction.operands[0] if instruction.opcode == "get-tuple-element" else instruction
+    return source.opcode == "parameter" and instruction.shape.dtype != "tuple"
 
 
 def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> frozenset[Instruction]:
@@ -123,41 +138,43 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
     gradients, of which no weight is made, looks the same.
     """
     gradients: Counter[tuple[str, tuple[int, ...]]] = Counter()
-    others: dict[Module, float] = {}
+    without_gradients: dict[Module, float] = {}
     for module, runs in programs.items():
-        if any(_has_backward(one, placing) for one in module.entry.instructions):
-            gradients |= Counter(_kind(one.shape) for one in _gradients(module, placing))
+        if any(_has_backward(instruction, placing) for instruction in module.entry.instructions):
+            gradients |= Counter(_kind(gradient.shape) for gradient in _gradients(module, placing))
         else:
-            others[module] = runs
-    made: Counter[tuple[str, tuple[int, ...]]] = Counter()
-    found: list[Instruction] = []
+            without_gradients[module] = runs
+    sums: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    optimizers: list[Instruction] = []
     scaled = False
-    for module, runs in others.items():
+    for module, runs in without_gradients.items():
         instructions = module.entry.instructions
-        arrays = [one for one in _results(module.entry) if _is_array(one.shape)]
-        other = any(_kind(one.shape) not in gradients for one in arrays)
-        if not arrays or other or any(names.products(module, one) for one in instructions):
+        arrays = [result for result in _results(module.entry) if _is_array(result.shape)]
+        unlike_gradients = any(_kind(result.shape) not in gradients for result in arrays)
+        if not arrays or unlike_gradients or any(names.products(module, instruction) for instruction in instructions):
             continue
-        every = [each for one in instructions for each in _with_all_in(one)]
-        if any(one.opcode in _NO_RULE for one in every):
+        every = [inner for instruction in instructions for inner in _with_all_in(instruction)]
+        if any(inner.opcode in _NO_RULE for inner in every):
             continue
         for end in arrays:
-            if any(_adds(one, placing) for one in _behind(end, instructions)):
-                made[_kind(end.shape)] += round(runs)
-        scaled = scaled or any(one.opcode in ("multiply", "divide") and _is_array(one.shape) for one in every)
-        found += every
-    return frozenset(found) if scaled and gradients.total() >= _LEAST and gradients <= made else frozenset()
+            if any(_adds(instruction, placing) for instruction in _behind(end, instructions)):
+                sums[_kind(end.shape)] += round(runs)
+        scaled = scaled or any(inner.opcode in ("multiply", "divide") and _is_array(inner.shape) for inner in every)
+        optimizers += every
+    return frozenset(optimizers) if scaled and gradients.total() >= _LEAST and gradients <= sums else frozenset()
 
 
 def _gradients(module: Module, placing: Placing) -> list[Instruction]:
     """The results that are made of the backward pass and have the shape of something given."""
     after: set[Instruction] = set()
-    for one in module.entry.instructions:
-        if not after.isdisjoint(one.operands) or _has_backward(one, placing):
-            after.add(one)
-    given = {_kind(one.shape) for one in module.entry.instructions if one.opcode == "parameter"}
-    made = (one for one in _results(module.entry) if one in after and _is_array(one.shape))
-    return [one for one in made if _kind(one.shape) in given]
+    for instruction in module.entry.instructions:
+        if not after.isdisjoint(instruction.operands) or _has_backward(instruction, placing):
+            after.add(instruction)
+    parameter_kinds = {
+        _kind(parameter.shape) for parameter in module.entry.instructions if parameter.opcode == "parameter"
+    }
+    after_backward = (result for result in _results(module.entry) if result in after and _is_array(result.shape))
+    return [result for result in after_backward if _kind(result.shape) in parameter_kinds]
 
 
 def _results(computation: Computation) -> list[Instruction]:
@@ -170,41 +187,41 @@ def _kind(shape: Shape) -> tuple[str, tuple[int, ...]]:
 
 
 def _is_array(shape: Shape) -> bool:
-    """Whether it is of floating numbers, and of more than a single one."""
+    """Tell whether a shape is of floating numbers, and of more than a single one."""
     return bool(shape.dims) and shape.floating
 
 
 def _has_backward(instruction: Instruction, placing: Placing) -> bool:
-    return any(placing(joined(instruction.op_name, one.op_name)).phase == BACKWARD for one in inside(instruction))
+    return any(placing(joined(instruction.op_name, inner.op_name)).phase == BACKWARD for inner in inside(instruction))
 
 
-def _same_array(one: Instruction, other: Instruction) -> bool:
-    """Whether two values are arrays of one shape and floating type, and no single numbers."""
-    return _is_array(one.shape) and _kind(one.shape) == _kind(other.shape)
+def _same_array(first: Instruction, second: Instruction) -> bool:
+    """Tell whether two values are arrays of one shape and floating type, and no single numbers."""
+    return _is_array(first.shape) and _kind(first.shape) == _kind(second.shape)
 
 
 def _adds(instruction: Instruction, placing: Placing) -> bool:
-    """Whether it adds or subtracts, outside of the backward pass."""
+    """Tell whether an instruction adds or subtracts, outside of the backward pass."""
     return any(
-        one.opcode in ("add", "subtract") and placing(joined(instruction.op_name, one.op_name)).phase != BACKWARD
-        for one in inside(instruction)
+        inner.opcode in ("add", "subtract") and placing(joined(instruction.op_name, inner.op_name)).phase != BACKWARD
+        for inner in inside(instruction)
     )
 
 
 def _behind(end: Instruction, among: Collection[Instruction]) -> set[Instruction]:
     """An instruction and those among some that it is made of."""
-    found, waiting = {end}, [end]
-    for one in waiting:
-        for operand in one.operands:
-            if operand in among and operand not in found:
-                found.add(operand)
+    reached, waiting = {end}, [end]
+    for current in waiting:
+        for operand in current.operands:
+            if operand in among and operand not in reached:
+                reached.add(operand)
                 waiting.append(operand)
-    return found
+    return reached
 
 
 def _with_all_in(instruction: Instruction) -> Iterator[Instruction]:
     """An instruction and what the computations that it calls are made of, however deep."""
     waiting = [instruction]
-    for one in waiting:
-        yield one
-        waiting += (inner for computation in one.called for inner in computation.instructions)
+    for current in waiting:
+        yield current
+        waiting += (inner for computation in current.called for inner in computation.instructions)

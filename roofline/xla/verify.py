@@ -33,7 +33,7 @@ NO_ANALYSIS = "XLA's analysis comes with jaxlib: install jax"
 
 
 def verify(step: Step, framework: Framework) -> list[Check]:
-    """One check per executed program, and what the step asked for and executed by phase."""
+    """Check each executed program, and what the step asked for and executed by phase."""
     with scopes_through(framework.scope):
         framework.first(lambda: _run(step, framework))
         framework.watch_memory(lambda: framework.wait(step.run()))  # which tells shapes that only a run knows
@@ -44,13 +44,13 @@ def verify(step: Step, framework: Framework) -> list[Check]:
         products = (op.costed.cost for op in counted.ops if op.costed.kind != KIND)
         checks = [_lowered(step, sum(cost.model_flops or 0.0 for cost in products))]
     for number, phase in enumerate(PHASES):
-        here = (op.costed for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if at == number)
-        costs = [costed.cost for costed in here if costed.kind != KIND]
+        in_phase = (op.costed for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if at == number)
+        costs = [costed.cost for costed in in_phase if costed.kind != KIND]
         model, executed = (sum(getattr(cost, name) or 0.0 for cost in costs) for name in ("model_flops", "flops"))
         if model or executed:
             ratio = f"executed / model = {executed / model:.6g}" if model else "nothing was asked for"
-            unknown = sum(cost.flops is None for cost in costs)
-            ratio += f"; {unknown} ops of unknown work are left out" if unknown else ""
+            uncounted = sum(cost.flops is None for cost in costs)
+            ratio += f"; {uncounted} ops of unknown work are left out" if uncounted else ""
             checks.append(Check("-", f"{phase}, all products", model, None, "not checked", ratio))
     return checks
 
@@ -67,31 +67,33 @@ def _programs(trace: XTrace) -> list[Check]:
     for program, names in count.executed_instructions(trace, STEP).items():
         module = hlo.read(trace.modules[program][1])
         # A loop is executed and so are the instructions in it: by name, each is there once.
-        found = {one[0].name: one for name in names for one in _products(module, module.instructions[name])}
-        products = list(found.values())
+        by_name = {
+            product[0].name: product for name in names for product in _products(module, module.instructions[name])
+        }
+        products = list(by_name.values())
         if not products:
             continue
         ours = sum(flops for _, flops in products)
-        what = f"{len(products)} products of {module.name.partition('__XlaMustCompile')[0]}"
+        description = f"{len(products)} products of {module.name.partition('__XlaMustCompile')[0]}"
         if analyse is None:
-            checks.append(Check(NAME, what, ours, None, "not checked", NO_ANALYSIS))
+            checks.append(Check(NAME, description, ours, None, "not checked", NO_ANALYSIS))
             continue
         theirs = sum(analyse(_alone(instruction)) for instruction, _ in products)
-        checks.append(_compared(what, ours, theirs, "each executed product once, loops not multiplied"))
+        checks.append(_compared(description, ours, theirs, "each executed product once, loops not multiplied"))
     return checks
 
 
-def _compared(what: str, ours: float, theirs: float, note: str) -> Check:
+def _compared(description: str, ours: float, theirs: float, note: str) -> Check:
     verdict = "agrees" if abs(ours - theirs) <= 1e-9 * max(ours, theirs) else "differs"
-    return Check(NAME, what, ours, theirs, verdict, note)
+    return Check(NAME, description, ours, theirs, verdict, note)
 
 
 def _lowered(step: Step, ours: float) -> Check:
-    """What a step of TensorFlow's graph mode asks for, beside the products of the same function lowered to HLO."""
-    what = "all products asked for"
+    """Check what a step of TensorFlow's graph mode asks for against the products of the function lowered to HLO."""
+    description = "all products asked for"
 
     def unchecked(why: str) -> Check:
-        return Check(NAME, what, ours, None, "not checked", why)
+        return Check(NAME, description, ours, None, "not checked", why)
 
     # A step of ours is a function and its arguments; a user's may be the function itself.
     function: Any = getattr(step.run, "function", step.run)
@@ -101,8 +103,8 @@ def _lowered(step: Step, ours: float) -> Check:
     import tensorflow as tf
 
     try:
-        again = tf.function(function.python_function, jit_compile=True)
-        module = hlo.read(again.experimental_get_compiler_ir(*arguments)(stage="hlo_serialized"))
+        compiled = tf.function(function.python_function, jit_compile=True)
+        module = hlo.read(compiled.experimental_get_compiler_ir(*arguments)(stage="hlo_serialized"))
     except Exception as error:  # whatever XLA cannot compile: strings, ops without a kernel, shapes that depend on data
         return unchecked(f"XLA cannot compile the function ({type(error).__name__})")
     analyse = _analysis()
@@ -122,47 +124,47 @@ def _lowered(step: Step, ours: float) -> Check:
                 if often is None:
                     return unchecked("a product lies in a loop or a branch, of which only the run says how often")
                 theirs += often * analyse(_alone(instruction))
-    return _compared(what, ours, theirs, "the same function lowered by TensorFlow to XLA's language, not run")
+    return _compared(description, ours, theirs, "the same function lowered by TensorFlow to XLA's language, not run")
 
 
 def _live(module: hlo.Module) -> set[hlo.Instruction]:
-    """What the module's result depends on: TensorFlow also lowers gradients that nobody takes."""
+    """Find what the module's result depends on: TensorFlow also lowers gradients that nobody takes."""
     live: set[hlo.Instruction] = set()
     stack = [module.entry.root]
     while stack:
-        each = stack.pop()
-        if each in live:
+        instruction = stack.pop()
+        if instruction in live:
             continue
-        live.add(each)
-        source = each.operands[0] if each.opcode == "get-tuple-element" else None
+        live.add(instruction)
+        source = instruction.operands[0] if instruction.opcode == "get-tuple-element" else None
         if source is not None and source.opcode == "tuple":
-            stack.append(source.operands[each.number])
+            stack.append(source.operands[instruction.number])
         else:
-            stack += [*each.operands, *(computation.root for computation in each.called)]
+            stack += [*instruction.operands, *(computation.root for computation in instruction.called)]
     return live
 
 
 def _times(module: hlo.Module, live: set[hlo.Instruction]) -> dict[hlo.Computation, int | None]:
-    """How often a run of the module runs each computation; None where that depends on its data."""
-    home = {instruction: each for each in module.computations for instruction in each.instructions}
-    found: dict[hlo.Computation, int | None] = {}
-    for each in reversed(module.computations):  # callers first
-        times: int | None = int(each is module.entry)
-        for caller in module.callers.get(each, ()):
+    """Count how often a run of the module runs each computation; None where that depends on its data."""
+    home = {instruction: computation for computation in module.computations for instruction in computation.instructions}
+    executions: dict[hlo.Computation, int | None] = {}
+    for computation in reversed(module.computations):  # callers first
+        times: int | None = int(computation is module.entry)
+        for caller in module.callers.get(computation, ()):
             if caller in live:
-                above = found[home[caller]]
+                above = executions[home[caller]]
                 if times is None or above is None or caller.opcode not in ("call", "fusion"):
                     times = None
                 else:
                     times += above
-        found[each] = times
-    return found
+        executions[computation] = times
+    return executions
 
 
 def _products(module: hlo.Module, instruction: hlo.Instruction) -> list[tuple[hlo.Instruction, float]]:
     """The products that XLA itself does in an instruction, and our FLOPs of each."""
-    found = [each for each in inside(instruction) if each.opcode in ("dot", "convolution")]
-    return [(each, work(module, each).flops or 0.0) for each in found]
+    inner_products = [inner for inner in inside(instruction) if inner.opcode in ("dot", "convolution")]
+    return [(product, work(module, product).flops or 0.0) for product in inner_products]
 
 
 def _analysis() -> Callable[[bytes], float] | None:

@@ -1,4 +1,4 @@
-"""Where the results of a TensorFlow step lie: what its allocators tell the profiler.
+"""Read where the results of a TensorFlow step lie: what its allocators tell the profiler.
 
 An allocation names the node that asked for it, a release only the address (`MemoryAllocation`, `MemoryDeallocation` in
 tsl/framework/bfc_allocator.cc and cpu_allocator_impl.cc). A GPU's allocator always tells, and so does oneDNN's, which
@@ -40,7 +40,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Allocations:
-    """Those of one step: by name of the node that asked, in order of time; and when each address was released [ps]."""
+    """Hold one step's, by name of the node that asked, in order of time; and when each address was released [ps]."""
 
     by_node: Mapping[str, Sequence[Allocation]] = field(default_factory=dict)
     released: Mapping[int, Sequence[int]] = field(default_factory=dict)
@@ -139,33 +139,35 @@ def addresses(
         dying = [
             (size, blocks[number]) for number, size in touched if last_read.get(number) == row and number in blocks
         ]
-        taken: set[int] = set()
+        used_times: set[int] = set()
         for (is_input, _, size), number in zip(op.costed.writes, op.writes, strict=True):
             if is_input or number in blocks or number in lasting:
                 continue
-            block = _given(allocations, node, size, op.times, taken)
+            block = _given(allocations, node, size, op.times, used_times)
             if block is not None:
-                taken.add(block.time)
-            elif not any(each.bytes == size for each in allocations.by_node.get(node, ())):
-                fitting = (each for bytes_given, each in dying if bytes_given == size)
+                used_times.add(block.time)
+            elif not any(allocation.bytes == size for allocation in allocations.by_node.get(node, ())):
+                fitting = (candidate for bytes_given, candidate in dying if bytes_given == size)
                 block = max(fitting, key=allocations.release, default=None)
             if block is not None:
                 blocks[number] = block
-    found = {number: block.address for number, block in blocks.items()}
-    end = max((address + int(sizes[number]) for number, address in found.items()), default=0)
+    addresses_of = {number: block.address for number, block in blocks.items()}
+    end = max((address + int(sizes[number]) for number, address in addresses_of.items()), default=0)
     for number in sorted(lasting & sizes.keys()):
-        found[number] = end = -(-end // _ALIGNED) * _ALIGNED
+        addresses_of[number] = end = -(-end // _ALIGNED) * _ALIGNED
         end += int(sizes[number])
-    return found
+    return addresses_of
 
 
-def _given(allocations: Allocations, node: str, size: float, turns: int, taken: Set[int]) -> Allocation | None:
+def _given(allocations: Allocations, node: str, size: float, turns: int, used_times: Set[int]) -> Allocation | None:
     """The block of a node's result of this size; None where nobody can tell. taken: times of those of other results.
 
     Kernels may return a workspace: of several blocks none says that it is the one. A node of a loop has a block where
     all its turns have the same one.
     """
-    fitting = [block for block in allocations.by_node.get(node, ()) if block.bytes == size and block.time not in taken]
+    fitting = [
+        block for block in allocations.by_node.get(node, ()) if block.bytes == size and block.time not in used_times
+    ]
     results = [block for block in fitting if block.output]
     candidates = results or fitting
     sure = len({block.address for block in candidates}) == 1 or (results and turns == 1)

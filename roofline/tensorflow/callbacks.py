@@ -23,7 +23,7 @@ Returned = dict[str, tuple[tf.TensorShape, ...]]
 
 @contextmanager
 def watching() -> Iterator[Returned]:
-    """What each Python function returns that a graph calls meanwhile, by its token; complete at the end.
+    """Record what each Python function returns that a graph calls meanwhile, by its token; complete at the end.
 
     A dimension that differs from call to call is unknown.
     """
@@ -52,14 +52,14 @@ def tell(graph: Any, returned: Mapping[str, tuple[tf.TensorShape, ...]]) -> None
         for node in nodes:
             shapes = returned.get(node.attr["token"].s.decode()) if node.op in _CALLS_BACK else None
             if shapes is not None and len(shapes) == len(node.attr["Tout"].list.type):
-                known = attr_value_pb2.AttrValue.ListValue(shape=[shape.as_proto() for shape in shapes])
-                node.attr["_output_shapes"].CopyFrom(attr_value_pb2.AttrValue(list=known))
+                shape_list = attr_value_pb2.AttrValue.ListValue(shape=[shape.as_proto() for shape in shapes])
+                node.attr["_output_shapes"].CopyFrom(attr_value_pb2.AttrValue(list=shape_list))
 
 
 def _shapes(result: Any) -> tuple[tf.TensorShape, ...]:
-    """Of all results; numpy's, TensorFlow's, or none where it returns nothing."""
+    """Return the shapes of all results; numpy's, TensorFlow's, or none where it returns nothing."""
     results: Sequence[Any] = result if isinstance(result, (list, tuple)) else () if result is None else (result,)
-    return tuple(tf.TensorShape(getattr(one, "shape", None)) for one in results)
+    return tuple(tf.TensorShape(getattr(array, "shape", None)) for array in results)
 
 
 def _both(before: tuple[tf.TensorShape, ...] | None, now: tuple[tf.TensorShape, ...]) -> tuple[tf.TensorShape, ...]:

@@ -39,7 +39,9 @@ def count(
     hidden = dict.fromkeys(not_known(traces, prefix, ran), "no graph of the step shows it, or several do")
     counted = replace(counted, unknown={**counted.unknown, **hidden})
     ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True)}
-    return counted, [owned(trace, ops, {one.event: one.node for one in ran}) for trace in traces]
+    return counted, [
+        owned(trace, ops, {executed_node.event: executed_node.node for executed_node in ran}) for trace in traces
+    ]
 
 
 def count_nodes(
@@ -48,7 +50,7 @@ def count_nodes(
     optimizers: tuple[str, ...] = ("optimizer",),
     allocations: Allocations = NONE,
 ) -> Counted:
-    """The same for nodes whose executions are known."""
+    """Count the ops of nodes whose executions are known."""
     if not ran:  # as of a program that measures the executor: none of it is a node of the step
         graphs = Graphs(())
     places = [Places(function.after, function.before, optimizers) for function in graphs.functions]
@@ -58,27 +60,33 @@ def count_nodes(
     scopes: dict[str, int] = {}
     rows: list[CountedOp] = []
     op_of, view, scope, phase, names = [], [], [], [], []
-    unknown: dict[str, str] = {}
-    for number, one in enumerate(ran):  # the nodes of one step, each with its own shapes: not a loop over a trace
-        where = places[one.function].of(one.node)
-        node = _as_copy(one.node) if buffers.copies(one.function, one.node) else one.node
-        costed = cost(node, places[one.function].semantic(one.node))
+    reasons: dict[str, str] = {}
+    for number, executed_node in enumerate(
+        ran
+    ):  # the nodes of one step, each with its own shapes: not a loop over a trace
+        where = places[executed_node.function].of(executed_node.node)
+        node = (
+            _as_copy(executed_node.node)
+            if buffers.copies(executed_node.function, executed_node.node)
+            else executed_node.node
+        )
+        costed = cost(node, places[executed_node.function].semantic(executed_node.node))
         view.append(costed.view)
         op_of.append(-1 if costed.view else len(rows))
         if costed.view:
             continue
         if costed.cost.quality == "unknown":
-            unknown[title(node)] = costed.cost.note
-        reads, writes = buffers.of(one.function, one.node, costed)
+            reasons[title(node)] = costed.cost.note
+        reads, writes = buffers.of(executed_node.function, executed_node.node, costed)
         if number in model.by_index:
             costed = replace(costed, cost=by_index(costed.cost))
-        costed = executions.of(costed, one.times, model.by_row.get(number))
-        rows.append(CountedOp(number, costed, reads, writes, max(1, round(one.times))))
+        costed = executions.of(costed, executed_node.times, model.by_row.get(number))
+        rows.append(CountedOp(number, costed, reads, writes, max(1, round(executed_node.times))))
         names.append(title(node))
         scope.append(scopes.setdefault("optimizer" if where.phase == OPTIMIZER else where.scope or "", len(scopes)))
         phase.append(where.phase)
     return Counted(
-        names=tuple(one.event for one in ran),
+        names=tuple(executed_node.event for executed_node in ran),
         thread=np.zeros(len(ran), np.int64),
         parent=np.full(len(ran), -1, np.int64),
         op_of=np.asarray(op_of, np.int64),
@@ -88,7 +96,7 @@ def count_nodes(
         scopes=tuple(scopes) or ("",),
         scope=np.asarray(scope, np.int64),
         phase=np.asarray(phase, np.int64),
-        unknown=unknown,
+        unknown=reasons,
         addresses=addresses(allocations, rows, [ran[row.node].node.name for row in rows], buffers.lasting()),
     )
 
@@ -111,9 +119,9 @@ class _Executions:
             cost = costed.cost * times
             if model is not None and cost.model_flops is not None:
                 cost = msgspec.structs.replace(cost, model_flops=model)
-            made = costed
+            repeated = costed
             if cost != costed.cost:
                 # Buffers keep their size: what the first execution fetched, the next one finds.
-                made = replace(costed, cost=cost)
-            self._known[key] = (costed, made)  # the first keeps its id from being used again
+                repeated = replace(costed, cost=cost)
+            self._known[key] = (costed, repeated)  # the first keeps its id from being used again
         return self._known[key][1]

@@ -14,13 +14,13 @@ def variables(threads: int | None, device: str, options: Mapping[str, str]) -> d
     One inter-op thread: ops of a graph then run one after the other, each on all cores, which is as fast on a CPU and
     gives every op a time of its own.
     """
-    found = {"TF_CPP_MIN_LOG_LEVEL": "2", **flags.dumping(device)}
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **flags.dumping(device)}
     if threads is not None:
-        found |= {"TF_NUM_INTRAOP_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "NPROC": str(threads)}
+        environment |= {"TF_NUM_INTRAOP_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "NPROC": str(threads)}
     if device == "cpu":
-        found |= {"CUDA_VISIBLE_DEVICES": "-1"}
-        found |= {"TF_NUM_INTEROP_THREADS": os.environ.get("TF_NUM_INTEROP_THREADS", "1")}
+        environment |= {"CUDA_VISIBLE_DEVICES": "-1"}
+        environment |= {"TF_NUM_INTEROP_THREADS": os.environ.get("TF_NUM_INTEROP_THREADS", "1")}
         if options.get("mode") == "autocluster":
             # TensorFlow leaves CPUs out of clustering unless it is told before it is imported.
-            found["TF_XLA_FLAGS"] = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_cpu_global_jit".strip()
-    return found
+            environment["TF_XLA_FLAGS"] = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_cpu_global_jit".strip()
+    return environment

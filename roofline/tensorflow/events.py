@@ -80,28 +80,28 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
                 name = trace.names[codes[at]]
                 counts.setdefault(name, []).append(int(number[at]))
                 shortest[name] = min(shortest.get(name, int(least[at])), int(least[at]))
-    found = _resolved(list(counts), graphs)
+    resolved = _resolved(list(counts), graphs)
     turns = _turns(counts)
     times = {
-        name: turns.get(_part(name), max(seen)) if shortest[name] < _CHEAP else sum(seen) / steps
-        for name, seen in counts.items()
+        name: turns.get(_part(name), max(executions)) if shortest[name] < _CHEAP else sum(executions) / steps
+        for name, executions in counts.items()
     }
-    ran = [Ran(name, *found[name], times[name]) for name in counts if name in found]
+    ran = [Ran(name, *resolved[name], times[name]) for name in counts if name in resolved]
     written = {name.rpartition(":")[0] for trace in traces for name in trace.names}
     return [*ran, *_unwritten(ran, written, turns, graphs)]
 
 
 def _nodes(trace: XTrace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each event the number of the name of the node that it runs, or -1, and when that node is done [ps]."""
+    """Return for each event the number of its node's name, or -1, and when that node is done [ps]."""
     executor = np.asarray([_EXECUTED.fullmatch(name) is not None for name in trace.names] + [False], bool)
     name = np.where(executor[trace.name], trace.name, -1).astype(np.int64)
     end = trace.end.copy()
-    begins, done = (trace.names.index(one) if one in trace.names else -2 for one in (_STARTS, _DONE))
+    begins, ends = (trace.names.index(mark) if mark in trace.names else -2 for mark in (_STARTS, _DONE))
     starts = np.flatnonzero((trace.name == begins) & executor[trace.scope])
     names = (trace.names[code] for code in trace.scope[starts].tolist())
-    starts = starts[np.asarray([_does_work(one) for one in names], bool)]
+    starts = starts[np.asarray([_does_work(node_name) for node_name in names], bool)]
     name[starts] = trace.scope[starts]
-    ended = {int(trace.consumes[row]): int(trace.end[row]) for row in np.flatnonzero(trace.name == done).tolist()}
+    ended = {int(trace.consumes[row]): int(trace.end[row]) for row in np.flatnonzero(trace.name == ends).tolist()}
     for row in starts.tolist():
         end[row] = max(int(end[row]), ended.get(int(trace.produces[row]), 0))
     return name, end
@@ -109,7 +109,11 @@ def _nodes(trace: XTrace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def _unwritten(ran: Sequence[Ran], written: Set[str], turns: Mapping[str | None, int], graphs: Graphs) -> Iterator[Ran]:
     """Nodes in the bodies of loops that ran, and of which no trace has an event: all of a body's run in each turn."""
-    bodies = {(one.function, part) for one in ran if "/body/" in (part := _part(one.event) or "")}
+    bodies = {
+        (executed_node.function, part)
+        for executed_node in ran
+        if "/body/" in (part := _part(executed_node.event) or "")
+    }
     for function in dict.fromkeys(function for function, _ in bodies):
         for node in graphs.functions[function].after:
             body = _part(node.name)
@@ -123,16 +127,16 @@ def _part(name: str) -> str | None:
 
 
 def _turns(counts: Mapping[str, Sequence[int]]) -> dict[str | None, int]:
-    """How often a step runs each body of a loop and each branch: as often as any of its nodes was seen to."""
+    """Count how often a step runs each body of a loop and each branch: as often as any of its nodes was seen to."""
     turns: dict[str | None, int] = {}
-    for name, seen in counts.items():
+    for name, executions in counts.items():
         if (part := _part(name)) is not None:
-            turns[part] = max(turns.get(part, 0), *seen)
+            turns[part] = max(turns.get(part, 0), *executions)
     return turns
 
 
 def runs_nodes(trace: XTrace, prefix: str) -> bool:
-    """Whether a marked step runs nodes that do work, outside of what XLA compiled."""
+    """Tell whether a marked step runs nodes that do work, outside of what XLA compiled."""
     work = np.asarray([_does_work(name) for name in trace.names] + [False], bool)
     rows = np.flatnonzero(work[trace.name] | work[trace.scope])
     rows = rows[(trace.hlo_op[rows] < 0) & ~holds_instructions(trace, rows)]
@@ -144,8 +148,8 @@ def runs_nodes(trace: XTrace, prefix: str) -> bool:
 
 def not_known(traces: Sequence[XTrace], prefix: str, ran: Sequence[Ran]) -> list[str]:
     """List the names of nodes that did work in a marked step and that are none of `ran`."""
-    known = {one.event for one in ran}
-    found: dict[str, None] = {}
+    read_events = {executed_node.event for executed_node in ran}
+    unread: dict[str, None] = {}
     for trace in traces:
         name_of, _ = _nodes(trace)
         rows = np.flatnonzero((name_of >= 0) & (trace.hlo_op < 0) & ~_on_device(trace))
@@ -153,8 +157,8 @@ def not_known(traces: Sequence[XTrace], prefix: str, ran: Sequence[Ran]) -> list
         for low, high in executor_time.windows(trace, prefix):
             inside = rows[(trace.start[rows] >= low) & (trace.start[rows] < high)]
             names = (trace.names[code] for code in np.unique(name_of[inside]).tolist())
-            found |= {name: None for name in names if name not in known and _does_work(name)}
-    return list(found)
+            unread |= {name: None for name in names if name not in read_events and _does_work(name)}
+    return list(unread)
 
 
 def _does_work(name: str) -> bool:
@@ -178,7 +182,7 @@ def called(traces: Sequence[XTrace], prefix: str) -> tuple[list[str], list[str]]
 
 
 def calls(traces: Sequence[XTrace], prefix: str) -> float:
-    """How many functions the host calls in a marked step: the mean over them."""
+    """Count the functions that the host calls in a marked step: the mean over them."""
     number = []
     for trace in traces:
         codes = [code for code, name in enumerate(trace.names) if _FUNCTION.fullmatch(name)]
@@ -201,8 +205,8 @@ def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node
     hits = [0] * len(graphs.functions)
     # Where only the graph before grappler is known, lowering numbers the loops of what runs.
     numbered = [
-        {canonical(node.name): node for node in one.after} if one.after is one.before else {}
-        for one in graphs.functions
+        {canonical(node.name): node for node in function.after} if function.after is function.before else {}
+        for function in graphs.functions
     ]
     for name in names:
         node_name, _, op = name.rpartition(":")
@@ -217,9 +221,11 @@ def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node
             candidates[name] = many
             for number, _ in many:
                 hits[number] += 1
-    called = {number for number, one in enumerate(graphs.functions) if numbered[number]}
-    found = {name: max(many, key=lambda one: hits[one[0]]) for name, many in candidates.items()}
-    return {name: one for name, one in found.items() if not _ambiguous(one, candidates[name], hits, called)}
+    called = {number for number, function in enumerate(graphs.functions) if numbered[number]}
+    best = {name: max(many, key=lambda candidate: hits[candidate[0]]) for name, many in candidates.items()}
+    return {
+        name: candidate for name, candidate in best.items() if not _ambiguous(candidate, candidates[name], hits, called)
+    }
 
 
 def _fused(node: Node, op: str, graph: Graph) -> Node | None:
@@ -240,7 +246,7 @@ def _fused(node: Node, op: str, graph: Graph) -> Node | None:
 def _ambiguous(
     chosen: tuple[int, Node], candidates: Sequence[tuple[int, Node]], hits: Sequence[int], called: Set[int]
 ) -> bool:
-    """Whether another function that ran as much of its own has a node of this name with other shapes.
+    """Tell whether another function that ran as much of its own has a node of this name with other shapes.
 
     called: functions that run whenever the one that calls them does.
 
@@ -248,15 +254,15 @@ def _ambiguous(
     """
     number, node = chosen
     return any(
-        (hits[other] == hits[number] or {number, other} <= called)
-        and (one.in_types, one.outputs) != (node.in_types, node.outputs)
-        for other, one in candidates
-        if other != number
+        (hits[rival] == hits[number] or {number, rival} <= called)
+        and (rival_node.in_types, rival_node.outputs) != (node.in_types, node.outputs)
+        for rival, rival_node in candidates
+        if rival != number
     )
 
 
-def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> Owned:
-    """Which op each event belongs to. ops: event name -> number of the op; known: event name -> its node.
+def owned(trace: XTrace, ops: Mapping[str, int], node_of: Mapping[str, Node]) -> Owned:
+    """Assign each event to its op. ops: event name -> number of the op; node_of: event name -> its node.
 
     What lies in the event of an op is part of it, and an event of a call that holds those of its function is none.
     Events that hold HLO instructions belong to XLA's reader. An op that was run eagerly has no node: it is lost.
@@ -271,7 +277,7 @@ def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> O
         op[rows] = numbers[code]
         lost[rows] = (op[rows] < 0) & (trace.hlo_op[rows] < 0)
         return Owned(op=op, start=trace.start, end=trace.end, lost=lost, device=True)
-    number, is_lost, is_call = (np.asarray(column) for column in zip(*_by_name(trace.names, ops, known), strict=True))
+    number, is_lost, is_call = (np.asarray(column) for column in zip(*_by_name(trace.names, ops, node_of), strict=True))
     node, end = _nodes(trace)
     name = np.where(node >= 0, node, trace.name)
     rows = np.flatnonzero((number[name] >= 0) | is_lost[name])
@@ -282,15 +288,15 @@ def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> O
 
 
 def _by_name(
-    names: Sequence[str], ops: Mapping[str, int], known: Mapping[str, Node]
+    names: Sequence[str], ops: Mapping[str, int], node_of: Mapping[str, Node]
 ) -> Iterator[tuple[int, bool, bool]]:
-    """Of each name: number of the op or -1, whether it is work without an op, whether what is inside counts instead."""
+    """Yield for each name: number of the op or -1, whether it is work without an op, whether its inside counts."""
     for name in names:
         match = _EXECUTED.fullmatch(name)
         eager = _EAGER.fullmatch(name)
         if match is not None:
-            op, told = match[2], name in known
-            work = not told and base(op) not in VIEWS and not _DATA.search(op) and not _DATA.search(name)
+            op, has_node = match[2], name in node_of
+            work = not has_node and base(op) not in VIEWS and not _DATA.search(op) and not _DATA.search(name)
             yield ops.get(name, -1), work, base(op) in CALLS
         elif eager is not None:
             yield -1, eager[1] not in VIEWS and not _DATA.search(eager[1]), True

@@ -79,7 +79,7 @@ class TensorFlow:
         return result[0]
 
     def compiling(self) -> float | None:
-        """How long this process has built graphs so far, and XLA compiled them [s], without what grappler does between.
+        """Measure how long this process has built graphs, and XLA compiled them [s], without grappler's part.
 
         None where this TensorFlow does not tell it, or XLA compiles and does not write when.
         """
@@ -110,15 +110,15 @@ class TensorFlow:
         """Run a step whose allocators and nodes tell what they do: that takes longer, so no time is taken of it."""
         library = allocations.library_in(Path(tf.__file__).parent)
 
-        def told() -> None:
+        def run_verbosely() -> None:
             with run_shapes.verbose(library):
                 run()
 
         with allocations.reporting(library):
-            trace = self.profiled(told)
+            trace = self.profiled(run_verbosely)
         self._allocations = allocations.read(trace)
         if self._collected is not None:
-            self._graphs = self._collected.told(run_shapes.read(trace))
+            self._graphs = self._collected.with_shapes(run_shapes.read(trace))
 
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: nodes, instructions and host annotations, no Python calls."""
@@ -126,10 +126,10 @@ class TensorFlow:
             host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
         )
         profiler = tf.profiler.experimental
-        found = written(run, partial(profiler.start, options=options), profiler.stop)
-        if found is None:
+        trace = written(run, partial(profiler.start, options=options), profiler.stop)
+        if trace is None:
             raise MeasurementError("TensorFlow's profiler wrote no trace; is another one running in this process?")
-        return found
+        return trace
 
     def mark(self, name: str) -> AbstractContextManager[object]:
         """An annotation on the host's line of the trace."""
@@ -155,8 +155,8 @@ class TensorFlow:
         functions, ops = events.called(traces, prefix)
         shown = self._collected is not None and bool(self._collected.metadata.function_graphs)
         nodes = [node for function in self._graphs.functions for node in function.after]
-        known = shown and not self._graphs.warnings
-        if functions and not ops and known and all(cost(node).view for node in nodes):
+        is_read = shown and not self._graphs.warnings
+        if functions and not ops and is_read and all(cost(node).view for node in nodes):
             return NO_WORK
         if functions and not ops:
             shared = "Their nodes share names and differ in shapes: measure a step that calls one of them."
@@ -172,7 +172,7 @@ class TensorFlow:
         return "The step ran no op of TensorFlow: return a callable that runs a tf.function or a Keras model."
 
     def flags(self) -> tuple[str, ...]:
-        """Where XLA was to compile and did not."""
+        """Flag a step of which XLA was to compile and did not."""
         return ("nothing-compiled",) if self._asked and self._nodes and not self._compiled else ()
 
     def trivial(self) -> Mapping[str, Callable[[], object]]:
@@ -216,7 +216,7 @@ class TensorFlow:
         return {"tensorflow": tf.__version__, **process.versions(("numpy", *self._libraries))}
 
     def switches(self) -> dict[str, str]:
-        """What decides the arithmetic and the compilation."""
+        """Report what decides the arithmetic and the compilation."""
         tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
         gpu = bool(tf.config.list_logical_devices("GPU"))
         arithmetic = "tf32" if gpu and tf32 else "ieee"
@@ -270,5 +270,5 @@ def _held(step: Step) -> dict[str, float | None]:
 
 
 def devices() -> tuple[str, ...]:
-    """What TensorFlow can run on here."""
+    """List what TensorFlow can run on here."""
     return ("cpu", "cuda") if tf.config.list_physical_devices("GPU") else ("cpu",)

@@ -1,4 +1,4 @@
-"""Which buffer a node of a TensorFlow graph reads or writes: one number per value, shared by everything that is a view.
+"""Number the buffers that nodes of a TensorFlow graph read or write: one per value, shared by all its views.
 
 A value is an output of a node. What only hands its input on shares that one's buffer; reading a variable shares the
 variable's; a value that is assigned to a variable becomes its buffer, as it does when TensorFlow runs it; an update in
@@ -48,7 +48,7 @@ class Buffers:
         return self._numbered(function, node, costed.reads), self._numbered(function, node, costed.writes)
 
     def copies(self, function: int, node: Node) -> bool:
-        """Whether a node that reads a variable has to copy it."""
+        """Tell whether a node that reads a variable has to copy it."""
         if base(node.op) != "ReadVariableOp" or not node.inputs:
             return False
         return self._root(function, node.inputs[0]) in self._by_rows
@@ -75,17 +75,17 @@ class Buffers:
     def _root(self, function: int, value: Source) -> _Value:
         """The value whose buffer this is. Loops end at what they began with."""
         nodes = self._graphs[function].by_name
-        seen = set()
+        visited = set()
         read: _Value | None = None
-        while value not in seen:
-            seen.add(value)
+        while value not in visited:
+            visited.add(value)
             node = nodes.get(value[0])
             if node is None:
                 break
             plain = base(node.op)
             if plain == "VarHandleOp" and node.attrs.get("shared_name"):
-                found = (-1, str(node.attrs["shared_name"]), 0)  # the same variable in every function
-                return read if read is not None and found in self._by_rows else found
+                root = (-1, str(node.attrs["shared_name"]), 0)  # the same variable in every function
+                return read if read is not None and root in self._by_rows else root
             source = shown(node)
             if source is not None and source < len(node.inputs):
                 value = node.inputs[source]
@@ -95,13 +95,13 @@ class Buffers:
             if plain == "ReadVariableOp":
                 read = (function, *value)
             value = node.inputs[value[1] if plain in _EACH_TO_ITS_OWN else 0]
-        found = (function, *value)
-        return read if read is not None and found in self._by_rows else found
+        root = (function, *value)
+        return read if read is not None and root in self._by_rows else root
 
     def _assign(self, function: int, node: Node) -> None:
         variable, value = (self._root(function, node.inputs[place]) for place in (0, 1))
-        made = self._graphs[function].by_name.get(value[1])
-        if made is not None and base(made.op) not in _GIVEN and value not in self._owner and value != variable:
+        producer = self._graphs[function].by_name.get(value[1])
+        if producer is not None and base(producer.op) not in _GIVEN and value not in self._owner and value != variable:
             self._owner[value] = variable
 
 

@@ -69,14 +69,14 @@ def work(node: Node) -> Cost:
     workless = (kinds.MOVEMENT, kinds.GATHERS, kinds.WORKLESS_REDUCTIONS, kinds.COMPARING, kinds.TRANSFERS)
     if any(op in table for table in (*workless, kinds.COLLECTIVES)):
         return Cost()
-    known = (tensor for tensor in (*node.in_types, *node.outputs) if tensor.shape is not None and not tensor.handle)
-    if any(tensor.dtype is None for tensor in known):
+    tensors = (tensor for tensor in (*node.in_types, *node.outputs) if tensor.shape is not None and not tensor.handle)
+    if any(tensor.dtype is None for tensor in tensors):
         raise UnknownWork(f"no rule for {node.op}, which takes or gives what is no array of numbers")
     raise UnknownWork(f"no rule for {node.op}")
 
 
-def _count(tensor: Tensor, what: str) -> int:
-    return prod(sizes(tensor, what))
+def _count(tensor: Tensor, name: str) -> int:
+    return prod(sizes(tensor, name))
 
 
 def _out(node: Node, place: int = 0) -> int:
@@ -103,10 +103,10 @@ def _elementwise(node: Node, primitives: tuple[str, ...]) -> Cost:
     number = _out(node)
     cost = Cost()
     for kind in primitives:
-        one = formulas.elementwise(kind, number)
+        primitive_cost = formulas.elementwise(kind, number)
         if kind in ("bit", "logical"):
-            one = Cost(int_ops=float(number))
-        cost = cost + one
+            primitive_cost = Cost(int_ops=float(number))
+        cost = cost + primitive_cost
     return cost if cost.int_ops else _numeric(node, cost)
 
 
@@ -235,4 +235,4 @@ def _update(node: Node, op: str) -> Cost:
     _, flops, functions = kinds.UPDATES[rule]
     if isinstance(flops, str):
         return formulas.optimizer_update(flops, number)
-    return Cost(vector_flops=flops * number, functions={name: each * number for name, each in functions.items()})
+    return Cost(vector_flops=flops * number, functions={name: count * number for name, count in functions.items()})

@@ -68,13 +68,13 @@ class Tensor:
 
     @property
     def floating(self) -> bool:
-        """Whether arithmetic on it is floating."""
+        """Tell whether arithmetic on it is floating."""
         return self.dtype in FLOATING
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a graph.
+    """Hold a node of a graph.
 
     op: its type ("MatMul"). inputs: of data, without control inputs; in_types: the tensors on these edges.
     attrs: as plain values (numbers, texts, tuples of these). device: where it was placed, "" where it was not.
@@ -109,7 +109,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of a step: `before`, what the program asked for, and `after`, what the executor runs."""
+    """Hold a function of a step: `before`, what the program asked for, and `after`, what the executor runs."""
 
     before: Graph
     after: Graph
@@ -124,7 +124,7 @@ class Graphs:
 
     @property
     def shapes_known(self) -> bool:
-        """Whether the shapes of all that the functions compute with were known before the run."""
+        """Tell whether the shapes of all that the functions compute with were known before the run."""
         nodes = (node for function in self.functions for node in function.after)
         tensors = (tensor for node in nodes for tensor in (*node.in_types, *node.outputs))
         return all(tensor.elements is not None for tensor in tensors if tensor.dtype is not None and not tensor.handle)

@@ -1,4 +1,4 @@
-"""What the work of a node depends on that its own shapes do not say, but other nodes do.
+"""Complete nodes with what their work depends on and other nodes tell.
 
 Along which axes a Fourier transform of several goes is a constant. How many numbers a compressed sparse matrix (CSR)
 holds is hidden in it: it is seen where one is made of numbers, or taken apart into them. How large a result is that no
@@ -23,14 +23,18 @@ _ALIKE = FORWARDING | {"SparseMatrixTranspose", "SparseMatrixMul", "SparseMatrix
 
 def completed(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """Return the nodes of a graph: compressed matrices as the numbers that they hold, transforms with their axes."""
-    given = tuple(nodes)
-    numbers, read = _Numbers(given), {source for node in given for source in node.inputs}
-    return tuple(_with_unread(numbers.on_edges(_with_axes(node, numbers.by_name)), read) for node in given)
+    original_nodes = tuple(nodes)
+    numbers, read = _Numbers(original_nodes), {source for node in original_nodes for source in node.inputs}
+    return tuple(_with_unread(numbers.on_edges(_with_axes(node, numbers.by_name)), read) for node in original_nodes)
 
 
 def _with_unread(node: Node, read: Set[Source]) -> Node:
     results = enumerate(node.outputs)
-    unread = [place for place, one in results if one.dtype and one.elements is None and (node.name, place) not in read]
+    unread = [
+        place
+        for place, output in results
+        if output.dtype and output.elements is None and (node.name, place) not in read
+    ]
     return replace(node, attrs={**node.attrs, UNREAD: tuple(unread)}) if unread else node
 
 
@@ -47,8 +51,8 @@ class _Numbers:
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         self.by_name = {node.name: node for node in nodes}
-        apart = (node for node in self.by_name.values() if node.op == "CSRSparseMatrixToSparseTensor")
-        self._apart = {node.inputs[0]: node.outputs[1] for node in apart if node.inputs and len(node.outputs) > 1}
+        unpacking = (node for node in self.by_name.values() if node.op == "CSRSparseMatrixToSparseTensor")
+        self._apart = {node.inputs[0]: node.outputs[1] for node in unpacking if node.inputs and len(node.outputs) > 1}
 
     def on_edges(self, node: Node) -> Node:
         """Return a node of such matrices with their numbers in the place of what cannot be looked into."""
@@ -64,16 +68,16 @@ class _Numbers:
             ),
         )
 
-    def _of(self, source: Source, seen: frozenset[Source] = frozenset()) -> Tensor | None:
+    def _of(self, source: Source, visited: frozenset[Source] = frozenset()) -> Tensor | None:
         """Return the numbers of the matrix that comes from a node; None where nothing tells, or for anything else."""
         node = self.by_name.get(source[0])
         if source in self._apart:
             return self._apart[source]
-        if node is None or source in seen or len(node.in_types) < 1:
+        if node is None or source in visited or len(node.in_types) < 1:
             return None
         if node.op == "SparseTensorToCSRSparseMatrix":
             return node.in_types[1]
         if node.op == "DenseToCSRSparseMatrix":
             places = node.in_types[1].shape
             return Tensor(node.in_types[0].dtype, places[:1] if places else None)
-        return self._of(node.inputs[0], seen | {source}) if node.op in _ALIKE else None
+        return self._of(node.inputs[0], visited | {source}) if node.op in _ALIKE else None

@@ -16,7 +16,7 @@ _MAX_CHAIN = 100
 
 
 def picks(node: Node, graph: Graph) -> bool:
-    """Whether a node is a product with such a matrix."""
+    """Tell whether a node is a product with such a matrix."""
     if base(node.op) not in PRODUCTS:
         return False
     return any(_is_one_hot(graph.by_name.get(name), graph) for name, _ in node.inputs)
@@ -29,12 +29,12 @@ def _is_one_hot(value: Node | None, graph: Graph) -> bool:
         value = graph.by_name.get(value.inputs[0][0])
     if value is None or value.op != "OneHot" or len(value.inputs) < 4:
         return False
-    one, zero = (_number(graph.by_name.get(name)) for name, _ in value.inputs[2:4])
-    return one == 1 and zero == 0
+    on_value, off_value = (_number(graph.by_name.get(name)) for name, _ in value.inputs[2:4])
+    return on_value == 1 and off_value == 0
 
 
 def _number(value: Node | None) -> float | None:
-    told = value.attrs.get("value") if value is not None and value.op == "Const" else None
-    if isinstance(told, tuple):
-        told = told[0] if len(told) == 1 else None
-    return float(told) if isinstance(told, (int, float)) else None
+    constant = value.attrs.get("value") if value is not None and value.op == "Const" else None
+    if isinstance(constant, tuple):
+        constant = constant[0] if len(constant) == 1 else None
+    return float(constant) if isinstance(constant, (int, float)) else None

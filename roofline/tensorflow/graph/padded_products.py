@@ -1,4 +1,4 @@
-"""What is asked for of a product whose factors a `Pad` filled up with zeros, and whose result is cut again.
+"""Count what is asked of a product whose factors a `Pad` filled up with zeros, and whose result is cut again.
 
 A row that was filled up and is cut off again was not asked for, nor is what is summed where both factors were filled
 up.
@@ -59,16 +59,16 @@ def _cut(users: Sequence[Node], result: Sequence[int], filled: Margins, graph: G
 
     filled: how the factors were filled up, by dimension of the result.
     """
-    found = {_cut_by(user, result, filled, graph) for user in users}
+    cuts = {_cut_by(user, result, filled, graph) for user in users}
     none = (_NONE,) * len(result)
-    return (found.pop() if len(found) == 1 else None) or none
+    return (cuts.pop() if len(cuts) == 1 else None) or none
 
 
 def _cut_by(user: Node, result: Sequence[int], filled: Margins, graph: Graph) -> Margins | None:
-    known = around_slice(user, result, graph) if user.op in ("Slice", "StridedSlice") else None
-    if known is not None or user.op != "Slice" or not is_gradient(user):
-        return known
+    around = around_slice(user, result, graph) if user.op in ("Slice", "StridedSlice") else None
+    if around is not None or user.op != "Slice" or not is_gradient(user):
+        return around
     # In the gradient of a `Pad` the places are computed of its edges: they are those that the size leaves room for.
-    kept = user.outputs[0].shape if user.outputs else None
-    lost = None if kept is None or len(kept) != len(result) else zip(result, kept, filled, strict=True)
+    shape = user.outputs[0].shape if user.outputs else None
+    lost = None if shape is None or len(shape) != len(result) else zip(result, shape, filled, strict=True)
     return filled if lost and all(n is not None and size - n == sum(edges) for size, n, edges in lost) else None

@@ -27,8 +27,8 @@ _WHOLE = "scaled from the whole image to the whole result"
 _TRANSFORM = re.compile(r"(Batch)?(I?)(R?)FFT(2D|3D|ND)?")
 
 
-def _count(tensor: Tensor, what: str = "an input") -> int:
-    return prod(sizes(tensor, what))
+def _count(tensor: Tensor, name: str = "an input") -> int:
+    return prod(sizes(tensor, name))
 
 
 def _fourier(node: Node) -> Cost:
@@ -37,15 +37,15 @@ def _fourier(node: Node) -> Cost:
     if match is None:
         raise UnknownWork(f"no rule for {node.op}")
     real = bool(match[3])
-    whole = sizes(node.outputs[0] if real and match[2] else node.in_types[0], "the signal")
+    signal = sizes(node.outputs[0] if real and match[2] else node.in_types[0], "the signal")
     if match[4] == "ND":
         axes = node.attrs.get(AXES)
         if not axes:
             raise UnknownWork("its axes are numbers of the run")
-        points = prod(whole[axis] for axis in axes)
+        points = prod(signal[axis] for axis in axes)
     else:
-        points = prod(whole[-int(match[4][0] if match[4] else 1) :])
-    return rare.fft(points, prod(whole) / max(1, points), real)
+        points = prod(signal[-int(match[4][0] if match[4] else 1) :])
+    return rare.fft(points, prod(signal) / max(1, points), real)
 
 
 def _sparse_product(node: Node) -> Cost:
@@ -67,16 +67,16 @@ def _scaled_numbers(node: Node) -> Cost:
 
 def _sparse_sum(node: Node) -> Cost:
     """Numbers of two sparse tensors that lie at one place are added. Nobody needs to read the sums, or their places."""
-    both = _count(node.in_types[1]) + _count(node.in_types[4])
+    summands = _count(node.in_types[1]) + _count(node.in_types[4])
     places, sums = node.outputs[:2]
     rows = places.shape[0] if places.shape else None
-    return Cost(vector_flops=float(both - (_count(sums, "the sum") if rows is None else rows)))
+    return Cost(vector_flops=float(summands - (_count(sums, "the sum") if rows is None else rows)))
 
 
 def _compressed_sum(node: Node) -> Cost:
     """Each number times its factor, and added to what lies at its place."""
-    both = sum(map(held, node.in_types[:2]))
-    return Cost(vector_flops=float(2 * both - held(node.outputs[0])))
+    summands = sum(map(held, node.in_types[:2]))
+    return Cost(vector_flops=float(2 * summands - held(node.outputs[0])))
 
 
 def _per_sparse_number(flops: float, place: int = 1) -> Callable[[Node], Cost]:
@@ -124,7 +124,7 @@ def _scaled_backward(node: Node) -> Cost:
 
 
 def _filter(node: Node, size: Sequence[int], outputs: Sequence[int]) -> tuple[list[int], str]:
-    """How many pixels each dimension of a result takes in, and what the filter is made of."""
+    """Count the pixels that each dimension of a result takes in, and name what the filter is made of."""
     radius, weights = _FILTERS[node.attrs.get("kernel_type", "lanczos3")]
     antialias = node.attrs.get("antialias", True)
     pairs = zip(size, outputs, strict=True)
@@ -143,7 +143,7 @@ def _projected(node: Node) -> Cost:
 
 
 def _crop_backward(node: Node) -> Cost:
-    """Of the image: each gradient is added to the pixel that it was made of, or, times a weight, to four."""
+    """Add each gradient to the pixel of the image that it was made of, or, times a weight, to four."""
     flops = 1.0 if node.attrs.get("method") == "nearest" else 8.0
     return Cost(vector_flops=flops * _count(node.in_types[0], "the gradient"))
 
@@ -197,7 +197,7 @@ def _cells(node: Node, image: Tensor, results: Tensor) -> int:
     batch, *size, channels = sizes(image, "the image")
     _, *outputs, _ = sizes(results, "a result")
     overlap = [many - 1 if node.attrs.get("overlapping") else 0 for many in outputs]
-    return batch * channels * prod(pixels + more for pixels, more in zip(size, overlap, strict=True))
+    return batch * channels * prod(pixels + shared for pixels, shared in zip(size, overlap, strict=True))
 
 
 def _fractional_pool(node: Node) -> Cost:

@@ -1,4 +1,4 @@
-"""Which TensorFlow op is which kind of op: tables, no code to speak of.
+"""List which TensorFlow op is which kind of op: tables, no code to speak of.
 
 Names are those of `base`: oneDNN's and grappler's variants (`_MklNativeFusedConv2D`) go by the op they stand for.
 """

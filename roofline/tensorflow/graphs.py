@@ -33,7 +33,8 @@ _PARTS = {"f": "", "cond": "cond/_0/", "body": "body/_0/", "then_branch": "then/
 _TENSORFLOW = {ours: theirs for theirs, (ours, _) in reversed(DTYPES.items())}
 #: Tensors in attributes that are kept: such as tell how an image is padded.
 _NUMBERS = tuple(
-    one.as_datatype_enum for one in (tf.int32, tf.int64, tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.bool)
+    number_type.as_datatype_enum
+    for number_type in (tf.int32, tf.int64, tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.bool)
 )
 _SMALL = 16
 #: The op that makes a tensor of a number of Python's, outside of every function.
@@ -49,14 +50,14 @@ def collect(run: Callable[[], object]) -> Graphs:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a run showed: a RunMetadata, and the graphs in it."""
+    """Hold what a run showed: a RunMetadata, and the graphs in it."""
 
     metadata: Any
     graphs: Graphs
 
-    def told(self, seen: Seen) -> Graphs:
+    def with_shapes(self, run_shapes: Seen) -> Graphs:
         """Read the graphs again with shapes that a run told; those that lack none as they are."""
-        return self.graphs if self.graphs.shapes_known else read(self.metadata, seen)
+        return self.graphs if self.graphs.shapes_known else read(self.metadata, run_shapes)
 
 
 def collected(run: Callable[[], object]) -> Collected:
@@ -66,15 +67,15 @@ def collected(run: Callable[[], object]) -> Collected:
     again where this process measured a step before, which may have failed, and, in a second run, where no graph is
     seen, as of functions that were called before. A step without a function has none.
     """
-    here = context.context()
-    here.ensure_initialized()
+    eager_context = context.context()
+    eager_context.ensure_initialized()
     if _MEASURED:
-        here.clear_kernel_cache()
+        eager_context.clear_kernel_cache()
     _MEASURED.append(True)
     metadata = _metadata(run)
     graphs = read(metadata)
     if not graphs.functions and not graphs.warnings:
-        here.clear_kernel_cache()
+        eager_context.clear_kernel_cache()
         metadata = _metadata(run)
         graphs = read(metadata)
     return Collected(metadata, graphs)
@@ -85,16 +86,20 @@ _MEASURED: list[bool] = []
 
 
 def _metadata(run: Callable[[], object]) -> Any:
-    here = context.context()
-    here.enable_graph_collection()
+    eager_context = context.context()
+    eager_context.enable_graph_collection()
     try:
         with callbacks.watching() as returned:
             run()
-        metadata = here.export_run_metadata()
+        metadata = eager_context.export_run_metadata()
     finally:
-        here.disable_graph_collection()
-    for one in metadata.function_graphs:
-        for graph in (one.pre_optimization_graph, one.post_optimization_graph, *one.partition_graphs):
+        eager_context.disable_graph_collection()
+    for function_graphs in metadata.function_graphs:
+        for graph in (
+            function_graphs.pre_optimization_graph,
+            function_graphs.post_optimization_graph,
+            *function_graphs.partition_graphs,
+        ):
             _leave_out_constants(graph)
             callbacks.tell(graph, returned)
     return metadata
@@ -107,22 +112,24 @@ def _leave_out_constants(graph: Any) -> None:
     """
     constants = {node.name for node in graph.node if node.op == _CONSTANT}
     if constants:
-        given = {text for node in graph.node if node.op == _CONSTANT for text in node.input}
-        rest = [node for node in graph.node if node.name not in constants | given and constants.isdisjoint(node.input)]
+        arguments = {text for node in graph.node if node.op == _CONSTANT for text in node.input}
+        others_kept = [
+            node for node in graph.node if node.name not in constants | arguments and constants.isdisjoint(node.input)
+        ]
         del graph.node[:]
-        graph.node.extend(rest)
+        graph.node.extend(others_kept)
 
 
-def read(metadata: Any, seen: Seen = MappingProxyType({})) -> Graphs:
+def read(metadata: Any, run_shapes: Seen = MappingProxyType({})) -> Graphs:
     """The functions in a RunMetadata, without those that compute nothing (a constant made, a variable set).
 
-    seen: shapes that a run told (`run_shapes`).
+    run_shapes: shapes that a run showed (`run_shapes.read`).
     """
     functions: list[Function] = []
     warnings = []
-    for number, one in enumerate(metadata.function_graphs):
+    for number, function_graphs in enumerate(metadata.function_graphs):
         try:
-            functions += [function for function in _functions(one, seen) if _computes(function.after)]
+            functions += [function for function in _functions(function_graphs, run_shapes) if _computes(function.after)]
         except ERRORS as error:
             reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
             warnings.append(f"The graph of function {number} could not be read, so its ops have no work: {reason}")
@@ -133,52 +140,56 @@ def _computes(graph: Graph) -> bool:
     return any(not moves_nothing(node) for node in graph)
 
 
-def _functions(one: Any, seen: Seen) -> Iterator[Function]:
+def _functions(function_graphs: Any, run_shapes: Seen) -> Iterator[Function]:
     """A function, and those it calls that were not inlined: their nodes run under their own names.
 
     An op run eagerly is a function of one node in TensorFlow's eyes; it leaves no events of nodes.
     """
-    if _is_eager(one.pre_optimization_graph):
+    if _is_eager(function_graphs.pre_optimization_graph):
         return
-    whole = _joined(one.partition_graphs)
-    kernels = {node.name: node.op for node in whole.node}
+    joined = _joined(function_graphs.partition_graphs)
+    kernels = {node.name: node.op for node in joined.node}
     try:
-        shapes = inferred(whole, seen)
+        shapes = inferred(joined, run_shapes)
     except ERRORS:
         # Some of oneDNN's ops infer wrong shapes (the bias of _MklNativeConv2DBackpropFilterWithBias, in TensorFlow
         # 2.21). Grappler's graph has the same nodes under the names of the ops they stand for.
-        whole = one.post_optimization_graph
-        shapes = inferred(whole, seen)
-    after = Graph(completed(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(whole, shapes)))
-    calls = [node for node in whole.node if node.op in CALLS]
-    given = {node.attr["index"].i: node.attr for node in one.post_optimization_graph.node if node.op == "_Arg"}
-    kept = frozenset(canonical(call.name) for call in calls)
-    yield Function(Graph(completed(_expanded(one.pre_optimization_graph, given, kept))), after)
-    hidden = {canonical(call.name) for call in calls if _hidden(call, whole)}
-    asked = _with_arguments(one.pre_optimization_graph, given)
-    asked_shapes = inferred(asked, seen) if hidden else {}
-    shown = [(call, whole, shapes) for call in calls if canonical(call.name) not in hidden]
+        joined = function_graphs.post_optimization_graph
+        shapes = inferred(joined, run_shapes)
+    after = Graph(completed(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(joined, shapes)))
+    calls = [node for node in joined.node if node.op in CALLS]
+    arguments_known = {
+        node.attr["index"].i: node.attr for node in function_graphs.post_optimization_graph.node if node.op == "_Arg"
+    }
+    staying_calls = frozenset(canonical(call.name) for call in calls)
+    yield Function(
+        Graph(completed(_expanded(function_graphs.pre_optimization_graph, arguments_known, staying_calls))), after
+    )
+    hidden = {canonical(call.name) for call in calls if _hidden(call, joined)}
+    asked = _with_arguments(function_graphs.pre_optimization_graph, arguments_known)
+    asked_shapes = inferred(asked, run_shapes) if hidden else {}
+    shown = [(call, joined, shapes) for call in calls if canonical(call.name) not in hidden]
     shown += [(node, asked, asked_shapes) for node in asked.node if node.op in CALLS and canonical(node.name) in hidden]
-    for call, around, known in shown:
+    for call, around, shapes_around in shown:
         if not _is_compiled(call, around):
-            for _, body, arguments in _bodies(call, around, known):
-                graph = Graph(completed(_expanded(body, arguments, frozenset(), seen)))
+            for _, body, arguments in _bodies(call, around, shapes_around):
+                graph = Graph(completed(_expanded(body, arguments, frozenset(), run_shapes)))
                 yield Function(graph, graph)
 
 
-def _hidden(call: Any, whole: Any) -> bool:
-    """Whether a function that a node calls is not shown.
+def _hidden(call: Any, joined: Any) -> bool:
+    """Tell whether a function that a node calls is not shown.
 
     That is what grappler makes of one for one call of it, as of those that Keras 2 has for each device. Arguments and
     results that nobody needs are left out of it.
     """
-    shown = {function.signature.name for function in whole.library.function}
+    shown = {function.signature.name for function in joined.library.function}
     names = [value.func.name for value in call.attr.values() if value.WhichOneof("value") == "func"]
     return not shown.issuperset(names)
 
 
 def _is_eager(graph: Any) -> bool:
-    """One op of arguments whose shapes nobody knows, or several of these recorded as one, names repeated."""
+    """Tell an op of arguments whose shapes nobody knows, or several of these recorded as one, names repeated."""
     inner = [node for node in graph.node if node.op not in ("_Arg", "_DeviceArg", "_Retval", "_DeviceRetval")]
     named = any("_user_specified_name" in node.attr for node in graph.node if node.op == "_Arg")
     return len({node.name for node in graph.node}) < len(graph.node) or (len(inner) <= 1 and not named)
@@ -186,36 +197,36 @@ def _is_eager(graph: Any) -> bool:
 
 def _joined(partitions: Sequence[Any]) -> tf.compat.v1.GraphDef:
     """The pieces for all devices as one graph, in which what is received is the output of what was sent."""
-    whole = tf.compat.v1.GraphDef()
+    joined = tf.compat.v1.GraphDef()
     sent = {}
     names: set[str] = set()
     for piece in partitions:
-        whole.node.extend(node for node in piece.node if node.name not in names)
+        joined.node.extend(node for node in piece.node if node.name not in names)
         names.update(node.name for node in piece.node)
-        whole.library.function.extend(piece.library.function)
-        whole.versions.CopyFrom(piece.versions)
+        joined.library.function.extend(piece.library.function)
+        joined.versions.CopyFrom(piece.versions)
         senders = (node for node in piece.node if node.op in ("_Send", "_HostSend"))
         sent.update({node.attr["tensor_name"].s: node.input[0] for node in senders})
-    for node in whole.node:
+    for node in joined.node:
         if node.op in ("_Recv", "_HostRecv") and node.attr["tensor_name"].s in sent:
             node.input.append(sent[node.attr["tensor_name"].s])
-    return whole
+    return joined
 
 
 # ---------------------------------------------------------------------------------------------- nodes
 
 
 def _nodes(graph: Any, shapes: Mapping[str, Outputs], prefix: str = "") -> Iterator[Node]:
-    for one in graph.node:
-        inputs = tuple(_source(text) for text in one.input if not text.startswith("^"))
+    for node in graph.node:
+        inputs = tuple(_source(text) for text in node.input if not text.startswith("^"))
         yield Node(
-            name=prefix + one.name,
-            op=one.op,
+            name=prefix + node.name,
+            op=node.op,
             inputs=tuple((prefix + name, place) for name, place in inputs),
             in_types=tuple(_at(shapes, name, place) for name, place in inputs),
-            outputs=shapes.get(one.name, ()),
-            attrs={name: plain for name, value in one.attr.items() if (plain := _plain(value)) is not None},
-            device=one.device,
+            outputs=shapes.get(node.name, ()),
+            attrs={name: plain for name, value in node.attr.items() if (plain := _plain(value)) is not None},
+            device=node.device,
         )
 
 
@@ -233,19 +244,19 @@ def _at(shapes: Mapping[str, Outputs], name: str, place: int) -> Tensor:
 def _plain(value: Any) -> Any:
     """An attribute as a plain value, a small tensor of numbers flat; None for a large one, and for a type or a
     shape, which the edges tell."""
-    which = value.WhichOneof("value")
-    if which in ("i", "f", "b"):
-        return getattr(value, which)
-    if which == "s":
+    field = value.WhichOneof("value")
+    if field in ("i", "f", "b"):
+        return getattr(value, field)
+    if field == "s":
         return value.s.decode("utf-8", "replace")
-    if which == "func":
+    if field == "func":
         return value.func.name
-    if which == "list":
+    if field == "list":
         items = value.list
-        texts = tuple(one.decode("utf-8", "replace") for one in items.s)
-        names = tuple(one.name for one in items.func)
+        texts = tuple(text.decode("utf-8", "replace") for text in items.s)
+        names = tuple(function.name for function in items.func)
         return texts or names or tuple(items.i) or tuple(items.f) or tuple(items.b)
-    if which == "tensor" and value.tensor.dtype in _NUMBERS:
+    if field == "tensor" and value.tensor.dtype in _NUMBERS:
         shape = tf.TensorShape(value.tensor.tensor_shape)
         if (shape.num_elements() or 0) <= _SMALL:
             return tuple(tf.make_ndarray(value.tensor).ravel().tolist())
@@ -257,35 +268,35 @@ def _plain(value: Any) -> Any:
 
 def _expanded(
     graph: Any,
-    given: Mapping[int, Any],
-    kept: frozenset[str],
-    seen: Seen = MappingProxyType({}),
+    arguments_known: Mapping[int, Any],
+    staying_calls: frozenset[str],
+    run_shapes: Seen = MappingProxyType({}),
     prefix: str = "",
     depth: int = 0,
 ) -> Iterator[Node]:
     """The nodes of a graph and of all functions it calls, named as inlining names them.
 
-    given: what is known of the arguments, the attributes of an _Arg node by its index. kept: calls that stay calls.
+    arguments_known: the attributes of an _Arg node by its index. staying_calls: calls that are not inlined.
     """
-    known = _with_arguments(graph, given)
-    shapes = inferred(known, seen)
-    yield from _nodes(known, shapes, prefix)
-    for node in known.node:
+    completed_graph = _with_arguments(graph, arguments_known)
+    shapes = inferred(completed_graph, run_shapes)
+    yield from _nodes(completed_graph, shapes, prefix)
+    for node in completed_graph.node:
         name = prefix + node.name
-        if node.op in CALLS and depth < _DEEPEST and canonical(name) not in kept:
-            for part, body, arguments in _bodies(node, known, shapes):
-                yield from _expanded(body, arguments, kept, seen, f"{name}/{part}", depth + 1)
+        if node.op in CALLS and depth < _DEEPEST and canonical(name) not in staying_calls:
+            for part, body, arguments in _bodies(node, completed_graph, shapes):
+                yield from _expanded(body, arguments, staying_calls, run_shapes, f"{name}/{part}", depth + 1)
 
 
-def _with_arguments(graph: Any, given: Mapping[int, Any]) -> Any:
+def _with_arguments(graph: Any, arguments_known: Mapping[int, Any]) -> Any:
     """Return the graph without dead code, its arguments with what is known of them."""
-    known = _live(graph)
-    for node in known.node:
+    live_graph = _live(graph)
+    for node in live_graph.node:
         if node.op == "_Arg":
             for name in ("_handle_shapes", "_handle_dtypes", "_output_shapes"):
-                if name in given.get(node.attr["index"].i, ()):
-                    node.attr[name].CopyFrom(given[node.attr["index"].i][name])
-    return known
+                if name in arguments_known.get(node.attr["index"].i, ()):
+                    node.attr[name].CopyFrom(arguments_known[node.attr["index"].i][name])
+    return live_graph
 
 
 def _live(graph: Any) -> Any:
@@ -311,10 +322,10 @@ def _live(graph: Any) -> Any:
 
 def _without_identities(graph: Any) -> Any:
     """The graph in which nothing takes its data from an IdentityN."""
-    given = {
+    identities = {
         node.name: [text for text in node.input if text[:1] != "^"] for node in graph.node if node.op == "IdentityN"
     }
-    if not given:
+    if not identities:
         return graph
     result = tf.compat.v1.GraphDef()
     result.CopyFrom(graph)
@@ -322,28 +333,28 @@ def _without_identities(graph: Any) -> Any:
         for number, text in enumerate(node.input):
             for _ in range(_DEEPEST):
                 name, place = _source(text)
-                if text.startswith("^") or name not in given:
+                if text.startswith("^") or name not in identities:
                     break
-                text = given[name][place]
+                text = identities[name][place]
             node.input[number] = text
     return result
 
 
 def _has_effect(op: str) -> bool:
-    known = op_def_registry.get(op)
-    return known is None or known.is_stateful
+    definition = op_def_registry.get(op)
+    return definition is None or definition.is_stateful
 
 
 def _is_compiled(call: Any, graph: Any) -> bool:
-    """Whether XLA compiles what is called: its nodes never run."""
+    """Tell whether XLA compiles what is called: its nodes never run."""
     names = {value.func.name for value in call.attr.values() if value.WhichOneof("value") == "func"}
-    called = [one for one in graph.library.function if one.signature.name in names]
-    return any(attr["_XlaMustCompile"].b for attr in (call.attr, *(one.attr for one in called)))
+    called = [function for function in graph.library.function if function.signature.name in names]
+    return any(attr["_XlaMustCompile"].b for attr in (call.attr, *(function.attr for function in called)))
 
 
 def _bodies(call: Any, graph: Any, shapes: Mapping[str, Outputs]) -> Iterator[tuple[str, Any, Mapping[int, Any]]]:
     """The functions that a node calls: (what inlining puts before their names, the graph, its arguments)."""
-    library = {one.signature.name: one for one in graph.library.function}
+    library = {library_function.signature.name: library_function for library_function in graph.library.function}
     sources = [_source(text) for text in call.input if not text.startswith("^")]
     tensors = [_at(shapes, name, place) for name, place in sources]
     if call.op in ("If", "StatelessIf", "Case", "StatelessCase"):
@@ -370,10 +381,12 @@ def _as_graph(function: Any, graph: Any, tensors: Sequence[Tensor]) -> tuple[Any
     body.library.CopyFrom(graph.library)
     index = {argument.name: number for number, argument in enumerate(function.signature.input_arg)}
     for number, result in enumerate(function.signature.output_arg):
-        kept = body.node.add(name=f"roofline/result_{number}", op="_Retval", input=[flat[function.ret[result.name]]])
-        kept.attr["T"].type = result.type
-        kept.attr["index"].i = number
-    given: dict[int, Any] = {}
+        result_node = body.node.add(
+            name=f"roofline/result_{number}", op="_Retval", input=[flat[function.ret[result.name]]]
+        )
+        result_node.attr["T"].type = result.type
+        result_node.attr["index"].i = number
+    arguments_known: dict[int, Any] = {}
     for node in body.node:
         if node.op != "Placeholder" or node.name not in index:
             continue
@@ -383,12 +396,12 @@ def _as_graph(function: Any, graph: Any, tensors: Sequence[Tensor]) -> tuple[Any
         node.attr["T"].type = kind
         node.attr["index"].i = number
         if number < len(tensors):
-            given[number] = _argument(tensors[number])
-    return body, given
+            arguments_known[number] = _argument(tensors[number])
+    return body, arguments_known
 
 
 def _argument(tensor: Tensor) -> Mapping[str, Any]:
-    """What an _Arg node says of its tensor, as TensorFlow writes it."""
+    """Return what an _Arg node says of its tensor, as TensorFlow writes it."""
     attrs: dict[str, Any] = {}
     shape = tf.TensorShape(tensor.shape).as_proto()
     if tensor.handle:

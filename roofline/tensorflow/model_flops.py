@@ -50,7 +50,7 @@ class ModelContraction:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a step asks for.
+    """Hold what a step asks for.
 
     by_row: model FLOPs per step of the nodes that ran, by their place in the list of these. by_index: which of them are
     products with a one-hot matrix, for which none is asked.
@@ -63,15 +63,15 @@ class Model:
     @property
     def missing(self) -> tuple[ModelContraction, ...]:
         """Contractions without a twin: grappler merged them, folded them, or made something else of them."""
-        return tuple(one for one in self.contractions if one.twin is None)
+        return tuple(contraction for contraction in self.contractions if contraction.twin is None)
 
     def totals(self) -> dict[tuple[str, str, str], float]:
         """FLOPs per step by (phase, scope, kind), of the contractions whose FLOPs and executions are known."""
         sums: dict[tuple[str, str, str], float] = {}
-        for one in self.contractions:
-            if one.flops is not None and one.times:
-                key = (PHASES[one.place.phase], one.place.scope or "", one.kind)
-                sums[key] = sums.get(key, 0.0) + one.flops * one.times
+        for contraction in self.contractions:
+            if contraction.flops is not None and contraction.times:
+                key = (PHASES[contraction.place.phase], contraction.place.scope or "", contraction.kind)
+                sums[key] = sums.get(key, 0.0) + contraction.flops * contraction.times
         return sums
 
 
@@ -84,7 +84,9 @@ def assign(ran: Sequence[Ran], graphs: Graphs, places: Sequence[Places]) -> Mode
     by_row: dict[int, float] = {}
     by_index: set[int] = set()
     for number, function in enumerate(graphs.functions):
-        rows = {one.node.name: row for row, one in enumerate(ran) if one.function == number}
+        rows = {
+            executed_node.node.name: row for row, executed_node in enumerate(ran) if executed_node.function == number
+        }
         if rows and len(function.before):
             search = _Search(number, function, places[number], ran, rows)
             asked += search.contractions()
@@ -97,13 +99,13 @@ def _contracts(node: Node) -> bool:
     return base(node.op) in CONTRACTIONS
 
 
-def _is_first(node: Node, again: Set[str]) -> bool:
-    """Whether a node is of the forward pass, and no repetition of it."""
-    return node.name not in again and not path(node.name)[0]
+def _is_first(node: Node, repeated: Set[str]) -> bool:
+    """Tell whether a node is of the forward pass, and no repetition of it."""
+    return node.name not in repeated and not path(node.name)[0]
 
 
 def _is_conditional(name: str) -> bool:
-    """Whether a node is in a loop or in a branch."""
+    """Tell whether a node is in a loop or in a branch."""
     return any(mark in canonical(name) + "/" for mark in _CONDITIONAL)
 
 
@@ -132,39 +134,39 @@ class _Search:
 
     def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
-        found = []
-        again = recomputed(self._before)
+        asked = []
+        repeated = recomputed(self._before)
         # Of a forward pass whose result nobody keeps only the repetition is there.
         first = Counter(
-            cost.cost(node).cost.flops for node in filter(_contracts, self._before) if _is_first(node, again)
+            cost.cost(node).cost.flops for node in filter(_contracts, self._before) if _is_first(node, repeated)
         )
         for node in filter(_contracts, self._before):
-            if node.name in again and first[cost.cost(node).cost.flops]:
+            if node.name in repeated and first[cost.cost(node).cost.flops]:
                 first[cost.cost(node).cost.flops] -= 1
                 self._repeats(node)
             elif one_hot.picks(node, self._before):
                 self._leave_out(node)
             else:
-                found.append(self._asked(node))
+                asked.append(self._asked(node))
         # What has a twin first: what is left then is what nobody asked for by name.
-        for one in sorted(found, key=lambda one: one.twin is None):
-            if one.twin is not None:
-                row = self._rows.get(one.twin)
-            elif one.times is None and not self._clusters:
-                row = self._renamed(one)
+        for contraction in sorted(asked, key=lambda contraction: contraction.twin is None):
+            if contraction.twin is not None:
+                row = self._rows.get(contraction.twin)
+            elif contraction.times is None and not self._clusters:
+                row = self._renamed(contraction)
                 times = None if row is None else self._ran[row].times
-                found[found.index(one)] = one = replace(one, times=times)
+                asked[asked.index(contraction)] = contraction = replace(contraction, times=times)
             else:
-                row = self._carrier(one)
-            if row is not None and one.times:
-                if one.flops is None:
+                row = self._carrier(contraction)
+            if row is not None and contraction.times:
+                if contraction.flops is None:
                     self.by_row.pop(row, None)  # not known: what ran counts
                 elif row in self.by_row:
-                    self.by_row[row] += one.flops * one.times
-        return found
+                    self.by_row[row] += contraction.flops * contraction.times
+        return asked
 
     def _repeats(self, node: Node) -> None:
-        """What runs a node was asked for where it ran first, and stands for nothing else."""
+        """Mark what runs a node: it was asked for where it ran first, and stands for nothing else."""
         twin = self._twin(node)
         row = None if twin is None else self._rows.get(twin.name)
         if row is not None:
@@ -211,16 +213,20 @@ class _Search:
         """The node that runs it: the one of its name, else the fused one that has the name of what follows it."""
         current = node
         for _ in range(_HOPS):
-            found = self._after.get(canonical(current.name))
-            if found is not None:
-                return found if _contracts(found) and (current is node or found.attrs.get("fused_ops")) else None
+            executed_node = self._after.get(canonical(current.name))
+            if executed_node is not None:
+                return (
+                    executed_node
+                    if _contracts(executed_node) and (current is node or executed_node.attrs.get("fused_ops"))
+                    else None
+                )
             following = self._consumers.get(current.name, [])
             if len(following) != 1:
                 return None
             current = following[0]
         return None
 
-    def _renamed(self, one: ModelContraction) -> int | None:
+    def _renamed(self, contraction: ModelContraction) -> int | None:
         """The contraction of the same place and work in a loop or branch that ran, and that nobody asked for by name.
 
         Grappler gave it a name of its own, as where it folds a transpose into a product; it runs as often as it was
@@ -232,13 +238,13 @@ class _Search:
                 for row, asked in self.by_row.items()
                 if not asked
                 and row not in self._again
-                and self._places.of(self._ran[row].node) == one.place
-                and cost.cost(self._ran[row].node).cost.flops == one.flops
+                and self._places.of(self._ran[row].node) == contraction.place
+                and cost.cost(self._ran[row].node).cost.flops == contraction.flops
             ),
             None,
         )
 
-    def _carrier(self, one: ModelContraction) -> int | None:
+    def _carrier(self, contraction: ModelContraction) -> int | None:
         """The contraction that stands for one that is gone.
 
         The nearest that executes so much more than was asked for, else the largest: of its scope and phase, else of its
@@ -247,16 +253,20 @@ class _Search:
 
         def nearness(row: int) -> tuple[bool, bool, bool, int, float]:
             place = self._places.of(self._ran[row].node)
-            phase = place.phase == one.place.phase
-            more = phase and self._does_more(row, one)
-            shared = at_home((one.place.scope or "").split("/"), [(place.scope or "").split("/")]) if more else 0
-            return more, place == one.place, phase, shared, self.by_row[row]
+            phase = place.phase == contraction.place.phase
+            does_more = phase and self._does_more(row, contraction)
+            shared = (
+                at_home((contraction.place.scope or "").split("/"), [(place.scope or "").split("/")])
+                if does_more
+                else 0
+            )
+            return does_more, place == contraction.place, phase, shared, self.by_row[row]
 
         return max((row for row in self.by_row if row not in self._again), key=nearness, default=None)
 
-    def _does_more(self, row: int, one: ModelContraction) -> bool:
-        """Whether a row executes so many FLOPs that nobody asked for yet."""
+    def _does_more(self, row: int, contraction: ModelContraction) -> bool:
+        """Tell whether a row executes so many FLOPs that nobody asked for yet."""
         executed = cost.cost(self._ran[row].node).cost.flops
-        if executed is None or one.flops is None or one.times is None:
+        if executed is None or contraction.flops is None or contraction.times is None:
             return False
-        return executed * self._ran[row].times - self.by_row[row] >= one.flops * one.times > 0
+        return executed * self._ran[row].times - self.by_row[row] >= contraction.flops * contraction.times > 0

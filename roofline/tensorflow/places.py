@@ -54,11 +54,11 @@ class Places:
         self._optimizers = optimizers
         # Grappler folds away gradients that are constants, and with them what tells a sum of gradients: ask before it.
         asked = _by_neighbours(before, {node.name: self._by_name(node) for node in before})
-        again = (name for name in recomputed(before) if asked[name].phase == FORWARD)
-        asked |= {name: Place(BACKWARD, asked[name].scope) for name in again}
-        known = {canonical(name): where for name, where in asked.items() if where.phase != FORWARD}
-        found = {node.name: known.get(original(node.name)) or self._by_name(node) for node in after}
-        self._places = _by_neighbours(after, found)
+        repeated = (name for name in recomputed(before) if asked[name].phase == FORWARD)
+        asked |= {name: Place(BACKWARD, asked[name].scope) for name in repeated}
+        by_canonical = {canonical(name): where for name, where in asked.items() if where.phase != FORWARD}
+        named_places = {node.name: by_canonical.get(original(node.name)) or self._by_name(node) for node in after}
+        self._places = _by_neighbours(after, named_places)
         self._norms = _norm_scopes(after, self._places)
 
     def of(self, node: Node) -> Place:
@@ -66,25 +66,25 @@ class Places:
         return self._places.get(node.name) or self._by_name(node)
 
     def semantic(self, node: Node) -> OpClass | None:
-        """What the node is a part of, softmax or normalisation, where its scope tells."""
+        """Tell whether the node is a part of a softmax or a normalisation, where its scope says so."""
         scope = self.of(node).scope or ""
-        found = semantic(scope)
-        return "normalisation" if found is None and _ancestors(scope) & self._norms else found
+        part = semantic(scope)
+        return "normalisation" if part is None and _ancestors(scope) & self._norms else part
 
     def _by_name(self, node: Node) -> Place:
-        found = place(node.name, self._optimizers, self._ops)
-        return Place(OPTIMIZER, found.scope) if update_rule(base(node.op)) is not None else found
+        named_place = place(node.name, self._optimizers, self._ops)
+        return Place(OPTIMIZER, named_place.scope) if update_rule(base(node.op)) is not None else named_place
 
 
 def _reached(starts: Iterable[str], edges: Mapping[str, list[str]]) -> set[str]:
     waiting = list(starts)
-    seen = set(waiting)
+    reached = set(waiting)
     while waiting:
-        for other in edges.get(waiting.pop(), ()):
-            if other not in seen:
-                seen.add(other)
-                waiting.append(other)
-    return seen
+        for neighbour in edges.get(waiting.pop(), ()):
+            if neighbour not in reached:
+                reached.add(neighbour)
+                waiting.append(neighbour)
+    return reached
 
 
 def _made_of(graph: Graph, gradients: Iterable[str], needed: Set[str]) -> tuple[set[str], set[str]]:
@@ -108,34 +108,34 @@ def _made_of(graph: Graph, gradients: Iterable[str], needed: Set[str]) -> tuple[
             elif tensor.floating or asks or tensor.dtype not in BYTES:
                 edges.setdefault(source[0], []).append(node.name)
     starts = (name for name in gradients if name not in by_name or base(by_name[name].op) not in _CONSTANTS)
-    alone = _reached(starts, edges) | set(gradients)
-    found = alone
+    of_gradients = _reached(starts, edges) | set(gradients)
+    with_variables = of_gradients
     while True:
-        changed = (reads.get(variable, set()) for name, variable in changes.items() if name in found)
-        more = set[str]().union(*(some for some in changed if some.isdisjoint(needed)))
-        if more <= found:
-            return alone, found
-        found = _reached(found | more, edges)
+        changed = (reads.get(variable, set()) for name, variable in changes.items() if name in with_variables)
+        read_after = set[str]().union(*(readers for readers in changed if readers.isdisjoint(needed)))
+        if read_after <= with_variables:
+            return of_gradients, with_variables
+        with_variables = _reached(with_variables | read_after, edges)
 
 
-def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
+def _by_neighbours(graph: Graph, named_places: dict[str, Place]) -> dict[str, Place]:
     forth: dict[str, list[str]] = {}
     back: dict[str, list[str]] = {}
     for node in graph:
         for source, _ in node.inputs:
             forth.setdefault(source, []).append(node.name)
             back.setdefault(node.name, []).append(source)
-    gradients = [name for name, where in found.items() if where.phase == BACKWARD]
+    gradients = [name for name, where in named_places.items() if where.phase == BACKWARD]
     before_gradients = _reached(gradients, back)
     of_gradients, after_gradients = _made_of(graph, gradients, before_gradients)
-    optimizes = any(where.phase == OPTIMIZER for where in found.values()) or any(
+    optimizes = any(where.phase == OPTIMIZER for where in named_places.values()) or any(
         base(graph.by_name[name].op) in _ASSIGNS for name in after_gradients if name in graph.by_name
     )
-    result = dict(found)
+    result = dict(named_places)
     differentiated = _differentiated(gradients)
     custom: set[str] = set()
     for name in after_gradients:
-        where = found.get(name)
+        where = named_places.get(name)
         if where is None or where.phase != FORWARD:
             continue
         if not where.scope and _accumulates(graph.by_name[name], of_gradients):
@@ -145,28 +145,30 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
         elif _alone(name, differentiated):
             custom.add(name)
         # Otherwise it is a loss of gradients, which has a gradient itself.
-    again = list(custom)
-    while again:
-        for source in back.get(again.pop(), ()):
-            forward = source in found and found[source].phase == FORWARD and _alone(source, differentiated)
+    waiting = list(custom)
+    while waiting:
+        for source in back.get(waiting.pop(), ()):
+            forward = (
+                source in named_places and named_places[source].phase == FORWARD and _alone(source, differentiated)
+            )
             if forward and source not in custom and custom.issuperset(forth[source]):
                 custom.add(source)
-                again.append(source)
+                waiting.append(source)
     result |= dict.fromkeys(custom, Place(BACKWARD, ""))
     _hand_on(graph, result)
     return result
 
 
 def _accumulates(node: Node, of_gradients: Set[str]) -> bool:
-    """Whether a node adds up gradients alone: with anything else, as a moment, they are an update."""
+    """Tell whether a node adds up gradients alone: with anything else, as a moment, they are an update."""
     terms = (source for (source, _), tensor in zip(node.inputs, node.in_types, strict=True) if tensor.floating)
     return base(node.op) in _ACCUMULATES and set(terms) <= of_gradients
 
 
 def _alone(name: str, differentiated: set[tuple[str, ...]]) -> bool:
-    """Whether a node's name has no scope, and no gradient bears it."""
-    own = path(name)[1]
-    return len(own) == 1 and own not in differentiated
+    """Tell whether a node's name has no scope, and no gradient bears it."""
+    parts = path(name)[1]
+    return len(parts) == 1 and parts not in differentiated
 
 
 def _differentiated(gradients: Iterable[str]) -> set[tuple[str, ...]]:
@@ -193,8 +195,8 @@ def _hand_on(graph: Graph, places: dict[str, Place]) -> None:
     for _ in range(_HOPS):
         changed = False
         for node in graph:
-            own = places[node.name]
-            if own.phase != BACKWARD or own.scope:
+            current = places[node.name]
+            if current.phase != BACKWARD or current.scope:
                 continue
             near = [places[source].scope for source, _ in node.inputs if source in places]
             scoped = [scope for scope in near if scope]
@@ -206,10 +208,10 @@ def _hand_on(graph: Graph, places: dict[str, Place]) -> None:
 
 
 def _root(graph: Graph, source: Source) -> Source:
-    """Where a value comes from, behind everything that only hands it on."""
-    seen = set()
-    while source not in seen:
-        seen.add(source)
+    """Follow a value to its origin, behind everything that only hands it on."""
+    visited = set()
+    while source not in visited:
+        visited.add(source)
         node = graph.by_name.get(source[0])
         if node is None or base(node.op) not in FORWARDING or not node.inputs:
             break
@@ -223,17 +225,17 @@ def _ancestors(scope: str) -> set[str]:
 
 
 def _norm_scopes(graph: Graph, places: Mapping[str, Place]) -> frozenset[str]:
-    own: dict[str, set[str]] = {}
-    whole: dict[str, set[str]] = {}
+    ops_of: dict[str, set[str]] = {}
+    ops_below: dict[str, set[str]] = {}
     for node in graph:
         where = places[node.name]
         if where.scope and where.phase != OPTIMIZER:
             plain = base(node.op)
-            own.setdefault(where.scope, set()).add(plain)
+            ops_of.setdefault(where.scope, set()).add(plain)
             for scope in _ancestors(where.scope):
-                whole.setdefault(scope, set()).add(plain)
+                ops_below.setdefault(scope, set()).add(plain)
     return frozenset(
         scope
-        for scope, ops in own.items()
-        if ops & _CENTRES and whole[scope] & _MEANS and not whole[scope] & CONTRACTIONS
+        for scope, ops in ops_of.items()
+        if ops & _CENTRES and ops_below[scope] & _MEANS and not ops_below[scope] & CONTRACTIONS
     )

@@ -1,4 +1,4 @@
-"""How backends record TensorFlow; nothing here imports it before it is asked for."""
+"""Record TensorFlow; nothing here imports it before it is asked for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TensorFlowRecorder(XSpaceRecorder):
     libraries: tuple[str, ...] = ()
 
     def devices(self) -> tuple[str, ...]:
-        """What TensorFlow can run on here."""
+        """List what TensorFlow can run on here."""
         from roofline.tensorflow import framework
 
         return framework.devices()

@@ -43,7 +43,7 @@ def verbose(library: ctypes.CDLL | None) -> Iterator[None]:
 
 def read(data: bytes) -> Seen:
     """Read the shapes in an XSpace."""
-    found: dict[str, set[tuple[Shape, ...]]] = {}
+    shapes_of: dict[str, set[tuple[Shape, ...]]] = {}
     for plane in map(XPlane.FromString, XSpace.FromString(data).planes):
         events = {entry.key: entry.value.name for entry in plane.event_metadata}
         stats = {entry.key: entry.value.name for entry in plane.stat_metadata}
@@ -54,36 +54,38 @@ def read(data: bytes) -> Seen:
                 text = values(event.stats, stats).get(b"shape")
                 if isinstance(text, bytes):
                     name = events.get(event.metadata_id, b"").rpartition(b":")[0].decode("utf-8", "replace")
-                    found.setdefault(name, set()).add(_parsed(text.decode()))
-    return {name: frozenset(shapes) for name, shapes in found.items()}
+                    shapes_of.setdefault(name, set()).add(_parsed(text.decode()))
+    return {name: frozenset(shapes) for name, shapes in shapes_of.items()}
 
 
-def fitting(seen: Seen, name: str, inputs: Sequence[Shape]) -> tuple[Shape, ...]:
+def fitting(run_shapes: Seen, name: str, inputs: Sequence[Shape]) -> tuple[Shape, ...]:
     """Return what the inputs of a node were seen to be, as far as that fits what is known of them; () where it was not.
 
     A dimension that differs from execution to execution is unknown.
     """
-    found = [shapes for shapes in seen.get(name, ()) if len(shapes) == len(inputs) and all(map(_fits, inputs, shapes))]
-    return reduce(_common, found) if found else ()
+    matching = [
+        shapes for shapes in run_shapes.get(name, ()) if len(shapes) == len(inputs) and all(map(_fits, inputs, shapes))
+    ]
+    return reduce(_common, matching) if matching else ()
 
 
-def _fits(known: Shape, shape: Shape) -> bool:
-    if known is None or shape is None:
+def _fits(expected: Shape, shape: Shape) -> bool:
+    if expected is None or shape is None:
         return True
-    return len(known) == len(shape) and all(
-        None in pair or pair[0] == pair[1] for pair in zip(known, shape, strict=True)
+    return len(expected) == len(shape) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(expected, shape, strict=True)
     )
 
 
 def _parsed(text: str) -> tuple[Shape, ...]:
-    shapes = (_SHAPE.fullmatch(one) for one in text.removeprefix("(").removesuffix(")").split(";"))
-    return tuple(None if one is None else tuple(map(int, filter(None, one[1].split(",")))) for one in shapes)
+    shapes = (_SHAPE.fullmatch(text) for text in text.removeprefix("(").removesuffix(")").split(";"))
+    return tuple(None if match is None else tuple(map(int, filter(None, match[1].split(",")))) for match in shapes)
 
 
 def _common(before: tuple[Shape, ...], now: tuple[Shape, ...]) -> tuple[Shape, ...]:
     return tuple(
         None
         if a is None or b is None or len(a) != len(b)
-        else tuple(one if one == other else None for one, other in zip(a, b, strict=True))
+        else tuple(first if first == second else None for first, second in zip(a, b, strict=True))
         for a, b in zip(before, now, strict=False)
     )

@@ -1,4 +1,4 @@
-"""Where a TensorFlow node comes from: its phase and its scope, read from its name.
+"""Read a TensorFlow node's phase and scope from its name.
 
 A name is the path of name scopes and the op's own part: `gradient_tape/bert/encoder/layer.0/attention/MatMul/MatMul_1`.
 Three things are not the user's and are taken out:
@@ -76,9 +76,9 @@ def _without_inlining(parts: list[str]) -> list[str]:
         parts = outer[: max(common, key=lambda place: common[place])] + inner if common else outer[:-1] + inner
 
 
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
+def _common(first: Sequence[str], second: Sequence[str]) -> int:
     number = 0
-    for a, b in zip(one, other, strict=False):
+    for a, b in zip(first, second, strict=False):
         if a != b:
             break
         number += 1
@@ -113,7 +113,7 @@ def _is_optimizer(part: str, optimizers: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=65536)
 def semantic(scope: str) -> OpClass | None:
-    """What the ops of a scope are parts of, where its name tells: the innermost part that says it decides."""
+    """Tell what the ops of a scope are parts of, by its name: the innermost part that says it decides."""
     for part in reversed(scope.split("/")):
         if _SOFTMAX.search(part):
             return "softmax"

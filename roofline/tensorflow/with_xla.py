@@ -53,38 +53,40 @@ def count(
     return _joined(nodes, instructions), owned
 
 
-def _joined(one: Counted, other: Counted) -> Counted:
+def _joined(nodes: Counted, instructions: Counted) -> Counted:
     """The ops of both, with buffers of their own: a node's tensors are not known to XLA's program."""
-    first = 1 + max((number for op in one.ops for number in (*op.reads, *op.writes)), default=-1)
+    first = 1 + max((number for op in nodes.ops for number in (*op.reads, *op.writes)), default=-1)
     # Programs say where buffers lie in their allocations, and not where those lie: here behind all that nodes have.
-    end = max((one.addresses.get(number, 0) + int(size) for op in one.ops for number, size in op.touched()), default=0)
+    end = max(
+        (nodes.addresses.get(number, 0) + int(size) for op in nodes.ops for number, size in op.touched()), default=0
+    )
     moved = tuple(
         type(op)(
-            node=op.node + len(one.names),
+            node=op.node + len(nodes.names),
             costed=op.costed,
             reads=tuple(number + first for number in op.reads),
             writes=tuple(number + first for number in op.writes),
             times=op.times,
         )
-        for op in other.ops
+        for op in instructions.ops
     )
-    scopes = tuple(dict.fromkeys((*one.scopes, *other.scopes)))
-    place = np.asarray([scopes.index(scope) for scope in other.scopes], np.int64)
+    scopes = tuple(dict.fromkeys((*nodes.scopes, *instructions.scopes)))
+    place = np.asarray([scopes.index(scope) for scope in instructions.scopes], np.int64)
     return Counted(
-        names=(*one.names, *other.names),
-        thread=np.concatenate((one.thread, other.thread)),
-        parent=np.full(len(one.names) + len(other.names), -1, np.int64),
-        op_of=np.concatenate((one.op_of, other.op_of + len(one.ops))),
-        view_of=np.concatenate((one.view_of, other.view_of)),
-        ops=(*one.ops, *moved),
-        names_of_ops=(*one.names_of_ops, *other.names_of_ops),
+        names=(*nodes.names, *instructions.names),
+        thread=np.concatenate((nodes.thread, instructions.thread)),
+        parent=np.full(len(nodes.names) + len(instructions.names), -1, np.int64),
+        op_of=np.concatenate((nodes.op_of, instructions.op_of + len(nodes.ops))),
+        view_of=np.concatenate((nodes.view_of, instructions.view_of)),
+        ops=(*nodes.ops, *moved),
+        names_of_ops=(*nodes.names_of_ops, *instructions.names_of_ops),
         scopes=scopes,
-        scope=np.concatenate((one.scope, place[other.scope])),
-        phase=np.concatenate((one.phase, other.phase)),
-        unknown={**one.unknown, **other.unknown},
-        flags=tuple(dict.fromkeys((*one.flags, *other.flags))),
-        devices=max(one.devices, other.devices),
-        addresses={**one.addresses, **{number + first: end + at for number, at in other.addresses.items()}},
+        scope=np.concatenate((nodes.scope, place[instructions.scope])),
+        phase=np.concatenate((nodes.phase, instructions.phase)),
+        unknown={**nodes.unknown, **instructions.unknown},
+        flags=tuple(dict.fromkeys((*nodes.flags, *instructions.flags))),
+        devices=max(nodes.devices, instructions.devices),
+        addresses={**nodes.addresses, **{number + first: end + at for number, at in instructions.addresses.items()}},
     )
 
 

@@ -20,14 +20,14 @@ def sizes(tensor: Tensor, what: str) -> tuple[int, ...]:
     """The dimensions of a tensor, all of them known. UnknownWork otherwise."""
     if tensor.shape is None:
         raise UnknownWork(f"the shape of {what} was not known before the run")
-    known = tuple(size for size in tensor.shape if size is not None)
-    if len(known) != len(tensor.shape):
+    dimensions = tuple(size for size in tensor.shape if size is not None)
+    if len(dimensions) != len(tensor.shape):
         raise UnknownWork(f"a dimension of {what} was not known before the run")
-    return known
+    return dimensions
 
 
 def held(tensor: Tensor) -> int:
-    """How many numbers a compressed sparse matrix holds. UnknownWork where nothing in the step tells."""
+    """Count the numbers that a compressed sparse matrix holds. UnknownWork where nothing in the step tells."""
     if tensor.dtype is None:
         raise UnknownWork("how many numbers a compressed matrix holds is seen nowhere in the step")
     return prod(sizes(tensor, "a compressed matrix"))
@@ -98,8 +98,8 @@ def einsum(equation: str, operands: Sequence[Sequence[int]]) -> Cost:
     What only one operand has and the result has not is summed away first, and a repeated label is a diagonal: neither
     is matrix work. The rest is a batched product, all remaining labels multiplied.
     """
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms = left.split(",")
+    operand_labels, arrow, right = equation.replace(" ", "").partition("->")
+    terms = operand_labels.split(",")
     if not arrow or len(terms) != len(operands):
         raise UnknownWork(f"the equation {equation!r} does not fit its operands")
     labels = [_labels(term, len(shape)) for term, shape in zip(terms, operands, strict=True)]
@@ -108,20 +108,24 @@ def einsum(equation: str, operands: Sequence[Sequence[int]]) -> Cost:
         for name, size in zip(names, shape, strict=True):
             # Only the labels of an ellipsis may differ: 1 is broadcast.
             extent[name] = max(size, extent.get(name, 1)) if size else 0
-    kept = set(_labels(right, None, {name for names in labels for name in names}))
+    result_labels = set(_labels(right, None, {name for names in labels for name in names}))
     if len(operands) == 1:
         distinct = set(labels[0])
-        return formulas.reduction(_size(distinct, extent), _size(distinct & kept, extent))
+        return formulas.reduction(_size(distinct, extent), _size(distinct & result_labels, extent))
     if len(operands) > 2:
         raise UnknownWork(f"an einsum of {len(operands)} operands")
     first, second = map(set, labels)
     cost = Cost()
-    for own, other in ((first, second), (second, first)):
-        alone = own - other - kept
-        if _size(alone, extent) > 1:
-            cost = cost + formulas.reduction(_size(own, extent), _size(own - alone, extent))
-    batch, rows, columns = first & second & kept, (first & kept) - second, (second & kept) - first
-    summed = (first & second) - kept
+    for operand, partner in ((first, second), (second, first)):
+        summed_away = operand - partner - result_labels
+        if _size(summed_away, extent) > 1:
+            cost = cost + formulas.reduction(_size(operand, extent), _size(operand - summed_away, extent))
+    batch, rows, columns = (
+        first & second & result_labels,
+        (first & result_labels) - second,
+        (second & result_labels) - first,
+    )
+    summed = (first & second) - result_labels
     m, n, k, b = (_size(names, extent) for names in (rows, columns, summed, batch))
     return cost + formulas.matmul(m, n, k, b)
 

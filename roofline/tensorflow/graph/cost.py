@@ -68,17 +68,19 @@ def _cost(
     if moves_nothing(node):
         return replace(_plain(node, Cost()), view=True)
     try:
-        done = _iterative(node) if op in kinds.ITERATIVE else work(node)
+        computed = _iterative(node) if op in kinds.ITERATIVE else work(node)
         reads, writes = accesses(node)
         if node.attrs.get(UNREAD):
-            done = done + Cost(quality="assumed", note="without results that nothing reads, whose size is not known")
+            computed = computed + Cost(
+                quality="assumed", note="without results that nothing reads, whose size is not known"
+            )
     except UnknownWork as reason:
         return _plain(node, unknown(f"{op}: {reason}"), semantic)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         # A graph that TensorFlow accepted has what the rules read; a foreign one may not.
         return _plain(node, unknown(f"{op}: {type(error).__name__} in its rule"), semantic)
     total = msgspec.structs.replace(
-        done, bytes_read=sum(size for _, _, size in reads), bytes_written=sum(size for _, _, size in writes)
+        computed, bytes_read=sum(size for _, _, size in reads), bytes_written=sum(size for _, _, size in writes)
     )
     read = {place for is_input, place, _ in reads if is_input}
     return replace(
@@ -102,10 +104,10 @@ def classify(op: str, semantic: OpClass | None = None) -> OpClass:
     plain = kinds.base(op)
     if kinds.update_rule(plain) is not None:
         return "optimizer"
-    own: OpClass = kinds.CLASS_OF.get(plain, "movement" if plain in kinds.VIEWS else "other")
-    if semantic is not None and (own in _PARTS or plain in _PARTS_BY_OP):
+    op_class: OpClass = kinds.CLASS_OF.get(plain, "movement" if plain in kinds.VIEWS else "other")
+    if semantic is not None and (op_class in _PARTS or plain in _PARTS_BY_OP):
         return semantic
-    return own
+    return op_class
 
 
 def title(node: Node) -> str:
@@ -139,32 +141,32 @@ def _shape(tensor: Tensor) -> str:
     return f"[{','.join(sizes)}]"
 
 
-def _plain(node: Node, done: Cost, semantic: OpClass | None = None) -> Costed:
+def _plain(node: Node, computed_work: Cost, semantic: OpClass | None = None) -> Costed:
     types = [tensor.dtype for tensor in node.in_types if tensor.dtype]
     results = [(tensor.dtype, tensor.bytes or 0.0) for tensor in node.outputs if not tensor.handle]
     updated = [(tensor.dtype, tensor.bytes or 0.0) for tensor in node.in_types if tensor.handle]
     op_class = classify(node.op, semantic)
     output = of_most(results) or of_most(updated) or next((dtype for dtype in types if dtype in FLOATING), None)
     return Costed(
-        cost=done,
+        cost=computed_work,
         kind=kind(node.op),
         op_class=op_class,
         shapes=describe(node),
-        dtype=computed(types, output, op_class in PRODUCTS or bool(done.flops)),
+        dtype=computed(types, output, op_class in PRODUCTS or bool(computed_work.flops)),
         output=output,
     )
 
 
 def _by_formula(node: Node, function: Any, op_class: OpClass) -> Costed:
     """A user's formula gives the work; its bytes are put on inputs and results in proportion to their size."""
-    done = function(*(_argument(tensor) for tensor in node.in_types))
+    formula_work = function(*(_argument(tensor) for tensor in node.in_types))
     inputs = {place: node.in_types[place].bytes for place in data_inputs(node)}
     results = {place: tensor.bytes for place, tensor in enumerate(node.outputs)}
     return replace(
-        _plain(node, done),
+        _plain(node, formula_work),
         op_class=op_class,
-        reads=_divide(done.bytes_read, inputs, True),
-        writes=_divide(done.bytes_written, results, False),
+        reads=_divide(formula_work.bytes_read, inputs, True),
+        writes=_divide(formula_work.bytes_written, results, False),
     )
 
 
@@ -175,7 +177,7 @@ def _argument(tensor: Tensor) -> Argument | None:
 
 
 def _divide(total: float | None, many: Mapping[int, float | None], is_input: bool) -> tuple[Access, ...]:
-    whole = sum(size or 0.0 for size in many.values())
-    if not total or not whole:
+    summed = sum(size or 0.0 for size in many.values())
+    if not total or not summed:
         return ()
-    return tuple((is_input, place, total * (size or 0.0) / whole) for place, size in many.items())
+    return tuple((is_input, place, total * (size or 0.0) / summed) for place, size in many.items())

@@ -1,4 +1,4 @@
-"""What is asked for of a dilated convolution that TensorFlow writes as one without holes, of an image cut into pieces.
+"""Count what is asked of a dilated convolution that TensorFlow writes without holes, of an image cut into pieces.
 
 `SpaceToBatchND` fills an image up to a multiple of the dilation, and makes each offset an image of its own;
 `BatchToSpaceND` puts the results together and cuts off what is too much. So do `tf.nn.depthwise_conv2d`,
@@ -32,8 +32,14 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     if "Backprop" in node.op:
         # What both take: the image, where the gradient is that of the kernel, else the kernel.
         place = 1 if "BackpropInput" in node.op else 0
-        sharing = (one for one in consumers.get(node.inputs[place][0], ()) if base(one.op) in CONVOLUTIONS)
-        alike = [one for one in sharing if "Backprop" not in one.op and one.inputs[place] == node.inputs[place]]
+        sharing = (
+            consumer for consumer in consumers.get(node.inputs[place][0], ()) if base(consumer.op) in CONVOLUTIONS
+        )
+        alike = [
+            consumer
+            for consumer in sharing
+            if "Backprop" not in consumer.op and consumer.inputs[place] == node.inputs[place]
+        ]
         if len(alike) != 1:
             return None
         forward = alike[0]
@@ -47,18 +53,18 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
 
 
 def _source(node: Node, graph: Graph) -> Node | None:
-    found = graph.by_name.get(node.inputs[0][0])
+    source = graph.by_name.get(node.inputs[0][0])
     for _ in range(_MAX_CHAIN):
-        if found is None or found.op not in _REARRANGES or not found.inputs:
+        if source is None or source.op not in _REARRANGES or not source.inputs:
             break
-        found = graph.by_name.get(found.inputs[0][0])
-    return found if found is not None and found.op == "SpaceToBatchND" else None
+        source = graph.by_name.get(source.inputs[0][0])
+    return source if source is not None and source.op == "SpaceToBatchND" else None
 
 
 def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | None:
     for _ in range(_MAX_CHAIN):
         following = consumers.get(node.name, ())
-        forward = [one for one in following if one.op == "BatchToSpaceND" or one.op in _REARRANGES]
+        forward = [consumer for consumer in following if consumer.op == "BatchToSpaceND" or consumer.op in _REARRANGES]
         if len(forward) != 1 or forward[0].op == "BatchToSpaceND":
             return forward[0] if len(forward) == 1 else None
         node = forward[0]
@@ -68,14 +74,14 @@ def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | Non
 def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | None:
     image, result = sizes(before.in_types[0], "the image"), sizes(behind.outputs[0], "the result")
     kernel = sizes(forward.in_types[1], "the kernel")
-    block, edges, cut = (numbers(graph, one, place) for one, place in ((before, 1), (before, 2), (behind, 2)))
+    block, edges, cut = (numbers(graph, source, place) for source, place in ((before, 1), (before, 2), (behind, 2)))
     spatial = len(image) - 2
     if not block or len(edges) != len(cut) or len(edges) != 2 * len(block) or len(result) != len(image):
         return None
-    rest = spatial - len(block)
-    dilation = [*block, *(1,) * rest]
+    undilated = spatial - len(block)
+    dilation = [*block, *(1,) * undilated]
     around = (margins(graph, before.inputs[0][0]) or ((0, 0),) * len(image))[1:-1]
-    padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * rest
+    padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * undilated
     depthwise = "Depthwise" in forward.op
     groups = image[-1] if depthwise else max(1, image[-1] // max(1, kernel[-2]))
     return formulas.convolution(

@@ -1,4 +1,4 @@
-"""What is asked for of a convolution whose image another node filled up with zeros first, or whose result is cut.
+"""Count what is asked of a convolution whose image another node filled up with zeros first, or whose result is cut.
 
 A framework that pads by a layer of its own asks for no products with these zeros, as one that leaves padding to the
 convolution does not: model FLOPs are of positions inside the image. Grappler folds such a `Pad` into the convolution,
@@ -44,7 +44,7 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
 
 
 def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
-    """What of the image of a convolution is not asked for.
+    """Return the margins of a convolution's image that are not asked for.
 
     That of a transposed one is what it makes, of which some may be cut off; its gradients have the margins of it. So
     has the gradient of an image those of the forward pass, which the gradient of padding cuts off.
@@ -53,42 +53,47 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     if makes_image and not is_gradient(node):
         return _undone_of_transposed(node, _cut_off(node, graph, consumers))
     place = 2 if "BackpropFilter" in node.op else 1
-    given = node.inputs[place : place + 1]
+    image = node.inputs[place : place + 1]
     sharing = [
-        one
-        for name, _ in given
-        for one in consumers.get(name, ())
-        if base(one.op) in CONVOLUTIONS and one.inputs[place : place + 1] == given
+        consumer
+        for name, _ in image
+        for consumer in consumers.get(name, ())
+        if base(consumer.op) in CONVOLUTIONS and consumer.inputs[place : place + 1] == image
     ]
     if makes_image:
         # The convolution itself, which is there twice where it is recomputed, or the gradient of its kernel.
-        beside = [one for one in consumers.get(node.inputs[2][0], ()) if "BackpropFilter" in one.op]
-        images = [one.inputs[0][0] for one in (*sharing, *beside) if "BackpropInput" not in one.op]
-        known = {margins(graph, image) for image in images}
-        return known.pop() if len(known) == 1 else ()
-    transposed = [one for one in sharing if "BackpropInput" in one.op and not is_gradient(one)]
+        beside = [consumer for consumer in consumers.get(node.inputs[2][0], ()) if "BackpropFilter" in consumer.op]
+        images = [consumer.inputs[0][0] for consumer in (*sharing, *beside) if "BackpropInput" not in consumer.op]
+        image_margins = {margins(graph, image) for image in images}
+        return image_margins.pop() if len(image_margins) == 1 else ()
+    transposed = [consumer for consumer in sharing if "BackpropInput" in consumer.op and not is_gradient(consumer)]
     if transposed and is_gradient(node):
-        known = {_undone_of_transposed(one, _cut_off(one, graph, consumers)) for one in transposed}
-        return known.pop() if len(known) == 1 else ()
+        image_margins = {
+            _undone_of_transposed(consumer, _cut_off(consumer, graph, consumers)) for consumer in transposed
+        }
+        return image_margins.pop() if len(image_margins) == 1 else ()
     return margins(graph, node.inputs[0][0])
 
 
 def _of_result(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
-    """What is cut off of the result of a convolution, or of the gradient that its own gradients take.
+    """Return what is cut off of the result of a convolution, or of the gradient that its own gradients take.
 
     Nothing of a transposed one and its gradients: what that makes is the image.
     """
     if "Backprop" not in node.op:
         return () if is_gradient(node) else _cut_off(node, graph, consumers)
     beside = consumers.get(node.inputs[2][0], ()) if is_gradient(node) else (node,)
-    if any("BackpropInput" in one.op and one.inputs[2] == node.inputs[2] and not is_gradient(one) for one in beside):
+    if any(
+        "BackpropInput" in consumer.op and consumer.inputs[2] == node.inputs[2] and not is_gradient(consumer)
+        for consumer in beside
+    ):
         return ()
     place = 1 if "BackpropInput" in node.op else 0  # which input it has in common with the convolution itself
-    sharing = [one for one in consumers.get(node.inputs[place][0], ()) if base(one.op) in CONVOLUTIONS]
+    sharing = [consumer for consumer in consumers.get(node.inputs[place][0], ()) if base(consumer.op) in CONVOLUTIONS]
     cuts = {
-        _cut_off(one, graph, consumers)
-        for one in sharing
-        if "Backprop" not in one.op and one.inputs[place] == node.inputs[place] and not is_gradient(one)
+        _cut_off(consumer, graph, consumers)
+        for consumer in sharing
+        if "Backprop" not in consumer.op and consumer.inputs[place] == node.inputs[place] and not is_gradient(consumer)
     }
     return margins(graph, node.inputs[2][0]) or (cuts.pop() if len(cuts) == 1 else ())
 
@@ -102,17 +107,17 @@ def _with_fewer_results(node: Node, around: Margins, cut: Margins) -> Node | Non
     if not _lies_along(cut, dimensions):
         return None
     lost, paddings = [_NONE] * len(cut), [0] * 2 * len(cut)
-    for place, one in dimensions.items():
+    for place, dimension in dimensions.items():
         low, high = around[place] if around else _NONE
-        lost[place] = undone(cut[place], (one.padding[0] + low, one.padding[1] + high), one.stride)
-        paddings[2 * place] = one.padding[0] - lost[place][0] * one.stride
+        lost[place] = undone(cut[place], (dimension.padding[0] + low, dimension.padding[1] + high), dimension.stride)
+        paddings[2 * place] = dimension.padding[0] - lost[place][0] * dimension.stride
     if not any(map(any, lost)):
         return None
     tensors = list(node.in_types if "Backprop" in node.op else node.outputs)
     place = 2 if "Backprop" in node.op else 0
     result = sizes(tensors[place], "the result")
-    kept = tuple(size - sum(edges) for size, edges in zip(result, lost, strict=True))
-    tensors[place] = replace(tensors[place], shape=kept)
+    shape = tuple(size - sum(edges) for size, edges in zip(result, lost, strict=True))
+    tensors[place] = replace(tensors[place], shape=shape)
     attrs = {**node.attrs, "padding": "EXPLICIT", "explicit_paddings": tuple(paddings)}
     if "Backprop" in node.op:
         return replace(node, in_types=tuple(tensors), attrs=attrs)
@@ -120,7 +125,7 @@ def _with_fewer_results(node: Node, around: Margins, cut: Margins) -> Node | Non
 
 
 class _Dimension(NamedTuple):
-    """One along which the kernel of a convolution goes. reach: of its last tap from its first. padding: its own."""
+    """Hold a dimension that a kernel goes along. reach: of its last tap from its first. padding: its own."""
 
     size: int
     results: int
@@ -134,14 +139,14 @@ def _dimensions(node: Node) -> dict[int, _Dimension]:
     image, kernel, result = roles(node, base(node.op))
     first = 2 if str(node.attrs.get("data_format", "N")).startswith("NC") else 1
     explicit = node.attrs.get("explicit_paddings") if node.attrs.get("padding") == "EXPLICIT" else None
-    found = {}
+    by_place = {}
     for place, taps in enumerate(kernel[: len(image) - 2], first):
         size, results = image[place], result[place]
         stride, dilation = attribute_at(node, "strides", place), attribute_at(node, "dilations", place)
         low, reach = zeros_before(node, place, size, taps, stride, dilation, results), (taps - 1) * dilation
         high = int(explicit[2 * place + 1]) if explicit else (results - 1) * stride + reach + 1 - size - low
-        found[place] = _Dimension(size, results, reach, stride, (low, max(0, high)))
-    return found
+        by_place[place] = _Dimension(size, results, reach, stride, (low, max(0, high)))
+    return by_place
 
 
 def _lies_along(cut: Margins, dimensions: Mapping[int, _Dimension]) -> bool:
@@ -156,7 +161,7 @@ def is_gradient(node: Node) -> bool:
 
 
 def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
-    """What a slice cuts off of what a node gives; nothing where something else takes it.
+    """Return what a slice cuts off of what a node gives; nothing where something else takes it.
 
     hops: how many nodes that hand it on are followed.
     """
@@ -183,9 +188,9 @@ def _undone_of_transposed(node: Node, cut: Margins) -> Margins:
     if not _lies_along(cut, dimensions):
         return ()
     lost = [_NONE] * len(cut)
-    for place, one in dimensions.items():
-        low, with_holes = one.padding[0], (one.results - 1) * one.stride + 1
-        lost[place] = undone(cut[place], (one.reach - low, one.size - with_holes + low), 1)
+    for place, dimension in dimensions.items():
+        low, with_holes = dimension.padding[0], (dimension.results - 1) * dimension.stride + 1
+        lost[place] = undone(cut[place], (dimension.reach - low, dimension.size - with_holes + low), 1)
     return tuple(lost)
 
 
@@ -216,10 +221,10 @@ def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
     """Of every second or third element of a dimension, from the first one on."""
     steps = numbers(graph, node, 3)
     every = (1 << len(steps)) - 1
-    whole = all(node.attrs.get(f"{end}_mask", 0) & every == every for end in ("begin", "end"))
-    other = any(node.attrs.get(f"{one}_mask", 0) for one in ("ellipsis", "new_axis", "shrink_axis"))
+    full_range = all(node.attrs.get(f"{end}_mask", 0) & every == every for end in ("begin", "end"))
+    has_other_masks = any(node.attrs.get(f"{mask}_mask", 0) for mask in ("ellipsis", "new_axis", "shrink_axis"))
     shape = node.in_types[0].shape if node.in_types else None
-    if not edges or not whole or other or shape is None or None in shape or min(steps, default=0) < 1:
+    if not edges or not full_range or has_other_masks or shape is None or None in shape or min(steps, default=0) < 1:
         return ()
     steps = (*steps, *(1,) * (len(edges) - len(steps)))
     sizes = [size or 0 for size in shape]
@@ -236,46 +241,46 @@ def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
 def _reshaped(edges: Margins, before: Tensor, behind: Tensor) -> Margins:
     """Return the edges of a tensor that became another; nothing where a size of either is not known."""
     try:
-        known, result = sizes(before, "the image"), sizes(behind, "the result")
+        dimensions, result = sizes(before, "the image"), sizes(behind, "the result")
     except UnknownWork:
         return ()
-    return (reshaped(edges, known, result) or ()) if edges and len(edges) == len(known) else ()
+    return (reshaped(edges, dimensions, result) or ()) if edges and len(edges) == len(dimensions) else ()
 
 
 def _sliced(graph: Graph, node: Node, edges: Margins) -> Margins:
-    """Of a part, as the gradient of a concatenation takes it: whole in the dimensions that have margins."""
+    """Return the edges of a part, as a concatenation's gradient takes it: whole in dimensions that have margins."""
     if not edges or not node.in_types or not node.outputs:
         return ()
     try:
-        whole, part = (sizes(one, "the image") for one in (node.in_types[0], node.outputs[0]))
+        source_sizes, part = (sizes(tensor, "the image") for tensor in (node.in_types[0], node.outputs[0]))
     except UnknownWork:
         return ()
-    cut = [edge for edge, size, left in zip(edges, whole, part, strict=True) if size != left]
+    cut = [edge for edge, size, part_size in zip(edges, source_sizes, part, strict=True) if size != part_size]
     return edges if all(edge == (0, 0) for edge in cut) else ()
 
 
 def around_slice(node: Node, sizes: Sequence[int], graph: Graph) -> Margins | None:
     """Return what a slice leaves out of an array, or its gradient fills up; None where it takes no whole rows."""
-    begins, ends, *more = (numbers(graph, node, place) for place in range(1, 4))
+    begins, ends, *further = (numbers(graph, node, place) for place in range(1, 4))
     if node.op == "Slice":
         if not len(begins) == len(ends) == len(sizes):
             return None
-        kept = [size - at if n < 0 else n for at, n, size in zip(begins, ends, sizes, strict=True)]
-        return tuple((at, size - at - n) for at, n, size in zip(begins, kept, sizes, strict=True))
-    strides = more[0]
+        lengths = [size - at if n < 0 else n for at, n, size in zip(begins, ends, sizes, strict=True)]
+        return tuple((at, size - at - n) for at, n, size in zip(begins, lengths, sizes, strict=True))
+    strides = further[0]
     if any(node.attrs.get(f"{mask}_mask") for mask in ("ellipsis", "new_axis", "shrink_axis")) or set(strides) != {1}:
         return None
     if not sizes or len(begins) != len(ends) or len(ends) > len(sizes):
         return None
     free_begin, free_end = (int(node.attrs.get(f"{mask}_mask", 0)) for mask in ("begin", "end"))
-    found = []
+    margins_found = []
     for place, size in enumerate(sizes):
         begin, end = (begins[place], ends[place]) if place < len(ends) else (0, size)
         begin, end = (at + size if at < 0 else at for at in (begin, end))
         begin = 0 if free_begin >> place & 1 else min(max(begin, 0), size)
         end = size if free_end >> place & 1 else min(max(end, 0), size)
-        found.append((begin, size - max(begin, end)))
-    return tuple(found)
+        margins_found.append((begin, size - max(begin, end)))
+    return tuple(margins_found)
 
 
 _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {

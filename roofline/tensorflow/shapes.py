@@ -32,20 +32,20 @@ _MERGES, _BACK = frozenset(("Merge", "RefMerge")), frozenset(("NextIteration", "
 _ROUNDS = 6
 
 
-def inferred(graph: Any, seen: Seen = MappingProxyType({})) -> Mapping[str, Outputs]:
+def inferred(graph: Any, run_shapes: Seen = MappingProxyType({})) -> Mapping[str, Outputs]:
     """Type and shape of all outputs of all nodes of a GraphDef, by node name. One of `ERRORS` for a damaged graph.
 
-    seen: what a run told of shapes that follow from no graph. Where TensorFlow sees a contradiction in it, nothing.
+    run_shapes: what a run showed of shapes that follow from no graph; nothing where TensorFlow sees a contradiction.
     """
-    known = _inferred(graph)
-    told = _told(graph, known, seen) if seen else None
-    if told is not None:
+    from_graph = _inferred(graph)
+    with_run_shapes = _told(graph, from_graph, run_shapes) if run_shapes else None
+    if with_run_shapes is not None:
         with suppress(*ERRORS):
-            return _inferred(told)
-    return known
+            return _inferred(with_run_shapes)
+    return from_graph
 
 
-def _told(graph: Any, known: Mapping[str, Outputs], seen: Seen) -> Any:
+def _told(graph: Any, from_graph: Mapping[str, Outputs], run_shapes: Seen) -> Any:
     """Return the graph with the shapes that nodes were seen to get and that are not known; None where there are none.
 
     TensorFlow takes the attribute for what it would infer where a graph is imported (graph_constructor.cc).
@@ -53,8 +53,10 @@ def _told(graph: Any, known: Mapping[str, Outputs], seen: Seen) -> Any:
     got: dict[str, dict[int, Shape]] = {}
     for node in graph.node:
         sources = [(name, int(place or 0)) for name, _, place in (text.partition(":") for text in _data(node))]
-        tensors = [known[name][place] if place < len(known.get(name, ())) else None for name, place in sources]
-        shapes = fitting(seen, _run_as(node), [None if one is None else one.shape for one in tensors])
+        tensors = [
+            from_graph[name][place] if place < len(from_graph.get(name, ())) else None for name, place in sources
+        ]
+        shapes = fitting(run_shapes, _run_as(node), [None if tensor is None else tensor.shape for tensor in tensors])
         for (name, place), tensor, shape in zip(sources, tensors, shapes, strict=False):
             if tensor is not None and tensor.elements is None and shape is not None:
                 got.setdefault(name, {})[place] = shape
@@ -64,10 +66,10 @@ def _told(graph: Any, known: Mapping[str, Outputs], seen: Seen) -> Any:
     result.CopyFrom(graph)
     for node in result.node:
         if node.name in got:
-            places = range(len(known[node.name]))
+            places = range(len(from_graph[node.name]))
             protos = [tf.TensorShape(got[node.name].get(place)).as_proto() for place in places]
-            told = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=protos))
-            node.attr["_output_shapes"].CopyFrom(told)
+            shape_list = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=protos))
+            node.attr["_output_shapes"].CopyFrom(shape_list)
     return result
 
 
@@ -88,10 +90,10 @@ def _inferred(graph: Any) -> Mapping[str, Outputs]:
     changing: dict[str, tf.TensorShape] = {}
     for _ in range(_ROUNDS):
         imported = _imported(_straight(graph, changing))
-        found = _changed(graph, imported)
-        if not found:
+        changes = _changed(graph, imported)
+        if not changes:
             break
-        changing |= found
+        changing |= changes
     return {
         node.name: tuple(_tensor(output) for output in imported.get_operation_by_name(node.name).outputs)
         for node in graph.node
@@ -156,16 +158,16 @@ def _unsure(graph: Any, name: str, kind: int, shape: tf.TensorShape) -> str:
 
 def _changed(graph: Any, imported: tf.Graph) -> dict[str, tf.TensorShape]:
     """The heads of loops whose ways back bring another shape than was taken for them, with what all have in common."""
-    found = {}
+    changes = {}
     for name, inputs in _ways_back(graph).items():
-        taken = imported.get_operation_by_name(name).outputs[0].shape
-        common = taken
+        assumed = imported.get_operation_by_name(name).outputs[0].shape
+        common = assumed
         for text in inputs:
             shape = imported.get_operation_by_name(text).outputs[0].shape
             common = common.most_specific_common_supertype([shape]) or tf.TensorShape(None)
-        if str(common) != str(taken):
-            found[name] = common
-    return found
+        if str(common) != str(assumed):
+            changes[name] = common
+    return changes
 
 
 def _tensor(output: Any) -> Tensor:
@@ -173,14 +175,16 @@ def _tensor(output: Any) -> Tensor:
         data = handle_data_util.get_resource_handle_data(output)
         if not data.is_set or not data.shape_and_type:
             return Tensor(None, None, handle=True)
-        one = data.shape_and_type[0]
-        return Tensor(_dtype(tf.as_dtype(one.dtype)) if one.dtype else None, _shape(tf.TensorShape(one.shape)), True)
+        handle = data.shape_and_type[0]
+        return Tensor(
+            _dtype(tf.as_dtype(handle.dtype)) if handle.dtype else None, _shape(tf.TensorShape(handle.shape)), True
+        )
     return Tensor(_dtype(output.dtype), _shape(output.shape))
 
 
 def _dtype(dtype: tf.DType) -> str | None:
-    known = DTYPES.get(dtype.base_dtype.name)
-    return None if known is None else known[0]
+    type_and_size = DTYPES.get(dtype.base_dtype.name)
+    return None if type_and_size is None else type_and_size[0]
 
 
 def _shape(shape: tf.TensorShape) -> tuple[int | None, ...] | None:

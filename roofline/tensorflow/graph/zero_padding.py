@@ -23,6 +23,8 @@ from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 _REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
 #: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
 _GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
+#: Which input of StridedSliceGrad is the gradient of the slice's result.
+_GRADIENT_OF_SLICE = 4
 _NONE = (0, 0)
 #: A chain of these longer than this is not followed.
 _HOPS = 20
@@ -169,10 +171,10 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
     if len(users) != 1 or not hops:
         return ()
     user = users[0]
+    if (user.op in _REARRANGES or takes_all(user, graph)) and user.in_types and user.outputs:
+        return _reshaped(_cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
     if user.op in ("Slice", "StridedSlice"):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
-    if user.op in _REARRANGES and user.in_types and user.outputs:
-        return _reshaped(_cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
     if user.op == "ConcatV2":
         edges, axis = _cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
@@ -208,7 +210,8 @@ def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
     if node.op not in _HANDS_ON or not node.inputs:
         return ()
-    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[0][0], hops - 1))
+    given = min(_GRADIENT_OF_SLICE if node.op == "StridedSliceGrad" else 0, len(node.inputs) - 1)
+    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[given][0], hops - 1))
 
 
 def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
@@ -217,8 +220,27 @@ def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
     return added(own, edges) if len(edges) == len(own) else own
 
 
+def takes_all(node: Node, graph: Graph) -> bool:
+    """Return whether a slice takes all elements in their order, and only puts dimensions of one element in or out."""
+    if node.op != "StridedSlice" or not node.in_types or not node.outputs:
+        return False
+    given, result = node.in_types[0].elements, node.outputs[0].elements
+    return given is not None and given == result and min(numbers(graph, node, 3), default=0) > 0
+
+
+def _filled(graph: Graph, node: Node, edges: Margins) -> Margins:
+    """Of the gradient of a slice, which has zeros where that took nothing."""
+    given, result = (types[-1:] for types in (node.in_types, node.outputs))
+    if given and result and given[0].elements == result[0].elements and min(numbers(graph, node, 3), default=0) > 0:
+        return _reshaped(edges, given[0], result[0])
+    own = around_slice(node, numbers(graph, node, 0), graph) or ()
+    return added(own, edges) if len(edges) == len(own) else own
+
+
 def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
     """Of every second or third element of a dimension, from the first one on."""
+    if takes_all(node, graph):
+        return _rearranged(graph, node, edges)
     steps = numbers(graph, node, 3)
     every = (1 << len(steps)) - 1
     full_range = all(node.attrs.get(f"{end}_mask", 0) & every == every for end in ("begin", "end"))
@@ -288,7 +310,7 @@ _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {
     **dict.fromkeys(_REARRANGES, _rearranged),
     "Slice": _sliced,
     "StridedSlice": _picked,
-    "StridedSliceGrad": lambda graph, node, edges: around_slice(node, numbers(graph, node, 0), graph) or (),
+    "StridedSliceGrad": _filled,
     "Identity": lambda graph, node, edges: edges,
     "Cast": lambda graph, node, edges: edges,
 }

@@ -95,6 +95,19 @@ def depthwise(x, kernel):
     return tf.slice(tf.nn.depthwise_conv2d(x, kernel, (1, 1, 1, 1), "SAME"), (0, 1, 1, 0), (-1, 4, 4, -1))
 
 
+def depthwise_sequence(x, kernel):
+    padded = tf.pad(x, ((0, 0), (1, 1), (0, 0)))[:, None]
+    return tf.nn.depthwise_conv2d(padded, kernel, (1, 1, 1, 1), "VALID")[:, 0]
+
+
+def middle_of_depthwise_sequence(x, kernel):
+    return tf.nn.depthwise_conv2d(x[:, None], kernel, (1, 1, 1, 1), "SAME")[:, 0][:, 1:-1]
+
+
+def turned(x, kernel):
+    return tf.nn.conv1d(tf.pad(x, ((0, 0), (0, 2), (0, 0)))[:, ::-1], kernel, 3, "VALID")
+
+
 def more_than_padding(x, kernel):
     return tf.nn.conv1d(x, kernel, 1, "SAME")[:, 2:-1]
 
@@ -125,6 +138,11 @@ HANDED_ON = {
     "padded, causal": (padded_causal, (2, 6, 3), (3, 3, 5), CHANNELS * (6 + 5 + 4)),
     # 3 channels, each by itself; of 6 x 6 places the inner 4 x 4, of 3 x 3 taps.
     "depthwise": (depthwise, (2, 6, 6, 3), (3, 3, 3, 1), 2 * 2 * 3 * (4 * 3) ** 2),
+    # Likewise of a sequence as of an image of one row: 6 places of 3 taps, two of which are outside.
+    "depthwise sequence": (depthwise_sequence, (2, 6, 3), (1, 3, 3, 1), 2 * 2 * 3 * 16),
+    "depthwise, cut": (middle_of_depthwise_sequence, (2, 6, 3), (1, 3, 3, 1), 2 * 2 * 3 * 4 * 3),
+    # Where the places are turned around nobody looks: 8, two of which are zeros, in 2 windows of 3 taps, 3 apart.
+    "turned": (turned, (2, 6, 3), (3, 3, 5), CHANNELS * 2 * 3),
     # 2 are cut off before, though padding added only one, which are asked for: 2 + 3 * 4 taps. The one behind is not.
     "more than padding": (more_than_padding, (2, 6, 3), (3, 3, 5), CHANNELS * (2 + 3 * 4)),
 }

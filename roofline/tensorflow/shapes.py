@@ -12,10 +12,12 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.ops import handle_data_util
 
+from roofline.tensorflow.graph.contractions import PADDING
 from roofline.tensorflow.graph.graph import DTYPES, Tensor
 from roofline.tensorflow.run_shapes import Seen, Shape, fitting
 
@@ -116,6 +118,8 @@ def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
         # Whom it shall lie beside: shapes do not depend on it, and a node that grappler took out stops the import.
         node.attr.pop("_class", None)
         data = _data(node)
+        if PADDING in node.attr and node.attr[PADDING].list.i:
+            _pad_before(result, node)
         if node.op in _SAME or (node.op in _RECEIVES and data):
             _same(node, _kind(node), data)
         elif node.name in back:
@@ -125,6 +129,17 @@ def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
                 entries = [_unsure(result, node.name, kind, changing[node.name])]
             _same(node, kind, entries)
     return result
+
+
+def _pad_before(graph: Any, node: Any) -> None:
+    """Put zeros before a convolution that adds them by itself: the shapes that TensorFlow infers leave them out."""
+    paddings = np.asarray(node.attr[PADDING].list.i, np.int32).reshape(-1, 2)
+    amounts = graph.node.add(name=f"{node.name}/paddings", op="Const")
+    amounts.attr["dtype"].type = tf.int32.as_datatype_enum
+    amounts.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(paddings))
+    padded = graph.node.add(name=f"{node.name}/padded", op="Pad", input=[node.input[0], amounts.name])
+    padded.attr["T"].type = node.attr["T"].type
+    node.input[0] = padded.name
 
 
 def _ways_back(graph: Any) -> Mapping[str, list[str]]:

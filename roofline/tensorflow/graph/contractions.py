@@ -11,6 +11,9 @@ from roofline.costs.margins import Margins
 from roofline.tensorflow.graph.graph import Node, Tensor
 from roofline.tensorflow.graph.tables import FUSED, base
 
+#: The attribute of zeros around the image that oneDNN's convolutions took in, whatever `padding` says.
+PADDING = "padding_list"
+
 
 class UnknownWork(Exception):
     """The work of a node cannot be told; the message says why."""
@@ -205,9 +208,9 @@ def attribute_at(node: Node, attribute: str, place: int) -> int:
 
 def zeros_before(node: Node, place: int, size: int, taps: int, stride: int, dilation: int, outputs: int) -> int:
     """Count the zeros before the first element of a dimension: TensorFlow's SAME puts the odd one behind."""
-    padding = node.attrs.get("padding", "VALID")
-    explicit = node.attrs.get("explicit_paddings") or ()
-    if padding == "EXPLICIT" and 2 * place < len(explicit):
+    padding, own = node.attrs.get("padding", "VALID"), node.attrs.get(PADDING) or ()
+    explicit = own or node.attrs.get("explicit_paddings") or ()
+    if (own or padding == "EXPLICIT") and 2 * place < len(explicit):
         return int(explicit[2 * place])
     if padding == "SAME" or base(node.op).startswith("PadWith"):
         # A pad that was fused into the convolution is taken to be even: how it lies is data of another input.

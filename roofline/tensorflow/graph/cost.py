@@ -22,7 +22,7 @@ from roofline.costs.dtypes import computed, of_most
 from roofline.tensorflow.graph import linear_algebra
 from roofline.tensorflow.graph import tables as kinds
 from roofline.tensorflow.graph.bytes import accesses, data_inputs, moves_nothing
-from roofline.tensorflow.graph.contractions import UnknownWork
+from roofline.tensorflow.graph.contractions import PADDING, UnknownWork
 from roofline.tensorflow.graph.flops import work
 from roofline.tensorflow.graph.graph import Node, Tensor
 from roofline.tensorflow.graph.neighbours import AXES, UNREAD
@@ -33,7 +33,7 @@ _ATTRIBUTES = (
     "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers "
     "full_matrices fast kernel_type antialias method depth_radius adjoint_a adjoint_b interpolation "
     "unique overlapping "
-    f"{AXES} {UNREAD}"
+    f"{PADDING} {AXES} {UNREAD}"
 ).split()
 #: What ops of these classes do is part of a normalisation or a softmax that the program took apart.
 _PARTS: frozenset[OpClass] = frozenset(("pointwise", "reduction"))

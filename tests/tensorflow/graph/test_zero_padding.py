@@ -235,3 +235,17 @@ def test_results_that_somebody_reads_are_asked_for(tmp_path: Path) -> None:
         return tf.square(whole[:, 1:-1]), tf.square(whole)
 
     assert record(step, tmp_path).model_flops("forward") == CHANNELS * 16
+
+
+def test_zeros_that_a_convolution_of_onednn_took_in_are_in_its_shape(tmp_path: Path) -> None:
+    """5 x 4 x 3 places and 3 x 2 x 2 taps, 2 zeros on either side of the 5: each tap on each of the 5 places."""
+    image, kernel = data(2, 5, 4, 3, 3), variable(3, 2, 2, 3, 5)
+
+    @tf.function
+    def step():
+        padded = tf.pad(image, ((0, 0), (2, 2), (0, 0), (0, 0), (0, 0)))
+        return tf.square(tf.nn.conv3d(padded, kernel, (1, 1, 1, 1, 1), "VALID"))
+
+    found = record(step, tmp_path)
+    pairs = (5 * 3) * (3 * 2) * (2 * 2)
+    assert found.model_flops("forward") == found.flops("forward") == CHANNELS * pairs

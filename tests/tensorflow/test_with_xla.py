@@ -246,6 +246,20 @@ def test_what_recompute_grad_runs_again_was_asked_for_once(compiled: bool, keeps
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once(compiled: bool) -> None:
+    """Two weights' product of 64 x 64 x 64 and the input's with it, and their gradients, but that of the input."""
+    x, (v, w) = tf.ones((32, 64)), (tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.recompute_grad(lambda y: tf.tanh(y @ tf.tanh(v @ w)))(tf.tanh(x)) ** 2)
+        return loss, tape.gradient(loss, [v, w])
+
+    weights = 2 * 64**3
+    assert model_flops_of(step, compiled) == (weights + PRODUCT) + (2 * weights + PRODUCT)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_a_gradient_of_a_gradient_is_no_recomputation(compiled: bool) -> None:
     x, v = tf.ones((32, 64)), tf.Variable(tf.eye(64))
 

@@ -1,11 +1,13 @@
 """What `tf.recompute_grad` computes again in the backward pass (`keras.remat` and `keras.RematScope` call it).
 
 It has names of a forward pass. What it is told by is how TensorFlow has it wait for the gradient: to each argument it
-adds a number that is made of the gradient, 0 or not a number, so that no optimizer takes it for what it is.
+adds a number that is made of the gradient, 0 or not a number, so that no optimizer takes it for what it is. What is
+made of variables alone waits for nothing: it is computed again where only such nodes and gradients take it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from math import isnan
 
 from roofline.tensorflow.graph.graph import Graph, Node
@@ -19,21 +21,37 @@ _MAX_CHAIN = 10
 
 def recomputed(graph: Graph) -> frozenset[str]:
     """The nodes that are made of such sums and are no gradients; nodes of functions that one of them calls, too."""
-    starts = [node.name for node in graph if base(node.op) in ("AddV2", "Add") and _waits(node, graph)]
-    if not starts:
+    barriers = [node.name for node in graph if base(node.op) in ("AddV2", "Add") and _waits(node, graph)]
+    if not barriers:
         return frozenset()
     consumers: dict[str, list[str]] = {}
     for node in graph:
         for source, _ in node.inputs:
             consumers.setdefault(source, []).append(node.name)
     found: set[str] = set()
-    while starts:
-        name = starts.pop()
+    waiting = list(barriers)
+    while waiting:
+        name = waiting.pop()
         if name not in found and not path(name)[0]:
             found.add(name)
-            starts += consumers.get(name, [])
+            waiting += consumers.get(name, [])
+    found |= _taken_by(found.difference(barriers), graph, consumers)
     within = tuple(f"{name}/" for name in found)
     return frozenset(found | {node.name for node in graph if node.name.startswith(within)})
+
+
+def _taken_by(takers: Set[str], graph: Graph, consumers: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the nodes that are no gradients, and whose results nothing takes but these takers and gradients."""
+    found = set(takers)
+    waiting = list(takers)
+    while waiting:
+        node = graph.by_name.get(waiting.pop())
+        for name, _ in node.inputs if node is not None else ():
+            taken = all(user in found or path(user)[0] for user in consumers[name])
+            if taken and name not in found and not path(name)[0]:
+                found.add(name)
+                waiting.append(name)
+    return found
 
 
 def _waits(node: Node, graph: Graph) -> bool:

@@ -221,7 +221,8 @@ def _convolved(net: _Net, layer: Layer, over: list[Axis], each: list[Padding], x
     if picks:
         x = x[(slice(None), *(slice(None, None, stride) for stride in strides))]
         strides = [1] * dimensions
-    if 1 < groups == x.shape[-1] and dimensions < 3:
+    # `tf.nn.depthwise_conv2d` has no stride beside a dilation, and computes something else.
+    if 1 < groups == x.shape[-1] and dimensions < 3 and not (max(strides) > 1 and max(dilations) > 1):
         return _depthwise(x, kernel, strides, padding, dilations)
     if by_keras:
         function = partial(tf.nn.convolution, strides=strides, padding=padding, dilations=dilations)

@@ -46,6 +46,8 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     before, behind = _source(forward, graph), _consumer(forward, consumers)
     if before is None or behind is None or forward.attrs.get("padding") != "VALID":
         return None
+    if set(forward.attrs.get("strides") or (1,)) != {1}:  # of each offset by itself: no convolution of the whole
+        return None
     try:
         return _pairs(forward, before, behind, graph)
     except UnknownWork:

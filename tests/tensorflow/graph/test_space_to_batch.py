@@ -45,3 +45,16 @@ def test_a_separable_convolution_and_one_direction(tmp_path: Path) -> None:
 
     # Of the taps of 7 rows, of which the outer ones are a row apart, 3 x 7 - 2 are inside; then 5 of 3 channels mixed.
     assert record(step, tmp_path).model_flops("forward") == 2 * 2 * 3 * 19 * 23 + 2 * 2 * 63 * 3 * 5
+
+
+def test_of_strides_within_pieces_all_that_runs_is_asked_for(tmp_path: Path) -> None:
+    """`depthwise_conv2d` takes a stride beside a dilation, against its description: no such convolution."""
+    image, kernel = data(2, 7, 9, 3), variable(3, 3, 3, 4)
+
+    @tf.function
+    def step():
+        return tf.square(tf.nn.depthwise_conv2d(image, kernel, (1, 2, 2, 1), "SAME", dilations=(2, 2)))
+
+    with pytest.warns(UserWarning, match="strides must be 1"):
+        found = record(step, tmp_path)
+    assert found.model_flops("forward") == found.flops("forward") > 0

@@ -79,10 +79,10 @@ def per_profile(
         key = id(profile)
         if key not in memory:
             memory[key] = weakref.ref(profile, lambda _: memory.pop(key, None)), {}
-        results, arguments = memory[key][1], (args, *kwargs.items())
-        if arguments not in results:
-            results[arguments] = make(profile, *args, **kwargs)
-        return results[arguments]
+        memoized, arguments = memory[key][1], (args, *kwargs.items())
+        if arguments not in memoized:
+            memoized[arguments] = make(profile, *args, **kwargs)
+        return memoized[arguments]
 
     once.__doc__ = make.__doc__
     return once

@@ -174,21 +174,21 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """Return what the benchmark asked for in a row and a column; batch: the user's, from which the steps follow."""
         parts: list[Asked] = [self.asked, row, *([column] if column else [])]
         parts += [but for but in row.but if column and column.name in but.columns]
-        values: dict[str, Any] = {}
+        settings: dict[str, Any] = {}
         for part in parts:
             for name in Asked.__struct_fields__:
                 value = getattr(part, name)
                 if isinstance(value, dict):
-                    values[name] = {**values.get(name, {}), **value}
+                    settings[name] = {**settings.get(name, {}), **value}
                 elif value is not None:
-                    values[name] = value
+                    settings[name] = value
         if row.per_thread is not None and threads is not None:
-            values["batch"] = row.per_thread * threads
-        if passes := row.passes(batch or values.get("batch")):
-            values["steps"] = passes
+            settings["batch"] = row.per_thread * threads
+        if passes := row.passes(batch or settings.get("batch")):
+            settings["steps"] = passes
         if column is None:  # functions are those of the libraries that the columns are of
-            values.pop("api", None)
-        return Asked(**{**values, "api": values.get("api") or None})
+            settings.pop("api", None)
+        return Asked(**{**settings, "api": settings.get("api") or None})
 
 
 def read(folder: Path, name: str, names: tuple[str, ...]) -> Preset:

@@ -15,7 +15,7 @@ from roofline.renderers.comparison._broken_down import Line
 
 
 def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
-    """Two runs: why they differ, where, and what was proven. Of more, the table of runs, and the rows of each pair by a
+    """Write why two runs differ, where, and what was proven; of more, the table of runs, and each pair's rows by a
     key that was asked for.
 
     columns: of a two-column page, that the tables are as wide as. caption: "long" also says what the columns are and

@@ -165,17 +165,21 @@ def bars(analysis: Analysis) -> list[Bar]:
     for name, times in _tables.split(analysis).items():
         ends = None if name == "unknown" else _tables.attained(times, upper[name])
         of_roof = f"at {_words.between(*ends)} of its roof" if ends else "no minimum known"
+        if name == "overhead" and ends:
+            of_roof = _words.over_launch_floor(*ends)
         of_roof += " (bytes counted)" if name == "memory" and _words.bytes_are_counted(analysis) else ""
         drawn.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
+    whole, part = units.seconds(analysis.gap_told), _gap_in_words(analysis)
+    idle_words = f"{whole}, {part.removeprefix(f'{whole} of it ')}" if part else whole
+    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, idle_words))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
 def _gap_in_words(analysis: Analysis) -> str:
     """Name the largest part of the gap."""
     part, seconds = _largest_part(analysis)
-    return f"of it {units.seconds(seconds)} {_words.plain(part, 60)}" if part and analysis.gap > 0 else ""
+    return f"{units.seconds(seconds)} of it {_words.plain(part, 60)}" if part and analysis.gap > 0 else ""
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:
@@ -233,7 +237,7 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
 
 
 def _at_their_roofs(analysis: Analysis) -> str:
-    """Sum the least times of the ops; what the gap would be next to it nobody has seen."""
+    """Sum the least times of the ops, next to what they took; what the gap would be then nobody has seen."""
     total = analysis.total
     if total.own_seconds <= total.uncosted:
         return ""
@@ -241,8 +245,8 @@ def _at_their_roofs(analysis: Analysis) -> str:
     if _words.is_range(analysis):
         ends = units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
     least = "" if floors.complete(total) else "at least "
-    gap = f", beside {units.seconds(analysis.gap_told)} of {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
-    return f"At their roofs the ops add up to {least}{ends}{gap}."
+    gap = f"; {units.seconds(analysis.gap_told)} more is {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
+    return f"At their roofs the ops would take {least}{ends} instead of {units.seconds(analysis.busy)}{gap}."
 
 
 # -------------------------------------------------------------------------------------------------------------- places
@@ -302,6 +306,7 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     if grouped:
         seconds = sum(row.seconds for row in grouped)
         above = f"{'≤ ' * any(row.open for row in grouped)}{unit(sum(row.at_most for row in grouped))}"
+        above = units.UNKNOWN if all(row.above is None for row in grouped) else above
         cells.append(
             [f"  {len(grouped)} more", "", unit(seconds), units.percent(seconds / analysis.wall, 0), "", above]
         )

@@ -147,6 +147,11 @@ def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
         if all(roof.endswith(_BANDWIDTH) for roof in roofs):  # "cache and DRAM bandwidth"
             roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
         return f"{between(low, high)} of {conjunction(roofs)}"
+    return over_launch_floor(low, high)
+
+
+def over_launch_floor(low: float, high: float) -> str:
+    """Say how much longer than the least of a launch kernels take, of which that is a share from `low` to `high`."""
     if low <= 0:
         return f"{_times_as_long(high)} times the {LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
     ends = list(dict.fromkeys(_times_as_long(share) for share in (high, low)))

@@ -30,7 +30,7 @@ def sentence(row: Row, style: Style) -> str:
             timed = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
             return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
-            return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
+            return f"{'' if row.place == PAGE_FAULTS else 'time without an op, '}{row.place}: {_part(row, names)}."
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -43,10 +43,10 @@ def _part(row: Row, names: tuple[str, str]) -> str:
             f"{units.seconds(moved)} of the {units.seconds(extra)}" if moved < extra * (1 - ROUNDING) else "that much"
         )
         return (
-            f"at most {words} for {a} and {b} page faults a step. That was while ops ran: rows of the same ops, of ops "
-            f"with other arguments, and what is not known, hold {held} less"
+            f"at most {words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off the "
+            f"rows of the same ops, of ops with other arguments, and of what is not known"
         )
-    words += ", upper ends that only the profiler saw" if row.upper else ""
+    words = f"at most {words} (seen under the profiler alone, which may lengthen it)" if row.upper else words
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
 
 

@@ -143,8 +143,8 @@ def _doubts(pair: Pair) -> list[Difference]:
             doubt = replace(doubt, text=f"{text}, in both runs{details[doubt.a]}.", severity="warning")
         elif "no" in values:
             side = values.index("no") - 1  # the other one
-            where = f"{pair.names[side]} alone{details[(doubt.a, doubt.b)[side]]}"
-            doubt = replace(doubt, text=f"{text}: in {where}.")
+            detail = details[(doubt.a, doubt.b)[side]]
+            doubt = replace(doubt, text=f"In {pair.names[side]} alone: {text[0].lower()}{text[1:]}{detail}.")
         differences.append(doubt)
     return differences
 

@@ -244,9 +244,10 @@ def _at_their_roofs(analysis: Analysis) -> str:
     ends = units.seconds(total.floor)
     if _words.is_range(analysis):
         ends = units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
-    least = "" if floors.complete(total) else "at least "
+    ops = "the ops" if floors.complete(total) else "the ops of known work"
+    took = units.seconds(total.own_seconds - total.uncosted)
     gap = f"; {units.seconds(analysis.gap_told)} more is {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
-    return f"At their roofs the ops would take {least}{ends} instead of {units.seconds(analysis.busy)}{gap}."
+    return f"At their roofs {ops} would take {ends} instead of {took}{gap}."
 
 
 # -------------------------------------------------------------------------------------------------------------- places

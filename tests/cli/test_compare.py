@@ -193,7 +193,7 @@ def took(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
     def settle(names: Sequence[str], profiles: Sequence[Profile], *_: object, most_turns: int) -> list[Profile]:
         turned = []
         for profile in profiles:
-            medians = (profile.wall.steps[2],) * min(most_turns, 3)
+            medians = (profile.wall.steps[2],) * min(most_turns, 4)
             taken.append(medians)
             number = len(medians)
             turns = Turns(token="1", medians=medians, waited=(None,) * number, disturbed=(False,) * number)

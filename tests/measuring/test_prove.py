@@ -104,12 +104,12 @@ def test_a_switch_takes_turns_with_its_original(machine: Machine) -> None:
     compiled, written = proofs(machine, "op-by-op", "attention-written-out")
     assert machine.started == [
         "whole written compile=on",
-        *["written", "written compile=on", "written compile=on", "written", "written", "written compile=on"],
+        *["written", "written compile=on", "written compile=on", "written"] * 2,
     ]
     assert (compiled.switch, compiled.observed) == ("torch.compile off -> on", pytest.approx(1e-3))
     # The row says 880 us: 4 layers of 220 us.
     assert (compiled.predicted, compiled.verdict) == (pytest.approx(880e-6), "confirmed")
-    assert (compiled.rounds, compiled.rows) == (3, (1,))
+    assert (compiled.rounds, compiled.rows) == (4, (1,))
     assert compiled.changed == {"backend": ("torch", "torch-compile"), "switch torch.compile": (None, "on")}
     assert sum(each.seconds for each in compiled.moved) == pytest.approx(
         machine.recorded["written"].wall.steps[0] - 5e-3, abs=1e-4
@@ -158,8 +158,8 @@ def test_all_forms_wait_alike(machine: Machine, monkeypatch: pytest.MonkeyPatch)
     fused = machine.recorded["fused"]
     environment = {**fused.environment, "OMP_WAIT_POLICY": "PASSIVE"}
     machine.recorded["fused"] = replace(fused, environment=environment)
-    (proof,) = proofs(machine, "op-by-op", most_turns=3)
-    assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 7
+    (proof,) = proofs(machine, "op-by-op", most_turns=4)
+    assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 9
     assert proof.verdict == "confirmed"
 
 

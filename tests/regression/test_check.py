@@ -212,7 +212,7 @@ def test_time_beyond_limit_and_interval_fails_and_names_what_grew() -> None:
     assert one.interval is not None
     assert 0.05 < one.interval[0] < 0.1 < one.interval[1]
     (cause,) = one.causes
-    assert cause.what == "no op ran, not known: none in BASELINE, 1.25 ms in CURRENT."
+    assert cause.what == "time without an op, not known: none in BASELINE, 1.25 ms in CURRENT."
     assert cause.amount == pytest.approx(1.25e-3)
 
 
@@ -289,7 +289,7 @@ def test_the_gap_is_judged_in_points_of_the_wall() -> None:
     one = judge(handmade.profile(wall=wall, profiled=profiled))["gap"]
     assert one.status == "failed"
     assert one.growth == pytest.approx(2.675 / 13.375 - 1.8 / 12.5)
-    assert one.causes[0].what.startswith("no op ran, after blocking calls: none in BASELINE")
+    assert one.causes[0].what.startswith("time without an op, after blocking calls: none in BASELINE")
     # The profiled steps saw 1.5 ms of it in 2.7 idle.
     assert one.causes[0].amount == pytest.approx(1.5e-3 * 2.675 / 2.7)
     assert judge(handmade.profile(wall=wall, profiled=profiled), gap=Limit(0.06, absolute=True))["gap"].status == (

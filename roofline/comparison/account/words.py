@@ -35,18 +35,22 @@ def sentence(row: Row, style: Style) -> str:
 
 def _part(row: Row, names: tuple[str, str]) -> str:
     """Say how long a part of the gap takes in both runs, and where most of their difference is, or page faults."""
-    words = f"{_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}"
+    bound = "at most " if row.upper or row.place == PAGE_FAULTS else ""
+    words = ", ".join(
+        f"{bound if amount.seconds else ''}{_seconds(amount.seconds)} in {name}"
+        for amount, name in zip((row.a, row.b), names, strict=True)
+    )
     if row.place == PAGE_FAULTS:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
         moved, extra = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
         held = (
-            f"{units.seconds(moved)} of the {units.seconds(extra)}" if moved < extra * (1 - ROUNDING) else "that much"
+            "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of the {units.seconds(extra)}"
         )
         return (
-            f"at most {words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off the "
-            f"rows of the same ops, of ops with other arguments, and of what is not known"
+            f"{words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off the rows of "
+            f"the same ops, of ops with other arguments, and of what is not known"
         )
-    words = f"at most {words} (seen under the profiler alone, which may lengthen it)" if row.upper else words
+    words += " (seen under the profiler alone, which may lengthen it)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
 
 

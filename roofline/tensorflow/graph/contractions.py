@@ -19,13 +19,13 @@ class UnknownWork(Exception):
     """The work of a node cannot be told; the message says why."""
 
 
-def sizes(tensor: Tensor, what: str) -> tuple[int, ...]:
-    """The dimensions of a tensor, all of them known. UnknownWork otherwise."""
+def sizes(tensor: Tensor, role: str) -> tuple[int, ...]:
+    """Return the dimensions of a tensor; UnknownWork, which names its role, where one of them is not known."""
     if tensor.shape is None:
-        raise UnknownWork(f"the shape of {what} was not known before the run")
+        raise UnknownWork(f"the shape of {role} was not known before the run")
     dimensions = tuple(size for size in tensor.shape if size is not None)
     if len(dimensions) != len(tensor.shape):
-        raise UnknownWork(f"a dimension of {what} was not known before the run")
+        raise UnknownWork(f"a dimension of {role} was not known before the run")
     return dimensions
 
 
@@ -133,13 +133,13 @@ def einsum(equation: str, operands: Sequence[Sequence[int]]) -> Cost:
     return cost + formulas.matmul(m, n, k, b)
 
 
-def _labels(term: str, rank: int | None, known: set[str] | None = None) -> list[str]:
-    """The label of each dimension; those of an ellipsis are numbered from the end, so that they align."""
+def _labels(term: str, rank: int | None, operand_labels: set[str] | None = None) -> list[str]:
+    """List the labels of the dimensions; those of an ellipsis are numbered from the end, so that they align."""
     before, dots, after = term.partition("...")
     if not dots:
         names = list(before)
-    elif known is not None:
-        return [*before, *(name for name in known if name[0] == "."), *after]
+    elif operand_labels is not None:
+        return [*before, *(name for name in operand_labels if name[0] == "."), *after]
     else:
         count = max(0, (rank or 0) - len(before) - len(after))
         names = [*before, *(f".{place}" for place in range(count, 0, -1)), *after]
@@ -208,9 +208,9 @@ def attribute_at(node: Node, attribute: str, place: int) -> int:
 
 def zeros_before(node: Node, place: int, size: int, taps: int, stride: int, dilation: int, outputs: int) -> int:
     """Count the zeros before the first element of a dimension: TensorFlow's SAME puts the odd one behind."""
-    padding, own = node.attrs.get("padding", "VALID"), node.attrs.get(PADDING) or ()
-    explicit = own or node.attrs.get("explicit_paddings") or ()
-    if (own or padding == "EXPLICIT") and 2 * place < len(explicit):
+    padding, padding_list = node.attrs.get("padding", "VALID"), node.attrs.get(PADDING) or ()
+    explicit = padding_list or node.attrs.get("explicit_paddings") or ()
+    if (padding_list or padding == "EXPLICIT") and 2 * place < len(explicit):
         return int(explicit[2 * place])
     if padding == "SAME" or base(node.op).startswith("PadWith"):
         # A pad that was fused into the convolution is taken to be even: how it lies is data of another input.

@@ -39,14 +39,14 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     except UnknownWork:
         return None
     turned = [bool(node.attrs.get(name)) for name in _PRODUCTS[node.op]]
-    left, right = (
+    left_edges, right_edges = (
         _last_two(edges or (_NONE,) * len(shape), swap)
         for edges, shape, swap in zip(filled, shapes, turned, strict=True)
     )
-    edges = (*(_NONE,) * (len(result) - 2), left[0], right[1])
+    edges = (*(_NONE,) * (len(result) - 2), left_edges[0], right_edges[1])
     cut = _cut(consumers.get(node.name, ()), result, edges, graph)[-2:]
-    inner = shapes[0][-2 if turned[0] else -1] - common(left[1], right[0])
-    rows, columns = result[-2] - common(left[0], cut[0]), result[-1] - common(right[1], cut[1])
+    inner = shapes[0][-2 if turned[0] else -1] - common(left_edges[1], right_edges[0])
+    rows, columns = result[-2] - common(left_edges[0], cut[0]), result[-1] - common(right_edges[1], cut[1])
     return 2.0 * prod(result[:-2]) * rows * columns * inner
 
 

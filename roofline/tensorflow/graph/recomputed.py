@@ -1,6 +1,6 @@
-"""What `tf.recompute_grad` computes again in the backward pass (`keras.remat` and `keras.RematScope` call it).
+"""Find the nodes that `tf.recompute_grad` computes again in the backward pass (Keras: `remat`, `RematScope`).
 
-It has names of a forward pass. What it is told by is how TensorFlow has it wait for the gradient: to each argument it
+They have names of a forward pass. They are told by how TensorFlow has them wait for the gradient: to each argument it
 adds a number that is made of the gradient, 0 or not a number, so that no optimizer takes it for what it is. What is
 made of variables alone waits for nothing: it is computed again where only such nodes and gradients take it.
 """
@@ -20,7 +20,7 @@ _MAX_CHAIN = 10
 
 
 def recomputed(graph: Graph) -> frozenset[str]:
-    """The nodes that are made of such sums and are no gradients; nodes of functions that one of them calls, too."""
+    """Name the nodes made of such sums that are no gradients, and the nodes of functions that one of them calls."""
     barriers = [node.name for node in graph if base(node.op) in ("AddV2", "Add") and _waits(node, graph)]
     if not barriers:
         return frozenset()
@@ -28,34 +28,34 @@ def recomputed(graph: Graph) -> frozenset[str]:
     for node in graph:
         for source, _ in node.inputs:
             consumers.setdefault(source, []).append(node.name)
-    found: set[str] = set()
+    recomputed_names: set[str] = set()
     waiting = list(barriers)
     while waiting:
         name = waiting.pop()
-        if name not in found and not path(name)[0]:
-            found.add(name)
+        if name not in recomputed_names and not path(name)[0]:
+            recomputed_names.add(name)
             waiting += consumers.get(name, [])
-    found |= _taken_by(found.difference(barriers), graph, consumers)
-    within = tuple(f"{name}/" for name in found)
-    return frozenset(found | {node.name for node in graph if node.name.startswith(within)})
+    recomputed_names |= _taken_by(recomputed_names.difference(barriers), graph, consumers)
+    within = tuple(f"{name}/" for name in recomputed_names)
+    return frozenset(recomputed_names | {node.name for node in graph if node.name.startswith(within)})
 
 
 def _taken_by(takers: Set[str], graph: Graph, consumers: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the nodes that are no gradients, and whose results nothing takes but these takers and gradients."""
-    found = set(takers)
+    recomputed_names = set(takers)
     waiting = list(takers)
     while waiting:
         node = graph.by_name.get(waiting.pop())
         for name, _ in node.inputs if node is not None else ():
-            taken = all(user in found or path(user)[0] for user in consumers[name])
-            if taken and name not in found and not path(name)[0]:
-                found.add(name)
+            is_exclusive = all(user in recomputed_names or path(user)[0] for user in consumers[name])
+            if is_exclusive and name not in recomputed_names and not path(name)[0]:
+                recomputed_names.add(name)
                 waiting.append(name)
-    return found
+    return recomputed_names
 
 
 def _waits(node: Node, graph: Graph) -> bool:
-    """Whether one of its terms is 0 or not a number."""
+    """Tell whether one of the terms of a sum is 0 or not a number."""
     return any(_is_zero_or_nan(graph.by_name.get(source), graph) for source, _ in node.inputs)
 
 
@@ -66,10 +66,10 @@ def _is_zero_or_nan(value: Node | None, graph: Graph) -> bool:
         value = graph.by_name.get(value.inputs[0][0])
     if value is None or value.op != "SelectV2" or len(value.inputs) < 3:
         return False
-    zero, other = (_numbers(graph.by_name.get(source)) for source, _ in value.inputs[1:3])
-    return zero == (0.0,) and len(other) == 1 and isnan(other[0])
+    zero, nan = (_numbers(graph.by_name.get(source)) for source, _ in value.inputs[1:3])
+    return zero == (0.0,) and len(nan) == 1 and isnan(nan[0])
 
 
 def _numbers(value: Node | None) -> tuple[float, ...]:
-    told = value.attrs.get("value", ()) if value is not None and value.op == "Const" else ()
-    return tuple(float(number) for number in told) if isinstance(told, tuple) else ()
+    numbers = value.attrs.get("value", ()) if value is not None and value.op == "Const" else ()
+    return tuple(float(number) for number in numbers) if isinstance(numbers, tuple) else ()

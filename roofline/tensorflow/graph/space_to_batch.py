@@ -22,7 +22,7 @@ _MAX_CHAIN = 20
 
 
 def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
-    """The FLOPs of the dilated convolution that a node stands for, or of its gradient; None for any other node.
+    """Count the FLOPs of the dilated convolution that a node stands for, or of its gradient; None for any other node.
 
     consumers: of each node, by its name.
     """
@@ -43,13 +43,13 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
         if len(alike) != 1:
             return None
         forward = alike[0]
-    before, behind = _source(forward, graph), _consumer(forward, consumers)
-    if before is None or behind is None or forward.attrs.get("padding") != "VALID":
+    space_to_batch, batch_to_space = _source(forward, graph), _consumer(forward, consumers)
+    if space_to_batch is None or batch_to_space is None or forward.attrs.get("padding") != "VALID":
         return None
     if set(forward.attrs.get("strides") or (1,)) != {1}:  # of each offset by itself: no convolution of the whole
         return None
     try:
-        return _pairs(forward, before, behind, graph)
+        return _pairs(forward, space_to_batch, batch_to_space, graph)
     except UnknownWork:
         return None
 
@@ -73,16 +73,17 @@ def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | Non
     return None
 
 
-def _pairs(forward: Node, before: Node, behind: Node, graph: Graph) -> float | None:
-    image, result = sizes(before.in_types[0], "the image"), sizes(behind.outputs[0], "the result")
+def _pairs(forward: Node, space_to_batch: Node, batch_to_space: Node, graph: Graph) -> float | None:
+    image, result = sizes(space_to_batch.in_types[0], "the image"), sizes(batch_to_space.outputs[0], "the result")
     kernel = sizes(forward.in_types[1], "the kernel")
-    block, edges, cut = (numbers(graph, source, place) for source, place in ((before, 1), (before, 2), (behind, 2)))
+    block, edges = (numbers(graph, space_to_batch, place) for place in (1, 2))
+    cut = numbers(graph, batch_to_space, 2)
     spatial = len(image) - 2
     if not block or len(edges) != len(cut) or len(edges) != 2 * len(block) or len(result) != len(image):
         return None
     undilated = spatial - len(block)
     dilation = [*block, *(1,) * undilated]
-    around = (margins(graph, before.inputs[0][0]) or ((0, 0),) * len(image))[1:-1]
+    around = (margins(graph, space_to_batch.inputs[0][0]) or ((0, 0),) * len(image))[1:-1]
     padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * undilated
     depthwise = "Depthwise" in forward.op
     groups = image[-1] if depthwise else max(1, image[-1] // max(1, kernel[-2]))

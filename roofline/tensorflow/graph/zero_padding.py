@@ -31,7 +31,7 @@ _HOPS = 20
 
 
 def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
-    """The FLOPs of a convolution without what pairs with such zeros; None for any other node.
+    """Count the FLOPs of a convolution without what pairs with such zeros; None for any other node.
 
     consumers: of each node, by its name.
     """
@@ -64,8 +64,10 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     ]
     if makes_image:
         # The convolution itself, which is there twice where it is recomputed, or the gradient of its kernel.
-        beside = [consumer for consumer in consumers.get(node.inputs[2][0], ()) if "BackpropFilter" in consumer.op]
-        images = [consumer.inputs[0][0] for consumer in (*sharing, *beside) if "BackpropInput" not in consumer.op]
+        gradient_users = consumers.get(node.inputs[2][0], ())
+        kernel_gradients = [user for user in gradient_users if "BackpropFilter" in user.op]
+        takers = (*sharing, *kernel_gradients)
+        images = [taker.inputs[0][0] for taker in takers if "BackpropInput" not in taker.op]
         image_margins = {margins(graph, image) for image in images}
         return image_margins.pop() if len(image_margins) == 1 else ()
     transposed = [consumer for consumer in sharing if "BackpropInput" in consumer.op and not is_gradient(consumer)]
@@ -84,10 +86,10 @@ def _of_result(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]
     """
     if "Backprop" not in node.op:
         return () if is_gradient(node) else _cut_off(node, graph, consumers)
-    beside = consumers.get(node.inputs[2][0], ()) if is_gradient(node) else (node,)
+    users = consumers.get(node.inputs[2][0], ()) if is_gradient(node) else (node,)
     if any(
         "BackpropInput" in consumer.op and consumer.inputs[2] == node.inputs[2] and not is_gradient(consumer)
-        for consumer in beside
+        for consumer in users
     ):
         return ()
     place = 1 if "BackpropInput" in node.op else 0  # which input it has in common with the convolution itself
@@ -182,7 +184,7 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
 
 
 def _undone_of_transposed(node: Node, cut: Margins) -> Margins:
-    """Results of a transposed convolution that are cut off, as far as not all taps lead to them.
+    """Return the results of a transposed convolution that are cut off, as far as not all taps lead to them.
 
     It is a convolution of an image with holes, with zeros around it of which its own padding takes some off.
     """
@@ -197,7 +199,7 @@ def _undone_of_transposed(node: Node, cut: Margins) -> Margins:
 
 
 def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
-    """The zeros before and behind what a node gives, in each dimension; nothing where there are none, or not known.
+    """Return the zeros before and behind the result of a node in each dimension; nothing where none are known.
 
     They are followed through what hands an image on, whole or in parts. hops: through how many nodes.
     """
@@ -210,35 +212,36 @@ def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
     if node.op not in _HANDS_ON or not node.inputs:
         return ()
-    given = min(_GRADIENT_OF_SLICE if node.op == "StridedSliceGrad" else 0, len(node.inputs) - 1)
-    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[given][0], hops - 1))
+    place = min(_GRADIENT_OF_SLICE if node.op == "StridedSliceGrad" else 0, len(node.inputs) - 1)
+    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[place][0], hops - 1))
 
 
 def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
     values = numbers(graph, node, 1)
-    own = tuple(zip(values[::2], values[1::2], strict=True)) if len(values) % 2 == 0 else ()
-    return added(own, edges) if len(edges) == len(own) else own
+    pad_edges = tuple(zip(values[::2], values[1::2], strict=True)) if len(values) % 2 == 0 else ()
+    return added(pad_edges, edges) if len(edges) == len(pad_edges) else pad_edges
 
 
 def takes_all(node: Node, graph: Graph) -> bool:
     """Return whether a slice takes all elements in their order, and only puts dimensions of one element in or out."""
     if node.op != "StridedSlice" or not node.in_types or not node.outputs:
         return False
-    given, result = node.in_types[0].elements, node.outputs[0].elements
-    return given is not None and given == result and min(numbers(graph, node, 3), default=0) > 0
+    elements, result_elements = node.in_types[0].elements, node.outputs[0].elements
+    return elements is not None and elements == result_elements and min(numbers(graph, node, 3), default=0) > 0
 
 
 def _filled(graph: Graph, node: Node, edges: Margins) -> Margins:
-    """Of the gradient of a slice, which has zeros where that took nothing."""
-    given, result = (types[-1:] for types in (node.in_types, node.outputs))
-    if given and result and given[0].elements == result[0].elements and min(numbers(graph, node, 3), default=0) > 0:
-        return _reshaped(edges, given[0], result[0])
-    own = around_slice(node, numbers(graph, node, 0), graph) or ()
-    return added(own, edges) if len(edges) == len(own) else own
+    """Return the edges of the gradient of a slice, which has zeros where the slice took nothing."""
+    gradient, result = (types[-1:] for types in (node.in_types, node.outputs))
+    takes_in_order = min(numbers(graph, node, 3), default=0) > 0
+    if gradient and result and gradient[0].elements == result[0].elements and takes_in_order:
+        return _reshaped(edges, gradient[0], result[0])
+    slice_edges = around_slice(node, numbers(graph, node, 0), graph) or ()
+    return added(slice_edges, edges) if len(edges) == len(slice_edges) else slice_edges
 
 
 def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
-    """Of every second or third element of a dimension, from the first one on."""
+    """Return the edges of every second or third element of a dimension, from the first element on."""
     if takes_all(node, graph):
         return _rearranged(graph, node, edges)
     steps = numbers(graph, node, 3)
@@ -260,10 +263,10 @@ def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
     return _reshaped(edges, node.in_types[0], node.outputs[0]) if node.in_types and node.outputs else ()
 
 
-def _reshaped(edges: Margins, before: Tensor, behind: Tensor) -> Margins:
+def _reshaped(edges: Margins, image: Tensor, rearranged: Tensor) -> Margins:
     """Return the edges of a tensor that became another; nothing where a size of either is not known."""
     try:
-        dimensions, result = sizes(before, "the image"), sizes(behind, "the result")
+        dimensions, result = sizes(image, "the image"), sizes(rearranged, "the result")
     except UnknownWork:
         return ()
     return (reshaped(edges, dimensions, result) or ()) if edges and len(edges) == len(dimensions) else ()
@@ -317,7 +320,7 @@ _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {
 
 
 def numbers(graph: Graph, node: Node, place: int) -> tuple[int, ...]:
-    """The values of an input that is a constant; nothing where it is none."""
+    """Return the values of an input that is a constant; nothing where it is none."""
     source = graph.by_name.get(node.inputs[place][0]) if place < len(node.inputs) else None
     values = source.attrs.get("value", ()) if source is not None and source.op == "Const" else ()
     return tuple(int(value) for value in values)

@@ -11,6 +11,7 @@ kernels of attention and products that became something else aside (`conserved`)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 
@@ -37,14 +38,15 @@ def conserved(segments: Segments) -> Segments:
     takers = takers[~_by_index(segments, takers)]
     if not len(givers) or not len(takers):
         return segments
-    phases, blocks = (np.asarray([place[part] for place in segments.places], object) for part in (0, 1))
     # Equal amounts first, of one block before others: a product of half as many FLOPs is not half of this one.
-    for same_block, equal in product((True, False), repeat=2):
+    for parts, equal in product((2, 1), (True, False)):  # of a place: phase and block, or the phase alone
+        near = defaultdict(list)
+        for taker in takers.tolist():
+            near[segments.places[taker][:parts]].append(taker)
+        rows = {place: np.asarray(places_takers) for place, places_takers in near.items()}
         for giver in givers.tolist():
-            near = takers[phases[takers] == phases[giver]]
-            if same_block:
-                near = near[blocks[near] == blocks[giver]]
-            _give(model, flops, giver, near, equal)
+            if (place := segments.places[giver][:parts]) in rows:
+                _give(model, flops, giver, rows[place], equal)
     return replace(segments, model_flops=model)
 
 

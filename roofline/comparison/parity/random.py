@@ -158,23 +158,29 @@ def _drops(profile: Profile, read_by: Sequence[Sequence[int]], integers: bool) -
     make fractions of them and drop by these, unless it says that it draws, which is judged by itself.
     """
     dropping = [False] * len(profile.ops)
+    known: dict[tuple[int, ...], tuple[bool, bool]] = {}
     for number in reversed(range(len(profile.ops))):  # who reads comes later
         op = profile.ops[number]
-        first, *fused = (profile.signatures[index] for index in (op.signature, *op.constituents))
-        names = [signature.name.lower() for signature in (first, *fused)]
-        words = {word for name in names for word in re.split("[^a-z]+", name)}
-        classes = {signature.op_class for signature in ((first, *fused) if integers else (first,))}
-        if words & _ORDERS or "embedding" in classes:
-            continue
-        generator = integers and first.op_class == "random" and _is_whole(first)
-        named = bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
-        makes_fractions = (
-            integers and bool(fused) and "random" not in classes and "int" not in (first.computes_in or "")
-        )
-        dropping[number] = (named and not generator) or makes_fractions
-        if not dropping[number] and (generator or first.op_class in _ON_THE_WAY):
-            dropping[number] = any(dropping[row] for row in read_by[number])
+        kind = op.signature, *op.constituents
+        if kind not in known:
+            known[kind] = _drops_by_itself([profile.signatures[index] for index in kind], integers)
+        by_itself, hands_on = known[kind]
+        dropping[number] = by_itself or (hands_on and any(dropping[row] for row in read_by[number]))
     return dropping
+
+
+def _drops_by_itself(signatures: Sequence[Signature], integers: bool) -> tuple[bool, bool]:
+    """Return whether an op of these signatures may make 0 of one number by itself, and whether it hands numbers on."""
+    first, *fused = signatures
+    names = [signature.name.lower() for signature in signatures]
+    words = {word for name in names for word in re.split("[^a-z]+", name)}
+    classes = {signature.op_class for signature in (signatures if integers else (first,))}
+    if words & _ORDERS or "embedding" in classes:
+        return False, False
+    generator = integers and first.op_class == "random" and _is_whole(first)
+    named = bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
+    makes_fractions = integers and bool(fused) and "random" not in classes and "int" not in (first.computes_in or "")
+    return (named and not generator) or makes_fractions, generator or first.op_class in _ON_THE_WAY
 
 
 def noise(pair: Pair) -> list[Difference]:

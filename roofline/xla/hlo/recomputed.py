@@ -1,21 +1,18 @@
 """What `tf.recompute_grad` has XLA compute again in the backward pass, which the names of instructions do not tell.
 
 To have it wait for the gradient TensorFlow adds to each argument a number that is made of the gradient: 0 or not a
-number; what is made of variables alone is known by what takes it (`tensorflow.graph.recomputed`). JAX says in the names
-what it repeats (`scopes.is_recomputed`).
+number (`tensorflow.graph.recomputed`). JAX says in the names what it repeats (`scopes.is_recomputed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping
 from math import isnan
 
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, number, origin
 
 _PASSED_ON = COPIES | {"broadcast", "reshape"}
-#: Which instructions take a value, and as which operand.
-_Users = Mapping[Instruction, Sequence[tuple[Instruction, int]]]
 #: What TensorFlow's gradients have in their names.
 GRADIENT = "gradient_tape/"
 
@@ -25,9 +22,7 @@ def recomputed(module: Module) -> frozenset[Instruction]:
     if "recomputed" not in module.memo:
         everything = [each for computation in module.computations for each in computation.instructions]
         starts = [each for each in everything if each.opcode == "add" and any(map(_is_zero_or_nan, each.operands))]
-        users = _users(module) if starts else {}
-        made = _made_of(module, starts, users)
-        module.memo["recomputed"] = frozenset(made | _taken_by(made.difference(starts), users))
+        module.memo["recomputed"] = frozenset(_made_of(module, starts)) if starts else frozenset()
     found: frozenset[Instruction] = module.memo["recomputed"]
     return found
 
@@ -40,29 +35,12 @@ def _is_zero_or_nan(value: Instruction) -> bool:
     return zero == 0 and other is not None and isnan(other)
 
 
-def _users(module: Module) -> _Users:
+def _made_of(module: Module, starts: list[Instruction]) -> set[Instruction]:
     users: dict[Instruction, list[tuple[Instruction, int]]] = {}
     for computation in module.computations:
         for user in computation.instructions:
             for place, operand in enumerate(user.operands):
                 users.setdefault(operand, []).append((user, place))
-    return users
-
-
-def _taken_by(takers: Set[Instruction], users: _Users) -> set[Instruction]:
-    """Return the instructions that are no gradients, and whose results nothing takes but these takers and gradients."""
-    found = set(takers)
-    waiting = list(takers)
-    while waiting:
-        for each in waiting.pop().operands:
-            taken = all(user in found or GRADIENT in user.op_name for user, _ in users[each])
-            if each not in found and GRADIENT not in each.op_name and taken:
-                found.add(each)
-                waiting.append(each)
-    return found
-
-
-def _made_of(module: Module, starts: list[Instruction], users: _Users) -> set[Instruction]:
     roots: Mapping[Instruction, list[Instruction]] = {
         computation.root: list(callers) for computation, callers in module.callers.items()
     }

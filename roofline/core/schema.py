@@ -286,8 +286,8 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
     """A measured step and its provenance. See the module docstring and docs/profile-format.md.
 
-    framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
-    the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
+    framework: the distribution that ran the ops; None: not recorded. written_in: the high-level library of the model
+    (Keras); None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
     step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
     folder. preset: the published benchmark whose set-up was asked for; None: none. api: the step in the function that
     it timed; None: not measured, or that is the bare step. counters: bytes by hardware counters; None: not counted.

@@ -129,7 +129,7 @@ def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
 def test_the_words_say_all_that_is_not_little() -> None:
     assert host.describe_host(analyze(calibrated(longer(100), asleep=None))) == (
         "284 µs for 28 ops at 10.1 µs each (dispatch and Python around them) and 88.0 µs in Python besides, asleep or "
-        "waiting; an op that does nothing takes this host 1.00 µs, inside layers 12.0 µs"
+        "waiting; dispatch of an empty op: 1.00 µs by itself, 12.0 µs inside layers (Python)"
     )
 
 

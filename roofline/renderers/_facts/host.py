@@ -31,7 +31,7 @@ def describe_host(analysis: Analysis) -> str:
         if seconds >= _SOME * cost.gap:
             parts.append(f"{units.seconds(seconds)} {activity}")
     empty_op, in_layers = units.seconds(cost.op_alone), units.seconds(cost.in_layers)
-    return f"{conjunction(parts)}; an op that does nothing takes this host {empty_op}, inside layers {in_layers}"
+    return f"{conjunction(parts)}; dispatch of an empty op: {empty_op} by itself, {in_layers} inside layers (Python)"
 
 
 def _bound(analysis: Analysis) -> str:

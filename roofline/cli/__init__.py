@@ -45,14 +45,14 @@ def build(only: str | None = None) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
-        help="Tells why a step of a model takes as long as it does, op by op, against the ceilings of the device.",
+        help="Measure a step of a model, split its time into ops, and compare each op with the limits of the device.",
     )
 
     @app.callback()
     def root(
         debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
         version: bool = typer.Option(
-            False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
+            False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
         ),
     ) -> None:
         pass  # both are done by now: --debug in `main`, --version in its callback

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def command() -> None:
-    """List the backends, and what is installed for each."""
+    """List the backends, and the installed packages of each."""
     from roofline import plugins
     from roofline.recording.backend import load
     from roofline.renderers._terminal import columns

@@ -10,28 +10,25 @@ from roofline.errors import InputError
 
 
 def command(
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda; auto takes the GPU if there is one.")] = "auto",
-    threads: Annotated[
-        int | None, typer.Option(help="Threads to drive a CPU with; by default one per physical core.")
-    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda. auto takes the GPU if there is one.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="CPU threads. Default: one per physical core.")] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Measure for a minute instead of about twelve seconds (twenty on a GPU).")
     ] = False,
     remeasure: Annotated[
-        bool, typer.Option("--again", "--force", help="Measure again even if a calibration is kept.")
+        bool, typer.Option("--again", "--force", help="Measure again even if a calibration is saved.")
     ] = False,
     only: Annotated[
         str | None,
-        typer.Option(help="Measure these ceilings only: names or patterns with commas between (matrix.*,dram.copy)."),
+        typer.Option(help="Measure only these ceilings: names or patterns, separated by commas (matrix.*,dram.copy)."),
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
     """Measure the ceilings of this machine.
 
-    The result is kept per device, threads, libraries and driver, and every profile on this machine uses it, until the
-    machine is started again (where the system does not tell when that was, until the next day). A ceiling is the best
-    that the machine can do, and others' load hides it: close other programs first. --again tries once more, and keeps
-    the better of both.
+    Save the result per device, threads, libraries and driver. Every profile on this machine uses it until the machine
+    is rebooted (until the next day, if the time of the boot is not known). A ceiling is the best that the machine can
+    do, and other load hides it: close other programs first. With --again, measure once more and keep the better one.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"There is no device called {device!r} to calibrate; there are: auto, cpu, cuda.")

@@ -25,7 +25,7 @@ def command(
         typer.Argument(
             metavar="BASELINE",
             autocompletion=profiles,
-            help="The profile to judge by, or the short name of one that ships; - reads it from standard input.",
+            help="The profile to compare with, or the name of a shipped one; - reads it from standard input.",
         ),
     ],
     current: Annotated[
@@ -33,40 +33,43 @@ def command(
         typer.Argument(
             metavar="CURRENT...",
             autocompletion=profiles,
-            help="The profiles to judge, each by BASELINE; one may be -.",
+            help="The profiles to check, each against BASELINE; - reads one from standard input.",
         ),
     ],
     counts_only: Annotated[
         bool,
-        typer.Option("--counts-only", help="Judge FLOPs, bytes, kernels, graph breaks and opaque regions alone."),
+        typer.Option(
+            "--counts-only", help="Check only FLOPs, bytes, kernels, graph breaks and opaque regions; no times."
+        ),
     ] = False,
     allow_name: Annotated[
         bool,
-        typer.Option("--allow-name", help="The model may have another name: a trace is called as its file is."),
+        typer.Option("--allow-name", help="Allow another model name: an imported trace is named after its file."),
     ] = False,
     max_time: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Growth of the median step that passes; by default 5%.")
+        str | None, typer.Option(metavar="SHARE", help="Allowed growth of the median step. Default: 5%.")
     ] = None,
     max_bytes: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Growth of the bytes moved that passes; by default 1%.")
+        str | None, typer.Option(metavar="SHARE", help="Allowed growth of the bytes moved. Default: 1%.")
     ] = None,
     max_kernels: Annotated[
         str | None,
-        typer.Option(metavar="N", help="How many launches more pass, or 5% for a share of them; by default 0."),
+        typer.Option(metavar="N", help="Allowed growth of launches: a number, or a share like 5%. Default: 0."),
     ] = None,
     max_gap: Annotated[
         str | None,
         typer.Option(
-            metavar="POINTS", help="Growth of the gap's share of the step that passes, in points; by default 3%."
+            metavar="POINTS",
+            help="Allowed growth of the share of GPU idle or host time in the step, in percentage points. Default: 3%.",
         ),
     ] = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes; by default 2%.")
+        str | None, typer.Option(metavar="SHARE", help="Allowed growth of the peak memory. Default: 2%.")
     ] = None,
     limits: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.toml", help='A file of limits, with lines like time = "5%"; the options above go before it.'
+            metavar="FILE.toml", help='A file of limits with lines like time = "5%"; the options above override it.'
         ),
     ] = None,
     width: Width = None,
@@ -76,10 +79,10 @@ def command(
 ) -> None:
     """Fail if a step got worse than a baseline, and say where.
 
-    Exits with 1 if a gate failed, and with 4 if the times of either profile cannot be judged because something else
-    used the machine; of several profiles the worst decides, 1 before 2 before 4. A time fails only if its 95 % interval
-    is beyond the limit, too. --counts-only gives the same verdict on every machine, and takes profiles made with
-    --count-only. FLOPs must not grow at all.
+    Exit with 1 if a gate failed, and with 4 if a profile was measured on a busy machine, so that its times cannot be
+    judged. For several profiles the exit code is the first of 1, 2, 4 that occurred. A time fails only if its 95 %
+    interval is beyond the limit, too. FLOPs must not grow at all. --counts-only gives the same verdict on every
+    machine, and accepts profiles made with --count-only.
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     extra = tables.arguments(renderer, format, width=width)

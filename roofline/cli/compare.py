@@ -47,8 +47,8 @@ def command(
         typer.Argument(
             metavar="PROFILE...|MODEL",
             autocompletion=completion.runs,
-            help="Saved profiles or short names of those that ship, of which one may be - for standard input; with "
-            "--backends, one model. With --preset alone, the profiles of that benchmark that ship.",
+            help="Saved profiles or names of shipped ones; - reads one from standard input. With --backends: one "
+            "model. With --preset and no profile: the shipped profiles of that benchmark.",
         ),
     ] = None,
     backends: Annotated[
@@ -59,29 +59,29 @@ def command(
             help="Measure MODEL on these backends, in turns, and compare them.",
         ),
     ] = None,
-    mode: Annotated[
-        str, typer.Option(help="With --backends: what a step is: infer, train or generate.")
-    ] = DEFAULTS.mode,
+    mode: Annotated[str, typer.Option(help="With --backends: infer, train or generate.")] = DEFAULTS.mode,
     batch: Annotated[int | None, typer.Option(help="With --backends: samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="With --backends: tokens per sample.")] = None,
     new_tokens: Annotated[
         int | None,
-        typer.Option("--new-tokens", help="With --backends and --mode generate: tokens that each sample gets."),
+        typer.Option("--new-tokens", help="With --backends and --mode generate: tokens to generate per sample."),
     ] = None,
     size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = DEFAULTS.size,
-    layers: Annotated[int | None, typer.Option(help="With --backends: layers, if not those of the size.")] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="With --backends: number of layers. Default: that of the size.")
+    ] = None,
     precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = DEFAULTS.precision,
     device: Annotated[str, typer.Option(help="With --backends: auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="With --backends: CPU threads.")] = None,
-    steps: Annotated[int | None, typer.Option(help="With --backends: plain steps of each process.")] = None,
+    steps: Annotated[int | None, typer.Option(help="With --backends: plain steps per process.")] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
-            help="Turns in fresh processes, at most: 12 unless given, and fewer as soon as it is settled which run is "
-            "faster; 1 for none."
+            help="Most turns in fresh processes. Default: 12; stops earlier when it is settled which run is faster. 1 "
+            "takes no turns."
         ),
     ] = None,
-    input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = DEFAULTS.input,
+    input: Annotated[str, typer.Option(help="With --backends: where the inputs are: device or host.")] = DEFAULTS.input,
     no_optimizer: Annotated[
         bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
     ] = False,
@@ -89,43 +89,48 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"With --backends: {presets.HELP} With profiles: tell them by the rows of that benchmark, a paragraph "
-            "each, in the formats text, markdown and json.",
+            help=f"{presets.HELP} With saved profiles: print a paragraph per row of that benchmark (formats text, "
+            "markdown, json).",
         ),
     ] = None,
     core: Annotated[bool, typer.Option("--core", help=presets.CORE)] = False,
-    ceilings: Annotated[str | None, typer.Option(metavar="FILE", help=f"With --backends: {CEILINGS}")] = None,
+    ceilings: Annotated[str | None, typer.Option(metavar="FILE", help=f"{CEILINGS} Only with --backends.")] = None,
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder that gets the profiles."),
+        typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder for the profiles."),
     ] = None,
     allow: Annotated[
-        bool, typer.Option("--allow", help="Compare runs that are not comparable, with a warning.")
+        bool, typer.Option("--allow", help="Continue if the runs are not comparable, and mark every output.")
     ] = False,
     rerun: Annotated[
         bool,
-        typer.Option("--again", help="Run the steps of saved profiles in turns, and keep these times in the profiles."),
+        typer.Option(
+            "--again", help="Run the steps of saved profiles again, in turns, and save the times in the profiles."
+        ),
     ] = False,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Turn each switch that answers a row, and say what that moved, in turns.")
+        bool,
+        typer.Option(
+            "--prove", help="Test rows: toggle the setting behind each one, run again in turns, and print the change."
+        ),
     ] = False,
     by: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
             autocompletion=completion.keys,
-            help="Show the ops by class|group|op|scope|block|phase|kernel|source. Where --details asks for no key, "
-            "by phase and block, or by class where the runs have no blocks in common.",
+            help="Show the ops by class|group|op|scope|block|phase|kernel|source. Default with --details: by phase "
+            "and block, or by class if the runs have no blocks in common.",
         ),
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All rows of the account.")] = False,
-    row: Annotated[
-        int | None, typer.Option("--row", metavar="N", help="One row of the account: its ops in both runs.")
-    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show all rows of the account.")] = False,
+    row: Annotated[int | None, typer.Option("--row", metavar="N", help="Show the ops of row N in both runs.")] = None,
     details: Annotated[
-        bool, typer.Option("--details", help="Also the table of the difference by phase and block, and how it adds up.")
+        bool, typer.Option("--details", help="Also show the difference by phase and block, and how it adds up.")
     ] = False,
-    why: Annotated[bool, typer.Option("--why", help="Also say what passes merged into each row and left out.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Also show what was merged into each row and what was left out.")
+    ] = False,
     width: Width = None,
     columns: tables.Columns = None,
     caption: tables.Caption = None,
@@ -135,10 +140,12 @@ def command(
     ] = "text",
     force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
 ) -> None:
-    """Say why one run is faster than another.
+    """Explain why one run is faster than another.
 
-    Checks first that the runs do the same work. Two profiles are compared in the order given, A - B; of more, each is
-    compared with the fastest. Example: roofline compare bert --backends torch,jax,keras-jax:jit=off
+    Check first that the runs do the same work. Compare two profiles in the order given, A - B, and each of more
+    with the fastest. If runs are not comparable, print why and exit with 1 (see --allow).
+
+    Example: roofline compare bert --backends torch,jax,keras-jax:jit=off
     """
     by_rows = preset is not None and backends is None
     renderer = plugins.load(_OF_PRESETS if by_rows else _RENDERERS, format, "format")

@@ -1,4 +1,4 @@
-"""Join bytes by hardware counters to the ops of a profile: `roofline counters`."""
+"""Add bytes counted by hardware to the ops of a profile: `roofline counters`."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def command(
         typer.Argument(
             metavar="PROFILE",
             autocompletion=short_names,
-            help="A profile of a GPU, or the short name of one that ships; - reads it from standard input.",
+            help="A profile of a GPU, or the name of a shipped one; - reads it from standard input.",
         ),
     ],
     table: Annotated[
         Path | None,
-        typer.Argument(metavar="[NCU.csv]", help="What Nsight Compute counted of one step; without it, how to count."),
+        typer.Argument(metavar="[NCU.csv]", help="The table that Nsight Compute wrote for one step."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="COUNTED.json", help="Where the profile with its counters is written."),
+        typer.Option("-o", "--output", metavar="COUNTED.json", help="The profile with counters to write."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
-    """Join bytes that hardware counted to the ops of a profile.
+    """Add bytes counted by hardware to the ops of a profile.
 
-    Without a table it prints the command of Nsight Compute (ncu) that counts one step of the profile. With one it
-    writes the profile anew, with the bytes of main memory that were counted of each op: they then decide its floor and
-    its bound, and stand beside the compulsory ones. Kernels are joined by their order and names; where less than 95 %
-    of their time can be joined, the command refuses with exit code 4.
+    Without a table, print the command of Nsight Compute (ncu) that counts one step of the profile. With a table,
+    write a copy of the profile with the main-memory bytes that were counted for each op; they then decide its minimum
+    time and bound. Match kernels to ops by order and name; if less than 95 % of their time matches, exit with code 4.
+
     Example: roofline counters p.json ncu.csv -o counted.json
     """
     if table is None:

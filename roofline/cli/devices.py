@@ -18,16 +18,16 @@ def command(
         str | None,
         typer.Argument(
             autocompletion=device_names,
-            help="A device's name, a TOML or JSON file of one, or the start of a calibration's file name.",
+            help="A name of the list, a TOML or JSON file of a device, or the start of a calibration's name.",
         ),
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:
     """List the known devices, or show the ceilings of one.
 
-    Without a name, every device with a datasheet is listed with its memory, bf16 peak and bandwidth, the ones in
-    this machine are marked with a star, and the calibrations measured on this machine follow. With a name, every
-    ceiling is shown with its value, its spread and its source.
+    Without a name, list every device with a datasheet with its memory, bf16 peak and bandwidth (* marks those in this
+    machine), then the calibrations measured on this machine. With a name, show every ceiling with its value, spread
+    and source.
     """
     if format not in ("text", "json"):
         raise InputError(f"There is no format called {format!r}; there are: text, json.")

@@ -1,4 +1,4 @@
-"""Report what can be measured here, and what would disturb it: `roofline doctor`."""
+"""Check what can be measured here, and what would disturb it: `roofline doctor`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FINDINGS = {
 
 
 def command() -> None:
-    """Say what can be measured here, and what would disturb it."""
+    """Check what can be measured here, and what would disturb it."""
     import os
     import platform
 

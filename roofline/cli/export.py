@@ -32,8 +32,8 @@ def command(
         typer.Argument(
             metavar="PROFILE",
             autocompletion=profiles,
-            help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
-            "- reads it from standard input.",
+            help="A profile saved by `roofline profile` or `roofline import`, or the name of a shipped one; - reads "
+            "it from standard input.",
         ),
     ],
     output: Annotated[
@@ -43,9 +43,11 @@ def command(
 ) -> None:
     """Write a profile in the format of another program.
 
-    .csv and .parquet hold the table of ops: a row per op of the step, with its work, time, floor and bound (seconds,
-    FLOP, bytes; unknown is empty). .perfetto.json is the representative step for ui.perfetto.dev, .speedscope.json a
-    flame graph for speedscope.app. Example: roofline export bert.json -o ops.parquet
+    .csv and .parquet hold the table of ops: one row per op of the step, with its work, time, minimum time and bound
+    (seconds, FLOP, bytes; unknown is empty). .perfetto.json holds the representative step for ui.perfetto.dev,
+    .speedscope.json a flame graph for speedscope.app.
+
+    Example: roofline export bert.json -o ops.parquet
     """
     from roofline.analysis.analysis import analyze
     from roofline.core.files import write_atomically

@@ -1,4 +1,4 @@
-"""Make a profile of a trace that was recorded elsewhere: `roofline import`."""
+"""Make a profile from a trace that was recorded elsewhere: `roofline import`."""
 
 from __future__ import annotations
 
@@ -38,26 +38,30 @@ def command(
         typer.Option(
             metavar="NAME|FILE",
             autocompletion=device_names,
-            help="Whose ceilings to use. By default those of the device it names.",
+            help="The device whose ceilings to use. Default: the one named in the trace.",
         ),
     ] = None,
     capture: Annotated[
         str | None,
-        typer.Option(metavar="TRACE", help="The trace of the graphs' capture, for kernels replayed from graphs."),
+        typer.Option(
+            metavar="TRACE", help="The trace of the CUDA graphs' capture, which names the ops of replayed kernels."
+        ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the model is called. By default as the file of its trace.")
+        str | None, typer.Option(metavar="NAME", help="Name of the model. Default: the name of the trace file.")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.json", help="Where the profile is written.")
+        str | None, typer.Option("-o", "--output", metavar="FILE.json", help="The profile to write.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> None:
-    """Make a profile of a trace that somebody recorded.
+    """Make a profile from a recorded trace.
 
-    Nothing is run: ops, work, bounds and gaps come from the trace, ceilings from the device it names. Several traces
-    are the ranks of one job, and each gives a profile. Example: roofline import trace.json.gz -o trace-profile.json
+    Read ops, work, bounds and idle time from the trace and the ceilings from its device; run nothing. Read several
+    traces as the ranks of one job, one profile per rank.
+
+    Example: roofline import trace.json.gz -o trace-profile.json
     """
     from pathlib import Path
 

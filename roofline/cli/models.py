@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def command() -> None:
-    """List the models, and which backend builds which."""
+    """List the models, and the frameworks that build each."""
     from roofline import models, plugins
 
     folder = plugins.folder("roofline.models")

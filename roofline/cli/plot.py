@@ -33,8 +33,8 @@ def command(
         typer.Argument(
             metavar="PROFILE",
             autocompletion=completion.profiles,
-            help="Saved profiles or short names of those that ship, of which one may be - for standard input; for "
-            "--kind devices also names of devices.",
+            help="Saved profiles or names of shipped ones; - reads one from standard input. With --kind devices, also "
+            "names of devices.",
         ),
     ],
     output: Annotated[
@@ -43,8 +43,8 @@ def command(
             "--output",
             "-o",
             metavar="FIG",
-            help="FIG.svg, FIG.pdf or FIG.png. By default as the first profile and the kind, in this folder: "
-            "bert-bound.svg.",
+            help="FIG.svg, FIG.pdf or FIG.png. Default: the first profile and the kind, in this folder "
+            "(bert-bound.svg).",
         ),
     ] = None,
     kind: Annotated[
@@ -52,18 +52,18 @@ def command(
     ] = "bound",
     width: Annotated[
         str,
-        typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default is one column of a two-column paper."),
+        typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default fits one column of a two-column paper."),
     ] = "3.3in",
     caption: Annotated[
         str,
-        typer.Option(metavar="short|long", help="How long the caption is: long has versions, steps and their spread."),
+        typer.Option(metavar="short|long", help="Length of the caption: long adds versions, steps and their spread."),
     ] = "short",
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
     """Draw a figure of one or more profiles.
 
-    Prints its caption, which is in the file too (<title> and <desc> of an SVG, title and subject of a PDF). No text is
-    smaller than 6 pt, and the same profiles give the same bytes again.
+    Print the caption and store it in the file (<title> and <desc> of an SVG, title and subject of a PDF). No text is
+    smaller than 6 pt. The same profiles give the same bytes.
     """
     if caption not in _CAPTIONS:
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")

@@ -25,46 +25,50 @@ def command(
         str | None,
         typer.Option(
             autocompletion=completion.backends,
-            help="A backend (see `roofline backends`), as NAME or NAME:opt=val,... By default that of the only "
-            "framework that is installed.",
+            help="A backend (see `roofline backends`), as NAME or NAME:opt=val,... Default: that of the framework, if "
+            "only one is installed.",
         ),
     ] = None,
-    mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = DEFAULTS.mode,
-    batch: Annotated[int | None, typer.Option(help="Samples per step. By default 1 on a CPU and 32 on a GPU.")] = None,
+    mode: Annotated[str, typer.Option(help="infer, train or generate.")] = DEFAULTS.mode,
+    batch: Annotated[int | None, typer.Option(help="Samples per step. Default: 1 on a CPU, 32 on a GPU.")] = None,
     seq: Annotated[
-        int | None, typer.Option(help="Tokens per sample (of its prompt, in generate). By default 128.")
+        int | None, typer.Option(help="Tokens per sample; with --mode generate, of its prompt. Default: 128.")
     ] = None,
     new_tokens: Annotated[
-        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens that each sample gets.")
+        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens to generate per sample.")
     ] = None,
-    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = DEFAULTS.size,
-    layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
+    size: Annotated[str, typer.Option(help="tiny, base, ... Default: base, the published size.")] = DEFAULTS.size,
+    layers: Annotated[int | None, typer.Option(help="Number of layers. Default: that of the size.")] = None,
     precision: Annotated[
-        str, typer.Option(help=f"{', '.join(PRECISIONS)}. The default touches no switch and records them.")
+        str,
+        typer.Option(
+            help=f"{', '.join(PRECISIONS)}. The default changes no setting of the framework and records them."
+        ),
     ] = DEFAULTS.precision,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda. auto takes a GPU where there is one.")] = "auto",
-    threads: Annotated[int | None, typer.Option(help="CPU threads. By default one per physical core.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda. auto takes the GPU if there is one.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="CPU threads. Default: one per physical core.")] = None,
     steps: Annotated[
-        int | None, typer.Option(help="Plain steps. By default 100 on a GPU, on a CPU up to 20 within 60 s.")
+        int | None, typer.Option(help="Plain steps. Default: 100 on a GPU; up to 20 within 60 s on a CPU.")
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Fresh processes that time plain steps.")] = 1,
-    input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = DEFAULTS.input,
+    rounds: Annotated[int, typer.Option(help="Number of fresh processes that time plain steps.")] = 1,
+    input: Annotated[str, typer.Option(help="Where the inputs of each step are: device or host.")] = DEFAULTS.input,
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
-    count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
+    count_only: Annotated[bool, typer.Option("--count-only", help="Count the work of one step; time nothing.")] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help=presets.HELP)] = None,
     core: Annotated[bool, typer.Option("--core", help=presets.CORE)] = False,
     ceilings: Annotated[str | None, typer.Option(metavar="FILE", help=CEILINGS)] = None,
     python: Annotated[
         str | None, typer.Option(help="Another Python interpreter to measure in, with roofline installed.")
     ] = None,
-    output: Annotated[str | None, typer.Option("-o", "--output", help="Where the profile is written (.json).")] = None,
+    output: Annotated[str | None, typer.Option("-o", "--output", help="The profile to write (.json).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> None:
     """Measure one step, split it into ops, and say what limits it.
 
-    Times plain steps, profiles a few and counts one, in a fresh process; the first run on a machine then measures
-    the device's ceilings, which takes about twelve seconds, and keeps them.
+    In a fresh process, time plain steps, profile a few and count the work of one. In the first run on a machine, also
+    measure the ceilings of the device (about twelve seconds) and save them.
+
     Example: roofline profile bert --backend torch
     """
     from pathlib import Path

@@ -21,20 +21,22 @@ def command(
         typer.Argument(
             metavar="NAME",
             autocompletion=completion.publications,
-            help=f"The publication: {_NAMES}. Without one, they are listed with their titles.",
+            help=f"The publication: {_NAMES}. Without one, lists them with their titles.",
         ),
     ] = None,
     format: Annotated[
         str,
         typer.Option(metavar="FORMAT", autocompletion=completion.formats(_RENDERERS), help=f"The format: {_FORMATS}."),
     ] = "text",
-    all: Annotated[bool, typer.Option("--all", help="Every published version of the table, not one.")] = False,
+    all: Annotated[bool, typer.Option("--all", help="Show every published version of the table.")] = False,
 ) -> None:
     """Show what the numbers of published benchmarks imply.
 
-    Beside each figure stand the rate that it implies, where the work of the step follows from its shapes, the share
-    of the roof of the published device, and which arithmetic the rate excludes. What cannot be as it is told is
-    marked, with the reason. Nothing is run. Example: roofline published keras-benchmark
+    Show for each time the rate that it implies (where the work of the step follows from its shapes), the share of the
+    published device's roof, and the arithmetic that the rate excludes. Mark numbers that are not possible as stated,
+    with the reason. Run nothing.
+
+    Example: roofline published keras-benchmark
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import published

@@ -23,19 +23,21 @@ def command(
         typer.Argument(
             metavar="PROFILE...",
             autocompletion=completion.profiles,
-            help="Saved profiles or short names of those that ship, the first is A; one may be - for standard input.",
+            help="Saved profiles or names of shipped ones; the first is A; - reads one from standard input.",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="REPORT.html.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="The page to write (.html).")],
     allow: Annotated[
-        bool, typer.Option("--allow", help="Explain the difference of runs that are not comparable, with a warning.")
+        bool, typer.Option("--allow", help="Continue if the runs are not comparable, and mark the comparison.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
-    """Write a page about one or more profiles.
+    """Write an HTML page about one or more profiles.
 
-    One file that needs no network, to be opened in a browser, sent, attached or printed. Of several profiles each has
-    its own tables; two are compared as A - B, more with the fastest. Example: roofline report a.json b.json -o why.html
+    Write one file that needs no network: open it in a browser, send it, attach it or print it. Each profile has its
+    own tables; two are compared as A - B, more with the fastest.
+
+    Example: roofline report a.json b.json -o why.html
     """
     check_output(output, force, SUFFIXES, profiles)
     check_once(profiles)

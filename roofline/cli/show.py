@@ -26,9 +26,8 @@ def command(
         typer.Argument(
             metavar="PROFILE",
             autocompletion=short_names,
-            help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
-            "- reads it from standard input. With --wall there may be several. Without one, the profiles that ship are "
-            "listed.",
+            help="A profile saved by `roofline profile` or `roofline import`, or the name of a shipped one; - reads "
+            "it from standard input. --wall takes several. Without one, lists the shipped profiles.",
         ),
     ] = None,
     by: Annotated[
@@ -36,20 +35,20 @@ def command(
         typer.Option(
             metavar="KEY",
             autocompletion=keys,
-            help="Show one table, by class|group|op|scope|block|phase|kernel|source. By default, the first screen.",
+            help="Show one table, by class|group|op|scope|block|phase|kernel|source.",
         ),
     ] = None,
     wall: Annotated[
         bool,
         typer.Option(
             "--wall",
-            help="The shares of FLOPs, bytes and busy time of matmul, normalisation and pointwise ops, run by run, and "
-            "the published ones where the step is theirs.",
+            help="Show the shares of matmul, normalisation and pointwise ops in FLOPs, bytes and busy time of each "
+            "run, and the published shares if the step is the published one.",
         ),
     ] = False,
     depth: Annotated[
         int | None,
-        typer.Option(metavar="N", help="With --by scope: N levels of the tree, repeated layers folded (layer.*)."),
+        typer.Option(metavar="N", help="With --by scope: show N levels, repeated layers as one (layer.*)."),
     ] = None,
     top: tables.Top = None,
     every: tables.Every = False,
@@ -66,11 +65,11 @@ def command(
 ) -> None:
     """Show where the time of a step went.
 
-    Prints how long a step takes, what limits it, how far it is from the limit, which ops take the time, what to try,
-    and what makes the numbers doubtful. The analysis is computed again from the profile, so an old profile gains from
-    new rules. Use --format json for programs; its fields are stable. Names of
-    kernels are shortened in text, and no two are alike; csv and json have them whole. With --wall, of one or more
-    profiles: who has the work, and who takes the busy time.
+    Print how long a step takes, what limits it, how far it is from the limit, which ops take the time, what to try,
+    and reasons to doubt the numbers. Compute the analysis from the profile each time, so old profiles get new rules.
+    For programs use --format json; its fields are stable. Names of kernels are shortened in text and stay distinct;
+    csv and json have the full names.
+
     Example: roofline show h100/bert-torch-infer-b32-tf32
     """
     if not profiles:

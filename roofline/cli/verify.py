@@ -23,17 +23,17 @@ def command(
         str | None,
         typer.Option(
             autocompletion=completion.backends,
-            help="A backend (see `roofline backends`). By default that of the only framework that is installed.",
+            help="A backend (see `roofline backends`). Default: that of the framework, if only one is installed.",
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="infer, train or generate.")] = DEFAULTS.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,
     new_tokens: Annotated[
-        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens that each sample gets.")
+        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens to generate per sample.")
     ] = None,
-    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = DEFAULTS.size,
-    layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
+    size: Annotated[str, typer.Option(help="tiny, base, ... Default: base, the published size.")] = DEFAULTS.size,
+    layers: Annotated[int | None, typer.Option(help="Number of layers. Default: that of the size.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     python: Annotated[
         str | None, typer.Option(help="Another Python interpreter to count in, with roofline installed.")
@@ -41,7 +41,7 @@ def command(
 ) -> None:
     """Check counted FLOPs against independent references.
 
-    A check that could not run is listed as such. Exits with 1 if a count differs from its reference.
+    List checks that could not run as "not checked". Exit with 1 if a count differs from its reference.
     """
     from roofline.measuring import session
     from roofline.renderers._terminal import columns

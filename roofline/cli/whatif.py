@@ -25,8 +25,8 @@ def command(
         typer.Argument(
             metavar="PROFILE",
             autocompletion=profiles,
-            help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
-            "- reads it from standard input.",
+            help="A profile saved by `roofline profile` or `roofline import`, or the name of a shipped one; - reads "
+            "it from standard input.",
         ),
     ],
     device: Annotated[
@@ -42,12 +42,13 @@ def command(
         str, typer.Option(metavar="FORMAT", autocompletion=formats(_RENDERERS), help=f"The format: {_FORMATS}.")
     ] = "text",
 ) -> None:
-    """Say what a step would take on another device.
+    """Project a step to another device.
 
-    Carries what each op attains of its work and of a launch's latency here to the other device, with a range, and
-    shows the time of its work at that device's ceilings beside it, all of it from main memory. Nothing is run: other
-    kernels may do better or worse. What cannot be carried is named. Of a profile that was only counted, the least time
-    there is shown.
+    Assume that each op reaches the same fraction of the other device's limits (ceilings and launch latency), and
+    print a range. Next to it, print the time at the ceilings alone, with all traffic from main memory. Run nothing:
+    other kernels may do better or worse. List the ops that cannot be projected. For a profile that was only counted,
+    print the least time on the other device.
+
     Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")

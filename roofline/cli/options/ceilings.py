@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from roofline.recording.request import Request
 
 CEILINGS = (
-    "Use the ceilings in this file and measure none: of a calibration, a device file (TOML or JSON) or a profile; or "
-    "the name of a device."
+    "Use the ceilings in this calibration, device file (TOML or JSON) or profile, or those of a named device; measure "
+    "none."
 )
 
 

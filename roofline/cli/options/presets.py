@@ -14,8 +14,8 @@ from roofline.errors import InputError
 # Not by `plugins.names`: to find a package inside of another one, Python imports that, and the help needs only names.
 _FILES = (plugins.folder("roofline.published") / "presets").glob("*.toml")
 NAMES = tuple(sorted(file.stem.replace("_", "-") for file in _FILES))
-HELP = f"Run what a published benchmark ran: {', '.join(NAMES)}. Explicit options override it and are reported."
-CORE = "With --preset: the bare step alone, without Keras's fit or predict or the Trainer that the benchmark timed."
+HELP = f"Use the settings of a published benchmark: {', '.join(NAMES)}. Explicit options override it and are reported."
+CORE = "With --preset: measure only the bare step, without the fit, predict or Trainer that the benchmark timed."
 #: Options that a preset fills in, by the names of the command line.
 _FILLS = ("batch", "seq", "new_tokens", "size", "precision", "input", "steps")
 

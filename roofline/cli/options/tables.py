@@ -17,15 +17,17 @@ from roofline.cli.options.terminal import page
 from roofline.cli.options.words import result
 from roofline.errors import InputError
 
-Top = Annotated[int | None, typer.Option("--top", metavar="N", help="Rows of the table. By default 25 of long ones.")]
-Every = Annotated[bool, typer.Option("--all", help="All rows of the table.")]
+Top = Annotated[
+    int | None, typer.Option("--top", metavar="N", help="Show the first N rows. Default: 25 for long tables.")
+]
+Every = Annotated[bool, typer.Option("--all", help="Show all rows.")]
 Sort = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
         autocompletion=completion.columns,
-        help="Sort rows by name|ops|flop|bytes|time|minimum|above|rate|roof|attained: numbers from the largest on. "
-        "By default as they are, long tables by time.",
+        help="Sort rows by name|ops|flop|bytes|time|minimum|above|rate|roof|attained, the largest numbers first. "
+        "Default: long tables by time, others unsorted.",
     ),
 ]
 Filter = Annotated[
@@ -33,25 +35,23 @@ Filter = Annotated[
     typer.Option(
         "--filter",
         metavar="TEXT",
-        help="Only rows whose whole name, or the name of an op fused into theirs, contains TEXT in upper or lower "
-        "case; the others are one row.",
+        help="Show only rows whose full name, or that of an op fused into them, contains TEXT (in any case); sum the "
+        "others in one row.",
     ),
 ]
 Columns = Annotated[
     int | None,
-    typer.Option(
-        metavar="1|2", help="With --format latex: columns of the page that the table is as wide as, by default 1."
-    ),
+    typer.Option(metavar="1|2", help="With --format latex: width of the table in columns of the page. Default: 1."),
 ]
 Caption = Annotated[
     str | None,
-    typer.Option(metavar="short|long", help="With --format latex: long has versions, steps and their spread."),
+    typer.Option(metavar="short|long", help="With --format latex: long adds versions, steps and their spread."),
 ]
 Details = Annotated[
     bool,
     typer.Option(
         "--details",
-        help="Print the table of groups, memory, the first step, coverage and how far numbers can be trusted, too.",
+        help="Also print the table of groups, memory, the first step, coverage and how far to trust the numbers.",
     ),
 ]
 _CAPTIONS = ("short", "long")

@@ -21,7 +21,7 @@ _LETTERS_IN_A_PIPE = 240
 Width = Annotated[
     int | None,
     typer.Option(
-        "--width", metavar="N", help="Letters in a line of text. By default the terminal's, and 100 in a pipe."
+        "--width", metavar="N", help="Characters per line. Default: the width of the terminal, 100 in a pipe."
     ),
 ]
 

@@ -39,7 +39,7 @@ def check(
     >>> assert roofline.check("baseline.json", profile, max_time="10%").passed
     """
     if not current:
-        raise InputError("There is nothing to judge: give at least one run beside the baseline.")
+        raise InputError("There is nothing to check: give at least one run in addition to the baseline.")
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     texts = {name: text for name, text in options.items() if text is not None}
     allowed = parse_limits(texts, Limits() if limits is None else limits_file.read(Path(limits)), "max_")

@@ -52,7 +52,7 @@ class StepProfiler:
         model: Any = None,
     ) -> None:
         if first < 0 or steps < 1:
-            raise InputError(f"{first} steps left alone and {steps} timed are not possible: give at least 0 and 1.")
+            raise InputError(f"first={first} and steps={steps} are not possible: give at least 0 and 1.")
         if not plugins.importable("greenlet"):
             raise MissingError(
                 "StepProfiler needs greenlet, which is not installed: run `pip install 'roofline[callbacks]'`."

@@ -43,12 +43,12 @@ def command(
     kind = calibration.resolve(device)
     path = calibration.location(calibration.key(kind, threads or cpu.detect().cores, names))
     if path.is_file():
-        typer.echo(f"\nKept in {path}", err=format == "json")
+        typer.echo(f"\nSaved in {path}", err=format == "json")
     if measured.contended:
         typer.echo(
-            f"Other programs used the {'processor' if kind == 'cpu' else 'GPU'} while some of it was measured (marked "
-            "!), so that these may be far too low: they are measured again when it is idle, by the next command that "
-            "needs them or now with --again.",
+            f"The {'processor' if kind == 'cpu' else 'GPU'} was busy with other programs while some ceilings were "
+            "measured (marked !), so these may be far too low. The next command that needs them measures them again if "
+            "it is idle; so does --again.",
             err=True,
         )
 

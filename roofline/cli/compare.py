@@ -187,9 +187,9 @@ def command(
             return
     else:
         if not runs:
-            raise InputError("--backends measures a MODEL, and none is given: name one.")
+            raise InputError("--backends needs a MODEL: give one.")
         if len(runs) != 1:
-            raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
+            raise InputError(f"--backends takes one MODEL, and {len(runs)} are given: leave the others out.")
         presets.check_core(core, preset)
         filling = None if preset is None else _Filling(preset, presets.explicit_options(context, asked), core)
         paths, profiles, requests = _measure(runs[0], backends, asked, rounds, output, force, filling, ceilings)
@@ -201,7 +201,7 @@ def command(
     with if_long(f"comparing {len(profiles)} profiles"):
         ranking = rank(profiles, as_given=backends is None, by=by)
     if row is not None and len(profiles) > 2:
-        raise InputError(f"--row is of two runs, and {len(profiles)} are compared: give two profiles.")
+        raise InputError(f"--row needs two profiles, and {len(profiles)} are compared: give two.")
     refused = None if allow else refusal(ranking)
     if refused is not None:
         raise GateError(refused)
@@ -229,7 +229,7 @@ def _check_turns(rounds: int | None, rerun: bool, backends: str | None) -> None:
     if rounds is not None and rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if rerun and backends is not None:
-        raise InputError("--again is for saved profiles: leave it out, --backends measures in turns.")
+        raise InputError("--again is for saved profiles: leave it out; --backends measures in turns anyway.")
 
 
 def _check_key(by: str | None) -> None:
@@ -259,8 +259,8 @@ def _refuse_beside_preset(chosen: dict[str, bool]) -> None:
     """Refuse options that belong to two runs, and not to the rows of a preset. Raises InputError."""
     for option in (option for option, is_set in chosen.items() if is_set):
         raise InputError(
-            f"{option} is not for --preset of saved profiles, which says of each pair whether it is comparable: leave "
-            "it out, or compare the runs that it is for without --preset."
+            f"{option} cannot be combined with --preset of saved profiles: leave it out, or compare two runs without "
+            "--preset."
         )
 
 
@@ -289,9 +289,7 @@ def _load(paths: list[Path]) -> list[Profile]:
     if not paths:
         raise InputError("There is nothing to compare: give two or more profiles, or one MODEL and --backends a,b.")
     if len(paths) < 2:
-        raise InputError(
-            "One profile has nothing to be compared with: give two or more, or one MODEL and --backends a,b."
-        )
+        raise InputError("Only one profile is given: give two or more, or one MODEL and --backends a,b.")
     with if_long(f"reading {len(paths)} profiles"):
         profiles = [load(path) for path in paths]
     for path, profile in zip(paths, profiles, strict=True):
@@ -323,7 +321,7 @@ def _measure(
 
     names = split_backends(backends)
     if len(names) < 2:
-        raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
+        raise InputError("Only one backend is given: give two or more, as in --backends torch,jax.")
     for name in names:
         parse_backend(name)  # an unknown name is a slip of the keyboard, and no backend to leave out
     candidates = keep_installed(_candidates(model, names, asked, preset), say)

@@ -46,11 +46,11 @@ def command(
     """
     if table is None:
         if output is not None:
-            raise InputError("There is nothing to write without a table of ncu: name it behind the profile.")
+            raise InputError("-o needs a table of ncu: give it after the profile.")
         _print_command(_with_times(profile), profile)
         return
     if output is None:
-        raise InputError("Say where the profile with its counters goes: add -o COUNTED.json.")
+        raise InputError("No output is given: add -o COUNTED.json.")
     check_output(output, force, (".json",), (profile, table))
     from roofline.analysis.analysis import analyze_timed
     from roofline.core.schema import save
@@ -67,7 +67,7 @@ def command(
     save(counted, output)
     typer.echo(sentence)
     if joined.without:
-        typer.echo(f"Without an op: {joining.most_frequent(joined.without)}.")
+        typer.echo(f"Kernels without an op: {joining.most_frequent(joined.without)}.")
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(f"Next: roofline show {quoted(output)} --by class")
 
@@ -91,16 +91,16 @@ def _print_command(profile: Profile, path: Path) -> None:
     from roofline.counters import nsight_compute
 
     if profile.device.kind != "cuda":
-        raise InputError("Nsight Compute counts kernels of NVIDIA GPUs, and this profile is of another device.")
+        raise InputError("Nsight Compute counts kernels of NVIDIA GPUs only: this profile was made on another device.")
     file = "PROFILE" if path == STDIN else quoted(path)
     foreign = profile.imported is not None or "in-process" in map(slug, profile.flags)
     program = [] if foreign else [sys.executable, "-P", "-m", "roofline.measuring.one_step"]
     words = f"{shlex.join(nsight_compute.command(program, 'ncu.csv'))} {'PROGRAM' if foreign else file}"
     if foreign:
         typer.echo(
-            "The profile holds no step that can be run again: PROGRAM is what ran it. Let it run one step, after"
+            "The step of this profile cannot be run again from here. PROGRAM is your program: after a few other steps,"
         )
-        typer.echo("a few others, between torch.cuda.profiler.start() and stop(), or cudaProfilerStart and -Stop.")
+        typer.echo("let it run one step between torch.cuda.profiler.start() and stop() (cudaProfilerStart and -Stop).")
     else:
         typer.echo("This counts one step of the profile; run it on the machine that the profile was made on:")
     typer.echo(f"  {words}")

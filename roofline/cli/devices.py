@@ -55,7 +55,7 @@ def as_text(device: Device) -> str:
         return f"[{notes.index(source) + 1}]"
 
     lines = [f"{device.name} ({device.kind}), memory {units.byte(device.memory)}"]
-    lines += [f"Ceilings that were given: those of {plain(device.ceilings_of)}."] if device.ceilings_of else []
+    lines += [f"Ceilings given by --ceilings: those of {plain(device.ceilings_of)}."] if device.ceilings_of else []
     lines.append("")
     rows = [("ceiling", "value", "spread", "date", "")]
     for name, ceiling in sorted(device.ceilings.items(), key=lambda item: _order(item[0])):
@@ -73,7 +73,7 @@ def as_text(device: Device) -> str:
     if any(ridge is not None for ridge in ridges.values()):
         lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
     lasting = [_sustained(name, ceiling) for name, ceiling in device.ceilings.items() if ceiling.sustained is not None]
-    lines += ["", "Without a pause: " + ", ".join(lasting) + "."] if lasting else []
+    lines += ["", "Sustained without a pause: " + ", ".join(lasting) + "."] if lasting else []
     flags = [f"! {name}: {ceiling.flag}" for name, ceiling in device.ceilings.items() if ceiling.flag]
     flags += [f"! {name}: {waited(device.ceilings[name], device.kind)}." for name in device.contended]
     lines += ["", *flags] if flags else []
@@ -103,7 +103,9 @@ def _find(name: str) -> Device:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise InputError(f"{len(matches)} calibrations begin with {name!r}; give more of the name.") from unknown
+            raise InputError(
+                f"{len(matches)} calibrations begin with {name!r}; give more of the name to choose one."
+            ) from unknown
         raise
 
 
@@ -146,7 +148,7 @@ def _list_text() -> str:
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         date = device.conditions.get("date", units.UNKNOWN) + (", busy" if device.contended else "")
         rows.append((path.stem, device.name, content.key.get("threads", ""), date, bf16, bandwidth))
-    return "\n".join([*lines, "", *columns(rows, left_aligned=(0, 1, 3)), "", f"Kept in {calibration.folder()}."])
+    return "\n".join([*lines, "", *columns(rows, left_aligned=(0, 1, 3)), "", f"Saved in {calibration.folder()}."])
 
 
 def _list_json() -> str:

@@ -44,7 +44,7 @@ def command(
 
     if name is None:
         if format != "text" or all:
-            raise InputError("--format and --all are of one table: name it.")
+            raise InputError("--format and --all need the NAME of a publication: give one.")
         typer.echo("\n".join(f"{key:16}  {published.load(key).title}" for key in published.names()))
         return
 

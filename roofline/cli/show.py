@@ -77,13 +77,13 @@ def command(
         return
     if wall:
         if details:
-            raise InputError("--details is of one profile: leave it or --wall out.")
+            raise InputError("--details and --wall exclude each other: leave one out.")
         _wall(profiles, by, depth, tables.choice(top, every, sort, contains), width, columns, caption, format)
         return
     if len(profiles) > 1:
         raise InputError(
-            f"{len(profiles)} profiles are given: --wall shows several, compare explains their difference, and without "
-            "these give one."
+            f"`roofline show` takes one profile, and {len(profiles)} are given: leave the others out, add --wall, or "
+            "use `roofline compare`."
         )
     profile = profiles[0]
     renderer = plugins.load("roofline.renderers", format, "format")
@@ -95,9 +95,9 @@ def command(
     if by is not None and by not in KEYS:
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
     if details and by is not None:
-        raise InputError("--details is the whole summary: leave it or --by out.")
+        raise InputError("--details and --by exclude each other: leave one out.")
     if depth is not None and (by != "scope" or depth < 1):
-        raise InputError("--depth is for --by scope, and at least 1.")
+        raise InputError("--depth needs --by scope and a number of at least 1.")
     extra = tables.arguments(
         renderer,
         format,
@@ -119,7 +119,7 @@ def command(
 def _list(*of_a_profile: object, width: int | None, format: str) -> None:
     """List the profiles that ship; of_a_profile: the options that have no meaning for a list."""
     if any(option not in (None, False) for option in of_a_profile):
-        raise InputError("Name the PROFILE to show: without one, only --format and --width have a meaning.")
+        raise InputError("Give a PROFILE: the list of shipped profiles takes only --format and --width.")
     renderer = plugins.load(_LISTS, format, "format of the list")
     extra = tables.arguments(renderer, format, width=width)
     from roofline.core import schema, shipped
@@ -139,7 +139,7 @@ def _wall(
 ) -> None:
     """Print the wall chart as a table."""
     if by not in (None, "group") or depth is not None:
-        raise InputError("--wall is a table by group: leave --by and --depth out.")
+        raise InputError("--wall always shows a table by group: leave --by and --depth out.")
     renderer = plugins.load(_WALL, format, "format of the wall chart")
     extra = tables.arguments(renderer, format, rows=rows, width=width, columns=columns, caption=caption)
     check_once(profiles)

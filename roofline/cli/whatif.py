@@ -64,12 +64,14 @@ def command(
     target = devices.load(device)
     with if_long(f"reading {path_name(profile)}"):
         loaded = load(profile)
-    with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(target.name)}"):
+    with if_long(f"projecting {counted(len(loaded.ops), 'op')} to {printable(target.name)}"):
         projection = whatif(loaded, target)
         if not isinstance(projection, Least):
             text = renderer.render(projection, **extra)
         elif format == "text":
             text = _least.render(projection, **extra)
         else:
-            raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
+            raise InputError(
+                f"A profile made with --count-only can be shown as text only: leave --format {format} out."
+            )
     tables.write(text, extra)

@@ -96,7 +96,7 @@ def rank(
     Raises InputError for fewer than two runs and for one without times of ops.
     """
     if len(profiles) < 2:
-        raise InputError("There is nothing to compare it with: give at least two runs.")
+        raise InputError("Only one run is given: give at least two.")
     names = called(profiles)
     for name, profile in zip(names, profiles, strict=True):
         check_timed(profile, plain(name))

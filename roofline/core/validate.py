@@ -74,7 +74,7 @@ def reported(value: float) -> str:
 
 
 def _damaged(source: str, reason: str) -> InputError:
-    return InputError(f"{source} is damaged: {reason}; copy it again, or make it anew.")
+    return InputError(f"{source} is damaged: {reason}; copy it again, or make it again.")
 
 
 def check(profile: Profile, source: str, *, decoded: bool = False) -> None:

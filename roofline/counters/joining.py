@@ -112,7 +112,7 @@ def join(profile: Profile, step: Sequence[Kernel]) -> Joined:
     MeasurementError where the kernels are far from those of the profile.
     """
     if not profile.kernels or profile.device.kind == "cpu":
-        raise InputError("The profile names no kernels of a GPU, so nothing can be joined to it: profile it on a GPU.")
+        raise InputError("The profile has no GPU kernels to match: profile the step on a GPU.")
     order = sorted(range(len(profile.ops)), key=lambda op: profile.ops[op].start_ns)
     functions = _functions(profile)
     launches = tuple(op.launches if names else 0 for op, names in zip(profile.ops, functions, strict=True))

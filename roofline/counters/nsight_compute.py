@@ -160,7 +160,7 @@ def _check_process(columns: dict[str, int], row: list[str], processes: set[str],
     """Refuse the kernel of that number: of a second process, or one too many."""
     processes.add(row[columns["Process ID"]] if "Process ID" in columns else "")
     if len(processes) > 1:
-        raise InputError(f"{source} counted more than one process, and a profile is of one: count a single one.")
+        raise InputError(f"{source} counted more than one process: count a single one.")
     if number >= MAX_KERNELS:
         raise InputError(f"{source} counted more than {MAX_KERNELS:,} kernels: count a single step.")
 
@@ -175,11 +175,11 @@ def _amount(metric: str, text: str, unit: str, source: str) -> float:
         raise InputError(f"{source} has {metric} in {quote(unit)}, which is no unit of it: add --print-units base.")
     if unit in _WHOLE and _POINTED.fullmatch(text):
         raise InputError(
-            f"{source} says {quote(text)} {unit} for {metric}, whose point may part thousands: set LC_ALL=C and count "
-            "again."
+            f"{source} says {quote(text)} {unit} for {metric}, whose point may be a thousands separator: set LC_ALL=C "
+            "and count again."
         )
     if not _NUMBER.fullmatch(text) or (amount := float(text.replace(",", "")) * factor) > LARGEST:
         raise InputError(
-            f"{source} says {quote(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
+            f"{source} says {quote(text)} for {metric}, which is not a count: set LC_ALL=C and count again."
         )
     return amount

@@ -191,9 +191,9 @@ def _ceilings_due(
     if kind != "cpu":
         if not nvidia.is_free(nvidia.visible_index()):
             return None
-        tell("No other process is on the GPU now: measuring again what was measured beside one.", 0, 0)
+        tell("The GPU is idle now: measuring again the ceilings that were measured while it was busy.", 0, 0)
     elif contention.is_idle(threads):
-        tell("The machine is idle now: measuring again what was measured while it was busy.", 0, 0)
+        tell("The machine is idle now: measuring again the ceilings that were measured while it was busy.", 0, 0)
     else:
         return None
     return contended

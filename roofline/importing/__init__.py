@@ -80,7 +80,7 @@ def read(
     files = [Path(path) for path in paths]
     for form in filter(None, map(_format, files)):
         if len(files) > 1 or capture is not None:
-            raise InputError(f"{form.WORDS} is imported by itself, without --capture and without other traces.")
+            raise InputError(f"{form.WORDS} is imported by itself: leave --capture and the other traces out.")
         return [_called(form.profile(files[0], requested, command, say), name)]
     traces = [kineto.read(file) for file in files]
     ranks = [rank_of(trace.metadata) for trace in traces]

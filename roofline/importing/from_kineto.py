@@ -165,7 +165,7 @@ def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
     # Kernels are written last: what is left of a GPU's trace that breaks off looks like a CPU's.
     if not (launched or damaged) and any("missing" in repair.description for repair in trace.warnings):
         raise MeasurementError(
-            f"{file.name} breaks off, and what is left holds no kernel, so it may have been of a GPU: export it whole."
+            f"{file.name} is cut off, and the rest holds no kernel, although it may be a GPU's trace: export it whole."
         )
     if launched or damaged:
         lost = "none is left in the file, which is damaged" if trace.warnings else "none was recorded"

@@ -43,20 +43,20 @@ def check_ranks(files: Sequence[Path], ranks: Sequence[Rank]) -> None:
     file_of_rank: dict[int, Path] = {}
     for file, rank in zip(files, ranks, strict=True):
         if rank.number is None:
-            raise InputError(f"{file.name} does not say which rank it is of: import it by itself.")
+            raise InputError(f"{file.name} does not name its rank: import it by itself.")
         if rank.is_out_of_range:
             raise InputError(
-                f"{file.name} says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0: "
-                "import it by itself."
+                f"{file.name} names rank {rank.number} in a job of {rank.of} ranks (counted from 0): import it by "
+                "itself."
             )
         if rank.of != ranks[0].of:
             raise InputError(
-                f"{file.name} is of a job of {rank.of} ranks and {files[0].name} of one of {ranks[0].of}: these are no "
-                "ranks of one job, import them one by one."
+                f"{file.name} comes from a job of {rank.of} ranks and {files[0].name} from one of {ranks[0].of}: "
+                "import them one by one."
             )
         if rank.number in file_of_rank:
             raise InputError(
-                f"{file.name} and {file_of_rank[rank.number].name} are both of rank {rank.number}: "
+                f"{file.name} and {file_of_rank[rank.number].name} both name rank {rank.number}: "
                 "give one trace per rank."
             )
         file_of_rank[rank.number] = file

@@ -46,7 +46,7 @@ def read(name: str, kind: str) -> Device:
     device = devices.load(name)
     if device.kind != kind:
         raise InputError(
-            f"The ceilings in {plain(name)} are of a {plain(device.kind)} device and the step runs on {kind}: give "
+            f"The ceilings in {plain(name)} belong to a {plain(device.kind)} device, and the step runs on {kind}: give "
             "those of this machine, or leave --ceilings out."
         )
     if not device.ceilings:

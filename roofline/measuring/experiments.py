@@ -110,7 +110,7 @@ def _profiled(request: Request, variables: dict[str, str], recorded: Profile) ->
     """
     recording = session.record_whole(request, load(request.backend), variables)
     if request.turned and "nothing-compiled" in map(slug, recording.flags):
-        raise InputError("Nothing of this step was compiled, so that compiling it shows nothing.")
+        raise InputError("No part of this step was compiled, so there is nothing to compare.")
     return session.to_profile(msgspec.structs.replace(recording, ceilings={}), request, recorded.device, "")
 
 

@@ -128,7 +128,9 @@ def main(file: str, marks: Callable[[], Marks] = CudaMarks) -> int:
     try:
         profile = load(Path(file))
         if profile.device.kind != "cuda":
-            raise InputError("Nsight Compute counts kernels of NVIDIA GPUs, and this profile is of another device.")
+            raise InputError(
+                "Nsight Compute counts kernels of NVIDIA GPUs only: this profile was made on another device."
+            )
         request = request_of(profile)
         os.environ.update(variables_of(profile))
         run(request, marks())

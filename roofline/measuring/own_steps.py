@@ -56,9 +56,8 @@ def recall(profile: Profile) -> Request:
                 match = asked, recorded
     if match is None:
         raise InputError(
-            "Its step is a file of yours, which is not run because a profile names it, and it was not measured here: "
-            "measure it here again, or, to prove a difference, use `roofline compare FILE.py:function --backends ... "
-            "--prove`."
+            "Its step is a file of your own that was not measured on this machine, and such a file is not run: measure "
+            "it here again, or use `roofline compare FILE.py:function --backends ... --prove`."
         )
     request, recorded = match
     file = Path(str(request.file))
@@ -67,10 +66,7 @@ def recall(profile: Profile) -> Request:
             f"{printable(file.name)} is no longer where it was measured: put it back, or measure it again."
         )
     if digest(file) != recorded:
-        raise InputError(
-            f"{printable(file.name)} has changed since this was measured, so that running it proves nothing about it: "
-            "measure it again."
-        )
+        raise InputError(f"{printable(file.name)} has changed since this was measured: measure it again.")
     return request
 
 

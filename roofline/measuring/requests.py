@@ -29,9 +29,9 @@ def request_of(profile: Profile) -> Request:
     which get the request of that time. Raises InputError with the reason where the step cannot be run again here.
     """
     if profile.imported is not None or profile.wall.source != "plain":
-        raise InputError("It is an import, which holds no step that could be run again.")
+        raise InputError("It was imported from a trace, which holds no step to run.")
     if "in-process" in map(slug, profile.flags):
-        raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
+        raise InputError("It was profiled inside your own process, which cannot be run again from here.")
     if profile.own_step:
         own_request = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps) or None)
         validate_request(own_request)
@@ -61,7 +61,7 @@ def request_of(profile: Profile) -> Request:
     try:
         workload = msgspec.convert(asked, Workload)
     except msgspec.ValidationError as error:
-        raise InputError(f"What it says of itself cannot be asked for ({plain(str(error))}).") from None
+        raise InputError(f"Its recorded settings are not valid ({plain(str(error))}).") from None
     request = Request(
         backend=profile.backend,
         workload=workload,

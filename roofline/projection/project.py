@@ -162,7 +162,7 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
     carried = by_work | (assumed > 0)
     if not carried.any():
         names = sorted(set(why.tolist())) or ["it has no ops"]
-        raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
+        raise InputError(f"No op of the profile can be projected to another device: {', '.join(names)}.")
     ratio, fastest = (np.where(by_work, factor, assumed) for factor in (ratio, fastest))
     shares = share_times(profile, columns.own, columns.overlap, carried, ratio, target_roofs.binding)
     share, projected = shares.seconds_here * analysis.scale, shares.seconds_there * analysis.scale
@@ -229,8 +229,8 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
 def _check(analysis: Analysis, target: Device) -> None:
     if not analysis.device.ceilings:
         raise InputError(
-            "No ceilings of the device of the profile are known, so no op has a fraction of them to carry: "
-            "calibrate there, or name the device of a trace with `roofline import --device`."
+            "The ceilings of the profile's device are not known, so no op can be projected: calibrate there, or name "
+            "the device of a trace with `roofline import --device`."
         )
     for name, ceiling in target.ceilings.items():
         if not (math.isfinite(ceiling.value) and ceiling.value > 0):

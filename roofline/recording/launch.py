@@ -220,7 +220,7 @@ def _error_of(status: int) -> RooflineError:
         raise KeyboardInterrupt
     if status == -signal.SIGKILL:
         return MeasurementError(
-            "The measuring process was killed, most likely for want of memory: use a smaller --batch, --seq or --size."
+            "The measuring process was killed, most likely for lack of memory: use a smaller --batch, --seq or --size."
         )
     if status < 0:
         return MeasurementError(

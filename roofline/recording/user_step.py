@@ -146,7 +146,7 @@ def refuse_unrun(value: object, name: str) -> None:
         if is_kind(value):
             if inspect.iscoroutine(value):
                 value.close()  # or Python warns that nobody waited for it
-            raise InputError(f"{name} returned {kind}, of which nothing has run: {cure}.")
+            raise InputError(f"{name} returned {kind}, which has not run: {cure}.")
 
 
 def _as_step(value: Any, workload: Workload, name: str) -> Step:

@@ -78,7 +78,7 @@ def check(
 def _check_step(baseline: Profile, current: Profile, allow_name: bool) -> None:
     for name, profile in (("BASELINE", baseline), ("CURRENT", current)):
         if not profile.ops:
-            raise InputError(f"{name} has no ops, so there is nothing to judge: measure it again.")
+            raise InputError(f"{name} has no ops, so there is nothing to check: measure it again.")
     if not allow_name:
         traced = baseline.imported is not None and current.imported is not None
         cure = "import both traces with one --name" if traced else "measure both alike"
@@ -131,8 +131,8 @@ def _check_steps(gates: Iterable[Gate]) -> None:
     for gate in gates:
         if gate.status == "unresolved" and gate.interval is None:
             raise MeasurementError(
-                f"The {gate.measure} is beyond its limit, and fewer than 3 steps do not tell it from noise: record "
-                "more steps, raise the limit, or add --counts-only."
+                f"The {gate.measure} is beyond its limit, and fewer than 3 steps cannot separate it from noise: "
+                "record more steps, raise the limit, or add --counts-only."
             )
 
 
@@ -145,9 +145,8 @@ def _check_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate
         slower = gate.measure == "time" and gate.status == "failed"
         if slower and gate.limit.allows(gate.limit.growth(before.wall, after.wall + speed.seconds)):
             raise MeasurementError(
-                "The times of CURRENT cannot be judged, what both runs do alike took longer there, as on a slower "
-                f"machine (products {1 / speed.products:.2f} times as long, "
-                f"other ops {1 / speed.other_ops:.2f} times): "
+                "The times of CURRENT cannot be judged: the same ops took longer there, as on a slower machine "
+                f"(matmuls {1 / speed.products:.2f} times as long, other ops {1 / speed.other_ops:.2f} times); "
                 "measure it again, or add --counts-only."
             )
 

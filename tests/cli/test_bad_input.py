@@ -701,7 +701,7 @@ def test_an_input_is_never_an_output(
     for other in spellings(tmp_path, inputs, suffix):
         before = files(tmp_path)
         ended = roofline(*words, "-o", other, "--force")
-        said(ended, 2, f"Cannot write {Path(other)}: it is what is read, {inputs}; choose another name with -o.")
+        said(ended, 2, f"Cannot write {Path(other)}: it is also the input, {inputs}; choose another name with -o.")
         assert files(tmp_path) == before
 
 
@@ -714,7 +714,7 @@ def test_what_standard_input_reads_is_never_an_output(tmp_path: Path, verb: str,
         command = [sys.executable, "-m", "roofline", verb, "-", "-o", str(profile), "--force"]
         ended = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "it is what is read, -; choose another name" in ended.stderr
+    assert "it is also the input, -; choose another name" in ended.stderr
     assert profile.read_bytes() == before
 
 
@@ -733,7 +733,7 @@ def test_ranks_do_not_replace_their_traces(roofline: Run, tmp_path: Path) -> Non
         (tmp_path / f"job-rank{rank}.json").write_text(text)
     before = files(tmp_path)
     ended = roofline("import", "job-rank0.json", "job-rank1.json", "-o", "job.json", "--force")
-    said(ended, 2, "Cannot write job-rank0.json: it is what is read, job-rank0.json")
+    said(ended, 2, "Cannot write job-rank0.json: it is also the input, job-rank0.json")
     assert files(tmp_path) == before
 
 
@@ -745,5 +745,5 @@ def test_profiles_of_a_comparison_do_not_replace_its_step(roofline: Run, tmp_pat
     ended = roofline(
         "compare", "mine.py:f", "--backends", "torch,torch-compile", "--device", "cpu", "-o", ".", "--force"
     )
-    said(ended, 2, "Cannot write torch.json: it is what is read, mine.py")
+    said(ended, 2, "Cannot write torch.json: it is also the input, mine.py")
     assert files(tmp_path) == before

@@ -340,7 +340,7 @@ def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threa
     [
         (
             "killed",
-            "The measuring process was killed, most likely for want of memory: use a smaller --batch, --seq or --size.",
+            "The measuring process was killed, most likely for lack of memory: use a smaller --batch, --seq or --size.",
         ),
         ("crashes", "The measuring process died of SIGSEGV: run the step alone to see the crash."),
         ("leaves", "The measuring process ended with status 7 and no result; what it printed is above."),

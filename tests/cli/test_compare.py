@@ -61,9 +61,15 @@ def test_what_is_shown_of_the_account(roofline: Run, tmp_path: Path) -> None:
     assert "passes " in roofline("compare", a, b, "--why").out
     refused(roofline("compare", a, b, "--row", "99"), 2, "There is no row 99: the account has ")
     c = write(tmp_path, "c.json", 15, backend="third")
-    refused(roofline("compare", a, b, c, "--row", "1"), 2, "--row is of two runs, and 3 are compared")
-    refused(roofline("compare", a, b, "--why", "--format", "json"), 2, "--all, --row, --why and --details are not for")
-    refused(roofline("compare", a, b, "--preset", "keras-benchmark", "--all"), 2, "--all is not for --preset")
+    refused(roofline("compare", a, b, c, "--row", "1"), 2, "--row needs two profiles, and 3 are compared")
+    refused(
+        roofline("compare", a, b, "--why", "--format", "json"),
+        2,
+        "--all, --row, --why and --details have no meaning for",
+    )
+    refused(
+        roofline("compare", a, b, "--preset", "keras-benchmark", "--all"), 2, "--all cannot be combined with --preset"
+    )
 
 
 def test_rows_by_the_key_that_is_asked_for(roofline: Run, tmp_path: Path) -> None:
@@ -155,7 +161,7 @@ def test_what_is_no_profile(roofline: Run, tmp_path: Path) -> None:
         refused(roofline("compare", name, good), 2, *parts)
     refused(roofline("compare", good), 2, "give two or more, or one MODEL and --backends a,b")
     refused(roofline("compare"), 2, "There is nothing to compare: give two or more profiles, or one MODEL and --back")
-    refused(roofline("compare", "--backends", "torch,jax"), 2, "--backends measures a MODEL, and none is given")
+    refused(roofline("compare", "--backends", "torch,jax"), 2, "--backends needs a MODEL")
     refused(roofline("compare", good, "h100/bert-torch-infer-b32-tf33"), 2, "did you mean h100/bert-torch-infer-b32-tf")
     refused(
         roofline("compare", good, good, "--format", "xml"),
@@ -213,7 +219,7 @@ def test_saved_profiles_take_turns_and_keep_them(roofline: Run, tmp_path: Path, 
     ended = roofline("compare", a, b, "--again")
     assert ended.code == 0, ended.err
     assert ended.out.startswith("torch is 1.60x slower than jax: 20.0 against 12.5 ms a step, difference 7.50 ms")
-    assert ended.err.splitlines() == ["Kept the turns in a.json", "Kept the turns in b.json"]
+    assert ended.err.splitlines() == ["Saved the turns in a.json", "Saved the turns in b.json"]
     # From now on the files know.
     document = json.loads(roofline("compare", a, b, "--format", "json").out)
     assert (document["settled"], document["factor"]) == (True, pytest.approx(1.6))
@@ -247,10 +253,14 @@ def test_a_proof_takes_turns_where_earlier_ones_did_not_settle(roofline: Run, tm
 def test_what_cannot_be_run_again_is_said(roofline: Run, tmp_path: Path) -> None:
     a = write(tmp_path, "a.json", 20, imported=Imported())
     b = write(tmp_path, "b.json", 12.5, backend="jax")
-    refused(roofline("compare", a, b, "--again"), 2, "torch cannot be run again. It is an import, which holds no step")
+    refused(
+        roofline("compare", a, b, "--again"),
+        2,
+        "torch cannot be run again. It was imported from a trace, which holds no step",
+    )
     ended = roofline("compare", a, b, "--prove")
     assert ended.code == 0
-    assert "torch cannot be run again. It is an import" in ended.err
+    assert "torch cannot be run again. It was imported from a trace" in ended.err
     assert "took 1.60x longer than" in ended.out
 
 
@@ -290,7 +300,7 @@ def test_measured_in_turns(measuring: Run, tmp_path: Path) -> None:
     assert [line.partition(":")[0] for line in lines if line.startswith("Turn ")] == [
         f"Turn {number} of at most 2" for number in (1, 2)
     ]
-    assert lines[-2:] == [f"Kept the turns in mlp-infer-compare-1/{name}" for name in ("torch.json", "torch-2.json")]
+    assert lines[-2:] == [f"Saved the turns in mlp-infer-compare-1/{name}" for name in ("torch.json", "torch-2.json")]
     assert found["settled"] is None  # which two turns do not tell
 
 
@@ -305,7 +315,7 @@ def test_what_cannot_be_measured(roofline: Run, tmp_path: Path) -> None:
         (("mlp", "--backends", "torch"), ("give two or more, as in --backends torch,jax",)),
         (("mlp", "--backends", "torch,pytorc"), ("There is no backend called 'pytorc'; there are: jax",)),
         (("mlp", "--backends", "torch,torch:jit=on"), ("torch backend has no option 'jit'",)),
-        (("mlp", "bert", *both), ("--backends measures one MODEL, and 2 are given",)),
+        (("mlp", "bert", *both), ("--backends takes one MODEL, and 2 are given",)),
         (("nothing", *both), ("There is no model called 'nothing'",)),
         (("mlp", *both, "--rounds", "0"), ("--rounds 0 is not possible",)),
         (("mlp", *both, "--again"), ("--again is for saved profiles",)),

@@ -319,10 +319,10 @@ def test_ranks_give_a_profile_each(make: ModuleType, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("second", "why"),
     [
-        ({"rank": 0, "world_size": 2}, "are both of rank 0"),
-        ({"rank": 1, "world_size": 8}, "are no ranks of one job"),
-        ({"rank": 5, "world_size": 2}, "rank 5 of a job of 2"),
-        (None, "does not say which rank it is of"),
+        ({"rank": 0, "world_size": 2}, "both name rank 0"),
+        ({"rank": 1, "world_size": 8}, "from a job of 8 ranks"),
+        ({"rank": 5, "world_size": 2}, "rank 5 in a job of 2 ranks"),
+        (None, "does not name its rank"),
     ],
 )
 def test_files_that_do_not_belong_together(
@@ -399,7 +399,7 @@ def test_bad_input(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtu
     refused(capsys, 4, "of its kernels none is left", "cut.json")
     unknown = json.dumps({"traceEvents": hosts})
     (tmp_path / "which.json").write_text(unknown[: int(len(unknown) * 0.8)])
-    refused(capsys, 4, "it may have been of a GPU", "which.json")
+    refused(capsys, 4, "it may be a GPU's trace", "which.json")
     refused(capsys, 2, "no device called 'h1000'", "good.json", "--device", "h1000")
     refused(capsys, 2, "holds no captured graph", "good.json", "--capture", "good.json")
     refused(capsys, 2, "by itself", "good.json", "x.xplane.pb")

@@ -47,7 +47,7 @@ def test_what_the_benchmark_timed_is_run_too(measuring: Run, tmp_path: Path) -> 
     pytest.importorskip("accelerate", reason="the Trainer needs accelerate")
     ended = measuring("profile", "bert", *TINY, "-o", "out.json")
     assert ended.code == 0, ended.err
-    assert "Beside the bare step Trainer.train is timed, as the benchmark timed it; --core leaves it out." in ended.err
+    assert "Trainer.train is timed too, as in the benchmark; --core times only the bare step." in ended.err
     assert "it/s" not in ended.err, "its progress bar"
     api = json.loads((tmp_path / "out.json").read_text())["api"]
     assert (api["name"], api["data"], len(api["steps"]), len(api["after"])) == ("Trainer.train", "a DataLoader", 3, 3)
@@ -61,9 +61,9 @@ def test_what_the_benchmark_timed_is_run_too(measuring: Run, tmp_path: Path) -> 
 def test_core_is_the_bare_step_alone() -> None:
     asked = {"mode": "train", "device": "cpu", "batch": None, "threads": 1}
     for backend, core, api, words in (
-        ("keras-jax", False, "fit", "Beside the bare step fit is timed"),
+        ("keras-jax", False, "fit", "fit is timed too"),
         ("keras-jax", True, None, ""),
-        ("torch-compile", False, None, "The benchmark timed Trainer.train, which is not run on torch-compile"),
+        ("torch-compile", False, None, "The benchmark timed Trainer.train, which does not run on torch-compile"),
         ("jax", False, None, ""),
     ):
         _, filled, lines = presets.fill("keras-benchmark", "bert", backend, asked, ("mode", "device"), core)
@@ -85,7 +85,7 @@ def test_core_without_a_preset_is_refused(roofline: Run) -> None:
     for words in (("profile", "mlp", "--backend", "torch"), ("compare", "mlp", "--backends", "torch,jax")):
         ended = roofline(*words, "--core")
         assert (ended.code, ended.out) == (2, "")
-        assert "--core is for --preset: without one the bare step alone is measured anyway." in ended.err
+        assert "--core needs --preset: without one, only the bare step is measured anyway." in ended.err
 
 
 def test_the_default_given_by_hand_wins_too(measuring: Run) -> None:
@@ -146,10 +146,10 @@ def test_without_profiles_those_that_ship_are_told(roofline: Run, name: str) -> 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        (("--allow",), "--allow is not for --preset of saved profiles"),
-        (("--prove",), "--prove is not for --preset of saved profiles"),
-        (("--again",), "--again is not for --preset of saved profiles"),
-        (("--by", "class"), "--by is not for --preset of saved profiles"),
+        (("--allow",), "--allow cannot be combined with --preset of saved profiles"),
+        (("--prove",), "--prove cannot be combined with --preset of saved profiles"),
+        (("--again",), "--again cannot be combined with --preset of saved profiles"),
+        (("--by", "class"), "--by cannot be combined with --preset of saved profiles"),
         (("--batch", "2"), "--batch is for measuring"),
         (("--core",), "--core is for measuring"),
         (("--format", "csv"), "There is no format called 'csv'; there are: json, markdown, text."),

@@ -509,7 +509,7 @@ def test_in_process_under_ceilings_of_a_file(tmp_path: Path, monkeypatch: pytest
     assert dict(profile.device.ceilings) == {"dram.copy": slow}
     assert (profile.device.name, profile.device.ceilings_of) == (cpu.detect().name, "Slow")
     assert "given-ceilings: Slow" in profile.flags
-    with pytest.raises(InputError, match="are of a cuda device and the step runs on cpu"):
+    with pytest.raises(InputError, match="belong to a cuda device, and the step runs on cpu"):
         package.profile(lambda: ran.append(x), steps=3, device="cpu", ceilings="h100-sxm")
     assert ran == []
 

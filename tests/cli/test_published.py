@@ -65,7 +65,7 @@ def test_what_nobody_read_is_marked(roofline: Run) -> None:
     ("words", "message"),
     [
         (("mlperf",), "There is no publication called 'mlperf'; there are: hf2019, ivanov, keras-benchmark,"),
-        (("--all",), "--format and --all are of one table: name it."),
+        (("--all",), "--format and --all need the NAME of a publication: give one."),
         (("ivanov", "--format", "html"), "There is no format called 'html'; there are: json, text."),
     ],
 )

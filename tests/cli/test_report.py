@@ -47,7 +47,7 @@ def test_an_input_is_never_replaced(profile: Path) -> None:
     page = profile.with_name("x.html")
     page.symlink_to(profile)
     for output in (profile, page):
-        with pytest.raises(InputError, match="it is what is read"):
+        with pytest.raises(InputError, match="it is also the input"):
             report.command([profile], output, force=True)
     assert profile.read_bytes() == before
 

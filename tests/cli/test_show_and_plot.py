@@ -86,14 +86,14 @@ def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_list_takes_no_options_of_a_profile() -> None:
     for options in ({"by": "op"}, {"top": 3}, {"every": True}, {"contains": ""}, {"caption": "long"}):
-        with pytest.raises(InputError, match=r"Name the PROFILE to show"):
+        with pytest.raises(InputError, match=r"Give a PROFILE"):
             show.command(None, **options)
     with pytest.raises(InputError, match=r"There is no format of the list called 'csv'; there are: json, text\."):
         show.command(None, format="csv")
 
 
 def test_one_table_and_the_whole_summary_are_not_asked_for_together(profile: Path) -> None:
-    with pytest.raises(InputError, match="leave it or --by out"):
+    with pytest.raises(InputError, match="--details and --by exclude each other"):
         show.command([str(profile)], by="op", details=True)
 
 
@@ -148,7 +148,7 @@ def test_every_verb_finds_a_profile_that_ships(tmp_path: Path, roofline: Run) ->
 
 
 def test_a_profile_that_ships_is_never_written_over() -> None:
-    with pytest.raises(InputError, match="it is what is read, h100/bert-torch-infer-b32-tf32"):
+    with pytest.raises(InputError, match="it is also the input, h100/bert-torch-infer-b32-tf32"):
         paths.check_output(shipped.paths()[NAME], True, inputs=[NAME])
 
 

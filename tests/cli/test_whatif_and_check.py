@@ -340,7 +340,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         ),
         (
             ("whatif", "c.json", "--device", "h100-sxm", "--format", "json"),
-            "was only counted is told as text alone: leave",
+            "can be shown as text only: leave",
         ),
         (
             ("whatif", "n.json", "--device", "h100-sxm"),
@@ -356,7 +356,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("check", "p.json", "new.json"), "new.json was made by a newer roofline (schema 99"),
         (
             ("check", "p.json", "zero.json"),
-            "zero.json is damaged: it has no times of steps; copy it again, or make it anew.",
+            "zero.json is damaged: it has no times of steps; copy it again, or make it again.",
         ),
         (("check", "p.json", "cut.json"), "cut.json cannot be read as a profile"),
         (("check", "p.json", "other.json"), "model is 'toy' in BASELINE and 'gpt2' in CURRENT"),
@@ -456,5 +456,5 @@ def test_a_model_of_billions_is_counted_for_a_device_that_is_not_here(measuring:
     refused = measuring("whatif", "big.json", "--device", "a100-40gb", "--format", "json")
     assert (refused.code, refused.err) == (
         2,
-        "roofline: A profile that was only counted is told as text alone: leave --format json out.\n",
+        "roofline: A profile made with --count-only can be shown as text only: leave --format json out.\n",
     )

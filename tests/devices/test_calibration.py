@@ -254,7 +254,7 @@ def test_what_was_measured_beside_another_process_on_the_gpu_is_measured_again_o
     free, probes.gives = True, measured(dram_copy=11e9)
     result = calibration.calibrate("cuda", 1, progress=lambda *what: told.append(what[0]))
     assert probes.asked == [ALL, ("dram.copy",)]
-    assert told == ["No other process is on the GPU now: measuring again what was measured beside one."]
+    assert told == ["The GPU is idle now: measuring again the ceilings that were measured while it was busy."]
     assert (result.rate("dram.copy"), result.contended) == (11e9, ())
 
 

@@ -53,7 +53,7 @@ def test_a_profile_from_elsewhere_runs_nothing(file: Path) -> None:
         replace(profile, sources={"../../etc/mine.py": profile.sources["mine.py"]}),
         replace(profile, sources={}),
     ):
-        with pytest.raises(InputError, match="not run because a profile names it, and it was not measured here"):
+        with pytest.raises(InputError, match="was not measured on this machine, and such a file is not run"):
             own_steps.recall(stranger)
 
 
@@ -71,7 +71,7 @@ def test_what_is_damaged_is_not_known(file: Path) -> None:
     _, profile = measured(file)
     for kept in (file.parent / "cache" / "steps").iterdir():
         kept.write_text("{")
-    with pytest.raises(InputError, match="not measured here"):
+    with pytest.raises(InputError, match="not measured on this machine"):
         own_steps.recall(profile)
 
 

@@ -156,7 +156,7 @@ def test_the_ceilings_of_several_devices_are_given_as_those_of_one(
 
 
 def test_ceilings_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="are of a cuda device and the step runs on cpu"):
+    with pytest.raises(InputError, match="belong to a cuda device, and the step runs on cpu"):
         ceilings.given("h100-sxm", "cpu", 1, print)
     (tmp_path / "none.json").write_bytes(msgspec.json.encode(replace(roomy(), ceilings={})))
     with pytest.raises(InputError, match="holds no ceilings"):

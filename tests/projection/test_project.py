@@ -198,7 +198,7 @@ def test_a_rate_that_only_the_other_device_has_is_left_out_on_both() -> None:
 
 def test_work_without_a_ceiling_there_is_not_free() -> None:
     # A device of which only the products are known: nobody knows what streaming takes there, though launches get going.
-    with pytest.raises(InputError, match=r"No op of the profile can be carried .*no ceiling dram\.read there"):
+    with pytest.raises(InputError, match=r"No op of the profile can be projected .*no ceiling dram\.read there"):
         carried(replace(without("dram", "cache"), caches=()))
 
 
@@ -325,12 +325,16 @@ def test_a_ceiling_that_is_the_same_on_both_sides_cancels() -> None:
 @pytest.mark.parametrize(
     ("profile", "there", "sentence"),
     [
-        (handmade.profile(device=Device(name="x", kind="cpu", ceilings={})), handmade.device(), "No ceilings of the"),
+        (
+            handmade.profile(device=Device(name="x", kind="cpu", ceilings={})),
+            handmade.device(),
+            "The ceilings of the profile's device are not known",
+        ),
         (handmade.profile(), Device(name="x", kind="cpu", ceilings={}), "The other device has no ceilings"),
         (handmade.profile(), handmade.device(dram_copy=0.0), "'dram.copy' of the other device is not above 0"),
         (handmade.profile(), handmade.device(dram_copy=float("nan")), "'dram.copy' of the other device"),
-        (handmade.profile(ops=()), handmade.device(), "No op of the profile can be carried .*: it has no ops"),
-        (handmade.profile(ops=(handmade.OPS[5],)), handmade.device(), "can be carried .*: work not known"),
+        (handmade.profile(ops=()), handmade.device(), "No op of the profile can be projected .*: it has no ops"),
+        (handmade.profile(ops=(handmade.OPS[5],)), handmade.device(), "can be projected .*: work not known"),
     ],
 )
 def test_what_cannot_be_carried_is_a_sentence(profile: Profile, there: Device, sentence: str) -> None:

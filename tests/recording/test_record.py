@@ -194,11 +194,11 @@ async def waited() -> None:
     [
         (
             lambda: (each for each in "ab"),
-            "The step returned a generator, of which nothing has run: leave out `yield`.",
+            "The step returned a generator, which has not run: leave out `yield`.",
         ),
         (
             waited,
-            "The step returned a coroutine, of which nothing has run: leave out `async`, or run it with asyncio.run.",
+            "The step returned a coroutine, which has not run: leave out `async`, or run it with asyncio.run.",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_it_is_said_whose_given_ceilings_are() -> None:
         provenance(given)
         == "given, those of Else where: measured 2026-01-02, threads waited for a processor up to 1.0 % of the time"
     )
-    assert "Ceilings that were given: those of Else where." in as_text(given).splitlines()
+    assert "Ceilings given by --ceilings: those of Else where." in as_text(given).splitlines()
     run = analyze(handmade.profile(device=given, flags=("given-ceilings: Else\x1b[31m where",)))
     shown = " ".join(text.render(run, None, details=True).split())
     assert (

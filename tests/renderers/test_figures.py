@@ -350,7 +350,7 @@ def test_what_is_below_a_hundredth_of_the_axis_is_in_one_row() -> None:
 def test_what_cannot_be_compared_in_a_figure() -> None:
     one = run(12.5, "a")
     for number in (1, 3):
-        with pytest.raises(InputError, match=f"from one profile to another: give two, not {number}"):
+        with pytest.raises(InputError, match=f"needs two profiles, and {number} are given"):
             figures.build("waterfall", [one] * number)
     with pytest.raises(InputError, match="31 runs do not fit"):
         figures.build("speedup", [one] * 31)

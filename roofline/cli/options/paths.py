@@ -42,7 +42,7 @@ def path_name(path: Path) -> str:
 def check_once(paths: Sequence[Path]) -> None:
     """Refuse standard input for two profiles: it can be read once."""
     if paths.count(STDIN) > 1:
-        raise InputError("Standard input can be read once: give - for one profile, and files for the others.")
+        raise InputError("Standard input can be read only once: give - for one profile and files for the others.")
 
 
 def check_output(
@@ -56,7 +56,7 @@ def check_output(
     file = Path(path)
     for source in inputs:
         if source is not None and is_same_file(file, shipped.locate(source) or Path(source)):
-            raise InputError(f"Cannot write {file}: it is what is read, {source}; choose another name with -o.")
+            raise InputError(f"Cannot write {file}: it is also the input, {source}; choose another name with -o.")
     if suffixes and file.suffix not in suffixes:
         raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")
     if not file.parent.is_dir():

@@ -29,7 +29,7 @@ def explicit_options(context: typer.Context, names: Collection[str]) -> frozense
 def check_core(core: bool, preset: str | None) -> None:
     """Check --core. Raises InputError without a preset, where it leaves nothing out."""
     if core and preset is None:
-        raise InputError("--core is for --preset: without one the bare step alone is measured anyway.")
+        raise InputError("--core needs --preset: without one, only the bare step is measured anyway.")
 
 
 def fill(
@@ -47,7 +47,7 @@ def fill(
 
     loaded = presets.load(preset)
     if ":" in model:
-        raise InputError(f"--preset {preset} is for its models, not for a file: {', '.join(loaded.models)}.")
+        raise InputError(f"--preset {preset} cannot run a file; it has the models {', '.join(loaded.models)}.")
     name, described, options = parse_backend(backend)
     device = calibration.resolve(asked["device"])
     row = loaded.find(model, asked["mode"] if "mode" in explicit else None, device, asked["batch"])
@@ -89,9 +89,9 @@ def fill(
     api = None if core else wanted.api
     if api in described.apis:
         result |= {"api": api, "cached": bool(wanted.cached)}
-        lines.append(f"Beside the bare step {api} is timed, as the benchmark timed it; --core leaves it out.")
+        lines.append(f"{api} is timed too, as in the benchmark; --core times only the bare step.")
     elif api is not None:
-        lines.append(f"The benchmark timed {api}, which is not run on {name}: the bare step alone is measured.")
+        lines.append(f"The benchmark timed {api}, which does not run on {name}: only the bare step is measured.")
     return text, result, lines
 
 

@@ -105,7 +105,7 @@ def default_backend(python: str | None) -> str:
     if len(installed) == 1 and python is None:
         return installed[0]
     alternatives = ", ".join(plugins.names("roofline.backends"))
-    raise InputError(f"Say which framework runs the step, as in --backend torch; there are: {alternatives}.")
+    raise InputError(f"No backend is given: add one, as in --backend torch; there are: {alternatives}.")
 
 
 def parse_backend(text: str) -> tuple[str, Backend, dict[str, str]]:

@@ -87,20 +87,20 @@ def arguments(
 ) -> dict[str, Any]:
     """Collect the further arguments of `renderer.render`. Raises InputError for an option that its format lacks."""
     if columns not in (None, 1, 2):
-        raise InputError(f"--columns {columns} is not possible: a table is as wide as 1 or 2 columns.")
+        raise InputError(f"--columns {columns} is not possible: give 1 or 2.")
     if caption not in (None, *_CAPTIONS):
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
     accepted = signature(renderer.render).parameters
     asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption, "details": details}
     spelled = {
-        "rows": "--top, --all, --sort and --filter are",
-        "view": "--all, --row, --why and --details are",
-        "page": "--width is",
+        "rows": "--top, --all, --sort and --filter have",
+        "view": "--all, --row, --why and --details have",
+        "page": "--width has",
     }
     for name, value in asked.items():
         if value is not None and name not in accepted:
-            words = spelled.get(name, f"--{name} is")
-            raise InputError(f"{words} not for --format {format}: leave it out, or give another format.")
+            words = spelled.get(name, f"--{name} has")
+            raise InputError(f"{words} no meaning for --format {format}: leave it out, or give another format.")
     chosen = {name: value for name, value in asked.items() if value is not None}
     if "page" in accepted:
         chosen["page"] = page(width)

@@ -68,7 +68,7 @@ def settle(
     for path, profile, before in zip(paths, settled, profiles, strict=True):
         if profile is not before and path != STDIN and path.exists():
             save(profile, path)
-            say(f"Kept the turns in {printable(path)}")
+            say(f"Saved the turns in {printable(path)}")
     return settled
 
 

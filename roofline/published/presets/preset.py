@@ -160,7 +160,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 ]
                 instead = " or ".join(filter(None, (", ".join(backends[:-1]), *backends[-1:])))
                 raise InputError(
-                    f"{self.name} has no column {column.name} of {row.task or row.model}, and {absence.says}: "
+                    f"{self.name} has no column {column.name} for {row.task or row.model}, and {absence.says}: "
                     f"use {f'--backend {instead}' if instead else 'another model'}."
                 )
 

@@ -160,8 +160,8 @@ def _refuse_objects(leaves: Iterable[Any], holder: str) -> None:
     for leaf in leaves:
         if not isinstance(leaf, (Tensor, *_CONSTANTS)):
             raise InputError(
-                f"{holder} a {type(leaf).__name__}, which no trace can stand for: "
-                "let it be tensors, in tuples, lists or dicts."
+                f"{holder} a {type(leaf).__name__}, which torch.jit.trace cannot record: "
+                "use tensors, in tuples, lists or dicts."
             )
 
 
@@ -175,7 +175,7 @@ def traced(step: Step, freeze: str | None) -> Iterator[Traced]:
     model = step.model
     learns = step.mode == "train" or model.training
     if freeze == "on" and learns:
-        raise InputError("A frozen graph holds its weights fast and cannot train: leave freeze out, or use freeze=off.")
+        raise InputError("A frozen graph cannot train: its weights are constants; leave freeze out, or use freeze=off.")
     run = Traced(model, freeze != "off" and not learns)
     before = vars(model).get("forward")
     model.forward = run

@@ -34,7 +34,7 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
         shown[name] = (device, list(dict.fromkeys([*before, *asked])))
     if len(shown) > len(_style.SERIES):
         raise InputError(
-            f"A figure can tell {len(_style.SERIES)} devices apart, and {len(shown)} were given: leave some out."
+            f"A figure shows at most {len(_style.SERIES)} devices, and {len(shown)} are given: leave some out."
         )
     lines = [_roofs.ceilings(device, used or list(COMMON), vector=False) for device, used in shown.values()]
     within = _roofs.limits(lines, [])

@@ -60,7 +60,7 @@ class _Step(NamedTuple):
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Draw horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
     if len(items) != 2:
-        raise InputError(f"A waterfall leads from one profile to another: give two, not {len(items)}.")
+        raise InputError(f"A waterfall needs two profiles, and {len(items)} are given: give two.")
     first, second = called(item.profile for item in items)
     comparison = compare(items[0].profile, items[1].profile, (first, second))
     names = _words.plain(first, 60), _words.plain(second, 60)

@@ -54,7 +54,7 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
     if prefix is not None:
         steps = _annotated(trace, prefix)
         if steps is None:
-            raise InputError(f"no annotations of the trace named {prefix}N mark steps; name others, or none.")
+            raise InputError(f"the trace has no annotations {prefix}N that mark steps; name others, or none.")
         return steps
     marked = _annotated(trace, LIVE) or _annotated(trace, PROFILER) or _family(trace)
     if marked is not None and (len(marked) > 1 or marked.source == LIVE):

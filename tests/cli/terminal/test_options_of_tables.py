@@ -39,10 +39,13 @@ def test_rows_that_are_asked_for(files: Path, roofline: Run) -> None:
         (("--sort", "colour"), "There is no column 'colour' to sort by; there are: name, ops, flop, bytes, time, "),
         (("--filter", ""), "--filter needs a text: give a part of a name."),
         (("--filter", "xyz"), "No group has 'xyz' in its name: give another text to --filter."),
-        (("--top", "1", "--format", "json"), "--top, --all, --sort and --filter are not for --format json: leave "),
-        (("--columns", "1"), "--columns is not for --format text: leave it out, or give another format."),
-        (("--columns", "3", "--format", "latex"), "--columns 3 is not possible: a table is as wide as 1 or 2 columns."),
-        (("--caption", "long"), "--caption is not for --format text: leave it out, or give another format."),
+        (
+            ("--top", "1", "--format", "json"),
+            "--top, --all, --sort and --filter have no meaning for --format json: leave ",
+        ),
+        (("--columns", "1"), "--columns has no meaning for --format text: leave it out, or give another format."),
+        (("--columns", "3", "--format", "latex"), "--columns 3 is not possible: give 1 or 2."),
+        (("--caption", "long"), "--caption has no meaning for --format text: leave it out, or give another format."),
         (("--caption", "none", "--format", "latex"), "There is no caption called 'none'; there are: short, long."),
     ],
 )

@@ -58,5 +58,5 @@ def test_what_is_no_profile_on_standard_input(files: Path, roofline: Run, monkey
     assert roofline("show", "-").err == "roofline: There is no standard input to read a profile from: name a file.\n"
     for words in (("compare", "-", "-"), ("check", "-", "-"), ("report", "-", "-", "-o", "x.html")):
         assert roofline(*words).err == (
-            "roofline: Standard input can be read once: give - for one profile, and files for the others.\n"
+            "roofline: Standard input can be read only once: give - for one profile and files for the others.\n"
         )

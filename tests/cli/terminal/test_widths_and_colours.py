@@ -112,7 +112,7 @@ def test_a_width_that_is_no_width(files: Path, roofline: Run) -> None:
         assert (ended.code, ended.out) == (2, "")
         assert ended.err == f"roofline: --width {width} is too narrow for a table: give at least 40.\n"
     ended = roofline("compare", "a.json", "b.json", "--width", "50", "--format", "csv")
-    assert ended.err == "roofline: --width is not for --format csv: leave it out, or give another format.\n"
+    assert ended.err == "roofline: --width has no meaning for --format csv: leave it out, or give another format.\n"
 
 
 @pytest.mark.parametrize(

@@ -287,9 +287,9 @@ def test_text_of_an_h100(golden: Callable[[str, str], None]) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("a.json", "b.json"), "2 profiles are given: --wall shows several, compare explains their difference"),
-        (("a.json", "--wall", "--by", "op"), "--wall is a table by group: leave --by and --depth out."),
-        (("a.json", "--wall", "--top", "2"), "--top, --all, --sort and --filter are not for --format text"),
+        (("a.json", "b.json"), "takes one profile, and 2 are given: leave the others out, add --wall"),
+        (("a.json", "--wall", "--by", "op"), "--wall always shows a table by group: leave --by and --depth out."),
+        (("a.json", "--wall", "--top", "2"), "--top, --all, --sort and --filter have no meaning for --format text"),
         (("a.json", "--wall", "--format", "perfetto"), "There is no format of the wall chart called 'perfetto'"),
     ],
 )

@@ -134,7 +134,7 @@ def test_kernels_without_an_op_are_named(folder: Path, roofline: Run) -> None:
     (folder / "ncu.csv").write_text(raw_counters.raw(kernels))
     ended = roofline("counters", "p.json", "ncu.csv", "-o", "counted.json")
     assert ended.code == 0
-    assert "Without an op: ?[31mhostile x 2." in ended.out
+    assert "Kernels without an op: ?[31mhostile x 2." in ended.out
     assert "\x1b" not in ended.out
 
 
@@ -143,8 +143,8 @@ def test_kernels_without_an_op_are_named(folder: Path, roofline: Run) -> None:
     [
         (("p.json", "ncu.csv"), 2, "-o"),
         (("p.json", "-o", "c.json"), 2, "table"),
-        (("p.json", "ncu.csv", "-o", "p.json", "--force"), 2, "what is read"),
-        (("p.json", "ncu.csv", "-o", "ncu.csv", "--force"), 2, "what is read"),
+        (("p.json", "ncu.csv", "-o", "p.json", "--force"), 2, "also the input"),
+        (("p.json", "ncu.csv", "-o", "ncu.csv", "--force"), 2, "also the input"),
         (("p.json", "ncu.csv", "-o", "c.csv"), 2, ".json"),
         (("p.json", "none.csv", "-o", "c.json"), 2, "No such file"),
         (("p.json", "p.json", "-o", "c.json"), 2, "no table"),

@@ -64,7 +64,7 @@ def test_it_is_said_whose_given_ceilings_are() -> None:
         "given, those of Else where: measured 2026-01-02, threads waited for a processor up to 1.0 % of the time"
         in shown
     )
-    assert "stands the device that they are those of. (Else where)" in shown
+    assert "their device is in brackets. (Else where)" in shown
     assert json.loads(as_json.render(run, None))["device"]["ceilings_of"] == given.ceilings_of
     assert json.loads(as_json.render(analyze(handmade.profile()), None))["device"]["ceilings_of"] is None
 

@@ -121,7 +121,7 @@ def test_ops_that_fill_more_than_their_step_are_told_where_their_shares_stand() 
     assert notes.beyond(analysis) == words
     for by in (None, "class", "op"):
         told = " ".join(text.render(analysis, by, details=True).split())
-        assert ("beyond-step: Some ops, or all of them" if by is None else f"beyond {words}") in told
+        assert ("beyond-step: Some ops, alone or together" if by is None else f"beyond {words}") in told
     assert words in bound.figure([analysis], 7.0)[1].long
     assert "All ops together took 3.89 times" in notes.caption(analysis)
     plain = analyze(handmade.profile())

@@ -223,7 +223,7 @@ def test_flags_are_explained_and_unknown_ones_kept() -> None:
     assert _words.flag("few-steps").startswith("few-steps: Fewer than 10")
     assert _words.flag("contended: 2 of 4 cores").endswith("(2 of 4 cores)")
     assert _words.flag("in_process").startswith("in_process: The step ran inside")
-    assert _words.flag("optimised-only").startswith("optimised-only: The program as it was before the compiler")
+    assert _words.flag("optimised-only").startswith("optimised-only: The program before compilation was not found")
     assert _words.flag("something\x1b[31m new") == "something new"
 
 
@@ -236,7 +236,7 @@ def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
     profile = handmade.profile(device=card, flags=("throttled: power cap", "in-process"), conditions=clocks)
     capped, other = _words.flags(analyze(profile))
     assert capped == (
-        "throttled: The driver named a reason to hold the device's clock back during the measurement; the ceilings "
+        "throttled: The driver reported a reason to lower the device's clock during the measurement; the ceilings "
         "assume that there is none. (power cap) Sampled, it was 1.80 GHz on average and 1.60 GHz at least. Under the "
         "cap products of fp32 keep 80.0 GFLOP/s at 1.50 GHz and not the peak of 100 GFLOP/s, which is a burst: hold "
         "long steps against what lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
@@ -319,7 +319,7 @@ def test_steps_that_have_no_time_of_their_own_are_flagged(sign: int, name: str) 
     wall = Wall(steps=tuple((12.5e-3 * (1 + sign * 0.01 * (np.arange(20) - 9.5))).tolist()))
     analysis = analyze(handmade.profile(wall=wall))
     assert name in analysis.flags
-    assert "less than 1 in 100 is flagged" in " ".join(_words.flags(analysis))
+    assert "less than 1 in 100 gets this flag" in " ".join(_words.flags(analysis))
     assert {"growing", "shrinking"}.isdisjoint(analyze(handmade.profile()).flags)
 
 

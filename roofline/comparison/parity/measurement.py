@@ -144,7 +144,7 @@ def _doubts(pair: Pair) -> list[Difference]:
         elif "no" in values:
             side = values.index("no") - 1  # the other one
             detail = details[(doubt.a, doubt.b)[side]]
-            doubt = replace(doubt, text=f"In {pair.names[side]} alone: {text[0].lower()}{text[1:]}{detail}.")
+            doubt = replace(doubt, text=f"Only in {pair.names[side]}: {text[0].lower()}{text[1:]}{detail}.")
         differences.append(doubt)
     return differences
 

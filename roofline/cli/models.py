@@ -13,9 +13,9 @@ def command() -> None:
     for name in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
         geometry = models.geometry(name)
         builders = ", ".join(framework for framework in frameworks if name in built[framework])
-        print(f"{name:12s} {geometry.title}")
+        print(f"{name:16s} {geometry.title}")
         print(
-            f"{'':12s} in {builders or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; "
+            f"{'':16s} in {builders or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; "
             f"{', '.join(geometry.modes)}"
         )
     print("\nA step of your own: roofline profile path/to/file.py:function --backend torch")

@@ -26,7 +26,7 @@ from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, PROTOCOLS, Bound
 from roofline.renderers import _tables
 
 #: Of kernels whose ops are exempt from the roof: of these the direct convolution's FLOPs are counted.
-FEWER_PRODUCTS = "fewer products than are counted (Winograd or FFT)"
+FEWER_PRODUCTS = "fewer multiplications than are counted (Winograd or FFT)"
 #: Of a launch floor that may be nothing, what stands for it [s] (analysis/launch_floor.py).
 _TICK = 1e-9
 #: What a roof is called, by the family of its ceiling; those of a precision or a function have it in their name.
@@ -107,7 +107,7 @@ def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: _
     words = f"at {_of_roofs(low, high, roofs_of(analysis, name, among))}"
     if low > 1 + ABOVE_TOLERANCE:
         fewer = (
-            ", in kernels that need fewer products than are counted"
+            ", in kernels that need fewer multiplications than are counted"
             if _by_fewer_products(analysis, name, among)
             else ""
         )
@@ -202,7 +202,7 @@ _NOT_RECORDED: dict[RangeReason, str] = {
     "no addresses": "where all results lie",
 }
 _CAUSES: dict[RangeReason, str] = {
-    "cpu": "allocators of a CPU place buffers anew in each step",
+    "cpu": "the allocator of a CPU places buffers again in each step",
     "too many touches": "the step touches memory too often to follow which buffers share it",
 }
 _RESULTS = "from results that exceed the last-level cache to all that it"
@@ -221,7 +221,7 @@ def ranges(analysis: Analysis) -> str:
         unknowns += [_NOT_RECORDED[reason]] if reason in _NOT_RECORDED else []
         ends.append(_ENDS[reason])
     if UNKNOWN_ARITHMETIC in analysis.missing:
-        unknowns.append("in which arithmetic some products ran")
+        unknowns.append("in which arithmetic some matmuls ran")
         ends.append("from their traffic alone to the slowest arithmetic of their inputs")
     for name, ceiling in sorted(analysis.device.ceilings.items(), reverse=True):
         if ceiling.high is not None:
@@ -341,7 +341,9 @@ def beyond(analysis: Analysis) -> str:
     """Describe ops that took far longer than the step, for behind its time; "" where none did."""
     times = times_the_step(analysis.busy, analysis.wall)
     return (
-        f"whose ops were recorded as taking {units.significant(times)} times as long, which cannot be" if times else ""
+        f"whose ops were recorded as taking {units.significant(times)} times as long, which is impossible"
+        if times
+        else ""
     )
 
 
@@ -352,7 +354,7 @@ def spread(analysis: WorkAnalysis) -> str:
         return "counted in one step and not timed"
     number = len(wall.steps)
     if number == 1:
-        words = f"n = 1 step, {units.seconds(analysis.wall)}, which says nothing of how far steps lie apart"
+        words = f"n = 1 step, {units.seconds(analysis.wall)}, so their spread is not known"
     else:
         p10, p90 = np.percentile(wall.steps, (10, 90))
         words = f"n = {number} steps, median {units.seconds(analysis.wall)}"
@@ -427,14 +429,14 @@ def _held_back(analysis: WorkAnalysis, name: str) -> Iterator[str]:
     conditions = analysis.profile.conditions
     if "sm_clock" in conditions and "sm_clock_least" in conditions:
         clocks = [units.scaled(conditions[key], "Hz") for key in ("sm_clock", "sm_clock_least")]
-        yield f"Sampled, it was {clocks[0]} on average and {clocks[1]} at least."
+        yield f"The sampled clock was {clocks[0]} on average and {clocks[1]} at the lowest."
     ceiling = analysis.device.ceilings.get(f"matrix.{analysis.precision}")
     if "power cap" in name and ceiling is not None and ceiling.sustained is not None:
         kind, lasting = plain(analysis.precision or ""), units.flop_rate(ceiling.sustained)
         lasting += "" if ceiling.clock is None else f" at {units.scaled(ceiling.clock, 'Hz')}"
         yield (
-            f"Under the cap products of {kind} keep {lasting} and not the peak of {units.flop_rate(ceiling.value)}, "
-            "which is a burst: hold long steps against what lasts."
+            f"Under the power cap, {kind} matmuls sustain {lasting}, not the peak of {units.flop_rate(ceiling.value)}: "
+            "compare long steps with the sustained rate."
         )
     yield "Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
 
@@ -498,7 +500,7 @@ def imported(analysis: WorkAnalysis) -> list[str]:
             f"{units.percent(facts.linked)} of the kernels' time in the whole trace launched inside ops{twins}"
         )
     if facts.communication:
-        exposed = "" if facts.exposed is None else f", {units.seconds(facts.exposed)} of it beside no computation"
+        exposed = "" if facts.exposed is None else f", {units.seconds(facts.exposed)} of it not hidden by computation"
         waiting = "" if facts.waiting is None else f", {units.seconds(facts.waiting)} of it waiting for slower ranks"
         lines.append(f"{units.seconds(facts.communication)} of communication per step{exposed}{waiting}")
     lines += _some("warning", [plain(warning) for warning in facts.warnings])

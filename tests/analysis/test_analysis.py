@@ -80,9 +80,9 @@ def test_the_floor_of_a_product_of_unknown_arithmetic_is_a_range(peak: float, hi
     assert BOUNDS[table.bound[1]] == "unknown"
     told = dict(evidence.facts(analysis))
     assert told["ranges"].startswith(
-        "allocators of a CPU place buffers anew in each step and the profile does not say in which arithmetic some "
-        "products ran, so minimum times are ranges: from results that exceed the last-level cache to all that it may "
-        "evict and "
+        "the allocator of a CPU places buffers again in each step and the profile does not say in which arithmetic "
+        "some matmuls ran, so minimum times are ranges: from results that exceed the last-level cache to all that it "
+        "may evict and "
     )
     assert "from their traffic alone to the slowest arithmetic of their inputs" in told["ranges"]
     # Without a ceiling of its inputs' arithmetic nobody knows the upper end.

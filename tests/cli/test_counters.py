@@ -69,7 +69,7 @@ def test_a_table_is_joined(folder: Path, roofline: Run) -> None:
     """The step read 2.54 and wrote 2.99 GB, of 3.73 and 2.78 GB that it must."""
     ended = roofline("counters", "p.json", "ncu.csv", "-o", "counted.json")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("2.54 GB read and 2.99 GB written of main memory")
+    assert ended.out.startswith("2.54 GB read from and 2.99 GB written to main memory")
     counters = load(folder / "counted.json").counters
     assert counters is not None
     assert (counters.file, counters.kernels, counters.unjoined) == ("ncu.csv", 158, 0)
@@ -91,8 +91,7 @@ def test_formulas_are_those_of_the_counted_ops(folder: Path, roofline: Run) -> N
     read, written = (units.byte(sum(getattr(cost, f"bytes_{way}") for cost in costs)) for way in ("read", "written"))
     assert (read, written) == ("19.2 GB", "10.7 GB")
     assert (
-        "written of main memory by 544 of the 546 ops that launch kernels, where the formulas ask for "
-        f"{read} and {written}; "
+        f"written to main memory by 544 of the 546 ops that launch kernels; the formulas give {read} and {written}; "
     ) in ended.out
     assert "by 544 of the 546 ops" in " ".join(roofline("show", "counted.json", "--details").out.split())
 

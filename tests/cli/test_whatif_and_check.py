@@ -109,8 +109,8 @@ def test_whatif_says_where_ceilings_alone_are_no_least_time() -> None:
         rendered("whatif", "text", project(analyze(made), handmade.device(matrix_fp32=200e9)))
         for made in (handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",)), handmade.profile())
     ]
-    assert "need fewer products than are counted" in " ".join(told[0].split())
-    assert "ceilings alone is not the least" in " ".join(told[0].split())
+    assert "need fewer multiplications than are counted" in " ".join(told[0].split())
+    assert "ceilings alone is no lower limit" in " ".join(told[0].split())
     assert "is not the least" not in " ".join(told[1].split())
 
 
@@ -121,7 +121,7 @@ def test_whatif_of_ops_that_take_no_time(roofline: Run, tmp_path: Path) -> None:
     (tmp_path / "round.json").write_bytes(msgspec.json.encode(handmade.device()))
     ended = roofline("whatif", name, "--device", "round.json")
     assert (ended.code, ended.err) == (0, "")
-    assert "no time of its ops to carry to Round Device." in " ".join(ended.out.split())
+    assert "no op of it can be projected to Round Device." in " ".join(ended.out.split())
 
 
 def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
@@ -130,10 +130,12 @@ def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
     ended = roofline("whatif", name, "--device", "round.json")
     assert ended.code == 0
     out = " ".join(ended.out.split())
-    assert "12.5 ms per step on Round Device, 2 threads. The ops that can be carried take 10.4 ms here and 10.4" in out
+    assert (
+        "12.5 ms per step on Round Device, 2 threads. The ops that can be projected take 10.4 ms here and 10.4" in out
+    )
     # 10.4 ms of ops and 1.8 ms of host time; 267 µs are not carried
     assert "as fast as here. With as much host time as here, 1.80 ms, that is 12.2 ms there" in out
-    assert "The other 267 µs count on neither side." in out
+    assert "The other 267 µs are left out on both sides." in out
 
 
 def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
@@ -164,7 +166,7 @@ def test_whatif_says_where_its_range_does_not_tell_faster_from_slower(roofline: 
         text = re.sub(r"value = (\d+)e9", lambda number, by=factor: f"value = {float(number[1]) / 2 * by}e9", OTHER)
         (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
         told[name] = " ".join(roofline("whatif", "p.json", "--device", f"{name}.toml").out.split())
-    assert "which is not resolved: the range holds the time of here" in told["near"]
+    assert "which is not resolved: the range includes the time here" in told["near"]
     assert "not resolved" not in told["far"]
 
 

@@ -66,11 +66,11 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
         return dict(measured_facts.facts(analysis)).get("MFU", ""), _words.verdict(analysis), facts
 
     assert worded(800e6)[0] == (
-        "at least 128.0 % of 100 GFLOP/s (fp32): more than can be, so the device or the count is another"
+        "at least 128.0 % of 100 GFLOP/s (fp32): impossible, so the device or the count is wrong"
     )
-    assert worded(400e6)[0].endswith(": products that a mask leaves out are counted; all else is 64.0 %")
+    assert worded(400e6)[0].endswith(": multiplications that a mask leaves out are counted; all else is 64.0 %")
     mfu, verdict, facts = worded(800e6, "convolution")
-    words = "in kernels that need fewer products than are counted"
+    words = "in kernels that need fewer multiplications than are counted"
     assert mfu.endswith(f": convolutions are counted as direct ones, and ran {words} (Winograd or FFT)")
     # 16 000 µs by the count, of two ops that took 5000.
     assert f"compute-bound, at 320 % of FP32 peak (above its roof, {words});" in verdict
@@ -117,7 +117,7 @@ def test_ops_that_fill_more_than_their_step_are_told_where_their_shares_stand() 
     assert analysis.beyond_step == 0
     assert analysis.beyond_together == pytest.approx(53.5 / 13.75)
     assert "beyond-step" in _document.document(analysis)["flags"]
-    words = "all ops together took 3.89 times as long as the step they ran in, so that the recorded times cannot be"
+    words = "all ops together took 3.89 times as long as the step they ran in, so the recorded times are wrong"
     assert notes.beyond(analysis) == words
     for by in (None, "class", "op"):
         told = " ".join(text.render(analysis, by, details=True).split())

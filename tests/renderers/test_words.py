@@ -40,12 +40,12 @@ def test_ops_far_beyond_their_step() -> None:
     """Shares of the step would be nonsense: 10.8 ms of ops, 1000 times as long, in a step of 12.5 ms."""
     ops = tuple(replace(op, own_ns=tuple(1000 * own for own in op.own_ns)) for op in handmade.OPS)
     beyond = analyze(handmade.profile(ops=ops))
-    step = "12.5 ms per step, whose ops were recorded as taking 864 times as long, which cannot be"
+    step = "12.5 ms per step, whose ops were recorded as taking 864 times as long, which is impossible"
     assert _words.verdict(beyond) == (
         f"toy train, b4 s25 on Round Device, 2 threads: {step}: where the time went is not known."
     )
     told = what_if.render(project(beyond, devices.load("h100-sxm"))).replace("\n", " ")
-    assert f"{'which cannot be'}: nothing of it can be carried to NVIDIA H100 SXM." in told
+    assert f"{'which is impossible'}: nothing of it can be projected to NVIDIA H100 SXM." in told
     found = parity(analyze(handmade.profile()), beyond)
     assert found.verdict == "not comparable"
     assert [(one.a, one.b) for one in found.of("refused")] == [("no more", "864 times the step")]
@@ -237,9 +237,10 @@ def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
     capped, other = _words.flags(analyze(profile))
     assert capped == (
         "throttled: The driver reported a reason to lower the device's clock during the measurement; the ceilings "
-        "assume that there is none. (power cap) Sampled, it was 1.80 GHz on average and 1.60 GHz at least. Under the "
-        "cap products of fp32 keep 80.0 GFLOP/s at 1.50 GHz and not the peak of 100 GFLOP/s, which is a burst: hold "
-        "long steps against what lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
+        "assume that there is none. (power cap) The sampled clock was 1.80 GHz on average and 1.60 GHz at "
+        "the lowest. Under the power cap, fp32 matmuls sustain 80.0 GFLOP/s at 1.50 GHz, not the peak of 100 GFLOP/s: "
+        "compare long steps with the sustained rate. Runs that you compare need one clock: nvidia-smi "
+        "--lock-gpu-clocks sets it."
     )
     assert other == _words.flag("in-process")
     assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None, details=True).split())
@@ -302,7 +303,7 @@ def test_how_steps_were_timed_is_told_apart_from_what_they_show() -> None:
     assert steps([12.5e-3] * 10).endswith("12.5–12.5 ms; back to back"), "too few to call them steady"
     assert steps([12.5e-3] * 20, protocol="single").endswith("; waited for one by one, steady")
     assert steps([12.5e-3] * 20, source="profiled").endswith("; timed under the profiler, steady")
-    assert steps([12.5e-3]) == "n = 1 step, 12.5 ms, which says nothing of how far steps lie apart; back to back"
+    assert steps([12.5e-3]) == "n = 1 step, 12.5 ms, so their spread is not known; back to back"
     uneven = steps([0.031, 5.5, 0.04, 0.9, 2.0, 0.05, 3.1, 0.2])
     assert uneven.endswith("; back to back, uneven: 8 of 8 steps are over 10 % off the median")
     # A thousandth of the median for each of 40 steps: 2 % before and behind it
@@ -376,8 +377,8 @@ def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
     assert full.gap_interval is None
     assert (
         "scale all op times were multiplied by 0.981: in the profiled steps ops alone took 1.9 % longer than a "
-        "plain step GPU idle not known, as op times were scaled to those of plain steps, which they fill; 100 µs idle "
-        "observed in the profiled steps products"
+        "plain step GPU idle not known: op times were scaled so that they fill the plain steps; 100 µs idle "
+        "observed in the profiled steps matmuls"
     ) in told
     assert "GPU idle – – 0 s 0.0 –" in told
     for name in ("text", "markdown", "latex"):
@@ -391,7 +392,7 @@ def test_a_gap_that_may_be_nothing_has_no_causes() -> None:
     unsure = analyze(replace(full, wall=Wall(steps=(10.5e-3, 11.1e-3) * 5)))
     assert unsure.gap == pytest.approx(0.1e-3)
     assert unsure.gap_causes
-    assert "100 µs idle observed in the profiled steps products" in " ".join(
+    assert "100 µs idle observed in the profiled steps matmuls" in " ".join(
         text.render(unsure, None, details=True).split()
     )
 
@@ -458,7 +459,7 @@ def test_what_is_in_a_range_is_told_as_a_range() -> None:
         ),
         (
             "cpu",
-            "allocators of a CPU place buffers anew in each step, so minimum times are ranges: from results that "
+            "the allocator of a CPU places buffers again in each step, so minimum times are ranges: from results that "
             "exceed the last-level cache to all that it may evict",
         ),
         (

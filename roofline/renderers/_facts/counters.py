@@ -25,8 +25,8 @@ def compare_counters(analysis: Analysis) -> str:
     without_formula = sum(profile.signatures[profile.ops[row].signature].cost.bytes is None for row in rows.tolist())
     lacking = f" (no formula for {without_formula} of them)" if without_formula else ""
     return (
-        f"{units.byte(total.counted_read)} read and {units.byte(total.counted_written)} written of main memory{ops}, "
-        f"where the formulas ask for {units.byte(formulas.bytes_read)} and {units.byte(formulas.bytes_written)}"
+        f"{units.byte(total.counted_read)} read from and {units.byte(total.counted_written)} written to main memory"
+        f"{ops}; the formulas give {units.byte(formulas.bytes_read)} and {units.byte(formulas.bytes_written)}"
         f"{lacking}; {joined(counters)}"
     )
 
@@ -34,7 +34,7 @@ def compare_counters(analysis: Analysis) -> str:
 def joined(counters: Counters) -> str:
     """Say how much of the counters' table belongs to ops of the profile, and how much of the profile it covers."""
     return (
-        f"{plain(counters.tool, 60)} ({plain(counters.file, 120)}) counted {counted(counters.kernels, 'kernel')}, of "
-        f"which {counters.kernels - counters.unjoined} ({units.percent(counters.joined)} of their time) belong to ops "
-        f"of the profile, and cover {units.percent(counters.busy)} of the time of its kernels"
+        f"{plain(counters.tool, 60)} ({plain(counters.file, 120)}) counted {counted(counters.kernels, 'kernel')}; "
+        f"{counters.kernels - counters.unjoined} of them ({units.percent(counters.joined)} of their time) belong to "
+        f"ops of the profile and cover {units.percent(counters.busy)} of its kernels' time"
     )

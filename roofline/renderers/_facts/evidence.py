@@ -13,7 +13,7 @@ from roofline.renderers._facts import ceilings, counters, floors, host, notes
 _ROOFS = {
     "serial": "these kernels, one after the other",
     "overlap": "the same, compute and memory overlapped",
-    "ideal": "nothing moved but parameters, optimizer state, inputs and outputs, as far as no cache keeps them",
+    "ideal": "only parameters, optimizer state, inputs and outputs moved, unless a cache keeps them",
 }
 
 
@@ -32,7 +32,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "host", words
     if analysis.products:
         products = "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
-        yield "products", f"{notes.least(analysis)}{products}"
+        yield "matmuls", f"{notes.least(analysis)}{products}"
     if (devices := analysis.profile.devices) > 1:
         per_device = (
             f"; divided equally, {notes.least(analysis)}{units.flop(total.flops / devices)} of matmuls for each"
@@ -96,7 +96,7 @@ def idle(analysis: Analysis) -> str:
     """Write the gap with its interval, the observed idle time, and the causes where the two agree."""
     if analysis.fills_by_scale:
         observed = f"{units.seconds(analysis.idle)} idle observed in the profiled steps"
-        return f"not known, as op times were scaled to those of plain steps, which they fill; {observed}"
+        return f"not known: op times were scaled so that they fill the plain steps; {observed}"
     words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
     if interval and interval[1] > 0:
         low, high = interval

@@ -71,8 +71,8 @@ def mfu(analysis: Analysis) -> str:
         )
     remaining = useful / (analysis.wall * analysis.peak)
     if remaining > 1 + ABOVE_TOLERANCE:
-        return "more than can be, so the device or the count is another"
-    counts = ["products that a mask leaves out are counted"] if masked else []
+        return "impossible, so the device or the count is wrong"
+    counts = ["multiplications that a mask leaves out are counted"] if masked else []
     if fewer:
         counts.append(f"convolutions are counted as direct ones, and ran in kernels that need {FEWER_PRODUCTS}")
     return f"{conjunction(counts)}{f'; all else is {units.percent(remaining)}' if remaining else ''}"
@@ -83,8 +83,8 @@ def overlap(analysis: Analysis) -> str:
     if analysis.total.overlap < 0.005 * analysis.wall:
         return ""
     return (
-        f"ops ran at once for {units.seconds(analysis.total.overlap)}: minimum and above in the table are of the time "
-        "that each op took, and together more than the time of the step that they took"
+        f"ops ran at once for {units.seconds(analysis.total.overlap)}: minimum and above count the whole time of each "
+        "op, so their sum exceeds the time that ops took of the step"
     )
 
 
@@ -95,7 +95,7 @@ def beyond(analysis: Analysis) -> str:
         excesses.append(f"{counted(number, 'op')} took longer than the whole step")
     if (times := analysis.beyond_together) is not None:
         excesses.append(f"all ops together took {units.significant(times)} times as long as the step")
-    return f"{' and '.join(excesses)} they ran in, so that the recorded times cannot be" if excesses else ""
+    return f"{' and '.join(excesses)} they ran in, so the recorded times are wrong" if excesses else ""
 
 
 def above(analysis: Analysis) -> str:
@@ -115,7 +115,7 @@ def above(analysis: Analysis) -> str:
         unexplained &= ~excused
         sentences += [f"{_faster(int(excused.sum()))} {words}"] if excused.any() else []
     if unexplained.any():
-        sentences.append(f"{_faster(int(unexplained.sum()))} by no more than their ceilings vary")
+        sentences.append(f"{_faster(int(unexplained.sum()))} within the spread of their ceilings")
     return "; ".join(sentences)
 
 
@@ -134,7 +134,7 @@ def _defects(analysis: Analysis, rows: list[int]) -> str:
     if attained is not None and attained > 1 + ABOVE_TOLERANCE:
         # One count or ceiling that is wrong moves some ops, and another device all of them.
         return (
-            f"{_faster(len(rows))}, and all that is known of the step in {units.percent(1 / attained, 0)} of the least "
+            f"{_faster(len(rows))}, and all known work together in {units.percent(1 / attained, 0)} of its minimum "
             f"time: it ran on a faster device than {plain(analysis.device.name)}, or not all of its time was recorded"
         )
     groups: dict[tuple[str, str], list[float]] = {}

@@ -269,10 +269,10 @@ def _explanation(runs: Sequence[Run]) -> str:
     of = f" ({_words.conjunction(present)})" if present else ""
     groups = {row.group for run in runs for row in run.shown if row.apart}
     separate_groups = [group for group in GROUPS if group in groups]
-    sentence = f"Shares are of matmul, normalisation and pointwise ops together{of} and add up to 100 %"
+    sentence = f"Shares refer to the sum of matmul, normalisation and pointwise ops{of} and add up to 100 %"
     if not separate_groups:
         return f"{sentence}."
-    return f"{sentence}; {_words.conjunction(separate_groups)} ops stand apart."
+    return f"{sentence}; {_words.conjunction(separate_groups)} ops are shown separately."
 
 
 def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -288,7 +288,7 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
         if any(share is not None and share < 1 - _UNKNOWN for share in (flops_known, bytes_known)):
             notes.append(
                 f"{run.name}: FLOPs are known for {units.percent(flops_known)} of busy time and bytes for "
-                f"{units.percent(bytes_known)}; shares of work are of what is known."
+                f"{units.percent(bytes_known)}; shares of work refer to the known work."
             )
     why: dict[str, list[str]] = {}
     for run in runs:

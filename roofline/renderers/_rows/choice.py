@@ -106,7 +106,7 @@ def chosen(analysis: WorkAnalysis, by: str, choice: Choice) -> Chosen[Total] | C
         return _chosen(analysis, analysis.by(by), SORTS, by, choice)
     if choice.sort in SORTS and choice.sort not in WORK_SORTS:
         raise InputError(
-            f"The profile has no times, so that nothing is sorted by {choice.sort!r}: sort by {', '.join(WORK_SORTS)}."
+            f"The profile has no times, so nothing can be sorted by {choice.sort!r}: sort by {', '.join(WORK_SORTS)}."
         )
     return _chosen(analysis, analysis.by(by), WORK_SORTS, by, choice)
 

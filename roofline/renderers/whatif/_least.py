@@ -10,7 +10,7 @@ from roofline.renderers._terminal import SHEET, Page
 _ROOFS = {
     "serial": "these ops, one after the other",
     "overlap": "the same, compute and memory overlapped",
-    "ideal": "nothing moved but parameters, inputs and outputs",
+    "ideal": "only parameters, inputs and outputs moved",
 }
 
 
@@ -24,7 +24,7 @@ def render(least_time: Least, page: Page = SHEET) -> str:
     shares = ", ".join(f"{units.percent(seconds / floors)} {name}" for name, seconds in least_time.bounds.items())
     verdict = (
         f"{_words.subject(least_time.step)}: counted and not run; on {_words.plain(least_time.device.name)} at least "
-        f"{units.seconds(floors)} per step by the ceilings alone ({shares}). What code reaches of them is not in that."
+        f"{units.seconds(floors)} per step by the ceilings alone ({shares}), which code does not reach."
     )
     rows: list[tuple[str, ...]] = [("group", "ops", "executed", "read", "written", "minimum")]
     sums = [(name, total, least_time.floors[name]) for name, total in least_time.groups.items()]

@@ -36,32 +36,32 @@ def _verdict(whatif: WhatIf) -> str:
     source, target = _words.device(whatif.here), _words.plain(whatif.there.name)
     step = f"{_words.subject(whatif.here)}: {units.seconds(whatif.here.wall)} per step on {source}"
     if odd := _words.beyond(whatif.here):
-        return f"{step}, {odd}: nothing of it can be carried to {target}."
+        return f"{step}, {odd}: nothing of it can be projected to {target}."
     if not whatif.speedup or not whatif.total.projected:
-        return f"{step}, and no time of its ops to carry to {target}."
+        return f"{step}; no op of it can be projected to {target}."
     not_carried = whatif.total.not_carried
     if whatif.compared < _ENOUGH * whatif.here.wall:
         return (
-            f"{step}, of which {units.seconds(whatif.compared)} can be carried to {target}: too little to say how long "
-            "a step takes there."
+            f"{step}, {units.seconds(whatif.compared)} of which can be projected to {target}: too little to say how "
+            "long a step takes there."
         )
-    remainder = f" The other {units.seconds(not_carried)} count on neither side." if not_carried > 0 else ""
+    remainder = f" The other {units.seconds(not_carried)} are left out on both sides." if not_carried > 0 else ""
     if whatif.gap < _SAME_TIME * whatif.compared:
         carried = f"{units.seconds(whatif.seconds)} on {target} (range {units.seconds_between(*whatif.interval)})"
         if units.seconds(whatif.compared) == units.seconds(whatif.here.wall):
             return f"{step}, {carried}, {_factor(whatif.speedup, whatif.compared, whatif.interval)}.{remainder}"
         # The factor is of what was carried alone, so that this is what stands beside it.
-        of = f", of which {units.seconds(whatif.compared)} can be carried"
+        of = f", {units.seconds(whatif.compared)} of which can be projected"
         return f"{step}{of}: {carried}, {_factor(whatif.speedup, whatif.compared, whatif.interval)}.{remainder}"
     ops, gap = whatif.total, _words.gap_name(whatif.here)
     factor = _factor(ops.measured / ops.projected, ops.measured, ops.interval)
-    subject = "Its ops" if not_carried <= 0 else "The ops that can be carried"
+    subject = "Its ops" if not_carried <= 0 else "The ops that can be projected"
     ends = units.seconds_between(*ops.interval)
     so = "a step takes" if not_carried <= 0 else "that is"
     return (
         f"{step}. {subject} take {units.seconds(ops.measured)} here and {units.seconds(ops.projected)} on {target} "
         f"(range {ends}), {factor}. With as much {gap} as here, {units.seconds(whatif.gap)}, {so} "
-        f"{units.seconds(whatif.seconds)} there; what its host takes is not projected.{remainder}"
+        f"{units.seconds(whatif.seconds)} there; its host time is not projected.{remainder}"
     )
 
 
@@ -72,7 +72,7 @@ def _factor(speedup: float, source_seconds: float, target_range: tuple[float, fl
     factor = speedup if speedup >= 1 else 1 / speedup
     sentence = f"{units.significant(factor)} times {'faster' if speedup >= 1 else 'slower'}"
     return (
-        f"{sentence}, which is not resolved: the range holds the time of here"
+        f"{sentence}, which is not resolved: the range includes the time here"
         if target_range[0] <= source_seconds <= target_range[1]
         else sentence
     )
@@ -110,8 +110,8 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     )
     yield (
         "rule",
-        "the least time of each op, of its work and of starting it, is worked out for both devices; an op that takes "
-        "twice its least time here is taken to take twice its least time there",
+        "an op that takes twice its least time here (of its work and its launch) is assumed to take twice its least "
+        "time there",
     )
     if whatif.kernels > 1:
         yield (
@@ -123,31 +123,34 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
         yield "range", "over profiled steps and the uncertainty of the ceilings"
     if notes.all_above(whatif.here):
         words = notes.above(whatif.here)
-        yield "above", f"here {words}, so that the column ceilings alone is not the least that it takes there"
+        yield "above", f"here {words}, so the column ceilings alone is no lower limit there"
     yield from _unknown(whatif)
     hidden = sum(unknown_work.hidden for unknown_work in whatif.unknown if not unknown_work.assumed)
     if hidden > whatif.total.projected:
-        yield "hidden", f"{units.seconds(hidden)} not carried: more than all that is carried takes there to hide it"
+        yield (
+            "hidden",
+            f"{units.seconds(hidden)} not projected, which other ops hide here: these take less than that there",
+        )
     seconds = units.seconds(whatif.here.gap_told)
-    yield gap, f"{seconds}, carried unchanged and without a range: it depends on the host and not on these ceilings"
+    yield gap, f"{seconds}, taken over unchanged and without a range: it depends on the host, not on these ceilings"
     if whatif.kept:
-        yield "launches", f"{_names(whatif.kept)}: not known of {target}, so that of {source} stands for it"
+        yield "launches", f"{_names(whatif.kept)}: not known for {target}, so that of {source} is used"
     if whatif.left_out:
-        yield "left out", f"{_names(whatif.left_out)}: not known of {target}, so left out on both sides"
+        yield "left out", f"{_names(whatif.left_out)}: not known for {target}, so left out on both sides"
     if whatif.missing:
-        yield "missing", f"{_names(whatif.missing)}: no such ceiling of {target}, so not in the column ceilings alone"
-    yield "caches", "all traffic is taken to be main memory's, on both: it is not known what caches there would hold"
+        yield "missing", f"{_names(whatif.missing)}: not known for {target}, so not in the column ceilings alone"
+    yield "caches", "all traffic counts as main memory's on both devices; what caches there would hold is not known"
     if whatif.cached > 0:
         yield (
             "",
-            f"but caches of both may hold what ops of {units.seconds(whatif.cached)} here move, so that the range goes "
-            "below main memory's ceiling",
+            f"caches of both may hold what ops of {units.seconds(whatif.cached)} here move, so the range goes below "
+            "main memory's ceiling",
         )
     if whatif.hidden > _SAME_TIME * whatif.total.measured:
         yield (
             "overlap",
-            f"{units.seconds(whatif.hidden)} here are hidden by other ops; of two that run side by side as much of the "
-            "shorter one is taken to be hidden there",
+            f"{units.seconds(whatif.hidden)} here are hidden by other ops; of two that overlap, the same part of the "
+            "shorter one is assumed to be hidden there",
         )
     if whatif.rebound > 0:
         yield "other roof", f"ops of {units.seconds(whatif.rebound)} here are under another roof there"
@@ -159,26 +162,24 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     if whatif.sheet:
         yield (
             "datasheet",
-            "measured ceilings stand against a datasheet's, which no code reaches; the range allows that as little as "
+            "measured ceilings are compared with a datasheet's, which no code reaches; the range allows that only "
             f"{units.percent(SHEET_LOW, 0)} of it can be reached",
         )
     yield from _warnings(whatif, target)
 
 
 def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
-    """Report the ops that were not carried by their work, first those not carried at all."""
-    for assumed, label in ((False, "not carried"), (True, "assumed")):
+    """Report the ops that were not projected by their work, first those not projected at all."""
+    for assumed, label in ((False, "unprojected"), (True, "assumed")):
         for unknown_work in whatif.unknown:
             if unknown_work.assumed != assumed:
                 continue
             ops = f"{units.count(unknown_work.ops)} op{'' if unknown_work.ops == 1 else 's'}"
             words = f"{units.seconds(unknown_work.seconds)} here, {ops}: {_words.plain(unknown_work.reason)}"
             if not assumed and unknown_work.hidden > _SAME_TIME * unknown_work.seconds:
-                words += (
-                    f", and {units.seconds(unknown_work.hidden)} hidden by other ops, as they are taken to be there"
-                )
+                words += f", and {units.seconds(unknown_work.hidden)} hidden by other ops, which is assumed there, too"
             words += (
-                f", carried like the rest of {'its' if unknown_work.ops == 1 else 'their'} group" if assumed else ""
+                f", projected like the rest of {'its' if unknown_work.ops == 1 else 'their'} group" if assumed else ""
             )
             yield label, f"{words} (most in {_words.plain(brief(unknown_work.longest), _LONGEST)})"
             label = ""
@@ -189,13 +190,14 @@ def _warnings(whatif: WhatIf, target: str) -> Iterator[tuple[str, str]]:
         kinds = f"{_words.plain(whatif.here.device.kind)} here and {_words.plain(whatif.there.kind)} there"
         yield (
             "kernels",
-            f"{kinds}: other kernels will run, fused otherwise and attaining other fractions of their roofs",
+            f"{kinds}: other kernels will run there, fused differently and at other fractions of their roofs",
         )
     if fits(whatif) is False:
         peak, memory = whatif.here.profile.memory.peak, whatif.there.memory
         yield "memory", f"the step needs {units.byte(peak)} and {target} has {units.byte(memory)}: it does not fit"
     if whatif.here.profile.imported is not None:
-        yield "trace", "wall and gap are the trace's and hold its profiler's overhead"
+        gap = _words.gap_name(whatif.here)
+        yield "trace", f"the time of a step and {gap} come from the trace and include its profiler's overhead"
     for number, words in enumerate(_words.flags(whatif.here)):
         yield "" if number else "flags", words
 

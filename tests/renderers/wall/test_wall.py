@@ -259,7 +259,7 @@ def test_long_bounds_take_several_lines_and_no_column_from_others(width: int, by
     """Published rows stand below the last rule, one line each."""
     text = render("text", h100("bert-jax-buffers-on-train-b32-tf32"), page=Page(width))
     assert "  bound" in text
-    assert ("bytes" in text.partition("───")[0].partition("apart")[2]) == bytes_too
+    assert ("bytes" in text.partition("───")[0].partition("separately")[2]) == bytes_too
     assert "memory-bound by the upper end, at 35 to 52 % of DRAM and cache bandwidth" in " ".join(text.split())
     assert text.rpartition("─\n")[2].startswith("Ivanov et al.")
 

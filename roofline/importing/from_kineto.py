@@ -142,7 +142,7 @@ def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Devic
     """List claims of the trace that cannot be, or contradict the device asked for. named: the device that it names."""
     texts = []
     if rank.is_out_of_range:
-        texts.append(f"the trace says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0")
+        texts.append(f"the trace names rank {rank.number} in a job of {rank.of} ranks (counted from 0)")
     driver = _properties(trace).get("name") if named.kind != "cpu" else None
     names = {name.strip().lower() for name in (named.name, driver) if isinstance(name, str)}
     if device is named:

@@ -355,7 +355,7 @@ def test_a_rank_that_its_job_does_not_have_is_told(make: ModuleType, tmp_path: P
     assert run("import", file, "-o", "p.json", "--device", "h100-sxm") == 0
     facts = load(tmp_path / "p.json").imported
     assert facts is not None
-    assert "the trace says that it is of rank 5 of a job of 2, which are counted from 0" in facts.warnings
+    assert "the trace names rank 5 in a job of 2 ranks (counted from 0)" in facts.warnings
 
 
 # Refusals: one sentence, an exit code, nothing written

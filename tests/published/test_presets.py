@@ -308,7 +308,7 @@ def test_a_column_that_a_row_does_not_have_names_the_others() -> None:
             built = row.model in plugins.names(load(column.backend).models, sorted_by_kind=True)
             assert bool(told) == (figures == {None}) == (not built), (row.task, column.name)
             if told:
-                assert f"has no column Keras 2 (TF) of {row.task}, and Keras 2 has no such model" in told
+                assert f"has no column Keras 2 (TF) for {row.task}, and Keras 2 has no such model" in told
                 assert told.endswith("use --backend torch, torch-compile, keras-tensorflow, keras-jax or keras-torch.")
     KERAS.check_column(KERAS.find("gemma", "train", "cuda"), None, lambda backend: True)
 

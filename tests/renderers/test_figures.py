@@ -434,7 +434,7 @@ def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
     other = tuple(replace(s, op_class="other") if s.name == "aten::gelu" else s for s in handmade.SIGNATURES)
     with _style.applied():
         figure, _ = figures.build("breakdown", [analyze(handmade.profile(signatures=other))], 7.0)
-    assert {"time: unknown", "time: minimum of what is known beside it"} <= set(written(figure))
+    assert {"time: unknown", "time: minimum of the known part"} <= set(written(figure))
     assert "toy train, b4 s25, torch on Round Device, 2 threads" in written(figure)
 
 

@@ -77,7 +77,7 @@ def test_the_paragraph_is_made_of_the_account() -> None:
 def test_a_pair_that_is_not_comparable_says_why_and_gets_no_cause() -> None:
     found = benchmark()
     told = joined(found)
-    assert "keras-tensorflow takes 5.08 ms and is not comparable with it, so that no cause is told: Different" in told
+    assert "keras-tensorflow takes 5.08 ms and is not comparable with it, so no cause is named: Different" in told
     pair = json.loads(as_json.render(found))["rows"][0]["pairs"][0]
     assert (pair["comparison"], pair["factor"], pair["median_factor_ci95"]) == (None, None, None)
     assert pair["parity"]["verdict"] == "not comparable"
@@ -97,7 +97,7 @@ def test_where_nothing_differs_or_steps_are_few_that_is_said() -> None:
     assert "Nothing differs: each row of the account is 0." in joined(rows("keras-benchmark", alike))
     few = [replace(run, wall=Wall(steps=run.wall.steps[:2])) for run in alike]
     told = joined(rows("keras-benchmark", few))
-    assert "No part of it is told from noise: that takes 3 plain and 3 profiled steps of each." in told
+    assert "No part of it can be separated from noise: that needs 3 plain and 3 profiled steps of each." in told
     assert "Why:" not in told
 
 
@@ -183,7 +183,7 @@ def test_what_the_benchmark_timed_is_compared_where_all_have_it() -> None:
     fit = Api(name="fit", steps=(9e-3,) * 3, data="tf.data", waiting=1e-3)
     told = fits(torch=Api(name="Trainer.train", steps=(6e-3,) * 3), keras_jax=fit)
     assert "torch has the least mean, 6.00 ms of 3 steps of Trainer.train; the least median is that of keras" in told
-    assert "The means are of what the benchmark timed: torch Trainer.train and keras-jax fit." in told
+    assert "The means are those of what the benchmark timed: torch Trainer.train and keras-jax fit." in told
     assert "Of keras-jax, fit takes 3.92 ms more per step than the bare step" in told
     assert "+1.00 ms data input, in which it waits for tf.data, and +2.92 ms host time" in told
     assert "keras-jax takes 9.00 ms, 1.50x as long" in told
@@ -193,7 +193,7 @@ def test_what_the_benchmark_timed_is_compared_where_all_have_it() -> None:
 def test_else_the_bare_steps_are_and_that_is_said() -> None:
     told = fits(keras_jax=Api(name="fit", steps=(9e-3,) * 3))
     assert "keras-jax has the least mean, 5.08 ms of 10 plain steps." in told
-    assert "What the benchmark timed was measured of keras-jax alone, so that the means are of the bare steps." in told
+    assert "What the benchmark timed was measured only for keras-jax, so the means are those of the bare steps." in told
     assert "the benchmark timed was" not in fits()
 
 
@@ -204,7 +204,9 @@ def test_a_loop_around_the_bare_step_is_what_the_benchmark_timed_there() -> None
     runs = [step(UNFUSED, **asked), replace(step(backend="keras-jax", **asked), api=fit)]
     found = rows("keras-benchmark", runs)
     told = joined(found)
-    assert "The means are of what the benchmark timed: torch a loop around the bare step and keras-jax fit." in told
+    assert (
+        "The means are those of what the benchmark timed: torch a loop around the bare step and keras-jax fit." in told
+    )
     assert "torch has the least mean, 5.88 ms of 10 plain steps" in told
     (row,) = json.loads(as_json.render(found))["rows"]
     assert row["as_timed"]
@@ -218,11 +220,11 @@ def test_what_sets_some_columns_apart_is_told_of_them() -> None:
     """One prompt for four images; XLA on a CPU, which the benchmark ran on a GPU only."""
     sam: dict[str, Any] = {"preset": "keras-benchmark", "model": "segment-anything", "mode": "infer", "batch": 4}
     told = joined(rows("keras-benchmark", [step(**sam), step(backend="keras-jax", **sam)]))
-    assert "Of torch: The native script hands over one prompt for its four images, Keras's scripts four" in told
+    assert "In torch: The native script hands over one prompt for its four images, Keras's scripts four" in told
     asked: dict[str, Any] = {"preset": "hf2019", "model": "bert", "mode": "infer", "batch": 1, "seq": 128}
     told = joined(rows("hf2019", [step(**asked), step(backend="tensorflow-xla", **asked)]))
     assert (
-        "Of tensorflow-xla: XLA was run by auto-clustering on the GPU only: this run on a CPU stands for none" in told
+        "In tensorflow-xla: XLA was run by auto-clustering on the GPU only: this run on a CPU stands for none" in told
     )
     assert told.count("The script ran AutoModel, without a head") == 1
     assert told.index("The script ran AutoModel") < told.index("bert infer"), "of all rows, in front"

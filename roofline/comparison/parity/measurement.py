@@ -88,8 +88,8 @@ def _machine_speed(pair: Pair) -> list[Difference]:
     slower, faster = pair.names if speed.products > 1 else pair.names[::-1]
     products, other_ops = (f"{max(ratio, 1 / ratio):.2f} times" for ratio in (speed.products, speed.other_ops))
     text = (
-        f"What both runs do took longer in {slower}, as on a slower machine (its clock, its neighbours, colder "
-        f"caches): products {products} as long as in {faster}, other ops {other_ops}."
+        f"The same ops took longer in {slower}, as on a slower machine (clock, other programs, colder caches): matmuls "
+        f"{products} as long as in {faster}, other ops {other_ops}."
     )
     shown = ("slower", "faster") if speed.products > 1 else ("faster", "slower")
     return [replace(pair.differ("pace", shown, "", "warning", seconds=abs(speed.seconds)), text=text)]

@@ -44,7 +44,7 @@ def _fp64(pair: Pair) -> list[Difference]:
         return []
     seconds = pair.apart_where(lambda run, op: _data(run, op) == "fp64") or 0.0
     severity: Severity = "refused" if can_explain(pair, (seconds, 0.0) if a else (0.0, seconds)) else "named"
-    text = "Matrix products are done in fp64 in one run only"
+    text = "Matmuls run in fp64 in one run only"
     return [pair.differ("fp64", (units.flop(a), units.flop(b)), text, severity, seconds)]
 
 
@@ -58,7 +58,7 @@ def _inputs(pair: Pair) -> list[Difference]:
     if not _are_apart(*shares):
         return []
     values = _data_words(pair.a, shares[0]), _data_words(pair.b, shares[1])
-    text, seconds = "Matrix products take data of different types", pair.apart("group", "matmul")
+    text, seconds = "Matmuls take data of different types", pair.apart("group", "matmul")
     if pair.a.profile.precision in _FLOAT32:
         return [pair.differ("data types", values, text, "refused", seconds)]
     return [pair.differ("data types", values, f"{text} under the same policy", seconds=seconds)]
@@ -77,7 +77,7 @@ def _arithmetics(pair: Pair) -> list[Difference]:
     """Compare what float32 products are computed in: TF32, bf16 passes or IEEE, weighed by executed FLOPs."""
     a, b = pair.each(lambda run: _shares(_flops(run, _arithmetic)))
     if _are_apart(a, b):
-        text = "Float32 products are computed in different arithmetic"
+        text = "Float32 matmuls are computed in different arithmetic"
         return [pair.differ("tf32", (_mix(a), _mix(b)), text, seconds=_float32(pair))]
     switches = pair.each(_switch)
     return (
@@ -102,7 +102,7 @@ def _rates(pair: Pair) -> list[Difference]:
         return []
     names = sorted({*_flops(pair.a if rates[1] is None else pair.b, _arithmetic)} - {"tf32", _UNKNOWN})
     claimed = f"said to be {' and '.join(names)}" if names else "of float32 data whose arithmetic is not known"
-    text = f"Products {claimed} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
+    text = f"Matmuls {claimed} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
     a, b = ("no proof" if rate is None else units.flop_rate(rate) for rate in rates)
     return [pair.differ("precision by rate", (a, b), text, seconds=_float32(pair))]
 

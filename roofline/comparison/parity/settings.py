@@ -63,7 +63,9 @@ def settings(pair: Pair) -> list[Difference]:
         *pair.compare("loss", pair.switches("loss"), "The losses differ", seconds=loss),
         *_optimizer(pair),
         *pair.compare("kv cache", pair.switches("kv cache"), "Keys and values are cached differently"),
-        *pair.compare("input", pair.switches("input"), "The inputs lie elsewhere when a step begins", seconds=copies),
+        *pair.compare(
+            "input", pair.switches("input"), "The inputs are in different places when a step begins", seconds=copies
+        ),
         *pair.compare("jit", pair.each(mechanism), "The step is run in different ways"),
         *_graphs(pair),
         *_calls(pair),
@@ -169,7 +171,7 @@ def _graphs(pair: Pair) -> list[Difference]:
     nothing = any(pair.each(lambda run: "nothing-compiled" in run.profile.flags))
     if a is None or b is None or a.compiler != b.compiler or nothing:
         return []
-    return pair.compare("compiled graphs", (_compiled(a), _compiled(b)), "The step is compiled otherwise")
+    return pair.compare("compiled graphs", (_compiled(a), _compiled(b)), "The step is compiled differently")
 
 
 def _compiled(compilation: Compilation) -> str:

@@ -178,8 +178,8 @@ def unresolved(pair: RankedPair) -> str:
     numbers = [_steps(run.profile) for run in (pair.comparison.a, pair.comparison.b)]
     few = f"{_words.counted(numbers[0], 'step')} of A and {_words.counted(numbers[1], 'step')} of B"
     return (
-        f"With {few} no difference can be told from noise, which takes {FEWEST} of each: what stands below was "
-        "observed in these steps, and others may differ."
+        f"With {few}, no difference can be separated from noise (that needs {FEWEST} of each): the numbers below hold "
+        "for these steps, and other steps may differ."
     )
 
 
@@ -226,8 +226,8 @@ def hardware(pair: RankedPair) -> str:
     devices = " against ".join(names)
     blank = [name for name, run in zip(names, sides, strict=True) if not run.device.ceilings]
     if blank:
-        reason = f"no ceilings are known of {_words.conjunction(blank)}, so that"
-        return f"{devices}: {reason} hardware and kernels cannot be told apart."
+        reason = f"the ceilings of {_words.conjunction(blank)} are not known, so"
+        return f"{devices}: {reason} hardware and kernels cannot be separated."
     # Of a table by another key the same work may be split at other borders: one output tells one split.
     split = split_busy(comparison) if pair.breakdown is None else _together("", pair.breakdown.rows).split
     if split is None:

@@ -73,7 +73,7 @@ def warning(pair: RankedPair) -> str:
     if parity.verdict != "not comparable":
         return ""
     words = _words.conjunction(reasons) or "see parity"
-    return f"NOT COMPARABLE, compared all the same: {words}."
+    return f"NOT COMPARABLE, compared anyway: {words}."
 
 
 def judged(parity: Parity) -> str:
@@ -149,7 +149,7 @@ def places(pair: RankedPair) -> str:
         return ""
     return (
         f"only {units.percent(common, 0)} of the ops' time is at the same phase and block in both runs, so "
-        "that rows of the table cancel: look at their sum, and at the account."
+        "rows of the table cancel: use their sum and the account."
     )
 
 

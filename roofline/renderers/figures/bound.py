@@ -81,10 +81,12 @@ def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
 
 
 def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
-    middle = " between them: one or the other, which the trace leaves open;" if any(map(_words.is_range, items)) else ""
+    middle = (
+        " between them: one or the other, the trace does not say which;" if any(map(_words.is_range, items)) else ""
+    )
     explanation = (
-        f"Solid: minimum, the least time the ops can take on the device; pale: what they take above it;{middle} a "
-        "bound names the roof that limits an op. Percentages are of the step."
+        f"Solid: minimum time of the ops on the device; pale: time above the minimum;{middle} a bound names the roof "
+        "that limits an op. Percentages are shares of the step."
     )
     short, long = [explanation], [explanation]
     for analysis in items:
@@ -100,7 +102,7 @@ def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
         devices = _words.conjunction(list(dict.fromkeys(map(_words.device, items))))
         walls = [f"{_words.plain(name, 60)} {units.seconds(run.wall)}" for name, run in zip(names, items, strict=True)]
         short = [explanation, f"{subjects} on {devices}: {', '.join(walls)} per step."]
-    return Caption("Time of one step by what bounds it", " ".join(short), " ".join(long))
+    return Caption("Time of one step by bound", " ".join(short), " ".join(long))
 
 
 def _turning(analysis: Analysis) -> str:

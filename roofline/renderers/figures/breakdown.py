@@ -178,7 +178,7 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     own_seconds = row.floor + (row.loss or 0.0)
     floor = min(time, time * row.floor / own_seconds) if own_seconds > 0 else 0.0
     if row.bound == "unknown":
-        solid, pale = "time: minimum of what is known beside it", "time: unknown"
+        solid, pale = "time: minimum of the known part", "time: unknown"
     else:
         solid, pale = (f"time: {row.bound}, {part}" for part in ("minimum", "above it"))
     parts = [(solid, floor, _style.solid(row.bound)), (pale, time - floor, _style.lighten(row.bound))]

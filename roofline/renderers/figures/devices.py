@@ -46,7 +46,7 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     fig = _drawn(list(shown), lines, within, width)
     short = [_short(name, line) for name, line in zip(shown, lines, strict=True)]
     long = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
-    explanation = "The most FLOP/s of an op by its intensity; marks are the ridge points."
+    explanation = "The highest FLOP/s that an op can reach, by its intensity; marks are the ridge points."
     return fig, Caption("Rooflines of devices", " ".join([explanation, *short]), " ".join([explanation, *long]))
 
 

@@ -360,17 +360,16 @@ def _caption(runs: Sequence[_Run]) -> Caption:
         )
     if any(run.points.ticks for run in runs):
         sentences.append(
-            "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
-            "signature that were counted and not timed: how fast they run is not known. The thicker it is, the more "
-            "FLOP they do."
+            "Each tick is all ops with one signature that were counted and not timed, at their FLOP (matrix and "
+            "vector) per byte of compulsory traffic; a thicker tick is more FLOP. How fast they run is not known."
         )
     if any(run.lines.labels for run in runs):
         sentences.append("Lines are the ceilings of the device, white marks the ridge points.")
     if any(run.points.streams for run in runs):
-        sentences.append("Beside the panel: ops without FLOP, by their byte/s.")
+        sentences.append("Next to the panel: ops without FLOP, by their byte/s.")
     if counted:
         sentences.append(
-            "Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
+            "Where hardware counted traffic, that is used; a line leads there from the place by compulsory traffic."
         )
     explanation = " ".join(sentences)
     short, long = [explanation], [explanation]

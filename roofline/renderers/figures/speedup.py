@@ -116,9 +116,9 @@ def _caption(
 ) -> Caption:
     of = _comparing.subject(runs)
     explanation = (
-        "By what bounds it, the least time first. Solid: minimum, the least time the ops can take on the device; "
-        "pale: what they take above it; a bound names the roof that limits an op. Percentages are of the "
-        "step; behind each name the time and, as far as these runs say it, how much longer it took than the least"
+        "Time of one step by bound, the fastest first. Solid: minimum time of the ops on the device; pale: time above "
+        "the minimum; a bound names the roof that limits an op. Percentages are shares of the step; after each name "
+        "stand its time and, where these runs decide it, how much longer it took than the fastest"
         f"{', with the 95 % interval' if any(head is not None and head.factor_ci95 for head in heads) else ''}."
     )
     shown = [_words.plain(name, 60) for name in names]

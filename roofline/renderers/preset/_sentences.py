@@ -91,10 +91,10 @@ def _timed(row: ComparedRow) -> Iterator[str]:
         return
     if row.as_timed:
         parts = [f"{_name(row, number)} {_loop(row, number)}" for number in range(len(row.besides))]
-        yield f"The means are of what the benchmark timed: {conjunction(parts)}."
+        yield f"The means are those of what the benchmark timed: {conjunction(parts)}."
     else:
         names = conjunction([_name(row, number) for number in having])
-        yield f"What the benchmark timed was measured of {names} alone, so that the means are of the bare steps."
+        yield f"What the benchmark timed was measured only for {names}, so the means are those of the bare steps."
     for number in having:
         yield f"Of {_name(row, number)}, {preset.between_words(row.besides[number])}."
 
@@ -111,7 +111,7 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
     takes = f"{names[0]} takes {units.seconds(row.means[pair.a])}"
     if not pair.comparable:
         reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
-        yield f"{takes} and is not comparable with it, so that no cause is told: {'; '.join(reasons) or 'see parity'}."
+        yield f"{takes} and is not comparable with it, so no cause is named: {'; '.join(reasons) or 'see parity'}."
         return
     undecided = ", which do not say which is faster" if ranked.headline.slower is None else ""
     factor = f"{_comparing.factor(pair.factor)} as long in these runs{undecided}"
@@ -139,7 +139,7 @@ def _interval(pair: PresetPair) -> Iterator[str]:
 def _rows(pair: RankedPair) -> Iterator[str]:
     """Say the largest rows of the account and the sum of the others."""
     if pair.comparison.ci95 is None:
-        yield "No part of it is told from noise: that takes 3 plain and 3 profiled steps of each."
+        yield "No part of it can be separated from noise: that needs 3 plain and 3 profiled steps of each."
         return
     rows = _account.rows(pair)[: _account.FEW]
     if not rows:
@@ -184,13 +184,13 @@ def _apart(row: ComparedRow) -> Iterator[str]:
         if parts:
             deviations.setdefault(", ".join(parts), []).append(_name(row, number))
     for words, names in deviations.items():
-        yield f"Apart from the preset, {conjunction(names)}: {words}."
+        yield f"Differences from the preset in {conjunction(names)}: {words}."
     sentences: dict[str, list[str]] = {}
     for number, reproduction in enumerate(row.besides):
         for sentence in reproduction.apart_in_row:
             sentences.setdefault(sentence, []).append(_name(row, number))
     for sentence, names in sentences.items():
-        yield sentence if len(names) == len(row.besides) else f"Of {conjunction(names)}: {sentence}"
+        yield sentence if len(names) == len(row.besides) else f"In {conjunction(names)}: {sentence}"
 
 
 def left_out(rows: PresetRows) -> list[str]:
@@ -204,7 +204,7 @@ def left_out(rows: PresetRows) -> list[str]:
         on = plain(profile.device.name, 60)
         lines.append(f"{where} on {on}: only {plain(profile.backend, 60)}, nothing to compare it with.")
     for stranger in rows.strangers:
-        lines.append(f"{plain(stranger.profile.backend, 60)} is of no row: {plain(stranger.reason, 300)}")
+        lines.append(f"{plain(stranger.profile.backend, 60)} belongs to no row: {plain(stranger.reason, 300)}")
     return lines
 
 

@@ -38,9 +38,9 @@ def render(table: Table) -> str:
 
 
 _READING = (
-    "Rates are contractions over the whole published time. A rate above a ceiling proves that another arithmetic, or "
-    "another count or time, is behind it; a rate below proves nothing. ! marks what is faster than the stated "
-    "arithmetic can be on the device; ? what nobody read in a source that can be cited."
+    "Rates are the FLOP of contractions over the whole published time. A rate above a ceiling proves that the "
+    "arithmetic, the count or the time is another one; a rate below it proves nothing. ! marks a rate that the stated "
+    "arithmetic cannot reach on the device; ? a figure that nobody read in a source that can be cited."
 )
 
 

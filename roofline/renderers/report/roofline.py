@@ -151,7 +151,7 @@ def _untimed(run: Run, plotted: Points, axes: Plane) -> Html:
     if rated:
         sentences.append("Lines are the ceilings of the device.")
     elif device_name := _words.device(run.analysis):
-        sentences.append(f"No ceilings are known of {device_name}, so there are no lines.")
+        sentences.append(f"The ceilings of {device_name} are not known, so there are no lines.")
     if len(plotted.ticks) == MOST:
         sentences.append(f"Shown are the {units.count(MOST)} with the most FLOP.")
     note = tag("p", " ".join(sentences), class_="note")

@@ -141,7 +141,7 @@ def _run(run: Run, drawn_step: Step) -> Html:
         role="application",
         aria_label=f"Timeline: {title}. Plus and minus magnify, arrow keys go from op to op.",
     )
-    readout = tag("p", "Point at an op or at a gap.", class_="readout screen", aria_live="polite")
+    readout = tag("p", "Point at an op or an idle stretch.", class_="readout screen", aria_live="polite")
     return tag("div", _legend(), controls, picture, readout, _idle(run, drawn_step), data_timeline=run.number)
 
 
@@ -233,7 +233,7 @@ def _idle(run: Run, drawn_step: Step) -> Html:
         ]
         sentences.append(f"Causes of the idle time in the profiled steps, per step: {', '.join(parts)}.")
         if not has_causes:
-            sentences.append("Which stretch has which of them the profile does not hold.")
+            sentences.append("The profile does not say which stretch has which cause.")
     else:
         sentences.append("Why is not recorded.")
     sentences.append(

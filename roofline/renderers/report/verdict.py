@@ -62,5 +62,5 @@ def _refusal(refused: Sequence[RankedPair]) -> str:
     reasons = [
         _words.plain(difference.text, 300) for pair in refused for difference in pair.comparison.parity.of("refused")
     ]
-    head = f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so that no cause is named."
+    head = f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so no cause is named."
     return " ".join([head, *dict.fromkeys(reasons)])

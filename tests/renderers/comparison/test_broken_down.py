@@ -85,7 +85,7 @@ ADDED = ("by", "breakdown", "observations", "unresolved", "findings")
 def test_of_one_step_no_difference_is_told_from_noise_and_no_cause_is_named() -> None:
     for name in FORMATS:
         text = " ".join(render(name, traces()).split())
-        assert "With 1 step of A and 1 step of B no difference can be told from noise" in text
+        assert "With 1 step of A and 1 step of B, no difference can be separated from noise" in text
         assert not re.search("because|cause[sd] by|due to|thanks to|Why", text)
 
 

@@ -380,7 +380,7 @@ def test_hardware_is_told_apart() -> None:
     assert _broken_down.hardware(two().pairs[0]) == ""
     blank = pair(handmade.profile(), faster(device=replace(other, name="Unheard of", ceilings={})))
     assert _broken_down.hardware(blank).endswith(
-        "no ceilings are known of Unheard of, 2 threads, so that hardware and kernels cannot be told apart."
+        "the ceilings of Unheard of, 2 threads are not known, so hardware and kernels cannot be separated."
     )
 
 
@@ -500,7 +500,7 @@ def test_what_both_runs_do_alike_is_said() -> None:
 def test_a_warning_stands_on_every_output(name: str) -> None:
     refused = two(REFUSED, verdict="not comparable")
     text = " ".join(render(name, refused).split())
-    assert "NOT COMPARABLE, compared all the same: The batches differ: 4 in a and 8 in b" in text
+    assert "NOT COMPARABLE, compared anyway: The batches differ: 4 in a and 8 in b" in text
     assert "NOT COMPARABLE" not in render(name, two(NAMED))
 
 

@@ -78,7 +78,8 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     spreads = np.asarray([[device.spread(name) for name in row] for row in ceilings], np.float64).reshape(-1, 3)
     spread = np.where(has_roof, spreads[work, binding], 0.0)
     exempt = _by_another_algorithm(profile, of)
-    above = costed & ~exempt & (floor > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own_seconds > 0)
+    by_its_end = np.where(from_memory, filled * _within(profile, device, cold), filled).max(axis=0, initial=0.0)
+    above = costed & ~exempt & (by_its_end > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own_seconds > 0)
     table = OpTable(
         own=own_seconds,
         share=share,
@@ -163,6 +164,18 @@ def _served(profile: Profile, device: Device, cold: Cold, terms: Array, measured
     longest = measured * (1 + ABOVE_TOLERANCE)
     fits = np.maximum(np.maximum(compute, launch), memory_upper) <= longest
     return np.asarray((memory > longest) & fits & (measured > 0), bool)
+
+
+def _within(profile: Profile, device: Device, cold: Cold) -> Array:
+    """Return float[term, op]: the share of each term that is over when an op ends, at least.
+
+    What an op writes may lie in the cache when it ends, as much as that holds. The op is charged for it, though it
+    leaves while other ops run: an op that ends sooner is no defect of a count.
+    """
+    written = np.asarray([sum(one.writes) for one in profile.signatures], np.float64)[columns(profile).signature]
+    evicted = np.minimum(cold.written, times(profile) * np.maximum(0.0, written - (device.serves or 0.0)))
+    memory = (cold.read + evicted) / np.maximum(cold.read + cold.written, 1.0)
+    return np.stack([np.ones_like(memory), memory, np.ones_like(memory)])
 
 
 def _copied(profile: Profile, of: Columns, device: Device) -> NDArray[np.bool_]:

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from roofline.analysis.analysis import analyze
 from roofline.analysis.caches import accesses as caches
 from roofline.analysis.caches import pieces, repeats
 from roofline.analysis.caches.accesses import external_bytes
 from roofline.analysis.caches.traffic import cold_traffic
+from roofline.core.cost import Cost
 from roofline.core.device import Cache, Device
 from roofline.core.schema import Imported, Op, Profile
 from tests import handmade
@@ -50,6 +52,25 @@ def test_results_are_a_range_where_addresses_are_not_recorded() -> None:
     cold = cold_traffic(copies((0, 1), (1, 2), large=(0,)), with_cache(10.0))
     assert cold.high is not None
     assert (cold.read.tolist(), cold.written.tolist(), cold.high.tolist()) == ([12, 4], [2, 0], [24, 8])
+
+
+@pytest.mark.parametrize(("microseconds", "above"), [(690, False), (670, True)])
+def test_an_op_may_end_before_its_results_have_left_the_cache(microseconds: int, above: bool) -> None:
+    """It reads 4 MB and is charged for 4 MB written: 800 us at 10 GB/s. 1 MB may leave later: 700 us, less 3 %."""
+    copy = replace(
+        handmade.SIGNATURES[2], reads=(4 * MB,), writes=(4 * MB,), cost=Cost(bytes_read=4e6, bytes_written=4e6)
+    )
+    ops = tuple(
+        replace(
+            handmade.OPS[2], signature=0, reads=(read,), writes=(read + 1,), times=1, own_ns=(microseconds * 1000,) * 3
+        )
+        for read in (0, 2)
+    )
+    device = replace(with_cache(1 * MB), kind="cuda")
+    addresses = tuple(range(0, 16_000_000, 4_000_000))
+    table = analyze(handmade.profile(ops=ops, signatures=(copy,), addresses=addresses, device=device), device).table
+    assert table.floor[0] == pytest.approx(800e-6)
+    assert table.above.tolist() == [above] * 2
 
 
 def test_addresses_say_which_results_are_written_over() -> None:

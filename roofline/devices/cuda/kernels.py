@@ -57,46 +57,6 @@ def reread() -> str:
 }}"""
 
 
-def rewrite() -> str:
-    """Source of the kernel `rewrite(data, slice, step, each, loads, shift)`: reads and writes past the first caches.
-
-    A thread of block b adds 1 to the first of each 16 bytes at b x slice + thread + i x step, i = 0 ... each - 1, then
-    does the same in the slice of block b + shift (counted around), and so on until it has done `loads`, a multiple of
-    IN_FLIGHT. So each line is written back dirty, and is read next by another block, as the result of an op is by the
-    op behind it: on a GPU whose cache is two halves often from the far one. Blocks do not wait for each other, so that
-    what the numbers become is not defined where two are in one slice; what is moved is. shift: from 0 to gridDim.x - 1.
-    """
-    return f"""extern "C" __global__ void rewrite(
-    float4* data, long long slice, long long step, int each, int loads, int shift
-) {{
-    unsigned block = blockIdx.x;
-    float4* mine = data + block * slice + threadIdx.x;
-    int i = 0;
-    #pragma unroll 1
-    for (int done = 0; done < loads; done += {IN_FLIGHT}) {{
-        float4* place[{IN_FLIGHT}];
-        float4 v[{IN_FLIGHT}];
-        #pragma unroll
-        for (int j = 0; j < {IN_FLIGHT}; ++j) {{
-            place[j] = mine + i * step;
-            asm volatile("ld.global.cg.v4.f32 {{%0, %1, %2, %3}}, [%4];"
-                : "=f"(v[j].x), "=f"(v[j].y), "=f"(v[j].z), "=f"(v[j].w) : "l"(place[j]));
-            if (++i == each) {{
-                i = 0;
-                block = block + shift < gridDim.x ? block + shift : block + shift - gridDim.x;
-                mine = data + block * slice + threadIdx.x;
-            }}
-        }}
-        #pragma unroll
-        for (int j = 0; j < {IN_FLIGHT}; ++j) {{
-            v[j].x += 1.0f;
-            asm volatile("st.global.cg.v4.f32 [%0], {{%1, %2, %3, %4}};"
-                :: "l"(place[j]), "f"(v[j].x), "f"(v[j].y), "f"(v[j].z), "f"(v[j].w) : "memory");
-        }}
-    }}
-}}"""
-
-
 def one_number() -> str:
     """Source of the kernel `one_number(out)`: writes 1 to the first number; the least that an op can do."""
     return 'extern "C" __global__ void one_number(float* out) { *out = 1.0f; }'

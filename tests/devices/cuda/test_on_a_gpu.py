@@ -149,17 +149,6 @@ def test_our_kernel_reads_every_number():
         assert out.item() == -1.0, place
 
 
-def test_our_kernel_reads_and_writes_every_number_in_each_pass():
-    # 8 blocks of 256 threads, slices of 16 loads: 32 loads are 2 passes, of which none waits for another. So the first
-    # of each 16 bytes has 1 or, where both passes met, 2; what stands beside it is as it was.
-    grid = card.Grid(blocks=8, threads=256)
-    data = torch.zeros(grid.total * 16, 4, device="cuda")
-    words = (ctypes.c_longlong(16 * 256), ctypes.c_longlong(256), ctypes.c_int(16), ctypes.c_int(32), ctypes.c_int(3))
-    nvrtc.kernel(kernels.rewrite(), "rewrite")(grid, data, *words)
-    assert set(data[:, 0].unique().tolist()) <= {1.0, 2.0}
-    assert not data[:, 1:].any()
-
-
 def test_what_a_first_call_prepares_is_not_timed():
     calls = []
     assert len(timer.events(lambda: calls.append(1), 0.0)) == 1

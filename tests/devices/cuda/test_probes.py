@@ -80,14 +80,6 @@ def test_slices_and_passes():
     assert l2.loads(388, whole) == 3104
 
 
-def test_a_block_comes_to_every_slice():
-    # A third of 528 is 176; of the odd numbers behind it 177 = 3 x 59 shares 3 with 528 = 16 x 3 x 11, 179 is prime.
-    assert l2.shift(528) == 179
-    for blocks in (1, 2, 3, 4, 40, 528, 592):
-        visited = {(pass_ * l2.shift(blocks)) % blocks for pass_ in range(blocks)}
-        assert len(visited) == blocks, blocks
-
-
 def test_the_edge_of_the_cache_is_midway_between_its_bandwidth_and_that_of_the_memory():
     # TB/s by MiB: the cache's 5.5, the memory's 3.1; midway 4.3 is reached at 40 and not at 45
     curve = {5: 5.3, 20: 5.5, 35: 5.2, 40: 4.4, 45: 4.2, 100: 3.4, 800: 3.1}

@@ -65,6 +65,6 @@ FLAGS = {
 }
 
 
-def clause(slug: str) -> str:
-    """Return the first clause of what a flag says, without what follows from it."""
-    return re.split(r"[;:]|, so |\. |\.$", FLAGS[slug])[0]
+def clause(text: str) -> str:
+    """Return the first clause of a text, which says what was seen, without what follows from it and without its end."""
+    return re.split(r"[;:] |, so |\. |\.$", text)[0]

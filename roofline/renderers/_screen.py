@@ -4,7 +4,6 @@ doubt. It fits 24 lines; `--details` has all else.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.flags import FLAGS
+from roofline.analysis.flags import FLAGS, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.core.framework import framework, written_in
@@ -31,9 +30,8 @@ from roofline.renderers._terminal import Page
 LINES = 22
 #: Rows of places that stand there at least, however much is to be doubted; and at most.
 _FEWEST, _MOST = 3, 6
-#: Lines of doubts; and what ends the first part of a sentence.
+#: Doubts that are listed.
 _DOUBTS = 3
-_CLAUSE = re.compile(r"[;:,] ")
 #: Letters of the longest bar.
 _BAR = 40
 _MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
@@ -359,7 +357,7 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]
 def _doubts(analysis: Analysis, page: Page) -> list[str]:
     """List what makes the numbers doubtful, the gravest first; nothing where nothing does.
 
-    Each is a sentence, or as far as its first comma where that is longer than a line.
+    Each is a sentence, or the first clause of one that is longer than a line.
     """
     doubts = list(reasons(analysis))
     if len(doubts) > _DOUBTS:
@@ -368,7 +366,7 @@ def _doubts(analysis: Analysis, page: Page) -> list[str]:
     for number, text in enumerate(doubts):
         name = "" if number else "trust"
         sentence = _terminal.facts([(name, f"! {text}")], page)
-        facts += sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {_CLAUSE.split(text)[0]}.")], page)
+        facts += sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page)
     return facts
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from roofline import importing
 from roofline.analysis.analysis import analyze, analyze_timed
-from roofline.analysis.flags import FLAGS
+from roofline.analysis.flags import FLAGS, clause
 from roofline.analysis.gap_causes import DISPATCH
 from roofline.analysis.places import places
 from roofline.core.schema import Profile, load
@@ -108,6 +108,12 @@ def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     assert FLAGS["contended"].startswith(first.removesuffix("."))
     assert FLAGS["opaque-regions"].startswith(second.removesuffix("."))
     assert "vendor-note." in doubts("vendor-note")  # one that nothing here knows
+
+
+@pytest.mark.parametrize("name", sorted(FLAGS.keys() - _screen._HARMLESS))
+def test_a_doubt_longer_than_a_line_is_cut_behind_what_was_seen(name: str) -> None:
+    lines = _screen._doubts(analyze_timed(handmade.profile(flags=(name,))), Page())
+    assert clause(FLAGS[name]) in " ".join(" ".join(lines).split())
 
 
 def test_advice_is_given_on_the_largest_part_of_the_gap_alone() -> None:

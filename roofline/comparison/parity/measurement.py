@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_the_step
-from roofline.analysis.flags import clause
+from roofline.analysis.flags import FLAGS, clause
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.difference import Difference, Pair
 from roofline.core.framework import framework
@@ -136,7 +136,7 @@ def _doubts(pair: Pair) -> list[Difference]:
     for name in _DOUBTS:
         if name not in a and name not in b:
             continue
-        values, text = (a.get(name, "no"), b.get(name, "no")), clause(name)
+        values, text = (a.get(name, "no"), b.get(name, "no")), clause(FLAGS[name])
         doubt = pair.differ(_KEYS.get(name, name), values, text, "named" if name in _OF_WORK else "warning")
         details = {value: "" if value == "yes" else f" ({value})" for value in (doubt.a, doubt.b)}
         if values[0] == values[1]:  # of both alike it is no difference between them, and stays in doubt

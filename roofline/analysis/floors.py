@@ -1,7 +1,7 @@
 """Floors and bounds: the least time an op can take on a device, and which roof says so (docs/terms.md).
 
     t_compute = max(F_matrix / P_matrix, F_vector / P_vector, sum of T_f / P_f)
-    t_memory  = max(B_cold / BW_dram, B_all / BW_cache)
+    t_memory  = max(B_cold / BW_dram, sum over caches c of B_c / BW_c)
     t_launch  = launches * launch floor
     floor     = the largest of the three; the bound is which one
 

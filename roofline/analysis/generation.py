@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.floors import cache_level
+from roofline.analysis.floors import cache_seconds
 
 #: The switch in which a step says how often it decodes: the prompt's own pass may give the first token.
 PASSES = "decode passes"
@@ -71,16 +71,14 @@ def _passes(analysis: Analysis) -> int | None:
 
 
 def _reading_weights(analysis: Analysis) -> float | None:
-    """Return the time of reading weights [s], from the smallest cache that holds them, else from memory."""
+    """Return the least time of reading weights [s], from caches that hold them, else from memory."""
     size, device = analysis.profile.memory.parameters, analysis.device
     if not size:
         return None
-    level = cache_level(size, device)
-    fits = next(
-        (cache.size is not None and size <= cache.size for cache in device.caches if cache.level == level), False
-    )
-    bandwidth = device.rate(f"cache.{level}") if fits else device.bandwidth
-    return size / bandwidth if bandwidth else None
+    sizes = [cache.size for cache in device.caches if cache.size and device.rate(f"cache.{cache.level}")]
+    if size <= max(sizes, default=0.0):
+        return cache_seconds(size, size, device)
+    return size / device.bandwidth if device.bandwidth else None
 
 
 def _read_by_attention(analysis: Analysis) -> float | None:

@@ -51,14 +51,17 @@ def test_weights_are_read_from_where_they_fit() -> None:
     found = generation(analyze(profile))
     assert found is not None
     assert found.weights == pytest.approx(WEIGHTS / memory)
-    device = replace(
-        profile.device,
-        caches=(Cache(level="huge", size=2 * WEIGHTS, source="made up"),),
-        ceilings={**profile.device.ceilings, "cache.huge": Ceiling(value=1e12, source="made up")},
-    )
-    cached = generation(analyze(replace(profile, device=device)))
-    assert cached is not None
-    assert cached.weights == pytest.approx(WEIGHTS / 1e12)
+    small, huge = (Cache(level=name, size=part * WEIGHTS, source="") for name, part in (("small", 0.25), ("huge", 2)))
+    rates = {"cache.small": Ceiling(value=4e12, source=""), "cache.huge": Ceiling(value=1e12, source="")}
+    ceilings = {**profile.device.ceilings, **rates}
+    for caches, seconds in (
+        ((huge,), WEIGHTS / 1e12),
+        ((small, huge), 0.25 * WEIGHTS / 4e12 + 0.75 * WEIGHTS / 1e12),
+        ((small,), WEIGHTS / memory),
+    ):
+        cached = generation(analyze(replace(profile, device=replace(profile.device, caches=caches, ceilings=ceilings))))
+        assert cached is not None
+        assert cached.weights == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("passes", ["", "none", "0", "-2", "²", "9" * 30])

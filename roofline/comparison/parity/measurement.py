@@ -17,13 +17,12 @@ from roofline.core.schema import slug
 from roofline.core.vocabulary import PROTOCOLS
 from roofline.units import plain
 
-#: Flags that make a run's times doubtful, or say that its work was not seen.
-_DOUBTS = (
+#: Flags that make a run's times doubtful.
+_OF_TIMES = (
     *("contended", "contended-ceilings", "given-ceilings", "throttled", "inflated", "beyond-step", "few-steps"),
-    *("few-traced-steps", "unjoined", "in-process", "model-flops-derived", "optimised-only", "shapes-vary"),
-    *("opaque-regions", "compiled-code", "nothing-compiled", "nothing-returned", "no-shapes", "command-buffers"),
-    *("replays-unattributed", "replays-by-order", "phases-unresolved"),
+    *("few-traced-steps", "unjoined", "in-process", "nothing-returned", "replays-by-order"),
 )
+#: Flags of a run whose work was not all seen, or need not be what was asked for.
 _OF_WORK = (
     *("model-flops-derived", "optimised-only", "shapes-vary", "opaque-regions", "compiled-code", "nothing-compiled"),
     *("no-shapes", "command-buffers", "replays-unattributed", "phases-unresolved"),
@@ -133,7 +132,7 @@ def _doubts(pair: Pair) -> list[Difference]:
     """Say what a run doubts of itself: times that may be off are warnings, work that was not seen is named."""
     a, b = pair.each(_details)
     differences: list[Difference] = []
-    for name in _DOUBTS:
+    for name in (*_OF_TIMES, *_OF_WORK):
         if name not in a and name not in b:
             continue
         values, text = (a.get(name, "no"), b.get(name, "no")), clause(FLAGS[name])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
+from roofline.analysis.flags import FLAGS, clause
 from roofline.comparison.parity.parity import Difference, Parity, parity, refusal
 from roofline.core.cost import Cost, matrix, unknown
 from roofline.core.device import Device
@@ -829,7 +830,7 @@ def test_what_is_in_doubt_of_both_alike_is_no_difference() -> None:
     found = judged(derived, replace(derived, date="later"))
     (doubt,) = found.of("warning")
     assert (found.verdict, found.of("named")) == ("comparable", ())
-    assert doubt.text.endswith(", in both runs.")
+    assert doubt.text == f"{clause(FLAGS['model-flops-derived'])}, in both runs."
     # of other extents it is one
     some, others = (base(flags=(f"replays-unattributed: {number} kernels",)) for number in (3, 4))
     assert whats(judged(some, others).of("named")) == ["replays-unattributed"]

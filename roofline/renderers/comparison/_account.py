@@ -126,26 +126,21 @@ def _annotations(row: Row) -> str:
     return "".join(f" [{_words.plain(name, 40)}]" for name in row.annotations)
 
 
-def opening(pair: RankedPair, row: Row) -> str:
-    """Say a row, or, where a line of each run follows, where its ops are."""
-    if not runs(pair, row):
-        return said(row)
-    return f"{_words.plain(where(row), _LONGEST) or 'the whole step'}{_annotations(row)}"
+def by_run(pair: RankedPair, row: Row) -> tuple[str, list[str]]:
+    """Say where the ops of a row are, and of each run what it takes and which ops it has; the longer one first.
 
-
-def runs(pair: RankedPair, row: Row) -> list[tuple[str, str]]:
-    """Say of each run, by its name, what it takes for a row and which ops it has; the run that spends more first.
-
-    Empty where a sentence says it shorter: where both run the same ops, or one some more; and of other rows.
+    The whole row is said, and nothing of each run, where that is shorter: where both run the same ops, or one some
+    more; and of other rows.
     """
     style, sides = pair.account.style, (0, 1)[:: row.sign]
     if row.kind != "only" or any(is_shared(row, side) for side in sides):
-        return []
+        return said(row), []
     amounts = [describe_amount((row.a, row.b)[side], row, style) for side in sides]
-    said = [": ".join(filter(None, both)) for both in zip(amounts, list_ops(row, style), strict=True)]
+    sentences = [": ".join(filter(None, both)) for both in zip(amounts, list_ops(row, style), strict=True)]
     names = [_words.plain(style.names[side], _LONGEST_RUN) for side in sides]
-    words = [_words.plain(sentence or "nothing instead", _LONGEST) for sentence in said]
-    return [(f"{name}: ", sentence) for name, sentence in zip(names, words, strict=True)]
+    words = [_words.plain(sentence or "nothing instead", _LONGEST) for sentence in sentences]
+    place = f"{_words.plain(where(row), _LONGEST) or 'the whole step'}{_annotations(row)}"
+    return place, [f"{name}: {sentence}" for name, sentence in zip(names, words, strict=True)]
 
 
 def meaning(row: Row) -> str:

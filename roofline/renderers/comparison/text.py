@@ -128,9 +128,10 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
         head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
         head += f"{_account.bar(pair, row, largest, width):<{width}}  " if width else ""
         indent = " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
-        lines = _wrapped(f"{head}{_account.opening(pair, row)}", page, indent)
-        for name, words in _account.runs(pair, row):
-            lines += _wrapped(f"{indent}{name}{words}", page, f"{indent}  ")
+        opening, runs = _account.by_run(pair, row)
+        lines = _wrapped(f"{head}{opening}", page, indent)
+        for words in runs:
+            lines += _wrapped(f"{indent}{words}", page, f"{indent}  ")
         yield lines + _wrapped(f"{indent}{_account.meaning(row)}", page, indent)
 
 

@@ -168,16 +168,18 @@ def bars(analysis: Analysis) -> list[Bar]:
         of_roof += " (bytes counted)" if name == "memory" and _words.bytes_are_counted(analysis) else ""
         drawn.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    whole, part = units.seconds(analysis.gap_told), _gap_in_words(analysis)
-    idle_words = f"{whole}, {part.removeprefix(f'{whole} of it ')}" if part else whole
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, idle_words))
+    idle_words = filter(None, (units.seconds(analysis.gap_told), _gap_in_words(analysis)))
+    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, ", ".join(idle_words)))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
 def _gap_in_words(analysis: Analysis) -> str:
-    """Name the largest part of the gap."""
+    """Name the largest part of the gap, with its time where it is not all of it."""
     part, seconds = _largest_part(analysis)
-    return f"{units.seconds(seconds)} of it {_words.plain(part, 60)}" if part and analysis.gap > 0 else ""
+    if not part or analysis.gap <= 0:
+        return ""
+    time = units.seconds(seconds)
+    return f"{'' if time == units.seconds(analysis.gap_told) else f'{time} of it '}{_words.plain(part, 60)}"
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:

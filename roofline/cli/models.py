@@ -10,12 +10,14 @@ def command() -> None:
     folder = plugins.folder("roofline.models")
     frameworks = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
     built = {framework: plugins.names(f"roofline.models.{framework}", sorted_by_kind=True) for framework in frameworks}
-    for name in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
+    names = plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True)
+    width = max(map(len, names))
+    for name in names:
         geometry = models.geometry(name)
         builders = ", ".join(framework for framework in frameworks if name in built[framework])
-        print(f"{name:16s} {geometry.title}")
+        print(f"{name:{width}} {geometry.title}")
         print(
-            f"{'':16s} in {builders or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; "
+            f"{'':{width}} in {builders or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; "
             f"{', '.join(geometry.modes)}"
         )
     print("\nA step of your own: roofline profile path/to/file.py:function --backend torch")

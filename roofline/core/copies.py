@@ -6,7 +6,7 @@ import re
 
 #: The first group: into the device; the second: out of it.
 CROSSING = (
-    r"^\W*(?:cuda |hip)?(?:mem)?co?py(?:.?|[^(]{0,20}\((?=\w+ -> \w+\)))"
+    r"^\W*(?:cuda |hip)?(?:mem)?co?py(?:.?|[^(]*\((?=\w+ -> \w+\)))"
     r"(?:(htod|h2d|host ?to ?device|(?:host|pageable|pinned) -> device)"
     r"|(dtoh|d2h|device ?to ?host|device -> (?:host|pageable|pinned)))"
 )

@@ -19,6 +19,7 @@ from roofline.core.copies import crossing
         ("MemcpyD2H", "out"),
         ("Memcpy Unknown (Pageable -> Device)", "in"),
         ("Memcpy (Device -> Pinned)", "out"),
+        ("Memcpy of a kind that nothing here knows (Host -> Device)", "in"),
         ("Memcpy Unknown (Device -> Device)", ""),
         ("MemcpyD2D", ""),
         ("Memset", ""),

@@ -139,7 +139,14 @@ def plain(text: str, width: int | None = LONGEST) -> str:
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
     text = " ".join(text.split())
-    return text if width is None or len(text) <= width else text[: width - 1] + "…"
+    return text if width is None else cut(text, width)
+
+
+def cut(text: str, width: int, keep_end: bool = False) -> str:
+    """Cut a text to `width` letters (at least 1), an ellipsis among them, at its end or at its beginning."""
+    if len(text) <= width:
+        return text
+    return f"…{text[len(text) - width + 1 :]}" if keep_end else f"{text[: width - 1]}…"
 
 
 def printable(text: object) -> str:
@@ -149,4 +156,4 @@ def printable(text: object) -> str:
 
 def quote(text: object) -> str:
     """Quote a text from elsewhere in an error: its beginning, with unprintable characters escaped."""
-    return repr(text if len(str(text)) <= 40 else str(text)[:39] + "…")
+    return repr(text if len(str(text)) <= 40 else cut(str(text), 40))

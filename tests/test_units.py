@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from roofline.units import printable, quote
+from roofline.units import cut, printable, quote
 
 
 def test_what_acts_on_a_terminal_is_replaced_by_a_question_mark() -> None:
@@ -16,3 +16,8 @@ def test_a_text_in_an_error_is_its_beginning() -> None:
     assert quote("x" * 40) == repr("x" * 40)
     assert quote("x" * 41) == repr("x" * 39 + "…")
     assert (quote(None), quote(7)) == ("None", "7")
+
+
+def test_a_text_is_cut_to_a_width_at_either_end() -> None:
+    assert [cut("layer.11", width) for width in (8, 7, 1)] == ["layer.11", "layer.…", "…"]
+    assert [cut("layer.11", width, keep_end=True) for width in (8, 7, 1)] == ["layer.11", "…yer.11", "…"]

@@ -16,6 +16,7 @@ from roofline.errors import InputError
 from roofline.pytorch import time_cuda
 from roofline.recording.rows import OpTables, op_rows
 from roofline.timing.timed import Timed
+from roofline.units import cut
 from roofline.version import __version__
 
 Say = Callable[[str], None]
@@ -57,7 +58,7 @@ def blocks(counted: Counted) -> list[str]:
 
 def bounded(warnings: Sequence[str]) -> list[str]:
     """Return the first warnings, each of a bounded length, and how many more there are."""
-    texts = [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in warnings[:MAX_WARNINGS]]
+    texts = [cut(text, LONGEST) for text in warnings[:MAX_WARNINGS]]
     return [*texts, f"{len(warnings) - len(texts)} more warnings"] if len(warnings) > len(texts) else texts
 
 

@@ -330,11 +330,7 @@ def _fitted(cells: Sequence[Sequence[str]], columns: Sequence[int], page: Page) 
     if where + ops > room:
         where, ops = (room - ops, ops) if ops <= room // 2 else (min(where, room - room // 2), 0)
         ops = ops or room - where
-    return [[_cut(row[0], where), _cut(row[1], ops), *line] for row, line in zip(cells, numbers, strict=True)]
-
-
-def _cut(text: str, room: int) -> str:
-    return text if len(text) <= room else f"{text[: max(0, room - 1)]}…"
+    return [[units.cut(row[0], where), units.cut(row[1], ops), *line] for row, line in zip(cells, numbers, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------------ advice, doubts

@@ -25,6 +25,7 @@ import numpy as np
 
 from roofline.core.schema import Compilation
 from roofline.traces import intervals
+from roofline.units import cut
 
 #: Records kept while somebody watches: more than any step compiles.
 _RECORDS = 100_000
@@ -243,8 +244,7 @@ def _reason(text: str, longest: int = _LONGEST) -> str:
 
 
 def _short(text: str, longest: int = _LONGEST) -> str:
-    text = " ".join(_FOLDERS.sub("", _ADDRESS.sub("", text)).split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return cut(" ".join(_FOLDERS.sub("", _ADDRESS.sub("", text)).split()), longest)
 
 
 def _text(record: Any, name: str) -> str:

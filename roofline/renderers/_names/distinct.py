@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._words import plain
+from roofline.units import cut
 
 #: No name gets less room, however narrow the page is.
 LEAST = 12
@@ -80,19 +81,13 @@ def _differences(names: Sequence[str]) -> list[str]:
 
 def _fitted(shown: Mapping[str, str], room: int, keep_end: bool) -> dict[str, str]:
     """Fit each text into `room` letters, by its differing part where a plain cut would make two alike."""
-    fitted = {name: _cut(text, room, keep_end) for name, text in shown.items()}
+    fitted = {name: cut(text, room, keep_end) for name, text in shown.items()}
     for namesakes in _alike(fitted).values():
         if len(namesakes) > 1:
             texts = [shown[name][::-1] if keep_end else shown[name] for name in namesakes]
             for name, text in zip(namesakes, _windows(texts, room), strict=True):
                 fitted[name] = text[::-1] if keep_end else text
     return fitted
-
-
-def _cut(text: str, room: int, keep_end: bool) -> str:
-    if len(text) <= room:
-        return text
-    return f"…{text[-room + 1 :]}" if keep_end else f"{text[: room - 1]}…"
 
 
 def _windows(texts: Sequence[str], room: int) -> list[str]:
@@ -116,8 +111,8 @@ def _joined(text: str, start: int, room: int) -> str:
     """Show `text` from `start` on, after as much of its beginning as fits: a third of `room` at least."""
     head = max(room // 3, room - (len(text) - start))
     if len(text) <= room or start <= head:
-        return _cut(text, room, False)
-    return f"{text[: head - 1]}…{_cut(text[start:], room - head, False)}"
+        return cut(text, room)
+    return f"{text[: head - 1]}…{cut(text[start:], room - head)}"
 
 
 def _common(texts: Sequence[str]) -> int:
@@ -141,7 +136,7 @@ def _apart(shown: Mapping[str, str], room: int | None) -> dict[str, str]:
         for namesakes in _alike(marked).values():
             for name in namesakes if len(namesakes) > 1 else ():
                 mark = f"~{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:digits]}"
-                text = shown[name] if room is None else _cut(shown[name], max(room - len(mark) - 1, 1), False)
+                text = shown[name] if room is None else cut(shown[name], max(room - len(mark) - 1, 1))
                 marked[name] = f"{text} {mark}".strip()
         digits += 2
     return marked

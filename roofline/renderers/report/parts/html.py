@@ -14,6 +14,7 @@ import re
 from typing import Any
 
 from roofline.renderers._words import plain
+from roofline.units import cut
 
 #: Letters of a name that a title holds: what is longer is no name that anybody reads.
 TITLE = 1000
@@ -61,14 +62,7 @@ def name(text: str, width: int = 60, end: bool = False) -> Html:
     printable = plain(text, TITLE)
     if len(printable) <= width:
         return tag("bdi", printable)
-    return tag("bdi", shortened(printable, width, end), title=printable)
-
-
-def shortened(text: str, width: int, end: bool = False) -> str:
-    """Cut a printable name to `width` letters."""
-    if len(text) <= width:
-        return text
-    return f"…{text[-width + 1 :]}" if end else f"{text[: width - 1]}…"
+    return tag("bdi", cut(printable, width, end), title=printable)
 
 
 def data(value: Any) -> str:

@@ -21,8 +21,6 @@ from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
 from roofline.renderers import _tables, _words
 
-#: From this share of the busy time on, work that is not known is worth a sentence. By choice.
-_UNKNOWN = 0.005
 #: What is less of the busy time is written as "<0.1 %".
 _SEEN = 0.0005
 #: From this share of a group's time on, its bound is said of all of it. By choice.
@@ -248,7 +246,7 @@ def _complete(analysis: WorkAnalysis, work: str) -> bool:
     if not isinstance(analysis, Analysis):
         return analysis.total.costed == analysis.total.ops
     share = analysis.coverage[work]
-    return share is None or share >= 1 - _UNKNOWN
+    return share is None or units.is_whole(share)
 
 
 def _between(shares: Sequence[float | None], digits: int) -> str:
@@ -285,7 +283,7 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
             notes.append(f"{run.name} was counted and not timed: it has work and no times.")
             continue
         flops_known, bytes_known = analysis.coverage["flops"], analysis.coverage["bytes"]
-        if any(share is not None and share < 1 - _UNKNOWN for share in (flops_known, bytes_known)):
+        if any(share is not None and not units.is_whole(share) for share in (flops_known, bytes_known)):
             notes.append(
                 f"{run.name}: FLOPs are known for {units.percent(flops_known)} of busy time and bytes for "
                 f"{units.percent(bytes_known)}; shares of work refer to the known work."

@@ -1,7 +1,7 @@
 """Floors and bounds: the least time an op can take on a device, and which roof says so (docs/terms.md).
 
     t_compute = max(F_matrix / P_matrix, F_vector / P_vector, sum of T_f / P_f)
-    t_memory  = max(B_cold / BW_dram, sum over caches c of B_c / BW_c)
+    t_memory  = max(B_cold / BW_dram, B_c / BW_c of each cache)
     t_launch  = launches * launch floor
     floor     = the largest of the three; the bound is which one
 
@@ -80,29 +80,19 @@ def nearest_pattern(share: float, inplace: bool, device: Device) -> str | None:
     return min(patterns, key=lambda name: (PATTERNS[name][1] != inplace, abs(PATTERNS[name][0] - share)))
 
 
-def cache_level(size: float, device: Device) -> str | None:
-    """Return the smallest cache level that holds `size` bytes and has a known bandwidth; else the last one."""
-    rates = device.family("cache")
-    levels = [cache for cache in device.caches if cache.level in rates]
-    for cache in levels:
-        if cache.size is not None and size <= cache.size:
-            return cache.level
-    return levels[-1].level if levels else None
+def cache_time(size: float, traffic: float, device: Device) -> tuple[float, str]:
+    """Return the least time of traffic [byte] between an op and caches [s], and the level that sets it.
 
-
-def cache_seconds(size: float, traffic: float, device: Device) -> float:
-    """Return the least time of traffic [byte] between an op and caches, `size` bytes of which it occupies [s].
-
-    A level holds no more than its usable size; what is beyond that is in the next level, and the last one holds all.
+    size: of what the op touches [byte]. A level holds no more than its usable size, and what comes from a larger one
+    passes it, while the next bytes are on their way: the slowest level decides. (0, "") where no bandwidth is known.
     """
-    known = device.family("cache")
-    levels = [cache for cache in device.caches if cache.level in known]
-    seconds = held = 0.0
-    for cache in levels:
-        upper = size if cache is levels[-1] else min(size, cache.size or 0.0)
-        seconds += max(0.0, upper - held) / size * traffic / known[cache.level]
-        held = max(held, upper)
-    return seconds
+    rates = device.family("cache")
+    slowest, held = (0.0, ""), 0.0
+    for cache in device.caches:
+        if cache.level in rates and size > held:
+            slowest = max(slowest, ((1 - held / size) * traffic / rates[cache.level], cache.level))
+            held = max(held, cache.size or 0.0)
+    return slowest
 
 
 def vector_ceiling(signature: Signature) -> str:
@@ -211,12 +201,11 @@ def terms(
         held = (
             max(signature.cost.bytes_read or 0.0, signature.cost.bytes_written or 0.0) if signature.inplace else traffic
         )
-        level = cache_level(held, device)
+        from_cache, level = cache_time(held, traffic, device)
         dram = device.rate(f"dram.{mix}") if mix else None
         if dram is None:
             missing.append("dram")
         from_dram = cold / dram if dram else 0.0
-        from_cache = cache_seconds(held, traffic, device) if level and held else 0.0
         memory = max(from_dram, from_cache) if dram or level else None
         high = cold if cold_high is None else cold_high
         memory_high = max(high / dram if dram else 0.0, from_cache) if dram or level else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.floors import cache_seconds
+from roofline.analysis.floors import cache_time
 
 #: The switch in which a step says how often it decodes: the prompt's own pass may give the first token.
 PASSES = "decode passes"
@@ -77,7 +77,7 @@ def _reading_weights(analysis: Analysis) -> float | None:
         return None
     sizes = [cache.size for cache in device.caches if cache.size and device.rate(f"cache.{cache.level}")]
     if size <= max(sizes, default=0.0):
-        return cache_seconds(size, size, device)
+        return cache_time(size, size, device)[0]
     return size / device.bandwidth if device.bandwidth else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import handmade
 import pytest
 import randomly
@@ -9,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.analysis.analysis import KEYS, Analysis, analyze
+from roofline.analysis.analysis import KEYS, Analysis, analyze, analyze_timed
 from roofline.core.cost import Cost, matrix
 from roofline.core.device import Cache, Ceiling, Device
-from roofline.core.schema import Imported, Op, Profile, Signature, Wall
+from roofline.core.schema import Imported, Op, Profile, Signature, Wall, load
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 from roofline.costs.linear_algebra import KIND
 from roofline.renderers import _document, _words
@@ -452,6 +454,13 @@ def test_the_contract_closes_and_is_json(profile: Profile) -> None:
     assert document["wall"]["median"] == pytest.approx(parts, rel=1e-3, abs=1e-12)
     assert sum(document["bounds"].values()) == pytest.approx(document["busy"], rel=1e-3, abs=1e-12)
     assert len(document["ops"]) == len(profile.ops)
+
+
+def test_ops_that_exceed_a_smaller_cache_are_below_their_ceilings() -> None:
+    """2 of these take less than l2 and the last level one after the other, and 21 less than the last level alone."""
+    profile = load(Path(__file__).parents[2] / "docs" / "measured" / "bert-infer-in-turns" / "tensorflow.json")
+    assert [cache.level for cache in profile.device.caches] == ["l2", "llc"]
+    assert analyze_timed(profile).above_ceiling == 0
 
 
 @given(randomly.profiles(), st.data())

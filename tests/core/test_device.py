@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from roofline.analysis.floors import cache_seconds, terms
+from roofline.analysis.floors import cache_time, terms
 from roofline.cli.devices import as_text
 from roofline.core.cost import Cost
 from roofline.core.device import Cache, Ceiling, Device
@@ -62,17 +62,20 @@ def test_a_transfer_goes_over_the_link_and_not_over_the_memory() -> None:
 
 
 def test_a_cache_level_serves_no_more_than_it_holds() -> None:
-    # 8 MB read and 8 written at 10 and 5 GB/s: 2 MB occupied in l2, the rest in llc; in place 8 MB are occupied
+    # 8 MB read and 8 written, all through l2 at 10 GB/s, what l2 does not hold through llc at 5. In place 8 MB are held
+    # and moved twice.
     one = device(dram_copy=1e12, cache_l2=10e9, cache_llc=5e9)
     sizes = {"l2": 2e6, "llc": 64e6}
     one = msgspec.structs.replace(one, caches=tuple(Cache(level=x, size=sizes[x], source="") for x in sizes))
     op = transfer("pointwise")
-    for size, inplace, seconds in ((16e6, False, 2e6 / 10e9 + 14e6 / 5e9), (8e6, True, 4e6 / 10e9 + 12e6 / 5e9)):
+    for size, inplace, seconds in ((16e6, False, 14e6 / 5e9), (8e6, True, 6 / 8 * 16e6 / 5e9)):
         found = terms(msgspec.structs.replace(op, inplace=inplace), one, "torch-eager", 1, 0.0, 0.0)
         assert found.memory == pytest.approx(seconds)
         assert found.memory_ceiling == "cache.llc"
-        assert cache_seconds(size, 16e6, one) == pytest.approx(seconds)
-    assert cache_seconds(1e6, 2e6, one) == pytest.approx(2e6 / 10e9)  # in place within l2
+        assert cache_time(size, 16e6, one) == (pytest.approx(seconds), "llc")
+    assert cache_time(3e6, 3e6, one) == (pytest.approx(3e6 / 10e9), "l2")  # 1 MB from llc takes 0.2 ms, all in l2 0.3
+    assert cache_time(1e6, 2e6, one) == (pytest.approx(2e6 / 10e9), "l2")  # in place within l2
+    assert cache_time(1e6, 1e6, one.without_caches) == (0.0, "")
 
 
 def test_without_a_link_a_transfer_is_uncosted() -> None:

@@ -143,11 +143,6 @@ class WorkAnalysis(ReprMixin):
         return None
 
     @property
-    def hides_host(self) -> bool | None:
-        """Return whether the device has work for nearly all of the step."""
-        return None
-
-    @property
     def most_per_launch(self) -> float | None:
         """Return what the host takes at most to launch a kernel [s]."""
         return None
@@ -412,11 +407,6 @@ class Analysis(WorkAnalysis):
     def waits_for_host(self) -> bool:
         """Return whether dispatch keeps the device waiting for much of the step."""
         return self.has_queue and seconds_of(DISPATCH, self.gap_causes) >= _WAITS * self.wall
-
-    @property
-    def hides_host(self) -> bool:
-        """Return whether the device has work for nearly all of the step, whatever its host takes."""
-        return self.has_queue and self.gap < _WAITS * self.wall
 
     @property
     def most_per_launch(self) -> float | None:

@@ -28,10 +28,6 @@ class Scale:
         text = f"{snapped(value) / self.factor:+.{self.decimals}f}"
         return text if float(text) else f"{0:.{self.decimals}f}"
 
-    def rounded(self, value: float) -> float:
-        """Round a number to the digits that are written [s]."""
-        return round(value / self.factor, self.decimals) * self.factor
-
     def size(self, value: float) -> str:
         """Write a number without its sign."""
         return self.write(value).lstrip("+-")

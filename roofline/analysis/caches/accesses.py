@@ -82,17 +82,6 @@ def _largest(number: Ints, size: Array, many: int) -> Array:
     return largest
 
 
-@per_profile
-def reads_kept(profile: Profile) -> NDArray[np.bool_]:
-    """Return bool[op]: it reads a buffer from before the step, such as a weight; of a profile that knows buffers."""
-    touched = accesses(profile)
-    buffer, written = touched.numbered, touched.written
-    op = np.repeat(np.arange(len(touched.reads)), touched.reads + touched.writes)
-    reads_old = np.zeros(len(touched.reads), bool)
-    reads_old[op[~written & _came(buffer, written)[buffer]]] = True
-    return settled(reads_old)
-
-
 def _came(buffer: Ints, written: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return bool[buffer]: it was there before the step, which reads it before it writes it."""
     first = np.zeros(int(buffer.max(initial=-1)) + 1, np.int64)

@@ -190,7 +190,7 @@ def _observed(pair: RankedPair, limit: int, table: Breakdown | None, page: Page)
 def _differences(pair: RankedPair, page: Page) -> list[str]:
     """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
     if pair.breakdown is None:
-        return _terms(pair, _term_table.table(pair.comparison), page)
+        return _terms(_term_table.table(pair.comparison), page)
     lines = _broken_down.lines(pair, pair.breakdown)
     sums = (lines.ops, *lines.gap, lines.total)
     return _lines(lines.rows, sums, pair.breakdown.by, page, last=pair.breakdown.by in _tables.LONG)
@@ -225,7 +225,7 @@ def _painted(grid: Sequence[Sequence[str]], left_aligned: Sequence[int], heads: 
     )
 
 
-def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
+def _terms(table: _term_table.Table, page: Page) -> list[str]:
     """Write the table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
     scale, rows = table.scale, (*table.rows, table.total)
     numbers = table.columns(scale)

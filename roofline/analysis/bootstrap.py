@@ -12,14 +12,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.core import statistics
+from roofline.core.arrays import Array
 from roofline.core.scale import taken
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 RESAMPLES = 1000
 #: Fewer steps than this, plain or profiled, say nothing of how far they lie apart.

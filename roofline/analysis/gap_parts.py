@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.caches import loops
 from roofline.analysis.dispatch_cost import beyond_dispatch
 from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
+from roofline.core.arrays import Array, Bools
 from roofline.core.copies import crossing
 from roofline.core.device import Device
 from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED, SHORTEST_SLEEP
@@ -26,9 +26,6 @@ from roofline.core.executor import COMPILING as COMPILE_TIME
 from roofline.core.schema import Profile
 from roofline.core.statistics import ROUNDING
 from roofline.units import NANOSECOND
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 #: Parts of a gap.
 DISPATCHING = "dispatching"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from roofline.analysis.caches.traffic import Array, Cold, cold_traffic
+from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import columns
 from roofline.analysis.floors import ATTAINED
 from roofline.analysis.op_table import op_terms
+from roofline.core.arrays import Array
 from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Profile
 

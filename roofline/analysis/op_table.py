@@ -14,13 +14,12 @@ from roofline.analysis.columns import Columns, columns, first_rows, numbered
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, UNKNOWN_ARITHMETIC, Terms, terms
 from roofline.analysis.totals import OpTable
 from roofline.core import statistics
+from roofline.core.arrays import Array
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_of
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
-
-Array = NDArray[np.float64]
 
 _RIDGE_RESAMPLES = 200
 #: [byte] The largest last-level caches there are, of which one of unknown size holds no more: the L3 of EPYC 9684X, and

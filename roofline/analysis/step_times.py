@@ -10,11 +10,9 @@ import math
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roofline.core.arrays import Array
 from roofline.core.schema import Wall
-
-Array = NDArray[np.float64]
 
 #: How often a trend is seen in steps that have none, and how often steps are called steady or uneven that are not.
 FALSE_ALARM, MISTAKEN = 0.01, 0.05

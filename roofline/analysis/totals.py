@@ -13,12 +13,11 @@ from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.columns import Columns
 from roofline.analysis.floors import ATTAINED
+from roofline.core.arrays import Array
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS, Bound
-
-Array = NDArray[np.float64]
 
 AnyTotal = TypeVar("AnyTotal", bound="WorkTotal")
 

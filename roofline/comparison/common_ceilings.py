@@ -8,9 +8,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import Analysis, analyze_timed
-from roofline.analysis.caches.traffic import Array, Cold, cold_traffic, with_counted
+from roofline.analysis.caches.traffic import Cold, cold_traffic, with_counted
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.matching import by_occurrence
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 

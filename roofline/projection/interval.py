@@ -13,10 +13,11 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Resamples
 from roofline.analysis.columns import numbered
 from roofline.core import statistics
+from roofline.core.arrays import Array
 from roofline.core.device import SHEET_LOW, Device
 from roofline.core.vocabulary import GROUPS
 from roofline.projection.devices import is_sheet
-from roofline.projection.roofs import Array, Roofs
+from roofline.projection.roofs import Roofs
 
 Interval = tuple[float, float]
 #: Factor by which kernels may be faster or slower than projected, on a device of the same kind and of another kind. By

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.arrays import Array
 from roofline.core.rows import Ints, rows
 from roofline.core.schema import Profile
-from roofline.projection.roofs import Array, divide
+from roofline.projection.roofs import divide
 
 #: Number of overlapping pairs per op after which the search stops, so that no trace takes for ever.
 _PAIRS = 200

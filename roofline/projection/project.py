@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import draw
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
@@ -34,7 +35,7 @@ from roofline.projection.devices import borrow_launches, drop_optional, make_com
 from roofline.projection.interval import Interval, draw_times, interval_around, kernel_spread, sheet_mismatches
 from roofline.projection.overlap import share_times
 from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, find_reasons
-from roofline.projection.roofs import Array, cache_served, divide, roofs
+from roofline.projection.roofs import cache_served, divide, roofs
 from roofline.projection.startup import startup_times
 from roofline.repr_mixin import ReprMixin
 

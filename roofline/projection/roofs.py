@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from roofline.analysis.caches.traffic import cold_traffic
 from roofline.analysis.floors import Terms
 from roofline.analysis.op_table import op_terms
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.rows import buffers_known
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

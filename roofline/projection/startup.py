@@ -11,14 +11,12 @@ kernel that adds two arrays (docs/whatif.md).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.columns import Columns
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 LATENCY = "latency.kernel"
 #: Start-up time of a kernel over `latency.kernel` (the module's docstring).

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.arrays import Array
 from roofline.core.rows import Ints, per_profile, ranks, rows, settled
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.rows import per_profile, settled
 from roofline.core.schema import Counters, Profile
-
-Array = NDArray[np.float64]
 
 
 class Counted(NamedTuple):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roofline.core.arrays import Array
 from roofline.core.rows import Ints, rows
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 #: Loops in loops up to this depth are taken apart; further in, an op stands for all of its executions. By choice: each
 #: level doubles what has to be walked through.

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.caches.accesses import Accesses
+from roofline.core.arrays import Array
 from roofline.core.rows import Ints, ranks
-
-Array = NDArray[np.float64]
 
 #: The largest piece as a share of the cache, and into how many a buffer is cut at most: nothing of a buffer that is
 #: four times as large as the cache is found again. On both counted steps of an H100, pieces of a 16th to a 256th of

@@ -7,12 +7,10 @@ fit the cache: the same a list of pieces gives that is cut at the cache's size, 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.caches.pieces import Touches
+from roofline.core.arrays import Bools
 from roofline.core.rows import Ints
-
-Bools = NDArray[np.bool_]
 
 
 def find_misses(touches: Touches, cache: float) -> Bools:

@@ -14,11 +14,10 @@ from roofline.analysis.caches.loops import times, unroll_loops
 from roofline.analysis.caches.pieces import touch_pieces
 from roofline.analysis.caches.recency import find_misses, find_write_backs
 from roofline.analysis.caches.repeats import fold_repeats
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.rows import buffers_known, per_profile, rows, settled
 from roofline.core.schema import Profile, Signature
-
-Array = NDArray[np.float64]
 
 #: Why bytes from and to main memory are a range: the profile names no buffers, or not where all results lie; the step
 #: ran on a CPU; or it touches memory more often than is followed.

@@ -16,11 +16,12 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
+from roofline.core.arrays import Array
 from roofline.core.rows import buffers_known
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group
 from roofline.renderers import _points, _tables
 from roofline.renderers._words import plain
-from roofline.renderers.report.parts.sums import Array, Sums, per_op, summed
+from roofline.renderers.report.parts.sums import Sums, per_op, summed
 
 #: More points than anybody can tell apart: the ones of most time are shown.
 MOST = 5000

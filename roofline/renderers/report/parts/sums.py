@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.core.arrays import Array
 from roofline.core.rows import Ints
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

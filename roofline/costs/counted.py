@@ -7,7 +7,7 @@ them; nothing here knows a framework.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,10 @@ class Costed:
     layout: str = ""
 
 
+#: Fields of a Costed besides its cost and its parts.
+_ATTRIBUTES = tuple(field.name for field in fields(Costed) if field.name not in ("cost", "parts"))
+
+
 class Interner:
     """Gives one object for equal contents: rows of a profile that share it share a signature."""
 
@@ -63,27 +67,9 @@ class Interner:
         cost = costed.cost
         functions = None if cost.functions is None else tuple(sorted(cost.functions.items()))
         numbers = tuple(getattr(cost, name) for name in cost.__struct_fields__ if name != "functions")
-        attributes = (
-            costed.kind,
-            costed.op_class,
-            costed.shapes,
-            costed.dtype,
-            costed.output,
-            costed.reads,
-            costed.writes,
-        )
+        attributes = tuple(getattr(costed, name) for name in _ATTRIBUTES)
         # Parts were made the same before the whole.
-        key = (
-            numbers,
-            functions,
-            *attributes,
-            costed.inplace,
-            costed.view,
-            costed.executor,
-            costed.arithmetic,
-            costed.layout,
-            tuple(id(part) for part in costed.parts),
-        )
+        key = (numbers, functions, attributes, tuple(id(part) for part in costed.parts))
         return self._known.setdefault(key, costed)
 
 

@@ -48,20 +48,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     layout: str
 
     def costed(self) -> Costed:
-        """As the engine gives it."""
-        return Costed(
-            cost=self.cost,
-            kind=self.kind,
-            op_class=self.op_class,
-            shapes=self.shapes,
-            dtype=self.dtype,
-            output=self.output,
-            reads=self.reads,
-            writes=self.writes,
-            inplace=self.inplace,
-            view=self.view,
-            layout=self.layout,
-        )
+        """Return the cost as the engine gives it."""
+        return Costed(**{name: getattr(self, name) for name in _OF_COSTED})
+
+
+_OF_COSTED = tuple(name for name in Entry.__struct_fields__ if name != "torch")
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -102,20 +93,8 @@ class Cache:
     def put(self, key: str, costed: Costed, by_torch: bool) -> None:
         """Keep a cost. by_torch: torch's decompositions were counted, which its next version may change."""
         if not costed.parts and not costed.executor:
-            self._calls[key] = Entry(
-                self._torch if by_torch else "",
-                costed.cost,
-                costed.kind,
-                costed.op_class,
-                costed.shapes,
-                costed.dtype,
-                costed.output,
-                costed.reads,
-                costed.writes,
-                costed.inplace,
-                costed.view,
-                costed.layout,
-            )
+            values = {name: getattr(costed, name) for name in _OF_COSTED}
+            self._calls[key] = Entry(torch=self._torch if by_torch else "", **values)
 
     def save(self) -> bool:
         """Write what was learned; False where nothing was, or where the folder cannot be written."""

@@ -125,8 +125,8 @@ def _sparse_product(call: Call) -> Costed:
 
 
 def _adds_former(call: Call) -> bool:
-    """Tell whether a product adds to former values: where beta is 0, PyTorch does not read them."""
-    return not any(value == 0 for value in call.inputs if isinstance(value, int | float))
+    """Tell whether `beta * self + alpha * product` adds to former values: with beta 0 PyTorch does not read them."""
+    return call.inputs[_BETA : _BETA + 1] != (0,)
 
 
 def _sampled_product(call: Call) -> Costed:
@@ -156,6 +156,8 @@ def _moving(call: Call, work: Cost, reads: tuple[Access, ...], written: float) -
     return replace(costed, kind="matmul", reads=reads, writes=((False, 0, written),))
 
 
+#: Which argument of a sparse product that adds is beta; alpha is the next one.
+_BETA = 3
 #: Bytes of an index of a sparse tensor.
 _INDEX = 8
 #: FLOP and functions per number that is held, as of a dense softmax of long rows: the largest, the difference, the sum,

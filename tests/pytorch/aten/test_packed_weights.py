@@ -133,8 +133,9 @@ def test_a_sparse_matrix_multiplies_what_it_holds():
     assert found.cost.flops == found.cost.model_flops == 2 * 128 * 32
     assert (found.kind, found.op_class, found.cost.vector_flops) == ("matmul", "contraction", 0)
     assert (found.cost.bytes_read, found.cost.bytes_written) == (128 * (4 + 16) + 64 * 32 * 4, 64 * 32 * 4)
-    added = only(lambda: torch.sparse.addmm(right, sparse, right))
-    assert (added.cost.flops, added.cost.vector_flops) == (2 * 128 * 32, 64 * 32)
+    for beta, sums in ((1, 64 * 32), (0, 0)):
+        added = only(lambda beta=beta: torch.sparse.addmm(right, sparse, right, beta=beta, alpha=2))
+        assert (added.cost.flops, added.cost.vector_flops) == (2 * 128 * 32, sums)
 
 
 def test_a_compressed_matrix_multiplies_what_it_holds():
@@ -184,11 +185,14 @@ def test_products_with_a_sparse_factor(name, inputs, flops, read):
     )
 
 
-@pytest.mark.parametrize(("beta", "added", "read"), [(1, 128, 128 * 20), (0.5, 128, 128 * 20), (0, 0, 128 * 16)])
-def test_sampled_products_with_beta_0_read_only_the_places(beta, added, read):
+@pytest.mark.parametrize(
+    ("beta", "alpha", "added", "read"),
+    [(1, 1, 128, 128 * 20), (0.5, 1, 128, 128 * 20), (1, 0, 128, 128 * 20), (0, 1, 0, 128 * 16)],
+)
+def test_sampled_products_with_beta_0_read_only_the_places(beta, alpha, added, read):
     """Else each of the 128 results has one addition, and its former value of 4 bytes is read with two indices."""
     factors = tensor(64, 16, storage=2), tensor(16, 64, storage=3)
-    call = Call("aten::sparse_sampled_addmm", "", (sparse(64, 64, stored=128), *factors, beta, 1))
+    call = Call("aten::sparse_sampled_addmm", "", (sparse(64, 64, stored=128), *factors, beta, alpha))
     cost = ENGINE.cost(call).cost
     assert (cost.flops, cost.vector_flops) == (2 * 128 * 16, added)
     assert (cost.bytes_read, cost.bytes_written) == (read + 2 * 4 * 64 * 16, 128 * 4)

@@ -23,8 +23,6 @@ from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 _REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
 #: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
 _GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
-#: Which input of StridedSliceGrad is the gradient of the slice's result.
-_GRADIENT_OF_SLICE = 4
 _NONE = (0, 0)
 #: A chain of these longer than this is not followed.
 _HOPS = 20
@@ -173,7 +171,7 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
     if len(users) != 1 or not hops:
         return ()
     user = users[0]
-    if (user.op in _REARRANGES or takes_all(user, graph)) and user.in_types and user.outputs:
+    if (user.op in _REARRANGES or _takes_all(user, graph)) and user.in_types and user.outputs:
         return _reshaped(_cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
     if user.op in ("Slice", "StridedSlice"):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
@@ -212,8 +210,13 @@ def margins(graph: Graph, name: str, hops: int = _HOPS) -> Margins:
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
     if node.op not in _HANDS_ON or not node.inputs:
         return ()
-    place = min(_GRADIENT_OF_SLICE if node.op == "StridedSliceGrad" else 0, len(node.inputs) - 1)
-    return _HANDS_ON[node.op](graph, node, margins(graph, node.inputs[place][0], hops - 1))
+    edges = margins(graph, node.inputs[_handed_on(node)][0], hops - 1)
+    return (_rearranged if _takes_all(node, graph) else _HANDS_ON[node.op])(graph, node, edges)
+
+
+def _handed_on(node: Node) -> int:
+    """Return which input a node hands on: of the gradient of a slice the last one, of any other node the first."""
+    return -1 if node.op == "StridedSliceGrad" else 0
 
 
 def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
@@ -222,28 +225,25 @@ def _padded(graph: Graph, node: Node, edges: Margins) -> Margins:
     return added(pad_edges, edges) if len(edges) == len(pad_edges) else pad_edges
 
 
-def takes_all(node: Node, graph: Graph) -> bool:
-    """Return whether a slice takes all elements in their order, and only puts dimensions of one element in or out."""
-    if node.op != "StridedSlice" or not node.in_types or not node.outputs:
+def _takes_all(node: Node, graph: Graph) -> bool:
+    """Return whether a slice, or the gradient of one, takes all elements in their order.
+
+    Then it only puts dimensions of one element in or out.
+    """
+    if node.op not in ("StridedSlice", "StridedSliceGrad") or not node.in_types or not node.outputs:
         return False
-    elements, result_elements = node.in_types[0].elements, node.outputs[0].elements
+    elements, result_elements = node.in_types[_handed_on(node)].elements, node.outputs[0].elements
     return elements is not None and elements == result_elements and min(numbers(graph, node, 3), default=0) > 0
 
 
 def _filled(graph: Graph, node: Node, edges: Margins) -> Margins:
     """Return the edges of the gradient of a slice, which has zeros where the slice took nothing."""
-    gradient, result = (types[-1:] for types in (node.in_types, node.outputs))
-    takes_in_order = min(numbers(graph, node, 3), default=0) > 0
-    if gradient and result and gradient[0].elements == result[0].elements and takes_in_order:
-        return _reshaped(edges, gradient[0], result[0])
     slice_edges = around_slice(node, numbers(graph, node, 0), graph) or ()
     return added(slice_edges, edges) if len(edges) == len(slice_edges) else slice_edges
 
 
 def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
     """Return the edges of every second or third element of a dimension, from the first element on."""
-    if takes_all(node, graph):
-        return _rearranged(graph, node, edges)
     steps = numbers(graph, node, 3)
     every = (1 << len(steps)) - 1
     full_range = all(node.attrs.get(f"{end}_mask", 0) & every == every for end in ("begin", "end"))
@@ -260,7 +260,9 @@ def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
 
 
 def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
-    return _reshaped(edges, node.in_types[0], node.outputs[0]) if node.in_types and node.outputs else ()
+    if not node.in_types or not node.outputs:
+        return ()
+    return _reshaped(edges, node.in_types[_handed_on(node)], node.outputs[0])
 
 
 def _reshaped(edges: Margins, image: Tensor, rearranged: Tensor) -> Margins:

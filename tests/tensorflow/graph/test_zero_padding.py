@@ -249,3 +249,20 @@ def test_zeros_that_a_convolution_of_onednn_took_in_are_in_its_shape(tmp_path: P
     found = record(step, tmp_path)
     pairs = (5 * 3) * (3 * 2) * (2 * 2)
     assert found.model_flops("forward") == found.flops("forward") == CHANNELS * pairs
+
+
+@pytest.mark.parametrize("case", ["results", "depthwise, cut"])
+def test_gradients_without_a_forward_pass_ask_for_no_more(case: str, tmp_path: Path) -> None:
+    """A sum needs no convolution, which would tell what is cut off: the gradient of the slice has zeros there."""
+    function, shape, taps, flops = HANDED_ON[case]
+    image, kernel = data(*shape), variable(*taps)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(function(image, kernel))
+        return tape.gradient(loss, [image, kernel])
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (0, 2 * flops)

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call
-from roofline.pytorch.count import PHASE, SCOPE, Nodes
+from roofline.pytorch.count import PHASE, SCOPE
+from roofline.pytorch.nodes import Nodes
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
@@ -123,29 +124,29 @@ class Marked:
 
     @property
     def is_op(self) -> NDArray[np.bool_]:
-        """See `count.Nodes`."""
+        """See `roofline.pytorch.nodes.Nodes`."""
         return self.inner.is_op
 
     @property
     def parent(self) -> Rows:
-        """See `count.Nodes`."""
+        """See `roofline.pytorch.nodes.Nodes`."""
         return self.inner.parent
 
     @property
     def sequence(self) -> Rows:
-        """See `count.Nodes`."""
+        """See `roofline.pytorch.nodes.Nodes`."""
         return self.inner.sequence
 
     @property
     def thread(self) -> Rows:
-        """See `count.Nodes`."""
+        """See `roofline.pytorch.nodes.Nodes`."""
         return self.inner.thread
 
     def __len__(self) -> int:
         return len(self.names)
 
     def call(self, index: int, /) -> Call:
-        """See `count.Nodes`."""
+        """See `roofline.pytorch.nodes.Nodes`."""
         return self.inner.call(index)
 
 

@@ -22,7 +22,8 @@ from roofline.importing.steps import Chosen, aligned, choose
 from roofline.importing.work import communication, foreign_calls
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import count
-from roofline.pytorch.count import Generated, Nodes
+from roofline.pytorch.count import Generated
+from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.time_cuda import TimedCuda, kernel_times
 from roofline.timing import idle
 from roofline.traces import intervals, nesting

@@ -24,7 +24,8 @@ from roofline.core.vocabulary import OpClass
 from roofline.costs.calls import tensors
 from roofline.costs.counted import Costed, Counted, Interner
 from roofline.pytorch import count as ops
-from roofline.pytorch.count import Generated, Nodes
+from roofline.pytorch.count import Generated
+from roofline.pytorch.nodes import Nodes
 from roofline.traces import nesting
 from roofline.traces.alignment import align
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -24,6 +23,7 @@ from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import einsum, unfused_attention
 from roofline.pytorch.aten.contractions import unread_input_gradient
 from roofline.pytorch.aten.tables import ALLOCATIONS, DISPATCH_MODE, base
+from roofline.pytorch.nodes import Costing, Nodes
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.opening import opened, stand_for
 from roofline.pytorch.padded_products import PaddedProducts
@@ -48,33 +48,6 @@ HOST_READ = "aten::_local_scalar_dense"
 _LOADS = "enumerate(DataLoader)#"
 #: The node of a reentrant checkpoint.
 _CHECKPOINT = "CheckpointFunctionBackward"
-
-
-class Nodes(Protocol):
-    """Holds recorded calls in the order they began, from an execution trace or a Chrome trace; columns of one length.
-
-    names: of the calls, annotations among them. is_op: the call computes and is no wrapper. parent: index of the
-    enclosing call or -1. sequence: autograd's number or -1. thread: any number per thread.
-    """
-
-    @property
-    def names(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def is_op(self) -> NDArray[np.bool_]: ...  # noqa: D102
-    @property
-    def parent(self) -> NDArray[np.int64]: ...  # noqa: D102
-    @property
-    def sequence(self) -> NDArray[np.int64]: ...  # noqa: D102
-    @property
-    def thread(self) -> NDArray[np.int64]: ...  # noqa: D102
-    def __len__(self) -> int: ...
-    def call(self, index: int, /) -> Call: ...  # noqa: D102
-
-
-class Costing(Protocol):
-    """Knows the work of a call: `aten.engine.Engine` itself, or an import's `Costs` through a cache."""
-
-    def cost(self, call: Call, /) -> Costed: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)

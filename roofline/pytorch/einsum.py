@@ -8,32 +8,16 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, tensors
+from roofline.pytorch.nodes import Nodes
 
 _MULTIPLICATION, _GRADIENTS = "aten::mul", "MulBackward0"
 
 
-class Calls(Protocol):
-    """Recorded calls in the order they began.
-
-    parent: index of the enclosing call or -1. sequence: autograd's number or -1.
-    """
-
-    @property
-    def names(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def parent(self) -> NDArray[np.int64]: ...  # noqa: D102
-    @property
-    def sequence(self) -> NDArray[np.int64]: ...  # noqa: D102
-    def call(self, index: int, /) -> Call: ...  # noqa: D102
-
-
-def multiplications(nodes: Calls) -> dict[int, float]:
+def multiplications(nodes: Nodes) -> dict[int, float]:
     """Find the multiplications that stand for such a product or for a gradient of one, with the FLOPs of each."""
     calls = [node for node, name in enumerate(nodes.names) if name == "aten::einsum"]
     products = {node for node in calls if _contracts(nodes.call(node))}

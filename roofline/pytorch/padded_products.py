@@ -16,7 +16,8 @@ import numpy as np
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.margins import Margins, added, common
 from roofline.pytorch.aten.tables import COPIES, base
-from roofline.pytorch.uses import Calls, Uses
+from roofline.pytorch.nodes import Nodes
+from roofline.pytorch.uses import Uses
 from roofline.pytorch.zero_padding import around_slice, cut_by_padding, margins_of, padding_of, starts_storage
 from roofline.traces import nesting
 
@@ -49,7 +50,7 @@ class _Pieces:
 class PaddedProducts:
     """Knows of each product of a step which of its factors were padded; looked up when first asked."""
 
-    def __init__(self, nodes: Calls, names: Sequence[str], uses: Uses) -> None:
+    def __init__(self, nodes: Nodes, names: Sequence[str], uses: Uses) -> None:
         """names: of the calls."""
         self._nodes, self._names, self._uses = nodes, names, uses
         self._pads = any(base(name) == "constant_pad_nd" for name in names)

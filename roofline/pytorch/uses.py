@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, Tensor, tensors
-from roofline.costs.counted import Access, Costed
+from roofline.costs.counted import Access
+from roofline.pytorch.nodes import Costing, Nodes
 from roofline.traces import nesting
-
-
-class Calls(Protocol):
-    """Holds recorded calls in the order they began. parent: index of the enclosing call or -1."""
-
-    @property
-    def parent(self) -> NDArray[np.int64]: ...  # noqa: D102
-    def call(self, index: int, /) -> Call: ...  # noqa: D102
-    def __len__(self) -> int: ...
-
-
-class Costing(Protocol):
-    """Knows which calls are views."""
-
-    def cost(self, call: Call, /) -> Costed: ...  # noqa: D102
 
 
 class Uses:
     """Knows of each storage which calls take it and which make it anew, in order; looked up when first asked."""
 
-    def __init__(self, nodes: Calls, is_op: NDArray[np.bool_], returned: NDArray[np.bool_], engine: Costing) -> None:
+    def __init__(self, nodes: Nodes, is_op: NDArray[np.bool_], returned: NDArray[np.bool_], engine: Costing) -> None:
         """is_op: which calls are ops, whether or not inside of others. returned: which take what the step returns."""
         self._nodes, self._is_op, self._returned, self._engine = nodes, is_op, returned, engine
         self._around = np.append(nesting.nearest(nodes.parent, is_op), -1)[nodes.parent]

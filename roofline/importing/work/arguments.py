@@ -60,7 +60,7 @@ def _alone(text: bytes) -> Recorded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KinetoNodes:
-    """See `count.Nodes`; `events` are the ops and annotations of one step, in order of start.
+    """See `roofline.pytorch.nodes.Nodes`; `events` are the ops and annotations of one step, in order of start.
 
     arguments: of each event, undecoded. completed: calls whose recorded arguments were completed from elsewhere in the
     trace. rows: int64, the row of each event in the trace's ops, -1 for an annotation; None where it was not asked.

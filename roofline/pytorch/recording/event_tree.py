@@ -32,7 +32,7 @@ _TYPES = {dtype: name for name, dtype in reversed(schema.DTYPE.items())}
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """See `count.Nodes`. addresses: of storages [byte]."""
+    """See `roofline.pytorch.nodes.Nodes`. addresses: of storages [byte]."""
 
     names: tuple[str, ...]
     is_op: NDArray[np.bool_]

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torch.nn.modules import module as hooks
 
 from roofline.costs.calls import Call, Tensor, tensors
-from roofline.pytorch.count import Nodes
+from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.recording import shapes
 from roofline.pytorch.recording.living import living
 from roofline.traces import nesting

@@ -19,7 +19,8 @@ from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Counted, CountedOp
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.aten.flops import leaves
-from roofline.pytorch.count import Nodes, count
+from roofline.pytorch.count import count
+from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.recording import counting
 from roofline.recording.recording import Check
 

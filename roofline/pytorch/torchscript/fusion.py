@@ -21,7 +21,8 @@ from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import DTYPES, of_most
 from roofline.costs.weight import weight
 from roofline.pytorch.aten.engine import Engine
-from roofline.pytorch.count import Generated, Nodes
+from roofline.pytorch.count import Generated
+from roofline.pytorch.nodes import Nodes
 
 #: "fused_sigmoid_mul_add" does these three ops in this order; a long name ends in a number in place of the last ones.
 _FUSED = re.compile(r"fused_(\w+)")

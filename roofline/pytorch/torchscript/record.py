@@ -20,7 +20,8 @@ from roofline.costs.counted import NOTHING, PHASES, Counted
 from roofline.errors import InputError
 from roofline.pytorch import eager_twin, time_cpu
 from roofline.pytorch.aten.engine import Engine
-from roofline.pytorch.count import Nodes, count
+from roofline.pytorch.count import count
+from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
@@ -196,7 +197,7 @@ def _wait() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Holds the nodes from `begin` to before `end`, as `counting.Nodes`; calls around them are left out."""
+    """Holds the nodes from `begin` to before `end`, as `nodes.Nodes`; calls around them are left out."""
 
     recording: Nodes
     begin: int

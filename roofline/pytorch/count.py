@@ -77,66 +77,31 @@ def count(
 
     generated: calls whose work is given; scope_of: scopes known better than by marks; addresses: of storages [byte].
     """
-    ours = np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
+    returned = nesting.nearest(nodes.parent, np.asarray([name == RETURNED for name in nodes.names], bool)) >= 0
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
     is_op[_answered_from_checkpoint(nodes)] = False
-    returned = nesting.nearest(nodes.parent, np.asarray([name == RETURNED for name in nodes.names], bool)) >= 0
     is_op[returned] = False
-    ours |= returned
-    unit = nesting.outermost(nodes.parent, is_op)
-    scope_names, scope = _scopes(nodes)
     phase = _phases(nodes)
-    scope = _backward_scopes(nodes, phase, scope)
-    noted_scopes = {node: kernel.scope for node, kernel in generated.items() if kernel.scope is not None}
-    for node, path in {**scope_of, **noted_scopes}.items():
-        scope[node] = _name(scope_names, path)
-
-    noted_ops = {
-        node: CountedOp(
-            node,
-            kernel.costed,
-            kernel.reads,
-            kernel.writes,
-            places=tuple((_name(scope_names, path), int(phase[node])) for path in kernel.places),
-        )
-        for node, kernel in generated.items()
-    }
+    scope_names, scope = _scopes(nodes, phase, generated, scope_of)
+    noted_ops = {node: _noted(node, kernel, scope_names, int(phase[node])) for node, kernel in generated.items()}
     where = np.stack([np.where(scope >= 0, scope, _name(scope_names, "")), phase], axis=1)
     uses = Uses(nodes, is_op, returned, engine)
     work = _Work(nodes, engine, uses, is_op, where, _recomputed(nodes, phase), noted_ops)
-    ops: list[CountedOp] = []
-    number = np.full(len(nodes), -1, np.int64)
-    view = np.zeros(len(nodes), bool)
-    reasons: dict[str, str] = {}
-    counts = is_op.copy()  # the given array stays as the work and the uses of results were told of it
-    roots = np.flatnonzero(unit == np.arange(len(nodes)))
-    for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
-        opened_calls, made_of, without_work = work.ops(root)
-        counts[opened_calls] = False
-        view[without_work] = True
-        for op in made_of:
-            if op.costed.cost.quality == "unknown":
-                name = generated[op.node].name if op.node in generated else nodes.names[op.node]
-                reasons[name] = op.costed.cost.note
-            number[op.node] = len(ops)
-            ops.append(op)
-    unit = nesting.outermost(nodes.parent, counts)
-    op_of = np.where(unit >= 0, number[unit], -1)
-    view_of = np.where(unit >= 0, view[unit], False)
+    ops, op_of, view_of = _ops(nodes.parent, is_op, work)
 
-    shown = np.flatnonzero(~ours)
-    place = np.cumsum(~ours) - 1
     rows = np.asarray([op.node for op in ops], np.int64)
     called = tuple(generated[op.node].name if op.node in generated else nodes.names[op.node] for op in ops)
     of_ops = _with_updates(ops, called, phase[rows])
     for row in np.flatnonzero(of_ops != phase[rows]).tolist():  # what a fused update is made of is no forward pass
         ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
     op_scope = _scopes_by_data(nodes, ops, scope[rows], of_ops, scope_names)
+    ours = returned | np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
+    shown = np.flatnonzero(~ours)
     return Counted(
         names=tuple(nodes.names[i] for i in shown.tolist()),
         thread=nodes.thread[shown],
-        parent=_nearest_kept(nodes.parent, ours, place)[shown],
+        parent=_nearest_kept(nodes.parent, ours)[shown],
         op_of=op_of[shown],
         view_of=view_of[shown],
         ops=tuple(ops),
@@ -144,10 +109,40 @@ def count(
         scopes=tuple(scope_names),
         scope=op_scope,
         phase=of_ops,
-        unknown=reasons,
+        unknown={
+            name: op.costed.cost.note
+            for name, op in zip(called, ops, strict=True)
+            if op.costed.cost.quality == "unknown"
+        },
         host_reads=_host_reads(nodes, op_of, len(ops)),
         addresses=addresses,
     )
+
+
+def _noted(node: int, kernel: Generated, scope_names: list[str], phase: int) -> CountedOp:
+    places = tuple((_name(scope_names, path), phase) for path in kernel.places)
+    return CountedOp(node, kernel.costed, kernel.reads, kernel.writes, places=places)
+
+
+def _ops(
+    parent: NDArray[np.int64], is_op: NDArray[np.bool_], work: _Work
+) -> tuple[list[CountedOp], NDArray[np.int64], NDArray[np.bool_]]:
+    """Count the outermost ops, or those inside that stand for them.
+
+    Returns the ops that do work, and for each call the number of the op that it is or lies in, or -1, and whether it is
+    or lies in one that does no work.
+    """
+    ops: list[CountedOp] = []
+    number, is_view, counts = np.full(len(parent), -1, np.int64), np.zeros(len(parent), bool), is_op.copy()
+    for root in np.flatnonzero(nesting.outermost(parent, is_op) == np.arange(len(parent))).tolist():
+        opened_calls, made_of, without_work = work.ops(root)
+        counts[opened_calls] = False
+        is_view[without_work] = True
+        for op in made_of:
+            number[op.node] = len(ops)
+            ops.append(op)
+    unit = nesting.outermost(parent, counts)
+    return ops, np.where(unit >= 0, number[unit], -1), np.where(unit >= 0, is_view[unit], False)
 
 
 class _Work:
@@ -365,7 +360,19 @@ def _inherit(parent: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.
     return np.where(source >= 0, value[source], -1)
 
 
-def _scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
+def _scopes(
+    nodes: Nodes, phase: NDArray[np.int64], generated: Mapping[int, Generated], scope_of: Mapping[int, str]
+) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names of scopes, and of each call the number of its own: marked, its forward op's, or given; or -1."""
+    names, scope = _marked_scopes(nodes)
+    scope = _backward_scopes(nodes, phase, scope)
+    noted = {node: kernel.scope for node, kernel in generated.items() if kernel.scope is not None}
+    for node, path in {**scope_of, **noted}.items():
+        scope[node] = _name(names, path)
+    return names, scope
+
+
+def _marked_scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
     names: dict[str, int] = {"": 0}
     own_scope = np.full(len(nodes), -1, np.int64)
     for index, name in enumerate(nodes.names):
@@ -498,8 +505,9 @@ def _name(names: list[str], name: str) -> int:
     return names.index(name)
 
 
-def _nearest_kept(parent: NDArray[np.int64], dropped: NDArray[np.bool_], place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return parents with dropped nodes skipped, renumbered by `place`."""
+def _nearest_kept(parent: NDArray[np.int64], dropped: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return parents with dropped nodes skipped, by their places among the others."""
+    place = np.cumsum(~dropped) - 1
     current = parent.copy()
     while True:
         skip = (current >= 0) & dropped[current]

@@ -3,14 +3,9 @@
 The parts: one file per trace format (`from_kineto`, `from_xplane`), what their profiles have in common (`assembly`),
 and the ranks of one job.
 
-A format is a module `from_<format>` with
-
-    SUFFIXES: tuple[str, ...]                   how its files are called
-    WORDS: str                                  what such a file is called in a message
-    profile(file, requested, command, say)      the profile of one of them, on the device asked for (None: its own)
-
-and is found by its name. What no format claims by its suffix is read as a trace of torch.profiler, the only one of
-which several (the ranks of one job) or a `--capture` can be given.
+A format is a module `from_<format>` with what `Format` names, and is found by its name. What no format claims by its
+suffix is read as a trace of torch.profiler, the only one of which several (the ranks of one job) or a `--capture` can
+be given.
 """
 
 from __future__ import annotations
@@ -39,14 +34,18 @@ _NAME = re.compile(r"\w(?:[\w.-]{0,58}\w)?")
 
 
 class Format(Protocol):
-    """A trace format: see the docstring of this package."""
+    """Describes the module of a trace format."""
 
     @property
-    def SUFFIXES(self) -> tuple[str, ...]: ...  # noqa: D102
-    @property
-    def WORDS(self) -> str: ...  # noqa: D102
+    def SUFFIXES(self) -> tuple[str, ...]:
+        """How its files are called."""
 
-    def profile(self, file: Path, requested: Device | None, command: str, say: Say) -> Profile: ...  # noqa: D102
+    @property
+    def WORDS(self) -> str:
+        """What such a file is called in a message."""
+
+    def profile(self, file: Path, requested: Device | None, command: str, say: Say) -> Profile:
+        """Return the profile of a file, on the device asked for (None: its own)."""
 
 
 def ranks(paths: Sequence[str | Path]) -> list[int | None]:

@@ -115,76 +115,107 @@ def unmatched_time(trace: KinetoTrace, step: StepEvents) -> dict[str, float]:
 
 
 def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: EventCost) -> Timed:
-    """Op times on a CPU, less what the profiler's events cost."""
+    """Time ops on a CPU, less what the profiler's events cost."""
     steps = [step_events(trace, counted, low, high, prefix) for low, high in windows(trace, prefix)]
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
     chosen = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
-    number = len(counted.ops)
-    own_times, shares, starts, corrected, idle, causes, host, calls = [], [], [], [], [], [], [], []
-    python, making = [], []
-    within_ops: list[cpu_kernels.Calls] = []
-    leaf_time = known_time = 0.0
-    unseen = np.zeros(number, bool)
+    kept, named = [steps[index] for index in chosen.tolist()], _named(trace.names)
+    timed = [_time_step(step, counted, trace.names, named, event_cost) for step in kept]
     unmatched: dict[str, float] = {}
-    named = _named(trace.names)
-    for index in chosen.tolist():
-        step = steps[index]
-        events, length = step.events, step.events.duration.astype(np.float64)
-        matched = np.where(step.twin >= 0, np.append(counted.op_of, -1)[step.twin], -1)
-        # The event of the op itself is the outermost of those that belong to it; all that lies in it is part of it.
-        unit = nesting.outermost(step.parent, matched >= 0)
-        op = np.where(unit >= 0, matched[unit], -1)
-        root = unit == np.arange(len(unit))
-        inside = (op >= 0) & ~root
-        within_ops.append(cpu_kernels.calls_inside(op, events.name.astype(np.int64), step.parent, events.duration))
-        unseen |= np.bincount(op[root], minlength=number) == 0
-        within = event_cost.inner * np.bincount(op[inside], minlength=number)
-        spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
-        own_times.append(np.maximum(spans - within, 0.0))
-        share = intervals.shares(events.start[root], events.end[root], op[root], number) * 1e-9
-        shares.append(np.maximum(share - within, 0.0))
-        first = np.full(number, events.end.max(initial=0), np.int64)
-        np.minimum.at(first, op[root], events.start[root])
-        starts.append(np.asarray((first - step.low) * 1e-9, np.float64))
-        # Never below the ops' own time: of a step that is all events the calibrated cost can be too much.
-        cost = float(event_cost.of(step.parent).sum())
-        corrected.append(max(walls[index] - cost, shares[-1].sum(), 1e-9))
-        idle.append(corrected[-1] - shares[-1].sum())
-        cause = _causes(step, root | inside, named)
-        causes.append(_host_time(step, root, cause, event_cost.inner, idle[-1]))
-        gaps = host_time.gaps(events.start[root], events.end[root], op[root], number, step.low, step.high)
-        host.append(_before_ops(step, gaps, cause, inside, event_cost))
-        calls.append(_calls(step, gaps, cause))
-        filled = made(trace.names, events.name, events.thread, step.parent, events.start, events.end)
-        # What fills tensors to read the next batch is data input.
-        reading = np.append(nesting.nearest(step.parent, cause == _READING) >= 0, False)
-        filled = filled.only(~reading[filled.within])
-        making.append((len(filled.start), _making(gaps, filled, event_cost)))
-        outside = filled.within < 0
-        filling = gaps.time(filled.start[outside], filled.end[outside])[:, 0] * 1e-9
-        python.append(np.maximum(host[-1][:, 1] - filling, 0.0))
-        joined, all_leaves = joined_time(step)
-        leaf_time, known_time = leaf_time + all_leaves, known_time + joined
+    for step in kept:
         unmatched |= unmatched_time(trace, step)
+    joined, leaves = (sum(times) for times in zip((0.0, 0.0), *map(joined_time, kept), strict=True))
+    number = len(counted.ops)
     return Timed(
-        own=np.stack(own_times, axis=1) if own_times else np.zeros((number, 0)),
-        overlap=(np.mean(own_times, axis=0) - np.mean(shares, axis=0)) if own_times else np.zeros(number),
-        start=starts[0] if starts else np.zeros(number),
+        own=_columns([step.own for step in timed], number),
+        overlap=_mean([step.own for step in timed], number) - _mean([step.share for step in timed], number),
+        start=timed[0].start if timed else np.zeros(number),
         walls=walls[chosen],
-        corrected=np.asarray(corrected),
-        idle=np.asarray(idle),
-        host=np.mean(host, axis=0) if host else np.zeros((number, 2)),
-        calls=np.mean(calls, axis=0) if calls else np.zeros(number),
-        python=np.stack(python, axis=1) if python else np.zeros((number, 0)),
-        made=tuple(np.mean(making, axis=0).tolist()) if making else None,
-        causes=mean_causes(causes),
-        joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
-        events=int(np.mean([len(steps[i].events) for i in chosen])) if len(chosen) else 0,
-        dropped=len(steps) - len(chosen),
+        corrected=np.asarray([step.corrected for step in timed]),
+        idle=np.asarray([step.idle for step in timed]),
+        host=_mean([step.host for step in timed], number, 2),
+        calls=_mean([step.calls for step in timed], number),
+        python=_columns([step.python for step in timed], number),
+        made=tuple(np.mean([step.made for step in timed], axis=0).tolist()) if timed else None,
+        causes=mean_causes([step.causes for step in timed]),
+        joined=joined / leaves if leaves else 0.0,  # nothing recorded is nothing joined
+        events=int(np.mean([len(step.events) for step in kept])) if kept else 0,
+        dropped=len(steps) - len(kept),
         unmatched=unmatched,
-        kernels=cpu_kernels.kernels(counted, trace.names, within_ops),
+        kernels=cpu_kernels.kernels(counted, trace.names, [step.calls_inside for step in timed]),
         kernel_names=trace.names,
-        unseen=int(unseen.sum()),
+        unseen=int(np.any([step.unseen for step in timed], axis=0).sum()),
+    )
+
+
+def _columns(values: Sequence[NDArray[np.float64]], number: int) -> NDArray[np.float64]:
+    """Put the values of each step side by side: (number, steps)."""
+    return np.stack(values, axis=1) if values else np.zeros((number, 0))
+
+
+def _mean(values: Sequence[NDArray[np.float64]], *shape: int) -> NDArray[np.float64]:
+    return np.mean(values, axis=0) if values else np.zeros(shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StepTime:
+    """Hold the times of one step of n ops [s], as `Timed` has them of all.
+
+    own, share, start, calls, python: (n,). host: (n, 2). unseen: bool[n], of which it has no event. calls_inside: the
+    calls inside its ops.
+    """
+
+    own: NDArray[np.float64]
+    share: NDArray[np.float64]
+    start: NDArray[np.float64]
+    corrected: float
+    idle: float
+    causes: dict[str, float]
+    host: NDArray[np.float64]
+    calls: NDArray[np.float64]
+    python: NDArray[np.float64]
+    made: tuple[int, float]
+    unseen: NDArray[np.bool_]
+    calls_inside: cpu_kernels.Calls
+
+
+def _time_step(
+    step: StepEvents, counted: Counted, names: Sequence[str], named: NDArray[np.int64], event_cost: EventCost
+) -> _StepTime:
+    """Time the ops of a step, and what lies between them. named: the row in NAMED of each of `names`, or -1."""
+    events, number = step.events, len(counted.ops)
+    matched = np.append(counted.op_of, -1)[step.twin]
+    # The event of the op itself is the outermost of those that belong to it; all that lies in it is part of it.
+    unit = nesting.outermost(step.parent, matched >= 0)
+    op = np.where(unit >= 0, matched[unit], -1)
+    root = unit == np.arange(len(unit))
+    inside = (op >= 0) & ~root
+    spans = events.start[root], events.end[root], op[root], number
+    within = event_cost.inner * np.bincount(op[inside], minlength=number)
+    length = np.bincount(op[root], weights=events.duration[root].astype(np.float64), minlength=number) * 1e-9
+    share = np.maximum(intervals.shares(*spans) * 1e-9 - within, 0.0)
+    first = np.full(number, events.end.max(initial=0), np.int64)
+    np.minimum.at(first, op[root], events.start[root])
+    # Never below the ops' own time: of a step that is all events the calibrated cost can be too much.
+    cost = float(event_cost.of(step.parent).sum())
+    corrected = max((step.high - step.low) * 1e-9 - cost, float(share.sum()), 1e-9)
+    idle = corrected - float(share.sum())
+    cause = _causes(step, root | inside, named)
+    gaps = host_time.gaps(*spans, step.low, step.high)
+    host, filled = _before_ops(step, gaps, cause, inside, event_cost), _filled(step, names, cause)
+    return _StepTime(
+        own=np.maximum(length - within, 0.0),
+        share=share,
+        start=np.asarray((first - step.low) * 1e-9, np.float64),
+        corrected=corrected,
+        idle=idle,
+        causes=_host_time(step, root, cause, event_cost.inner, idle),
+        host=host,
+        calls=_calls(step, gaps, cause),
+        python=_without_filling(host[:, 1], gaps, filled),
+        made=(len(filled.start), _making(gaps, filled, event_cost)),
+        unseen=np.bincount(op[root], minlength=number) == 0,
+        calls_inside=cpu_kernels.calls_inside(op, events.name.astype(np.int64), step.parent, events.duration),
     )
 
 
@@ -250,6 +281,20 @@ def _before_ops(
     cost = np.asarray([event_cost.inner, event_cost.outer])
     counted = ~inside & ~reading
     return np.maximum(idle - cost * gaps.events(events.start[counted], step.parent[counted] >= 0), 0.0)
+
+
+def _filled(step: StepEvents, names: Sequence[str], cause: NDArray[np.int64]) -> Made:
+    """Find where Python fills tensors with numbers, without what it fills to read the next batch: data input."""
+    events = step.events
+    filled = made(names, events.name, events.thread, step.parent, events.start, events.end)
+    reading = np.append(nesting.nearest(step.parent, cause == _READING) >= 0, False)
+    return filled.only(~reading[filled.within])
+
+
+def _without_filling(python: NDArray[np.float64], gaps: host_time.Gaps, filled: Made) -> NDArray[np.float64]:
+    """Take the filling of tensors outside of every event off Python's time before each op [s]."""
+    outside = filled.within < 0
+    return np.maximum(python - gaps.time(filled.start[outside], filled.end[outside])[:, 0] * 1e-9, 0.0)
 
 
 def _making(gaps: host_time.Gaps, filled: Made, event_cost: EventCost) -> float:

@@ -7,6 +7,7 @@ whoever asked for it. Kernels that a graph replayed get their ops back from a tr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,65 +82,99 @@ def time_cuda(
             "the profiler recorded no kernel and no copy; try again, or see whether the driver lets you profile."
         )
     links = link(trace)
+    kept = _kept_steps(trace, links, marks)
+    number, walls = len(kept.numbers), np.asarray((kept.high - kept.low) * 1e-9, np.float64)
+    twin, joined, events, unmatched = _twins(trace, counted, marks, kept.numbers)
+    op = _op_around(twin, links.op, counted)
+    in_steps = np.isin(kept.step, kept.numbers)
+    by_order = False
+    if reference is not None and (links.graph & in_steps).any():
+        op, joined, unmatched, by_order = _replayed(trace, links, kept.step, op, reference, counted, prefix)
+    names, owner = _owners(trace, op, len(counted.ops))
+    total = len(counted.ops) + len(names)
+    own, shares, start = _times(trace, kept, owner, total)
+    gaps = idle.causes(trace, links, kept.low, kept.high)
+    kernel = trace.device.kind == KERNEL  # copies and fills start without the launch whose floor is known
+    by_graph = links.graph & in_steps
+
+    def per_step(rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.rint(np.bincount(owner[rows], minlength=total) / number).astype(np.int64)
+
+    return TimedCuda(
+        own=own,
+        overlap=(own - shares).mean(axis=1),
+        start=start,
+        walls=walls,
+        corrected=walls,
+        idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=number).astype(float),
+        host=gaps.before_kernels(owner, total, number),
+        causes={name: time / number for name, time in gaps.seconds().items() if time > 0},
+        joined=joined,
+        events=events,
+        dropped=kept.dropped,
+        unmatched=unmatched,
+        kernels=kernel_times(trace, owner, in_steps, total, number),
+        kernel_names=trace.names,
+        launches=per_step(in_steps & kernel),
+        extra=names,
+        graph_launches=round(len(np.unique(links.launch[by_graph])) / number),
+        graph_kernels=round(int((by_graph & kernel).sum()) / number),
+        replayed=per_step(by_graph),
+        unattributed=round(int((by_graph & (op < 0)).sum()) / number),
+        by_order=by_order,
+    )
+
+
+class _Kept(NamedTuple):
+    """Holds the steps that are kept: their numbers, where each begins and ends [ns], and how many outliers are not.
+
+    step: of each device event the number of the step that it is of, kept or not, or -1.
+    """
+
+    step: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    dropped: int
+
+
+def _kept_steps(trace: KinetoTrace, links: Links, marks: steps.Steps) -> _Kept:
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
-    walls = (high - low) * 1e-9
+    walls = high - low
     # The first step's window begins on the host and holds the ramp-up of the queue.
     candidates = np.arange(1 if len(marks) > 1 else 0, len(marks))
     candidates = candidates[walls[candidates] > 0]
     if not len(candidates):
         raise MeasurementError("no profiled step took any time on the device; record the trace again.")
-    chosen = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
+    numbers = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
+    return _Kept(step, numbers, low[numbers], high[numbers], len(candidates) - len(numbers))
 
-    twin, joined, events, unmatched = _twins(trace, counted, marks, chosen)
-    inner = np.append(twin, -1)[links.op]  # the counted call around each device event
-    op = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
-    in_steps = np.isin(step, chosen)
-    by_order = False
-    if reference is not None and (links.graph & in_steps).any():
-        op, joined, unmatched, by_order = _replayed(trace, links, step, op, reference, counted, prefix)
-    names, owner = _owners(trace, op, len(counted.ops))
-    total = len(counted.ops) + len(names)
 
+def _op_around(twin: NDArray[np.int64], calls: NDArray[np.int64], counted: Counted) -> NDArray[np.int64]:
+    """Return the counted op that calls of a trace are or lie in, or -1. twin: of each call, the counted one or -1."""
+    inner: NDArray[np.int64] = np.append(twin, -1)[calls]
+    return np.append(counted.op_of, -1)[inner]
+
+
+def _times(
+    trace: KinetoTrace, kept: _Kept, owner: NDArray[np.int64], total: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return own and share time of each owner by step, and when it starts in the first one: (owners, steps) twice [s].
+
+    One that does not run in the first step starts with it.
+    """
     device = trace.device
-    own, shares = np.zeros((total, len(chosen))), np.zeros((total, len(chosen)))
-    for column, number in enumerate(chosen.tolist()):
-        rows = np.flatnonzero(step == number)
+    own, shares = np.zeros((total, len(kept.numbers))), np.zeros((total, len(kept.numbers)))
+    for column, number in enumerate(kept.numbers.tolist()):
+        rows = np.flatnonzero(kept.step == number)
         spans = device.start[rows], device.end[rows], owner[rows], total
         own[:, column] = intervals.own(*spans) * 1e-9
         shares[:, column] = intervals.shares(*spans) * 1e-9
-    gaps = idle.causes(trace, links, low[chosen], high[chosen])
-    gap_time = (gaps.end - gaps.start) * 1e-9
-    kernel = device.kind == KERNEL  # copies and fills start without the launch whose floor is known
     start = np.full(total, np.iinfo(np.int64).max)
-    first = np.flatnonzero(step == chosen[0])
+    first = np.flatnonzero(kept.step == kept.numbers[0])
     np.minimum.at(start, owner[first], device.start[first])
-    begin = low[chosen[0]]
-    by_graph = links.graph & in_steps
-    lost = by_graph & (op < 0)
-    return TimedCuda(
-        own=own,
-        overlap=(own - shares).mean(axis=1),
-        start=np.where(start < np.iinfo(np.int64).max, start - begin, 0) * 1e-9,
-        walls=walls[chosen],
-        corrected=walls[chosen],
-        idle=np.bincount(gaps.window, weights=gap_time, minlength=len(chosen)).astype(float),
-        host=gaps.before_kernels(owner, total, len(chosen)),
-        causes={name: time / len(chosen) for name, time in gaps.seconds().items() if time > 0},
-        joined=joined,
-        events=events,
-        dropped=len(candidates) - len(chosen),
-        unmatched=unmatched,
-        kernels=kernel_times(trace, owner, in_steps, total, len(chosen)),
-        kernel_names=trace.names,
-        launches=np.rint(np.bincount(owner[in_steps & kernel], minlength=total) / len(chosen)).astype(np.int64),
-        extra=names,
-        graph_launches=round(len(np.unique(links.launch[by_graph])) / len(chosen)),
-        graph_kernels=round(int((by_graph & kernel).sum()) / len(chosen)),
-        replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(chosen)).astype(np.int64),
-        unattributed=round(int(lost.sum()) / len(chosen)),
-        by_order=by_order,
-    )
+    return own, shares, np.where(start < np.iinfo(np.int64).max, start - kept.low[0], 0) * 1e-9
 
 
 def _replayed(
@@ -162,13 +197,10 @@ def _replayed(
     number = _typical(reference, placed, len(marks))
     twin, joined, _, unmatched = _twins(reference, counted, marks, np.asarray([number]))
     rows = np.flatnonzero(placed == number)
-    inner = np.append(twin, -1)[reference_links.op[rows]]
-    op_of_rows = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
-
     wanted = np.flatnonzero(np.isin(step, step[links.graph]) & (step >= 0))
     replayed, plain = replays.columns((trace, links, step, wanted), (reference, reference_links, placed, rows))
     op = op.copy()
-    op[wanted] = replays.owners(replayed, plain, op_of_rows, op[wanted])
+    op[wanted] = replays.owners(replayed, plain, _op_around(twin, reference_links.op[rows], counted), op[wanted])
     return op, joined, unmatched, not (replayed.node >= 0).any()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -36,68 +36,89 @@ def record(
 
     name_of: names a module that has a name of its own, as Keras's layers do. marks: further marks around the step.
     compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew.
-    The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie. Where there
-    are compressed sparse tensors, or nested ones, it tells the calls, for the observer of execution traces ends the
-    process at them. Raises NeedsData where tensors have none and the step makes a sparse one.
+    Raises NeedsData where tensors have none and the step makes a sparse one.
     """
     with_data = shapes.has_data()
-    layers = nullcontext() if compiled else marked_layers(name_of)
-    repetition_marks = nullcontext() if compiled else marked_recomputation()
-    stored = sparse.alive() if with_data else {}
-    unobserved = any(held.layout in sparse.COMPRESSED for held in stored.values()) or (with_data and _has_nested())
-    sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
     layers_with_objects = packed.weights() if with_data else {}
-    watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "step.json"
-        observer = ExecutionTraceObserver()
-        observer.register_callback(str(path))
-
-        def made(tensor: torch.Tensor) -> None:
-            nonlocal unobserved
-            if not with_data:
-                raise NeedsData("how many numbers a sparse tensor holds")
-            sparse_tensors.append(tensor)
-            stored[tensor._cdata] = sparse.held(tensor)
-            if tensor.layout in sparse.COMPRESSED and not unobserved:
-                unobserved = True
-                observer.stop()  # it ends the process when it meets one in a backward pass
-
-        try:
-            with (
-                layers,
-                repetition_marks,
-                marked_backward(),
-                packed.marked({} if compiled else layers_with_objects),
-                marks(),
-                sparse.watched(made),
-            ):
-                with quiet():
-                    watched.__enter__()
-                    if not unobserved:
-                        observer.start()
-                try:
-                    note_returned(step.run())
-                    if torch.cuda.is_available() and torch.cuda.is_initialized():
-                        torch.cuda.synchronize()
-                finally:
-                    with quiet():
-                        if not unobserved:
-                            observer.stop()
-                        watched.__exit__(None, None, None)
-        finally:
-            observer.unregister_callback()
-        if unobserved:
-            results = watched.kineto_results
-            return event_tree.read(() if results is None else results.experimental_event_tree(), stored)
-        nodes = execution_trace.read(path)
+        recorder = _Recorder(Path(folder) / "step.json", compiled, with_data)
+        with (
+            nullcontext() if compiled else marked_layers(name_of),
+            nullcontext() if compiled else marked_recomputation(),
+            marked_backward(),
+            packed.marked({} if compiled else layers_with_objects),
+            marks(),
+            sparse.watched(recorder.made_sparse),
+            recorder.recording(),
+        ):
+            note_returned(step.run())
+            if torch.cuda.is_available() and torch.cuda.is_initialized():
+                torch.cuda.synchronize()
+        nodes = recorder.nodes()
+    if isinstance(nodes, event_tree.Nodes):
+        return nodes
     layers_of_model = map(id, step.model.modules()) if compiled and isinstance(step.model, torch.nn.Module) else ()
     nodes = replace(nodes, packed=packed.of_calls(nodes, layers_with_objects, set(layers_of_model)))
     if not with_data:
         shapes.number_buffers(nodes)
         return nodes
-    results = watched.kineto_results
-    return nodes if results is None else replace(nodes, addresses=addresses(nodes, results.experimental_event_tree()))
+    return replace(nodes, addresses=addresses(nodes, recorder.event_tree()))
+
+
+class _Recorder:
+    """Records the calls of a step by torch's observer of execution traces.
+
+    The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie. Where there
+    are compressed sparse tensors, or nested ones, it tells the calls, for the observer ends the process at them.
+    """
+
+    def __init__(self, path: Path, compiled: bool, with_data: bool) -> None:
+        """path: of a file that the observer writes."""
+        self._path, self._with_data = path, with_data
+        self._stored = sparse.alive() if with_data else {}
+        self._sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
+        compressed = any(held.layout in sparse.COMPRESSED for held in self._stored.values())
+        self._observes = not compressed and not (with_data and _has_nested())
+        self._observer = ExecutionTraceObserver()
+        self._profiler = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record the calls that are made while this is active."""
+        self._observer.register_callback(str(self._path))
+        try:
+            with quiet():
+                self._profiler.__enter__()
+                if self._observes:
+                    self._observer.start()
+            try:
+                yield
+            finally:
+                with quiet():
+                    if self._observes:
+                        self._observer.stop()
+                    self._profiler.__exit__(None, None, None)
+        finally:
+            self._observer.unregister_callback()
+
+    def made_sparse(self, tensor: torch.Tensor) -> None:
+        """Note what a sparse tensor holds that the step makes."""
+        if not self._with_data:
+            raise NeedsData("how many numbers a sparse tensor holds")
+        self._sparse_tensors.append(tensor)
+        self._stored[tensor._cdata] = sparse.held(tensor)
+        if tensor.layout in sparse.COMPRESSED and self._observes:
+            self._observes = False
+            self._observer.stop()  # it ends the process when it meets one in a backward pass
+
+    def nodes(self) -> execution_trace.Nodes | event_tree.Nodes:
+        """Read the calls that were recorded."""
+        return execution_trace.read(self._path) if self._observes else event_tree.read(self.event_tree(), self._stored)
+
+    def event_tree(self) -> Sequence[Any]:
+        """Return the events of the profiler that lie in no other, each with those inside it."""
+        results = self._profiler.kineto_results
+        return () if results is None else results.experimental_event_tree()
 
 
 def note_returned(value: object) -> None:

@@ -230,74 +230,109 @@ def _argument_kind(argument_type: str, real_type: str) -> str:
 
 
 def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], str]:
-    """Arguments as meta tensors: (positional, keyword, what was assumed).
+    """Return arguments as meta tensors: (positional, keyword, what was assumed).
 
-    Equal recorded tensors become one meta tensor, so `x + x` is seen to read x once. Of what was given without its
-    value one is assumed, and named where the cost may depend on it; Unresolved is raised where it certainly does.
+    Of what was given without its value one is assumed, and named where the cost may depend on it; Unresolved is raised
+    where it certainly does.
     """
-    tensors_made: dict[Tensor, torch.Tensor] = {}
-    assumed: list[str] = []
+    arguments = _Arguments(call)
+    positional: list[Any] = []
+    keyword: dict[str, Any] = {}
+    for position, argument in enumerate(overload._schema.arguments):
+        value = arguments.value(argument, position)
+        if not argument.kwarg_only:
+            positional.append(value)
+        elif value is not None or not argument.has_default_value():
+            keyword[argument.name] = value
+    assumed, limits = arguments.assumed, [argument.name for argument in overload._schema.arguments[1:3]]
+    if base(call.name) == "clamp" and limits == ["min", "max"] and positional[1] is None and positional[2] is None:
+        # There is a limit, or the call could not have run: of traces without values neither is known.
+        positional[1:3] = 0.0, 0.0
+        assumed.append("min and max")
+    immaterial = _IMMATERIAL | ({"value", "fill_value"} if base(call.name) in _FILLS else frozenset())
+    return tuple(positional), keyword, ", ".join(name for name in dict.fromkeys(assumed) if name not in immaterial)
 
-    def meta(tensor: Tensor) -> torch.Tensor:
-        if tensor in tensors_made and tensor.storage >= 0:
-            return tensors_made[tensor]
+
+class _Arguments:
+    """Makes the arguments of a call from what was recorded of them. assumed: names of those whose value was not.
+
+    Equal recorded tensors become one meta tensor, so `x + x` is seen to read x once.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.assumed: list[str] = []
+        self._call = call
+        self._made: dict[Tensor, torch.Tensor] = {}
+        self._is_masked = False
+
+    def value(self, argument: Any, position: int) -> Any:
+        """Return the value of an argument; they are asked for in the order of the schema."""
+        is_given = position < len(self._call.inputs)
+        value = self._call.inputs[position] if is_given else None
+        unsaid = value if isinstance(value, Unsaid) else None
+        kind = _argument_kind(str(argument.type), str(getattr(argument, "real_type", argument.type)))
+        if isinstance(value, Tensor):
+            value = self._meta(value)
+        elif isinstance(value, tuple):
+            value = [self._meta(v) if isinstance(v, Tensor) else v for v in value]
+        elif _is_setting(argument, kind):
+            value = _setting(argument, kind, value, unsaid)
+        elif value is None or unsaid:
+            value = self._likely(argument, kind, unsaid, is_given)
+        self._is_masked = self._is_masked or (argument.name in _MASKS and value is not None)
+        return value
+
+    def _meta(self, tensor: Tensor) -> torch.Tensor:
+        if tensor in self._made and tensor.storage >= 0:
+            return self._made[tensor]
         dtype = DTYPE.get(tensor.dtype)
         if dtype is None:
             raise Unresolved(f"unknown type {tensor.dtype}" if tensor.dtype else "the type of a list was not recorded")
         if tensor.stride is None:
             if len(tensor.shape) > 1:
-                assumed.append("contiguous")
+                self.assumed.append("contiguous")
             new = torch.empty(tensor.shape, dtype=dtype, device="meta")
         else:
             new = torch.empty_strided(tensor.shape, tensor.stride, dtype=dtype, device="meta")
-        tensors_made[tensor] = new
+        self._made[tensor] = new
         return new
 
-    positional: list[Any] = []
-    keyword: dict[str, Any] = {}
-    masked = False
-    for position, argument in enumerate(overload._schema.arguments):
-        is_given = position < len(call.inputs)
-        value = call.inputs[position] if is_given else None
-        unsaid = value if isinstance(value, Unsaid) else None
-        value = None if unsaid else value
-        kind = _argument_kind(str(argument.type), str(getattr(argument, "real_type", argument.type)))
+    def _likely(self, argument: Any, kind: str, unsaid: Unsaid | None, is_given: bool) -> Any:
+        """Return a value for an argument of which none was recorded."""
         optional = str(argument.type).startswith("Optional[")
-        if isinstance(value, Tensor):
-            value = meta(value)
-        elif isinstance(value, tuple):
-            value = [meta(v) if isinstance(v, Tensor) else v for v in value]
-        elif kind == "Device" or (argument.name == "device" and optional):
-            value = torch.device("meta")
-        elif kind == "ScalarType" or argument.name == "dtype":
-            if unsaid is Unsaid.SCALAR:  # the sizes of all elements hang on it
-                raise Unresolved(f"the value of {argument.name} was not recorded")
-            value = _SCALAR_TYPES[value] if isinstance(value, int) and 0 <= value < len(_SCALAR_TYPES) else value
-        elif kind.startswith("__torch__."):
-            value = None  # an object, such as packed weights: what is in it was not recorded, or it is a tuple
-        elif kind == "MemoryFormat":
-            value = _MEMORY_FORMATS[value] if isinstance(value, int) and 0 <= value < 4 else None
-        elif kind == "Layout" or argument.name in ("layout", "pin_memory", "generator"):
-            value = None
-        elif value is None and not (optional and unsaid in (None, Unsaid.ANY)):
-            value = _default(argument, call, unsaid is not None and not (argument.name == "is_causal" and masked))
-            # A tensor may well be undefined, and what was recorded as nothing was the schema's own.
-            if is_given and kind != "Tensor" and (unsaid or not argument.has_default_value()):
-                assumed.append(argument.name)
-        elif value is None and unsaid and kind.startswith(("Optional[List[int", "Optional[List[float", "Optional[str")):
-            assumed.append(argument.name)
-        masked = masked or (argument.name in _MASKS and value is not None)
-        if argument.name == "max" and base(call.name) == "clamp" and value is None and positional[-1] is None:
-            # There is a limit, or the call could not have run: of traces without values neither is known.
-            positional[-1], value = 0.0, 0.0
-            assumed.append("min and max")
-        if argument.kwarg_only:
-            if value is not None or not argument.has_default_value():
-                keyword[argument.name] = value
-        else:
-            positional.append(value)
-    immaterial = _IMMATERIAL | ({"value", "fill_value"} if base(call.name) in _FILLS else frozenset())
-    return tuple(positional), keyword, ", ".join(name for name in dict.fromkeys(assumed) if name not in immaterial)
+        if optional and unsaid in (None, Unsaid.ANY):
+            if unsaid and kind.startswith(("Optional[List[int", "Optional[List[float", "Optional[str")):
+                self.assumed.append(argument.name)
+            return None
+        excluded = argument.name == "is_causal" and self._is_masked
+        value = _default(argument, self._call, unsaid is not None and not excluded)
+        # A tensor may well be undefined, and what was recorded as nothing was the schema's own.
+        if is_given and kind != "Tensor" and (unsaid or not argument.has_default_value()):
+            self.assumed.append(argument.name)
+        return value
+
+
+def _is_setting(argument: Any, kind: str) -> bool:
+    """Tell whether an argument says of which type or where a tensor is, or is an object, and no number."""
+    return (
+        kind in ("Device", "ScalarType", "MemoryFormat", "Layout")
+        or kind.startswith("__torch__.")
+        or argument.name in ("dtype", "layout", "pin_memory", "generator")
+        or (argument.name == "device" and str(argument.type).startswith("Optional["))
+    )
+
+
+def _setting(argument: Any, kind: str, value: Any, unsaid: Unsaid | None) -> Any:
+    if kind == "Device" or argument.name == "device":
+        return torch.device("meta")
+    if kind == "ScalarType" or argument.name == "dtype":
+        if unsaid is Unsaid.SCALAR:  # the sizes of all elements hang on it
+            raise Unresolved(f"the value of {argument.name} was not recorded")
+        is_number = isinstance(value, int) and 0 <= value < len(_SCALAR_TYPES)
+        return _SCALAR_TYPES[value] if is_number else None if unsaid else value
+    if kind == "MemoryFormat" and isinstance(value, int) and 0 <= value < len(_MEMORY_FORMATS):
+        return _MEMORY_FORMATS[value]
+    return None  # of an object, such as packed weights, nothing was recorded
 
 
 def _default(argument: Any, call: Call, was_given: bool) -> Any:

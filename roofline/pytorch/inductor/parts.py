@@ -407,14 +407,17 @@ def _span(node: Any, sizes: Mapping[Any, int]) -> float:
 def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float | None, float | None]:
     """Count the bytes that go into the pieces of an op and come out of them, without what passes between them."""
     inside = set(members)
-    arguments = dict.fromkeys(
-        argument for node in members for argument in node.all_input_nodes if argument not in inside
-    )
     results = [node for node in members if not node.users or any(user not in inside for user in node.users)]
     try:
-        return sum(_span(node, sizes) for node in arguments), sum(_span(node, sizes) for node in results)
+        return sum(_span(node, sizes) for node in _arguments(members)), sum(_span(node, sizes) for node in results)
     except ValueError:
         return None, None
+
+
+def _arguments(members: Sequence[Any]) -> Iterable[Any]:
+    """List the nodes that the pieces of an op take from outside of it, each once."""
+    inside = set(members)
+    return dict.fromkeys(argument for node in members for argument in node.all_input_nodes if argument not in inside)
 
 
 def _typed(node: Any, sizes: Mapping[Any, int]) -> Iterator[tuple[str, float]]:
@@ -434,8 +437,4 @@ def _shapes(members: Sequence[Any], sizes: Mapping[Any, int]) -> str:
         except ValueError:
             return "[?]"
 
-    inside = set(members)
-    arguments = dict.fromkeys(
-        argument for node in members for argument in node.all_input_nodes if argument not in inside
-    )
-    return ", ".join(filter(None, map(shape, arguments)))
+    return ", ".join(filter(None, map(shape, _arguments(members))))

@@ -9,7 +9,7 @@ TensorFlow's own lowering of every op, so that its products are what the step as
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from importlib import import_module
 from typing import Any
 
@@ -25,6 +25,7 @@ from roofline.xla import count
 from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.live import live
 from roofline.xla.hlo.proto import HloModuleProto
 from roofline.xla.hlo.schedule import inside
 
@@ -111,11 +112,11 @@ def _lowered(step: Step, ours: float) -> Check:
     if analyse is None:
         return unchecked(NO_ANALYSIS)
     theirs = 0.0
-    live = _live(module)
-    times = _times(module, live)
+    alive = live(module)
+    times = _times(module, alive)
     for computation in module.computations:
         for instruction in computation.instructions:
-            if instruction not in live or linear_algebra.is_part(instruction):
+            if instruction not in alive or linear_algebra.is_part(instruction):
                 continue
             if instruction.opcode == "set-dimension-size":
                 return unchecked("a shape depends on numbers, and XLA computes with the largest that it can be")
@@ -127,31 +128,14 @@ def _lowered(step: Step, ours: float) -> Check:
     return _compared(description, ours, theirs, "the same function lowered by TensorFlow to XLA's language, not run")
 
 
-def _live(module: hlo.Module) -> set[hlo.Instruction]:
-    """Find what the module's result depends on: TensorFlow also lowers gradients that nobody takes."""
-    live: set[hlo.Instruction] = set()
-    stack = [module.entry.root]
-    while stack:
-        instruction = stack.pop()
-        if instruction in live:
-            continue
-        live.add(instruction)
-        source = instruction.operands[0] if instruction.opcode == "get-tuple-element" else None
-        if source is not None and source.opcode == "tuple":
-            stack.append(source.operands[instruction.number])
-        else:
-            stack += [*instruction.operands, *(computation.root for computation in instruction.called)]
-    return live
-
-
-def _times(module: hlo.Module, live: set[hlo.Instruction]) -> dict[hlo.Computation, int | None]:
+def _times(module: hlo.Module, alive: Set[hlo.Instruction]) -> dict[hlo.Computation, int | None]:
     """Count how often a run of the module runs each computation; None where that depends on its data."""
     home = {instruction: computation for computation in module.computations for instruction in computation.instructions}
     executions: dict[hlo.Computation, int | None] = {}
     for computation in reversed(module.computations):  # callers first
         times: int | None = int(computation is module.entry)
         for caller in module.callers.get(computation, ()):
-            if caller in live:
+            if caller in alive:
                 above = executions[home[caller]]
                 if times is None or above is None or caller.opcode not in ("call", "fusion"):
                     times = None

@@ -450,3 +450,13 @@ def test_branches_of_the_same_name_are_told_apart(first: bool, second: bool) -> 
     asked = [2 * 8 * 8 if yes else 2 * 2 * 8 * hidden for yes, hidden in ((first, 5), (second, 7))]
     assert total(counted, "model_flops", "forward") == sum(asked)
     assert total(counted, "model_flops", "backward") == 2 * sum(asked)
+
+
+def test_a_product_that_a_branch_gives_to_the_host_alone_is_asked_for() -> None:
+    def step(x: Any, yes: Any) -> Any:
+        jax.lax.cond(yes, lambda: jax.debug.callback(lambda product: None, x @ x), lambda: None)
+        return x + 1
+
+    counted = ran(jax.jit(step), np.ones((8, 8), np.float32), True)
+    costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
+    assert [(cost.flops, cost.model_flops) for cost in costs] == [(2 * 8**3, 2 * 8**3)]

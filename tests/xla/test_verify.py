@@ -114,6 +114,7 @@ def test_a_gradient_that_nobody_takes_is_not_asked_for() -> None:
 
 def test_how_often_a_computation_runs() -> None:
     from roofline.xla.hlo import module as hlo
+    from roofline.xla.hlo.live import live
 
     inner = jax.jit(lambda x: x @ x)
     middle = jax.jit(lambda x: inner(inner(x)))
@@ -123,7 +124,7 @@ def test_how_often_a_computation_runs() -> None:
 
     lowered = jax.jit(whole).lower(jnp.ones((4, 4)), 3).compiler_ir("hlo")
     module = hlo.read(lowered.as_serialized_hlo_module_proto())
-    times = verify._times(module, verify._live(module))
+    times = verify._times(module, live(module))
     found = [times[each] for each in module.computations for one in each.instructions if one.opcode == "dot"]
     # The loop's depends on its data; the others are one of inner and two in each of the two of middle.
     assert found.count(None) == 1

@@ -19,6 +19,8 @@ _EFFECTS = frozenset(
 )
 #: An instruction, and which part of its result; None: all of it.
 _Part = tuple[Instruction, int | None]
+#: No part of a result: it runs, for the sake of an effect or of another part, and what decides so is needed.
+_RUNS = -1
 
 
 def live(module: Module) -> frozenset[Instruction]:
@@ -31,14 +33,9 @@ def live(module: Module) -> frozenset[Instruction]:
 
 def _needed(module: Module) -> set[_Part]:
     owners = {
-        parameter: computation for computation in module.computations for parameter in computation.parameters.values()
+        instruction: computation for computation in module.computations for instruction in computation.instructions
     }
-    effects = [
-        instruction
-        for computation in module.computations
-        for instruction in computation.instructions
-        if _has_effect(instruction)
-    ]
+    effects = [instruction for instruction in owners if _has_effect(instruction)]
     waiting: list[_Part] = [(instruction, None) for instruction in (module.entry.root, *effects)]
     needed: set[_Part] = set()
     while waiting:
@@ -52,16 +49,20 @@ def _needed(module: Module) -> set[_Part]:
 def _sources(
     module: Module, owners: Mapping[Instruction, Computation], value: Instruction, place: int | None
 ) -> Iterator[_Part]:
-    """Yield what a part of a value depends on directly. owners: of parameters, their computations."""
-    operands, called = value.operands, value.called
+    """Yield what a part of a value depends on directly. owners: of instructions, their computations."""
+    operands, called, callers = value.operands, value.called, module.callers.get(owners[value], ())
+    yield from ((caller, _RUNS) for caller in callers)
     match value.opcode:
         case "get-tuple-element":
             yield operands[0], value.number
         case "tuple":
             yield from ((operand, None) for number, operand in enumerate(operands) if place in (None, number))
-        case "parameter" if value in owners:
-            for caller in module.callers.get(owners[value], ()):
+        case "parameter":
+            for caller in callers:
                 yield from _arguments(caller, owners[value], value.number, place)
+        case "call" | "conditional" | "while" if place == _RUNS:
+            predicates = operands[:1] if value.opcode == "conditional" else [loop.root for loop in called[1:]]
+            yield from ((predicate, None) for predicate in predicates)
         case "call":
             yield from ((computation.root, place) for computation in called)
         case "conditional":

@@ -53,17 +53,27 @@ CALLS = {
 }
 
 
-def needed(call: str, condition: int = 1) -> set[str]:
-    text = TEXT.replace("CALL", CALLS[call]).replace("CONDITION", str(condition))
+def needed(call: str, condition: int = 1, text: str = TEXT) -> set[str]:
+    text = text.replace("CALL", CALLS[call]).replace("CONDITION", str(condition))
     module = hlo.read(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
-    named = {"unread", "read", "first_given", "second_given"}
+    named = {"unread", "read", "first_given", "second_given", "done", "yes"}
     return {instruction.name for instruction in live(module)} & named
 
 
 @pytest.mark.parametrize("call", CALLS)
 def test_of_two_results_only_one_is_needed(call: str) -> None:
-    assert needed(call) == {"read", "second_given"}
+    assert needed(call) - {"yes"} == {"read", "second_given", "done"}
 
 
 def test_what_ends_a_loop_is_needed() -> None:
-    assert needed("while", condition=0) == {"read", "second_given", "unread", "first_given"}
+    assert needed("while", condition=0) == {"read", "second_given", "unread", "first_given", "done"}
+
+
+@pytest.mark.parametrize(
+    ("call", "decides"), [("call", set()), ("conditional", {"yes"}), ("while", {"read", "second_given"})]
+)
+def test_what_an_effect_takes_is_needed_and_so_is_what_runs_it(call: str, decides: set[str]) -> None:
+    """The program takes no result of the call, in which the first product is handed to the host."""
+    told = 'told = () custom-call(unread), custom_call_target="tell", custom_call_has_side_effect=true'
+    text = TEXT.replace("  read =", f"  {told}\n  read =").replace("get-tuple-element(done), index=1", "negate(x)")
+    assert needed(call, text=text) == {"unread", "first_given", "done"} | decides

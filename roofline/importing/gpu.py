@@ -24,8 +24,7 @@ from roofline.importing.work.costs import Costs
 from roofline.pytorch import count
 from roofline.pytorch.count import Generated
 from roofline.pytorch.nodes import Nodes
-from roofline.pytorch.time_cuda import TimedCuda, kernel_times
-from roofline.timing import idle
+from roofline.pytorch.time_cuda import Kept, TimedCuda, time_steps
 from roofline.traces import intervals, nesting
 from roofline.traces.kineto import steps
 from roofline.traces.kineto.links import Links, link, without_kernel
@@ -110,7 +109,8 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     within = _within(trace, chosen, repeating)
     owner = table.complete(owner, within, chosen.step == chosen.counted)
     counted = table.counted(owner, within)
-    timed = _timed(trace, links, chosen, repeating, owner, counted, table.linked(owner))
+    kept = Kept(chosen.step, np.asarray(repeating), chosen.low[repeating], chosen.high[repeating], chosen.dropped)
+    timed = time_steps(trace, links, kept, owner, len(counted.ops), table.linked(owner))
     stretches = communication.exposed(trace, links, chosen.low[repeating], chosen.high[repeating])
     recorded_calls = [nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index]]
     shapes = any(call.inputs for call in recorded_calls) or (replays is not None and replays.shapes)
@@ -337,63 +337,3 @@ def _replaying_alike(replays: Replays, links: Links, chosen: Chosen, repeating: 
 
     counted_ops = ops(chosen.counted)
     return [step for step in repeating if step == chosen.counted or ops(step) == counted_ops]
-
-
-# ---------------------------------------------------------------------------------------------- times
-
-
-def _timed(
-    trace: KinetoTrace,
-    links: Links,
-    chosen: Chosen,
-    steps_used: list[int],
-    owner: Rows,
-    counted: Counted,
-    linked: NDArray[np.bool_],
-) -> TimedCuda:
-    """Take the times of all rows in the steps used; see `pytorch.time_cuda`, which does the same for a live trace.
-
-    A window holds what ran in it, of whichever step: steps that overlap on several streams lend each other as much as
-    they borrow, and busy and idle time add up to the window.
-    """
-    device, total = trace.device, len(counted.ops)
-    own_seconds, shares = np.zeros((total, len(steps_used))), np.zeros((total, len(steps_used)))
-    for column, number in enumerate(steps_used):
-        begin, end = chosen.low[number], chosen.high[number]
-        rows = np.flatnonzero((device.start < end) & (device.end > begin))
-        clipped = np.clip(device.start[rows], begin, end), np.clip(device.end[rows], begin, end)
-        spans = *clipped, owner[rows], total
-        own_seconds[:, column] = intervals.own(*spans) * 1e-9
-        shares[:, column] = intervals.shares(*spans) * 1e-9
-    low, high = chosen.low[steps_used], chosen.high[steps_used]
-    gaps = idle.causes(trace, links, low, high)
-    in_steps = np.isin(chosen.step, steps_used)
-    first = np.flatnonzero(chosen.step == steps_used[0])
-    start = np.full(total, np.iinfo(np.int64).max)
-    np.minimum.at(start, owner[first], device.start[first])
-    walls = (high - low).astype(np.float64) * 1e-9
-    time = device.duration[in_steps]
-    replayed = links.graph & in_steps
-    lost = replayed & ~linked
-    kernels = np.bincount(owner[in_steps & (device.kind == KERNEL)], minlength=total)
-    return TimedCuda(
-        own=own_seconds,
-        overlap=(own_seconds - shares).mean(axis=1),
-        start=np.where(start < np.iinfo(np.int64).max, start - low[0], 0) * 1e-9,
-        walls=walls,
-        corrected=walls,
-        idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=len(steps_used)).astype(float),
-        host=gaps.before_kernels(owner, total, len(steps_used)),
-        causes={name: seconds / len(steps_used) for name, seconds in gaps.seconds().items() if seconds > 0},
-        joined=float(time[linked[in_steps]].sum() / time.sum()) if time.sum() else 0.0,
-        events=round(int(in_steps.sum()) / len(steps_used)),
-        dropped=chosen.dropped,
-        unmatched={},
-        kernels=kernel_times(trace, owner, in_steps, total, len(steps_used)),
-        kernel_names=trace.names,
-        launches=np.rint(kernels / len(steps_used)).astype(np.int64),
-        graph_launches=round(len(np.unique(links.launch[replayed])) / len(steps_used)),
-        graph_kernels=round(int((replayed & (device.kind == KERNEL)).sum()) / len(steps_used)),
-        replayed=np.rint(np.bincount(owner[replayed], minlength=total) / len(steps_used)).astype(np.int64),
-        unattributed=round(int(lost.sum()) / len(steps_used)),
-    )

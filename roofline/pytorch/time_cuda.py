@@ -6,7 +6,7 @@ whoever asked for it. Kernels that a graph replayed get their ops back from a tr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +69,7 @@ def time_cuda(
     prefix: str | None,
     reference: KinetoTrace | None = None,
 ) -> TimedCuda:
-    """Op times on a GPU, per kept step; rows beyond the counted ops are `Timed.extra`, kernels without an op.
+    """Time ops on a GPU, per kept step; rows beyond the counted ops are `Timed.extra`, kernels without an op.
 
     prefix: of the annotations that mark the steps; None: whatever the trace marks, else all of it is one step.
     reference: a trace of the same steps, marked alike, without graphs: tells the op of each kernel that a graph of
@@ -83,49 +83,17 @@ def time_cuda(
         )
     links = link(trace)
     kept = _kept_steps(trace, links, marks)
-    number, walls = len(kept.numbers), np.asarray((kept.high - kept.low) * 1e-9, np.float64)
     twin, joined, events, unmatched = _twins(trace, counted, marks, kept.numbers)
     op = _op_around(twin, links.op, counted)
-    in_steps = np.isin(kept.step, kept.numbers)
     by_order = False
-    if reference is not None and (links.graph & in_steps).any():
+    if reference is not None and (links.graph & np.isin(kept.step, kept.numbers)).any():
         op, joined, unmatched, by_order = _replayed(trace, links, kept.step, op, reference, counted, prefix)
     names, owner = _owners(trace, op, len(counted.ops))
-    total = len(counted.ops) + len(names)
-    own, shares, start = _times(trace, kept, owner, total)
-    gaps = idle.causes(trace, links, kept.low, kept.high)
-    kernel = trace.device.kind == KERNEL  # copies and fills start without the launch whose floor is known
-    by_graph = links.graph & in_steps
-
-    def per_step(rows: NDArray[np.bool_]) -> NDArray[np.int64]:
-        return np.rint(np.bincount(owner[rows], minlength=total) / number).astype(np.int64)
-
-    return TimedCuda(
-        own=own,
-        overlap=(own - shares).mean(axis=1),
-        start=start,
-        walls=walls,
-        corrected=walls,
-        idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=number).astype(float),
-        host=gaps.before_kernels(owner, total, number),
-        causes={name: time / number for name, time in gaps.seconds().items() if time > 0},
-        joined=joined,
-        events=events,
-        dropped=kept.dropped,
-        unmatched=unmatched,
-        kernels=kernel_times(trace, owner, in_steps, total, number),
-        kernel_names=trace.names,
-        launches=per_step(in_steps & kernel),
-        extra=names,
-        graph_launches=round(len(np.unique(links.launch[by_graph])) / number),
-        graph_kernels=round(int((by_graph & kernel).sum()) / number),
-        replayed=per_step(by_graph),
-        unattributed=round(int((by_graph & (op < 0)).sum()) / number),
-        by_order=by_order,
-    )
+    timed = time_steps(trace, links, kept, owner, len(counted.ops) + len(names), op >= 0)
+    return replace(timed, joined=joined, events=events, unmatched=unmatched, extra=names, by_order=by_order)
 
 
-class _Kept(NamedTuple):
+class Kept(NamedTuple):
     """Holds the steps that are kept: their numbers, where each begins and ends [ns], and how many outliers are not.
 
     step: of each device event the number of the step that it is of, kept or not, or -1.
@@ -138,7 +106,59 @@ class _Kept(NamedTuple):
     dropped: int
 
 
-def _kept_steps(trace: KinetoTrace, links: Links, marks: steps.Steps) -> _Kept:
+def time_steps(
+    trace: KinetoTrace, links: Links, kept: Kept, owner: NDArray[np.int64], total: int, linked: NDArray[np.bool_]
+) -> TimedCuda:
+    """Time what `total` owners run in each step. owner: of each device event. linked: events whose op is known.
+
+    A window holds what ran in it, of whichever step: steps that overlap on several streams lend each other as much as
+    they borrow, and busy and idle time add up to the window. An owner that does not run in the first step starts with
+    it. joined: share of the summed time of device events that is linked; events: device events per step.
+    """
+    device, number = trace.device, len(kept.numbers)
+    own, shares = np.zeros((total, number)), np.zeros((total, number))
+    for column, (low, high) in enumerate(zip(kept.low.tolist(), kept.high.tolist(), strict=True)):
+        rows = np.flatnonzero((device.start < high) & (device.end > low))
+        spans = np.clip(device.start[rows], low, high), np.clip(device.end[rows], low, high), owner[rows], total
+        own[:, column] = intervals.own(*spans) * 1e-9
+        shares[:, column] = intervals.shares(*spans) * 1e-9
+    start = np.full(total, np.iinfo(np.int64).max)
+    first = np.flatnonzero(kept.step == kept.numbers[0])
+    np.minimum.at(start, owner[first], device.start[first])
+    walls = (kept.high - kept.low).astype(np.float64) * 1e-9
+    gaps = idle.causes(trace, links, kept.low, kept.high)
+    in_steps = np.isin(kept.step, kept.numbers)
+    by_graph = links.graph & in_steps
+    kernel = device.kind == KERNEL  # copies and fills start without the launch whose floor is known
+    time = device.duration[in_steps]
+
+    def per_step(rows: NDArray[np.bool_]) -> NDArray[np.int64]:
+        return np.rint(np.bincount(owner[rows], minlength=total) / number).astype(np.int64)
+
+    return TimedCuda(
+        own=own,
+        overlap=(own - shares).mean(axis=1),
+        start=np.where(start < np.iinfo(np.int64).max, start - kept.low[0], 0) * 1e-9,
+        walls=walls,
+        corrected=walls,
+        idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=number).astype(float),
+        host=gaps.before_kernels(owner, total, number),
+        causes={name: seconds / number for name, seconds in gaps.seconds().items() if seconds > 0},
+        joined=float(time[linked[in_steps]].sum() / time.sum()) if time.sum() else 0.0,
+        events=round(int(in_steps.sum()) / number),
+        dropped=kept.dropped,
+        unmatched={},
+        kernels=_kernel_times(trace, owner, in_steps, total, number),
+        kernel_names=trace.names,
+        launches=per_step(in_steps & kernel),
+        graph_launches=round(len(np.unique(links.launch[by_graph])) / number),
+        graph_kernels=round(int((by_graph & kernel).sum()) / number),
+        replayed=per_step(by_graph),
+        unattributed=round(int((by_graph & ~linked).sum()) / number),
+    )
+
+
+def _kept_steps(trace: KinetoTrace, links: Links, marks: steps.Steps) -> Kept:
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
     walls = high - low
@@ -148,33 +168,13 @@ def _kept_steps(trace: KinetoTrace, links: Links, marks: steps.Steps) -> _Kept:
     if not len(candidates):
         raise MeasurementError("no profiled step took any time on the device; record the trace again.")
     numbers = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
-    return _Kept(step, numbers, low[numbers], high[numbers], len(candidates) - len(numbers))
+    return Kept(step, numbers, low[numbers], high[numbers], len(candidates) - len(numbers))
 
 
 def _op_around(twin: NDArray[np.int64], calls: NDArray[np.int64], counted: Counted) -> NDArray[np.int64]:
     """Return the counted op that calls of a trace are or lie in, or -1. twin: of each call, the counted one or -1."""
     inner: NDArray[np.int64] = np.append(twin, -1)[calls]
     return np.append(counted.op_of, -1)[inner]
-
-
-def _times(
-    trace: KinetoTrace, kept: _Kept, owner: NDArray[np.int64], total: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return own and share time of each owner by step, and when it starts in the first one: (owners, steps) twice [s].
-
-    One that does not run in the first step starts with it.
-    """
-    device = trace.device
-    own, shares = np.zeros((total, len(kept.numbers))), np.zeros((total, len(kept.numbers)))
-    for column, number in enumerate(kept.numbers.tolist()):
-        rows = np.flatnonzero(kept.step == number)
-        spans = device.start[rows], device.end[rows], owner[rows], total
-        own[:, column] = intervals.own(*spans) * 1e-9
-        shares[:, column] = intervals.shares(*spans) * 1e-9
-    start = np.full(total, np.iinfo(np.int64).max)
-    first = np.flatnonzero(kept.step == kept.numbers[0])
-    np.minimum.at(start, owner[first], device.start[first])
-    return own, shares, np.where(start < np.iinfo(np.int64).max, start - kept.low[0], 0) * 1e-9
 
 
 def _replayed(
@@ -242,7 +242,7 @@ def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[
     return tuple(trace.names[code] for code in codes), owner
 
 
-def kernel_times(
+def _kernel_times(
     trace: KinetoTrace, owner: NDArray[np.int64], counted: NDArray[np.bool_], total: int, number_of_steps: int
 ) -> list[tuple[tuple[int, int], ...]]:
     """(kernel name, mean time per step [ns]) of each owner, longest first."""

@@ -132,6 +132,22 @@ def test_the_first_step_begins_on_the_host(make_kineto):
     assert Path(make_kineto.training(3).write()).timed.walls == pytest.approx([1e-3, 1e-3])
 
 
+def test_steps_that_overlap_on_two_streams_fill_their_windows(make_kineto):
+    """A step's exchange ends 30 µs after the next one's compute has begun, which it lends them."""
+    made = make_kineto.Trace()
+    for zero in range(0, 3000, 1000):
+        made.annotation(f"{PREFIX}#{zero // 1000}", zero, zero + 900)
+        made.launch("compute", zero + 5, zero + 20, zero + 600)
+        made.launch("exchange", zero + 10, zero + 500, zero + 1050, stream=make_kineto.COMM)
+    found = time_cuda.time_cuda(reader.read(made.write()), counted_ops.NOTHING, PREFIX)
+    assert found.extra == ("compute", "exchange")
+    # The windows end at 1050, 2050 and 3050; the first is left out, and in the last no step follows.
+    assert found.own * 1e6 == pytest.approx(np.asarray([[550 + 30, 550], [550, 550]]))
+    assert found.walls == pytest.approx([1e-3, 1e-3])
+    assert found.idle == pytest.approx([0, 0])
+    assert (found.own.mean(axis=1) - found.overlap).sum() == pytest.approx(found.walls.mean())
+
+
 def test_own_times_and_shares_of_overlapping_streams(path):
     # The all-reduce runs from 400 to 520 beside the weight gradient (400-470) and the bias gradient (470-480).
     for name, kernel, own, share in [

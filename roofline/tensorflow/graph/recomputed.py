@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence, Set
 from math import isnan
 
 from roofline.tensorflow.graph.graph import Graph, Node
+from roofline.tensorflow.graph.origin import constant, origin
 from roofline.tensorflow.graph.tables import base
 from roofline.tensorflow.scopes import path
 
 _PASSED_ON = frozenset(("Cast", "Identity"))
-#: A chain of these longer than this is damage.
-_MAX_CHAIN = 10
 
 
 def recomputed(graph: Graph) -> frozenset[str]:
@@ -56,20 +55,11 @@ def _taken_by(takers: Set[str], graph: Graph, consumers: Mapping[str, Sequence[s
 
 def _waits(node: Node, graph: Graph) -> bool:
     """Tell whether one of the terms of a sum is 0 or not a number."""
-    return any(_is_zero_or_nan(graph.by_name.get(source), graph) for source, _ in node.inputs)
+    return any(_is_zero_or_nan(origin(graph, source, _PASSED_ON), graph) for source, _ in node.inputs)
 
 
 def _is_zero_or_nan(value: Node | None, graph: Graph) -> bool:
-    for _ in range(_MAX_CHAIN):
-        if value is None or value.op not in _PASSED_ON or not value.inputs:
-            break
-        value = graph.by_name.get(value.inputs[0][0])
-    if value is None or value.op != "SelectV2" or len(value.inputs) < 3:
+    if value is None or value.op != "SelectV2":
         return False
-    zero, nan = (_numbers(graph.by_name.get(source)) for source, _ in value.inputs[1:3])
-    return zero == (0.0,) and len(nan) == 1 and isnan(nan[0])
-
-
-def _numbers(value: Node | None) -> tuple[float, ...]:
-    numbers = value.attrs.get("value", ()) if value is not None and value.op == "Const" else ()
-    return tuple(float(number) for number in numbers) if isinstance(numbers, tuple) else ()
+    zero, nan = (constant(graph, value, place) for place in (1, 2))
+    return zero == (0,) and len(nan) == 1 and isnan(nan[0])

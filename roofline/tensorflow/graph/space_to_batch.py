@@ -12,13 +12,12 @@ from collections.abc import Mapping, Sequence
 from roofline.costs import formulas
 from roofline.tensorflow.graph.contractions import UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
+from roofline.tensorflow.graph.origin import origin
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 from roofline.tensorflow.graph.zero_padding import margins, numbers
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = frozenset("Identity Reshape ExpandDims Squeeze".split())
-#: A chain of these longer than this is damage.
-_MAX_CHAIN = 20
 
 
 def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> float | None:
@@ -55,16 +54,12 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
 
 
 def _source(node: Node, graph: Graph) -> Node | None:
-    source = graph.by_name.get(node.inputs[0][0])
-    for _ in range(_MAX_CHAIN):
-        if source is None or source.op not in _REARRANGES or not source.inputs:
-            break
-        source = graph.by_name.get(source.inputs[0][0])
+    source = origin(graph, node.inputs[0][0], _REARRANGES)
     return source if source is not None and source.op == "SpaceToBatchND" else None
 
 
 def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | None:
-    for _ in range(_MAX_CHAIN):
+    for _ in consumers:  # no chain is longer, but where the graph is damaged
         following = consumers.get(node.name, ())
         forward = [consumer for consumer in following if consumer.op == "BatchToSpaceND" or consumer.op in _REARRANGES]
         if len(forward) != 1 or forward[0].op == "BatchToSpaceND":

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from roofline.costs.margins import Edges, Margins, added, reshaped, undone
 from roofline.tensorflow.graph.contractions import UnknownWork, attribute_at, inside, roles, sizes, zeros_before
 from roofline.tensorflow.graph.graph import Graph, Node, Tensor
+from roofline.tensorflow.graph.origin import constant
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
@@ -323,6 +324,4 @@ _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {
 
 def numbers(graph: Graph, node: Node, place: int) -> tuple[int, ...]:
     """Return the values of an input that is a constant; nothing where it is none."""
-    source = graph.by_name.get(node.inputs[place][0]) if place < len(node.inputs) else None
-    values = source.attrs.get("value", ()) if source is not None and source.op == "Const" else ()
-    return tuple(int(value) for value in values)
+    return tuple(int(value) for value in constant(graph, node, place))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,60 +52,69 @@ def profile(
     capture: the trace of its graphs' capture. costs: those of all traces of one import. requested: the device whose
     ceilings are asked for, None for the one that the trace names. several: whether it is one of several ranks.
     """
-    name = model_name(file) + (f"-rank{rank.number}" if several else "")
-    counted: Counted
-    timed: Timed
-    if len(trace.device):
-        on_gpu = gpu.read(trace, costs, capture)
-        kind, counted, timed, shapes = (
-            "rocm" if _is_rocm(trace) else "cuda",
-            on_gpu.counted,
-            on_gpu.timed,
-            on_gpu.shapes,
-        )
-        facts, left_out = _facts_gpu(on_gpu), on_gpu.warnings
-    else:
-        _refuse_lost(file, trace)
-        on_cpu = cpu.read(trace, costs)
-        kind, counted, timed, shapes = "cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes
-        facts, left_out = _facts_cpu(on_cpu), ()
-    named = _device(trace, kind)
+    read = _read(file, trace, costs, capture)
+    named = _device(trace, read.kind)
     asked = named if requested is None else requested
-    check_kind(file, kind, asked)
-    mechanism = time_cuda.mechanism(timed)
-    kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
-    tick = coarse_tick(lasted, trace.device.start)
-    device = with_launch_floor(asked, executor_name("torch", mechanism), lasted[kernel], tick)
-    device = with_launch_floor(device, COPY, lasted[~kernel], tick)
-    rows = rows_of(counted, timed, kind, device)
-    notes, flags = notes_of(counted, timed, shapes, device, bool(capture))
+    check_kind(file, read.kind, asked)
+    mechanism = time_cuda.mechanism(read.timed)
+    device = _with_launch_floors(asked, trace, mechanism)
+    notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(capture))
     missing = sorted(costs.missing)
     if missing:
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
-    warnings = [*_repairs(trace), *_contradictions(trace, rank, named, asked), *left_out]
+    warnings = [*_repairs(trace), *_contradictions(trace, rank, named, asked), *read.left_out]
     return assembled(
-        name=name,
+        name=model_name(file) + (f"-rank{rank.number}" if several else ""),
         backend="torch",
         command=command,
         date=_date(trace),
         device=device,
-        counted=counted,
-        timed=timed,
-        rows=rows,
-        profiled=profiled(timed, mechanism),
+        counted=read.counted,
+        timed=read.timed,
+        rows=rows_of(read.counted, read.timed, read.kind, device),
+        profiled=profiled(read.timed, mechanism),
         versions=versions_of(trace.metadata),
         flags=flags,
-        conditions=time_cuda.conditions(timed),
+        conditions=time_cuda.conditions(read.timed),
         facts=Imported(
             files=(file.name[:LONGEST],),
             rank=rank.number,
             ranks=rank.of,
             warnings=tuple(bounded(warnings)),
             notes=tuple(notes),
-            **facts,
+            **read.facts,
         ),
     )
+
+
+class _Read(NamedTuple):
+    """Holds what a trace tells of a step. shapes: whether any call has its arguments. left_out: in sentences."""
+
+    kind: str
+    counted: Counted
+    timed: Timed
+    shapes: bool
+    facts: dict[str, Any]
+    left_out: Sequence[str]
+
+
+def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None) -> _Read:
+    if not len(trace.device):
+        _refuse_lost(file, trace)
+        on_cpu = cpu.read(trace, costs)
+        return _Read("cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes, _facts_cpu(on_cpu), ())
+    on_gpu = gpu.read(trace, costs, capture)
+    kind = "rocm" if _is_rocm(trace) else "cuda"
+    return _Read(kind, on_gpu.counted, on_gpu.timed, on_gpu.shapes, _facts_gpu(on_gpu), on_gpu.warnings)
+
+
+def _with_launch_floors(device: Device, trace: KinetoTrace, mechanism: str) -> Device:
+    """Add what a kernel and a copy take at least, as far as the trace has enough of them."""
+    kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
+    tick = coarse_tick(lasted, trace.device.start)
+    device = with_launch_floor(device, executor_name("torch", mechanism), lasted[kernel], tick)
+    return with_launch_floor(device, COPY, lasted[~kernel], tick)
 
 
 def _facts_gpu(step: gpu.GpuStep) -> dict[str, Any]:

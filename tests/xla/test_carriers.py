@@ -71,13 +71,17 @@ HloModule m
 ENTRY main {
   x = f32[8,8] parameter(0)
   w = f32[8,8] parameter(1)
-  q = f32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/query/dot_general"}
-  k = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/key/dot_general"}
-  v = f32[8,8] dot(w, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/value/dot_general"}
-  up = f32[8,8] dot(q, k), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/up/dot_general"}
+  q = f32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.LAYER/query/dot_general"}
+  k = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.LAYER/key/dot_general"}
+  v = f32[8,8] dot(w, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.LAYER/value/dot_general"}
+  up = f32[8,8] dot(q, k), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.LAYER/up/dot_general"}
   ROOT sum = f32[8,8] add(up, v)
 }
-"""  # noqa: E501
+"""
 AFTER = """
 HloModule m, is_scheduled=true
 
@@ -85,12 +89,14 @@ ENTRY main {
   x = f32[8,8] parameter(0)
   w = f32[8,8] parameter(1)
   all = f32[8,24] concatenate(x, w, x), dimensions={1}
-  merged = f32[8,24] dot(x, all), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/key/dot_general"}
+  merged = f32[8,24] dot(x, all), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.0/key/dot_general"}
   part = f32[8,8] slice(merged), slice={[0:8], [0:8]}
-  up = f32[8,8] dot(part, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/up/dot_general"}
+  up = f32[8,8] dot(part, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.0/up/dot_general"}
   ROOT sum = f32[8,8] add(up, part)
 }
-"""  # noqa: E501
+"""
 ONE = 2.0 * 8 * 8 * 8
 
 
@@ -110,12 +116,14 @@ ENTRY main {
   w = f32[8,8] parameter(1)
   zero = f32[] constant(0)
   wide = f32[8,12] pad(w, zero), padding=0_0x0_4
-  padded = f32[8,12] dot(x, wide), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/key/dot_general"}
+  padded = f32[8,12] dot(x, wide), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.0/key/dot_general"}
   part = f32[8,8] slice(padded), slice={[0:8], [0:8]}
-  up = f32[8,8] dot(part, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/up/dot_general"}
+  up = f32[8,8] dot(part, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/layer.0/up/dot_general"}
   ROOT sum = f32[8,8] add(up, part)
 }
-"""  # noqa: E501
+"""
 
 
 def test_a_product_that_is_gone_takes_no_part_of_a_padded_one() -> None:
@@ -236,24 +244,27 @@ then {
 else {
   x = f32[8,8] parameter(0)
   product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/matmul"}
-  ROOT result = f32[8,8] dot(product, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/matmul_1"}
+  ROOT result = f32[8,8] dot(product, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="cond/matmul_1"}
 }
 
 ENTRY main {
   x = f32[8,8] parameter(0)
   yes = pred[] parameter(1)
-  ROOT chosen = f32[8,8] conditional(yes, x, x), true_computation=then, false_computation=else, metadata={op_name="cond"}
+  ROOT chosen = f32[8,8] conditional(yes, x, x), true_computation=then, false_computation=else,
+    metadata={op_name="cond"}
 }
-"""  # noqa: E501
+"""
 CHOSEN = """
 HloModule m, is_scheduled=true
 
 ENTRY main {
   x = f32[8,8] parameter(0)
-  product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="cond/cond/matmul"}
+  product = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="cond/cond/matmul"}
   ROOT result = f32[8,8] tanh(product), metadata={op_name="cond/cond/Tanh"}
 }
-"""  # noqa: E501
+"""
 
 
 def test_of_a_conditional_that_xla_decided_its_branch_is_asked_for() -> None:

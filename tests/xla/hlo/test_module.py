@@ -25,8 +25,9 @@ ENTRY e {
   q = (bf16[3,4], s4[7], token[]) parameter(1)
   w = bf16[3,4] get-tuple-element(q), index=0
   c = f32[3,4] convert(w)
-  ROOT d = f32[2,4] dot(p, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/dot" op_type="MatMul"}
-}"""  # noqa: E501
+  ROOT d = f32[2,4] dot(p, c), lhs_contracting_dims={1}, rhs_contracting_dims={0},
+    metadata={op_name="jit(f)/dot" op_type="MatMul"}
+}"""
 
 
 @pytest.fixture(scope="module")

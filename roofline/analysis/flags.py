@@ -13,9 +13,9 @@ _FALSE_ALARM = f"less than 1 in {1 / FALSE_ALARM:.0f}"
 #: By slug. The first clause says what was seen, and stands alone where two runs are compared.
 FLAGS = {
     "few-steps": "Fewer than 10 plain steps were timed, so the median and its interval are rough; raise --steps.",
-    "growing": "Each plain step took longer than the one before: the median holds only for the steps that were timed, "
+    "growing": "Plain steps took longer and longer over the run: the median holds only for the steps that were timed, "
     f"and more --steps give a longer one. Of runs with equal steps, {_FALSE_ALARM} gets this flag.",
-    "shrinking": "Each plain step took less time than the one before: the median holds only for the steps that were "
+    "shrinking": "Plain steps took less and less time over the run: the median holds only for the steps that were "
     f"timed, and more --steps give a shorter one. Of runs with equal steps, {_FALSE_ALARM} gets this flag.",
     "compiling": "Programs were traced or compiled in the plain steps, not only in the first step.",
     "oversubscribed": "More threads ran the step than the process has cores; set as many threads as cores, with "

@@ -376,8 +376,7 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     ):
         text = FLAGS.get(name) or flags[name]
         yield text.partition(". ")[0].removesuffix(".") + "."
-    steps = _words.evenness(analysis.profile.wall)
-    if steps.startswith("uneven: "):
+    if steps := _words.uneven(analysis.profile.wall):
         yield f"Steps are {steps}."
     known = analysis.coverage
     lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}

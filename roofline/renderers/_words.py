@@ -375,23 +375,26 @@ def protocol(wall: Wall) -> str:
 
 def evenness(wall: Wall) -> str:
     """Say whether the steps were found to grow or shrink, to be steady, or to lie far apart; "" where none was."""
-    if change := trend(wall):
-        return changing(change)
-    shape = spread_of(wall)
-    if shape != "uneven":
-        return shape or ""
+    change = trend(wall)
+    return changing(change) if change else uneven(wall) or spread_of(wall) or ""
+
+
+def uneven(wall: Wall) -> str:
+    """Say how many steps lie far from the median; "" of steps that are steady, grow or shrink, or are too few."""
+    if spread_of(wall) != "uneven" or trend(wall):
+        return ""
     far, number = far_steps(wall), len(wall.steps)
     return f"uneven: {units.count(far)} of {units.count(number)} steps are over {units.percent(FAR, 0)} off the median"
 
 
 def changing(change: Trend) -> str:
-    """Say how a step grows or shrinks: "growing: each step takes 0.3 % longer than the one before, 95 % ..."."""
+    """Say how a step grows or shrinks: "growing: a step takes 0.3 % longer than the one before, ..."."""
     low, high = sorted(abs(end) for end in change[1:])
     ends = [units.significant(100 * end, 2) for end in (low, high)]
     head, how = ("growing", "longer") if change.change > 0 else ("shrinking", "less")
     return (
-        f"{head}: each step takes {units.significant(100 * abs(change.change), 2)} % {how} than the one before, "
-        f"95 % interval {ends[0]}–{ends[1]} %"
+        f"{head}: a step takes {units.significant(100 * abs(change.change), 2)} % {how} than the one before, "
+        f"in the median, 95 % interval {ends[0]}–{ends[1]} %"
     )
 
 

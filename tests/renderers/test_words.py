@@ -309,10 +309,11 @@ def test_how_steps_were_timed_is_told_apart_from_what_they_show() -> None:
     # A thousandth of the median for each of 40 steps: 2 % before and behind it
     growing = steps(12.5e-3 * (1 + 0.003 * (np.arange(40) - 19.5)))
     assert growing.endswith(
-        "; back to back, growing: each step takes 0.30 % longer than the one before, 95 % interval 0.30–0.30 %"
+        "; back to back, growing: a step takes 0.30 % longer than the one before, in the median, 95 % interval "
+        "0.30–0.30 %"
     )
     shrinking = steps(12.5e-3 * (1 - 0.003 * (np.arange(40) - 19.5)))
-    assert "shrinking: each step takes 0.30 % less than the one before" in shrinking
+    assert "shrinking: a step takes 0.30 % less than the one before" in shrinking
 
 
 @pytest.mark.parametrize(("sign", "name"), [(1, "growing"), (-1, "shrinking")])

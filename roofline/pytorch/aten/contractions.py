@@ -60,10 +60,6 @@ def _baddbmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
     return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0]) + _added(kwargs, out)
 
 
-def _addbmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
-    return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0]) + _added(kwargs, out)
-
-
 def _mv(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     return formulas.matmul(a.shape[0], 1, a.shape[1])
 
@@ -366,7 +362,7 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "_addmm_activation": _addmm_activation,
     "bmm": _bmm,
     "baddbmm": _baddbmm,
-    "addbmm": _addbmm,
+    "addbmm": _baddbmm,  # the sum over the batch is part of its products
     "mv": _mv,
     "addmv": _addmv,
     "dot": _dot,

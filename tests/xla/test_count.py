@@ -460,3 +460,16 @@ def test_a_product_that_a_branch_gives_to_the_host_alone_is_asked_for() -> None:
     counted = ran(jax.jit(step), np.ones((8, 8), np.float32), True)
     costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
     assert [(cost.flops, cost.model_flops) for cost in costs] == [(2 * 8**3, 2 * 8**3)]
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, jax.checkpoint], ids=["kept", "made again"])
+def test_one_hot_rows_that_a_repeated_function_is_given_are_no_product(wrap: Any) -> None:
+    """6 rows of 16, whose product picks 6 of 8; then a product of 6 x 8 with 8 x 8, and its two gradients."""
+
+    def loss(table: Any, w: Any, rows: Any) -> Any:
+        picked = wrap(lambda rows, table: jnp.sin(rows @ table))(jax.nn.one_hot(rows, 16), table)
+        return jnp.sum(jnp.tanh(picked @ w) ** 2)
+
+    arguments = np.ones((16, 8), np.float32), np.ones((8, 8), np.float32), np.arange(6)
+    counted = ran(jax.jit(jax.value_and_grad(loss, (0, 1))), *arguments)
+    assert total(counted, "model_flops") == 3 * 2 * 6 * 8 * 8

@@ -1,4 +1,4 @@
-"""Follow a value of a program to its origin: through copies, into calls and out of their parameters."""
+"""Follow a value of a program to its origin: through copies and tuples, into calls and out of their parameters."""
 
 from __future__ import annotations
 
@@ -19,16 +19,25 @@ MAX_CHAIN = 1000
 
 def origin(value: Instruction, path: Path, through: Collection[str] = COPIES) -> tuple[Instruction, Path]:
     """The instruction that made a value, and what is around it. through: opcodes that are not taken to have made it."""
+    places: list[int] = []  # which parts of tuples are followed, the outermost last
+    made = value, path
     for _ in range(MAX_CHAIN):
+        if not places:
+            made = value, path
         if value.opcode in through:
             value = value.operands[0]
         elif value.opcode == "call":
             value, path = value.called[0].root, (*path, value)
         elif value.opcode == "parameter" and path and path[-1].opcode == "call":
             value, path = path[-1].operands[value.number], path[:-1]
+        elif value.opcode == "get-tuple-element":
+            places.append(value.number)
+            value = value.operands[0]
+        elif value.opcode == "tuple" and places and places[-1] < len(value.operands):
+            value = value.operands[places.pop()]
         else:
             break
-    return value, path
+    return made
 
 
 def number(value: Instruction, path: Path) -> float | None:

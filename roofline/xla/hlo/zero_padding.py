@@ -137,15 +137,7 @@ def _images(module: Module) -> list[_Image]:
 
 def _kernel(convolution: Instruction, path: Path) -> Instruction:
     """Return what made the kernel of a convolution, also from behind the barrier of `jax.checkpoint`."""
-    kernel, path = origin(convolution.operands[1], path, _ARRANGED)
-    for _ in range(_HOPS):
-        if kernel.opcode != "get-tuple-element":
-            break
-        row, around = origin(kernel.operands[0], path)
-        if row.opcode != "tuple":
-            break
-        kernel, path = origin(row.operands[kernel.message.tuple_index], around, _ARRANGED)
-    return kernel
+    return origin(convolution.operands[1], path, _ARRANGED)[0]
 
 
 def _spatial(margins: Margins | None, places: Sequence[int]) -> Margins | None:

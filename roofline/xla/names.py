@@ -9,7 +9,6 @@ same phase (what depends on the backward pass is backward), among whose neighbou
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 from roofline.xla import regions
@@ -55,8 +54,8 @@ def find(
     instructions: Iterable[Instruction],
     asked: Collection[tuple[str, float]],
     placing: Callable[[str], Place],
-    branches: Mapping[str, Collection[Part | None]] = MappingProxyType({}),
-    idle: Collection[str] = (),
+    branches: Mapping[str, Collection[Part | None]],
+    idle: Collection[str],
 ) -> None:
     """Find names for the nameless products in `instructions` and keep them for `products`.
 
@@ -95,7 +94,7 @@ def find(
             best = max(
                 likely,
                 key=lambda candidate: (
-                    branch in branches.get(candidate, ()),
+                    branch in branches[candidate],
                     at_home((placing(candidate).scope or "").split("/"), scopes),
                     at_home(candidate.split("/"), path),
                 ),

@@ -86,17 +86,15 @@ def bound(
     upper: _tables.Times | None = None,
     among: _tables.Mask | None = None,
 ) -> str:
-    """Say what limits the ops under one bound, and how close they come: "memory-bound, at 93 % of DRAM bandwidth".
+    """Say what limits the ops under one bound, and how close they come: "memory-limited, at 93 % of DRAM bandwidth".
 
-    Below half of the roof they are "memory-limited". Of a range the upper end decides, and a different answer at the
-    lower end is reported. times: of these ops by `_tables.split`; upper: by `split_at_upper_end`, where other ops may
-    be under the bound; None: the same ops are. among: the ops to choose these from; None: all.
+    times: of these ops by `_tables.split`; upper: by `split_at_upper_end`, where other ops may be under the bound;
+    None: the same ops are. among: the ops to choose these from; None: all.
     """
     ends = _tables.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
         return "unknown"
-    launches = roofs_of(analysis, name, among) == [LAUNCH_FLOOR]
-    return f"{limit(name, *ends, launches=launches)}, {closeness(analysis, name, *ends, among)}"
+    return f"{name}-limited, {closeness(analysis, name, *ends, among)}"
 
 
 def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: _tables.Mask | None = None) -> str:
@@ -119,35 +117,23 @@ def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: _
     return f"{words} by each op, {together} together"
 
 
-def limit(name: Bound, low: float, high: float, launches: bool = False) -> str:
-    """Say whether ops that come so close to their roof are bound or limited by it, of a range by its upper end.
-
-    Ends count as they are printed: 49.6 % is 50 %. launches: whether they are printed as times the launch floor.
-    """
-    if not _reaches(high, launches):
-        return f"{name}-limited"
-    return f"{name}-bound" if _reaches(low, launches) else f"{name}-bound by the upper end"
-
-
-def _reaches(share: float, launches: bool) -> bool:
-    """Return whether a share of the roof is half of it or more, or a launch up to twice the least, as printed."""
-    if launches:
-        return share > 0 and float(_times_as_long(share)) <= 1 / ATTAINED
-    return float(f"{100 * share:.0f}") >= 100 * ATTAINED
-
-
 def between(low: float, high: float) -> str:
     """Write a share, or the range that it lies in: "51 to 82 %"."""
     return units.percent_between(low, high).replace("–", " to ")
 
 
 def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
-    """Say how close ops come to their roofs: a share of rates, of launches the factor over the least time."""
-    if roofs != [LAUNCH_FLOOR]:
-        if all(roof.endswith(_BANDWIDTH) for roof in roofs):  # "cache and DRAM bandwidth"
-            roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
-        return f"{between(low, high)} of {conjunction(roofs)}"
-    return over_launch_floor(low, high)
+    """Say how close ops come to their roofs: a share of rates, of launches the factor over the least time.
+
+    A share of several roofs, each op's of its own, has their names in brackets.
+    """
+    if roofs == [LAUNCH_FLOOR]:
+        return over_launch_floor(low, high)
+    if len(roofs) == 1:
+        return f"{between(low, high)} of {roofs[0]}"
+    if all(roof.endswith(_BANDWIDTH) for roof in roofs):  # "cache and DRAM bandwidth"
+        roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
+    return f"{between(low, high)} of the ops' roofs ({conjunction(roofs)})"
 
 
 def over_launch_floor(low: float, high: float) -> str:

@@ -73,7 +73,7 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     words = "in kernels that need fewer multiplications than are counted"
     assert mfu.endswith(f": convolutions are counted as direct ones, and ran {words} (Winograd or FFT)")
     # 16 000 µs by the count, of two ops that took 5000.
-    assert f"compute-bound, at 320 % of FP32 peak (above its roof, {words});" in verdict
+    assert f"compute-limited, at 320 % of FP32 peak (above its roof, {words});" in verdict
     assert words not in worded(800e6)[1]
     assert "took, which ran faster than their minimum times" in facts["least step"]
     assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
@@ -107,7 +107,7 @@ def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     half = handmade.device(**{n: value * 2 if n.startswith("launch") else value / 2 for n, value in rates.items()})
     analysis = analyze(handmade.profile(), half)
     assert "ran on a faster device than Round Device, or not all of its time was recorded" in notes.above(analysis)
-    assert "memory-bound, at 137 to 141 % of DRAM bandwidth (above its roof)" in _words.verdict(analysis)
+    assert "memory-limited, at 137 to 141 % of DRAM bandwidth (above its roof)" in _words.verdict(analysis)
     assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
 
 

@@ -155,14 +155,17 @@ def test_every_run_is_named_with_its_arithmetic() -> None:
 @pytest.mark.parametrize(
     ("name", "group", "words"),
     [
-        ("bert-torch-train-b32-fp32", "matmul", "compute-bound, at 83 % of FP32 peak"),
-        ("bert-torch-train-b32-fp32", "normalisation", "memory-limited, at 21 to 25 % of cache and DRAM bandwidth"),
+        ("bert-torch-train-b32-fp32", "matmul", "compute-limited, at 83 % of FP32 peak"),
+        (
+            *("bert-torch-train-b32-fp32", "normalisation"),
+            "memory-limited, at 21 to 25 % of the ops' roofs (cache and DRAM bandwidth)",
+        ),
         # 42 % of its time is under the launch floor.
         ("bert-torch-train-b32-bf16", "normalisation", "58 % memory-limited, at 14 to 18 % of cache bandwidth"),
         ("bert-torch-compile-default-train-b32-bf16", "pointwise", "near the ridge, at 44 to 52 % of erf ceiling"),
         (
             *("bert-jax-buffers-on-train-b32-tf32", "pointwise"),
-            "memory-bound by the upper end, at 35 to 52 % of DRAM and cache bandwidth",
+            "memory-limited, at 35 to 52 % of the ops' roofs (DRAM and cache bandwidth)",
         ),
     ],
 )
@@ -175,7 +178,7 @@ def test_a_bound_is_said_as_in_the_verdict() -> None:
     """Of a step of layer norms alone (8 µs each, a launch takes 5 there), and of one that is faster than its roof."""
     norms = tuple(op for op in handmade.OPS if handmade.profile().signatures[op.signature].name.endswith("layer_norm"))
     for device, words in (
-        (handmade.device(), "overhead-bound, at 1.6 times the launch floor"),
+        (handmade.device(), "overhead-limited, at 1.6 times the launch floor"),
         (handmade.device(**{"launch.torch-eager": 2e-6}), "overhead-limited, at 4.0 times the launch floor"),
         (handmade.device(**{"launch.torch-eager": 10e-6}), "(above its roof)"),
     ):
@@ -260,13 +263,13 @@ def test_long_bounds_take_several_lines_and_no_column_from_others(width: int, by
     text = render("text", h100("bert-jax-buffers-on-train-b32-tf32"), page=Page(width))
     assert "  bound" in text
     assert ("bytes" in text.partition("───")[0].partition("separately")[2]) == bytes_too
-    assert "memory-bound by the upper end, at 35 to 52 % of DRAM and cache bandwidth" in " ".join(text.split())
+    assert "memory-limited, at 35 to 52 % of the ops' roofs (DRAM and cache bandwidth)" in " ".join(text.split())
     assert text.rpartition("─\n")[2].startswith("Ivanov et al.")
 
 
 def test_long_bounds_take_several_rows_in_latex() -> None:
     text = render("latex", h100("bert-jax-buffers-on-train-b32-tf32"), columns=2)
-    assert " & memory-bound by the upper end, at 35 to 52 \\% \\\\\n     & " in text
+    assert " & memory-limited, at 35 to 52 \\% of the ops' \\\\\n     & " in text
     assert " & bytes & " in text
 
 

@@ -110,9 +110,14 @@ def _headline(
     times = f"{names[0]} took {units.seconds(walls[0])} a step and {names[1]} {units.seconds(walls[1])}"
     low, high = paired.ci95 if slower == 0 else (-paired.ci95[1], -paired.ci95[0])
     margin = f"{units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
+    against = _against(walls[slower], walls[faster])
     doubts = [_doubt(*conditions) for conditions in zip(paired.busy, throttled, strict=True)]
-    settled = paired.settled and not any(doubts)
-    if any(doubts):
+    says = paired.confirmed and paired.sign != 0
+    settled = says and not any(doubts)
+    if says and doubts[faster] and not doubts[slower]:  # undisturbed, the faster one would take less still
+        text = f"{names[slower]} took longer than {names[faster]}, though {names[faster]} was measured "
+        text += f"{doubts[faster]}, which makes its times too long: {against} a step, {measured}."
+    elif any(doubts):
         were = " and ".join(f"{name} was measured {words}" for name, words in zip(names, doubts, strict=True) if words)
         if doubts[0] == doubts[1]:
             were = f"{names[0]} and {names[1]} were measured {doubts[0]}"
@@ -120,7 +125,7 @@ def _headline(
     elif not settled:
         text = f"These runs do not say which is faster: {times}, {names[slower]} − {names[faster]} = {margin}.{why}"
     else:
-        ratio, against = walls[slower] / walls[faster], _against(walls[slower], walls[faster])
+        ratio = walls[slower] / walls[faster]
         factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
         if paired.number:
             text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference {margin}."
@@ -134,7 +139,7 @@ def _headline(
         factor_ci95=(ratio_apart(paired.ci95[0], size), ratio_apart(paired.ci95[1], size)),
         ci95=paired.ci95,
         text=text,
-        slower=slower if settled else None,
+        slower=slower if says and not doubts[slower] else None,
     )
 
 
@@ -152,9 +157,9 @@ def _against(slower: float, faster: float) -> str:
 
 
 def _processes(a: Analysis, b: Analysis) -> str:
-    """Say in how many processes the runs were timed."""
+    """Say in how many processes the runs were timed; of several, the times are their means."""
     singular, plural = ("run", "runs") if a.profile.imported or b.profile.imported else ("process", "processes")
     number_a, number_b = [1 + len(run.profile.wall.processes) for run in (a, b)]
     if number_a == number_b:
-        return f"one {singular} each" if number_a == 1 else f"{number_a} {plural} each"
-    return f"{number_a} and {number_b} {singular if number_b == 1 else plural}"
+        return f"one {singular} each" if number_a == 1 else f"means of {number_a} {plural} each"
+    return f"means of {number_a} and {number_b} {singular if number_b == 1 else plural}"

@@ -80,10 +80,9 @@ def judge_turns(a: Turns, b: Turns) -> Paired | None:
     busy = any(a.disturbed[turn] for turn in counted), any(b.disturbed[turn] for turn in counted)
     times = list(counted.items())
     paired = _judged(times, a, b, busy)
-    if any(busy):
-        return replace(paired, hopeless=len(paired_medians) - len(quiet) >= FEWEST)
     before = _judged(times[:-1], a, b, busy) if len(times) > FEWEST else None
-    return replace(paired, confirmed=before is not None and before.sign == paired.sign)
+    hopeless = len(paired_medians) - len(quiet) >= FEWEST if any(busy) else paired.hopeless
+    return replace(paired, hopeless=hopeless, confirmed=before is not None and before.sign == paired.sign)
 
 
 def _judged(turns: Sequence[tuple[int, tuple[float, float]]], a: Turns, b: Turns, busy: tuple[bool, bool]) -> Paired:

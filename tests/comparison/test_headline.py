@@ -63,12 +63,12 @@ def test_the_interval_holds_what_processes_differ_by() -> None:
     # Of one run of several processes that do not differ only the other one's spread is left.
     one = said(run(8, processes=2), run(7))
     assert one.ci95 == pytest.approx((0.3e-3, 1.7e-3))
-    assert "3 and 1 process)" in one.text
+    assert "means of 3 and 1 process)" in one.text
     both = said(run(8, processes=2), run(7, processes=2))
     least = RESOLUTION * math.sqrt(8e-3 * 7e-3)
     assert both.ci95 == pytest.approx((1e-3 - least, 1e-3 + least))
     assert both.settled is None
-    assert both.text.endswith("in these two runs (8.00 against 7.00 ms a step, 3 processes each).")
+    assert both.text.endswith("in these two runs (8.00 against 7.00 ms a step, means of 3 processes each).")
 
 
 def test_the_interval_holds_what_either_waited_for_a_core() -> None:
@@ -156,7 +156,25 @@ def test_a_busy_machine_comes_first() -> None:
         "jax was measured on a busy machine, so these runs do not say which is faster: torch took 7.00 ms a step and "
         "jax 70.0 ms, one process each."
     )
+    assert head.slower is None
     assert said(busy, busy).text.startswith("torch and jax were measured on a busy machine")
+
+
+def test_a_busy_machine_says_nothing_against_the_run_that_took_less_on_it() -> None:
+    """9 against 7 ms, and the 7 may be too long; at 8 against 7 ms processes may differ by as much (15.3 %)."""
+    busy = run(7, flags=("contended: 3 others",))
+    head = said(run(9), busy)
+    assert head.text == (
+        "torch took longer than jax, though jax was measured on a busy machine, which makes its times too long: 9.00 "
+        "against 7.00 ms a step, one process each."
+    )
+    assert (head.slower, head.settled) == (0, None)
+    assert said(busy, run(9)).slower == 1
+    close = said(run(8), busy)
+    assert close.slower is None
+    assert close.text.startswith("jax was measured on a busy machine, so these runs do not say which is faster")
+    # Of both runs disturbed the slower one's time may be too long by any amount.
+    assert said(run(9, flags=("contended",)), busy).slower is None
 
 
 def test_two_steps_of_a_run_leave_no_interval() -> None:

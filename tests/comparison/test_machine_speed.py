@@ -149,7 +149,7 @@ def test_parity_warns_of_it() -> None:
     (warning,) = [each for each in found.differences if each.what == "pace"]
     assert (warning.severity, warning.a, warning.b) == ("warning", "slower", "faster")
     assert "took longer in the first run, as on a slower machine" in warning.text
-    assert "products 1.20 times as long as in the second run, other ops 1.50 times" in warning.text
+    assert "matmuls 1.20 times as long as in the second run, other ops 1.50 times" in warning.text
     (back,) = [each for each in parity(analyze(slowed()), analyze(slowed(1.2, 1.5))).differences if each.what == "pace"]
     assert (back.a, back.b, back.seconds) == ("faster", "slower", warning.seconds)
 
@@ -167,7 +167,7 @@ def test_it_is_inverse_when_the_runs_are_swapped(factors: list[float]) -> None:
 
 def test_a_gate_does_not_call_a_slower_machine_a_regression() -> None:
     """Ops take 1.3 times as long, and a host at the same speed: by default a twentieth is allowed."""
-    with pytest.raises(MeasurementError, match=r"slower machine \(products 1.30 times as long, other ops 1.30 times\)"):
+    with pytest.raises(MeasurementError, match=r"slower machine \(matmuls 1.30 times as long, other ops 1.30 times\)"):
         check(slowed(), slowed(1.3, 1.3), Limits())
     assert not check(slowed(), slowed(1.3, 1.3), Limits(), counts_only=True).failed
     assert not check(slowed(1.3, 1.3), slowed(), Limits()).failed

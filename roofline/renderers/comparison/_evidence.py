@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.comparison.ranking import RankedPair
 from roofline.renderers import _words
+from roofline.renderers._signed import signed, snapped
 from roofline.renderers.comparison import _broken_down, _comparing
 
 
 def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    """Yield the step, and how long it takes in A and in B."""
+    """Yield the step, how long it takes in A and in B, and how much of the difference is time of ops."""
     analyses = (pair.comparison.a, pair.comparison.b)
     subjects = {(_words.subject(run), _words.device(run)) for run in analyses}
     if len(subjects) == 1:
@@ -20,7 +21,13 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         subject = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
         times = f"{units.seconds(run.busy)} busy, {_words.gap_name(run)} {units.seconds(run.gap_told)}"
         head = f"{_comparing.name(pair, side)}, {subject}{units.seconds(run.wall)} per step"
+        head += " of the profiled process" if run.profile.wall.processes else ""
         yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {_words.spread(run)}"
+    a, b = analyses
+    if a.busy and b.busy:
+        gaps = dict.fromkeys(map(_words.gap_name, analyses))
+        gap = f"{signed(snapped(a.gap - b.gap, a.wall))} {' or '.join(gaps)}"
+        yield "A − B", f"{signed(pair.comparison.difference)}: {signed(snapped(a.busy - b.busy, a.wall))} busy, {gap}"
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ FLAGS = {
     "plain ones; op times were scaled down by one factor.",
     "above-ceiling": "Some ops ran faster than their minimum time; a count or a ceiling is wrong.",
     "in-process": "The step ran inside the caller's process, with its threads and environment.",
-    "contended": "The machine was busy with other programs; times are too long and spread wide.",
+    "contended": "The machine was busy with other programs; times are too long.",
     "contended-ceilings": "Other programs used the device while the ceilings were measured, so the ceilings may be "
     "far too low; the next profile on an idle machine measures them again.",
     "given-ceilings": "The ceilings were given, not measured with the step; their device is in brackets.",

@@ -49,6 +49,11 @@ def plain(text: str, width: int | None = None) -> str:
     return units.plain(text, width)
 
 
+def page(annotation: str) -> str:
+    """Name the page of the documentation that explains an annotation."""
+    return f"docs/annotations/{annotation}.md"
+
+
 def gap_name(analysis: WorkAnalysis) -> str:
     """Name the gap on this device."""
     return "host time" if analysis.device.kind == "cpu" else "GPU idle"

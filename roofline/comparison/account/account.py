@@ -13,7 +13,7 @@ from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FA
 from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
-from roofline.comparison.account.row import Account, Amount, Note, OpChange, Row, Style
+from roofline.comparison.account.row import MOVED_BY, Account, Amount, Note, OpChange, Row, Style
 from roofline.comparison.account.runs import Runs, match_runs
 from roofline.comparison.account.words import op_name, sentence
 from roofline.comparison.parity.parity import Parity
@@ -174,5 +174,5 @@ def _without(row: Row, fault_share: float) -> Row:
         seconds=(row.seconds or 0.0) * remaining,
         ci95=None if row.ci95 is None else (row.ci95[0] * remaining, row.ci95[1] * remaining),
         ops=(*row.ops, OpChange(name=_MOVED, seconds=-seconds)) if row.ops else (),
-        notes=(*row.notes, Note("page faults", f"{units.seconds(abs(seconds))} is {_MOVED}")),
+        notes=(*row.notes, Note(MOVED_BY, f"{units.seconds(abs(seconds))} is {_MOVED}")),
     )

@@ -20,6 +20,8 @@ Kind = Literal["setting", "only", "rate", "gap"]
 
 #: Of PyTorch's ops; what compilers write in kernels and calls of them has none.
 NAMESPACE = "aten::"
+#: The pass that takes page faults off the rows of ops; its note says how much [s].
+MOVED_BY = "page faults"
 #: Names of ops and of places that a sentence gives of a row, the rest is counted; and the last parts of a scope.
 NAMES = 3
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import NAMES, NAMESPACE, Amount, OpChange, Row, Style
+from roofline.comparison.account.row import MOVED_BY, NAMES, NAMESPACE, Amount, OpChange, Row, Style
 from roofline.core.statistics import ROUNDING
 from roofline.units import LONGEST_NAME, plain
 
@@ -21,16 +21,22 @@ def sentence(row: Row, style: Style) -> str:
         case "only":
             amounts = zip(names, (describe_amount(amount, row, style) for amount in (row.a, row.b)), strict=True)
             work = "".join(f"; {name}: {words}" for name, words in amounts if words)
-            return f"{': '.join(filter(None, (where(row), _only(row, style))))}{work}."
+            return f"{': '.join(filter(None, (where(row), _only(row, style))))}{work}{_moved(row)}."
         case "rate":
-            return f"{_same(row, style)}{_roofs(row, names)}."
+            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row)}."
         case "gap" if None in (row.a.seconds, row.b.seconds):
             times = dict(zip(names, (row.a.seconds, row.b.seconds), strict=True))
             unseen = " and ".join(name for name, time in times.items() if time is None)
             timed = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
             return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
-            return f"{'' if row.place == PAGE_FAULTS else 'time without an op, '}{row.place}: {_part(row, names)}."
+            place = f"{'' if row.place == PAGE_FAULTS else 'time without an op, '}{row.place}"
+            return f"{place}: {_part(row, names)}{_moved(row)}."
+
+
+def _moved(row: Row) -> str:
+    """Say which part of the difference of a row's times is in the row of page faults."""
+    return "".join(f"; of the difference {note.reason}" for note in row.notes if note.step == MOVED_BY)
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -47,8 +53,8 @@ def _part(row: Row, names: tuple[str, str]) -> str:
             "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of the {units.seconds(extra)}"
         )
         return (
-            f"{words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off the rows of "
-            f"the same ops, of ops with other arguments, and of what is not known"
+            f"{words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off other rows, "
+            "which say so"
         )
     words += " (seen under the profiler alone, which may lengthen it)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
@@ -158,10 +164,10 @@ def describe_amount(amount: Amount, row: Row, style: Style) -> str:
     launches = round(amount.launches)
     if not launches:
         return f"{units.seconds(amount.dispatch)} of dispatching the op after" if amount.dispatch else ""
-    single, several = ("kernel", "kernels") if style.kernels else ("launch", "launches")
+    noun = "kernel" if style.kernels else "call"
     time = _seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
     parts = [time + (f" ({units.seconds(amount.dispatch)} of it dispatching)" if amount.dispatch else "")]
-    parts.append(f"{units.count(launches)} {single if launches == 1 else several}")
+    parts.append(f"{units.count(launches)} {noun}{'' if launches == 1 else 's'}")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
         parts.append(f"{units.byte(amount.bytes)} moved")
     return ", ".join(parts)

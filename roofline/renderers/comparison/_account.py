@@ -118,12 +118,9 @@ def heading(pair: RankedPair) -> str:
 
 
 def said(row: Row) -> str:
-    """Say a row: its sentence, and its annotations."""
-    return f"{_words.plain(row.text, _LONGEST)}{_annotations(row)}"
-
-
-def _annotations(row: Row) -> str:
-    return "".join(f" [{_words.plain(name, 40)}]" for name in row.annotations)
+    """Say a row: its sentence, and the pages of its annotations."""
+    pages = f" See {_comparing.pages(row.annotations)}." if row.annotations else ""
+    return f"{_words.plain(row.text, _LONGEST)}{pages}"
 
 
 def by_run(pair: RankedPair, row: Row) -> tuple[str, list[str]]:
@@ -139,7 +136,8 @@ def by_run(pair: RankedPair, row: Row) -> tuple[str, list[str]]:
     sentences = [": ".join(filter(None, both)) for both in zip(amounts, list_ops(row, style), strict=True)]
     names = [_words.plain(style.names[side], _LONGEST_RUN) for side in sides]
     words = [_words.plain(sentence or "nothing instead", _LONGEST) for sentence in sentences]
-    place = f"{_words.plain(where(row), _LONGEST) or 'the whole step'}{_annotations(row)}"
+    pages = f" (see {_comparing.pages(row.annotations)})" if row.annotations else ""
+    place = f"{_words.plain(where(row), _LONGEST) or 'the whole step'}{pages}"
     return place, [f"{name}: {sentence}" for name, sentence in zip(names, words, strict=True)]
 
 

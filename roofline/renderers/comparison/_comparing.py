@@ -16,6 +16,8 @@ from roofline.renderers import _words
 from roofline.renderers._signed import rounding, signed, snapped
 from roofline.renderers._words import plain
 
+#: Differences whose seconds are of the whole step; those of others are of ops alone.
+_WITH_HOST = frozenset(("clocks", "pace", "protocol"))
 MARKS = "* comparable with named differences; ! not comparable"
 
 
@@ -110,9 +112,15 @@ def differences(pair: RankedPair) -> list[str]:
 
 
 def settings(pair: RankedPair) -> list[str]:
-    """Say which settings differ, and what they are called."""
-    named = [plain(name, 40) for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
-    return [*_sentences(pair.comparison.parity.settings), *([f"[{'] ['.join(named)}]"] if named else [])]
+    """Say which settings differ, and on which pages of the documentation they are explained."""
+    names = [name for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
+    sentences = _sentences(pair.comparison.parity.settings)
+    return [*sentences, f"See {pages(names)}."] if names else sentences
+
+
+def pages(annotations: Sequence[str]) -> str:
+    """Name the pages of the documentation that explain some annotations: "docs/annotations/copies.md"."""
+    return _words.conjunction([_words.page(plain(name, 40)) for name in annotations])
 
 
 def others(pair: RankedPair) -> list[str]:
@@ -127,7 +135,8 @@ def _sentences(differences: Iterable[Difference]) -> list[str]:
         upper = ""
         if difference.seconds is not None:
             share = "" if difference.share is None else f", {units.percent(difference.share, 0)} of the difference"
-            upper = f" (at most {units.seconds(snapped(difference.seconds))}{share})"
+            dispatch = "" if difference.what in _WITH_HOST else " without dispatching"
+            upper = f" (at most {units.seconds(snapped(difference.seconds))}{dispatch}{share})"
         head = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}[difference.severity]
         lines.append(f"{head}{plain(difference.text, 400).rstrip('.')}{upper}.")
     return lines

@@ -147,6 +147,8 @@ def test_page_faults_are_taken_off_the_ops_that_take_longer() -> None:
     assert [each.seconds for each in rates["pointwise"].ops if each.a] == [microseconds(200), microseconds(0)]
     assert (rates["pointwise"].ops[-1].counts, rates["pointwise"].ops[-1].seconds) == ((0, 0), microseconds(-150))
     assert [note.step for note in rates["pointwise"].notes] == ["page faults"]
+    assert "of the difference 150 µs is in the row of the operating system" in rates["pointwise"].text
+    assert "in the row of" not in rates["contraction"].text
 
 
 @pytest.mark.parametrize(
@@ -175,9 +177,8 @@ def test_page_faults_are_taken_off_ops_with_other_arguments_and_off_all_interval
     assert before.ci95 is not None
     assert row.ci95 == pytest.approx([bound / 4 for bound in before.ci95])
     assert faulty.ci95 == pytest.approx([bound * 3 / 4 for bound in before.ci95])
-    assert faulty.text.endswith(
-        "that much is taken off the rows of the same ops, of ops with other arguments, and of what is not known."
-    )
+    assert faulty.text.endswith("They happen inside of ops: that much is taken off other rows, which say so.")
+    assert "of the difference 150 µs is in the row of the operating system" in row.text
 
 
 def test_a_row_of_page_faults_says_how_much_of_them_other_rows_held() -> None:
@@ -185,7 +186,7 @@ def test_a_row_of_page_faults_says_how_much_of_them_other_rows_held() -> None:
     faults = {"page_faults_per_step": 100.0, "system_seconds_per_step": 150e-6}
     (row,) = of(accounted(step(slower, conditions=faults), step()), "gap", PAGE_FAULTS)
     assert row.seconds == microseconds(40)
-    assert "They happen inside of ops: 40.0 µs of the 150 µs is taken off the rows of the same ops" in row.text
+    assert "They happen inside of ops: 40.0 µs of the 150 µs is taken off other rows" in row.text
 
 
 def test_page_faults_are_no_row_where_the_other_run_has_more_of_them() -> None:

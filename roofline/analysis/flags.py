@@ -26,7 +26,7 @@ FLAGS = {
     "does not record the model.",
     "no-shapes": "The trace was recorded without shapes, so no work is known; add record_shapes=True to "
     "torch.profiler.profile(...).",
-    "no-ceilings": "The device of the trace is not known here, so no op has a minimum time; name it with --device.",
+    "no-ceilings": "No ceilings are known for the trace's device, so no op has a minimum time; name it with --device.",
     "command-buffers": "Kernels were replayed from command buffers, which do not name their instructions; record with "
     "XLA_FLAGS=--xla_gpu_enable_command_buffer= to get their work.",
     "inflated": "After the profiler's cost was subtracted, the profiled steps were still over 5 % slower than the "

@@ -10,7 +10,8 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.caches import loops
 from roofline.analysis.columns import numbered
-from roofline.core.schema import Signature
+from roofline.core.rows import Ints, rows
+from roofline.core.schema import Profile, Signature
 from roofline.core.vocabulary import OpClass
 
 _NUMBER = re.compile(r"[._]\d+$")
@@ -20,10 +21,10 @@ _NUMBER = re.compile(r"[._]\d+$")
 class Place:
     """The ops of one name in one phase and block.
 
-    runs: how often the step runs them. seconds: their share of the step [s]; above: of these, what is above the least
-    time that the device allows [s], None where no op of the place has one. without_minimum: the time of ops that have
-    none [s]. of_roof, of_roof_high: minimum / own time, from where to where; None where over half of the time has no
-    minimum.
+    runs: how often the step runs them; of kernels without an op, how often it launches them. seconds: their share of
+    the step [s]; above: of these, what is above the least time that the device allows [s], None where no op of the
+    place has one. without_minimum: the time of ops that have none [s]. of_roof, of_roof_high: minimum / own time, from
+    where to where; None where over half of the time has no minimum.
     """
 
     phase: str
@@ -61,11 +62,18 @@ def places(analysis: Analysis) -> list[Place]:
         added: list[float] = np.bincount(of, weights=values, minlength=len(codes)).tolist()
         return added
 
-    columns = (loops.times(profile), table.share, table.own, table.uncosted, table.floor, table.floor_reach)
+    columns = (_runs(profile), table.share, table.own, table.uncosted, table.floor, table.floor_reach)
     return sorted(
         (_place(key, *amounts) for key, *amounts in zip(codes, *map(sums, columns), strict=True)),
         key=lambda place: -place.at_most,
     )
+
+
+def _runs(profile: Profile) -> Ints:
+    """Return how often the step runs each op; kernels of one name without an op are one op, with a launch for each."""
+    kernels, columns, times = set(profile.kernels), rows(profile), loops.times(profile)
+    is_kernel = np.asarray([signature.name in kernels for signature in profile.signatures], bool)[columns.signature]
+    return np.where(is_kernel, np.maximum(times, columns.launches), times)
 
 
 def without_number(name: str) -> str:

@@ -31,11 +31,12 @@ SHAPES = (
     "import that trace."
 )
 GRAPHS = (
-    "Kernels were replayed from a graph, which does not say for which op: for their work give --capture TRACE, the "
-    "trace of the part of the program that captures its graphs, or record a step without graphs."
+    "Kernels were replayed from a graph, and the trace does not say which op each is of, so their work is not known: "
+    "import with --capture TRACE, a trace of the program while it captures its graphs, or record a step without graphs."
 )
 CEILINGS = (
-    "The device is not known here, so nothing has a minimum time: give it with --device NAME or a calibration's file."
+    "No ceilings are known for this device, so no op has a minimum time: name the device with --device NAME, or give "
+    "the file of a calibration."
 )
 _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 

@@ -5,6 +5,7 @@ doubt. It fits 24 lines; `--details` has all else.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.flags import FLAGS, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
+from roofline.comparison.account.words import class_name
 from roofline.core.framework import framework, written_in
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
@@ -22,7 +24,7 @@ from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._facts import compiling, floors, notes
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._facts.measured import rates
-from roofline.renderers._names.distinct import LEAST
+from roofline.renderers._names.distinct import LEAST, distinct
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import Page
 
@@ -231,7 +233,11 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     ends = _tables.attained(times, upper)
     if ends is None or bar.bound == "unknown":
         kind = _words.unknown_work(analysis, {bar.bound})
-        why = "the device is not known" if not analysis.device.ceilings else kind or "the work of its ops is not known"
+        why = (
+            "no ceilings of this device are known"
+            if not analysis.device.ceilings
+            else kind or "the work of its ops is not known"
+        )
         return f"What limits {share} of the step is not known: {why}."
     return f"{share} of the step is {_words.bound(analysis, bar.bound, times, upper)}."
 
@@ -254,15 +260,33 @@ def _at_their_roofs(analysis: Analysis) -> str:
 
 
 class Ranked(NamedTuple):
-    """A row of the table. above: what is above its minimum [s]; at most that, where `open`. None: none is known."""
+    """A row of the table. above: what is above its minimum [s]; at most that, where `open`. None: none is known.
 
-    where: str
+    place: its block, else the class of its ops, or the name of the gap; phase: "" where all are of one. kind: that
+    class, which tells rows of one block apart. ops: their name, after `repeats`, how often they run; of the gap its
+    largest part.
+    """
+
+    place: str
+    phase: str
+    kind: str
+    repeats: str
     ops: str
     seconds: float
     of_roof: str
     above: float | None
     open: bool
     is_gap: bool = False
+
+    @property
+    def where(self) -> str:
+        """Name the place and the phase."""
+        return ", ".join(filter(None, (self.place, self.phase)))
+
+    @property
+    def where_and_kind(self) -> str:
+        """Name the place, the class of its ops and the phase."""
+        return ", ".join(dict.fromkeys(filter(None, (self.place, self.kind, self.phase))))
 
     @property
     def at_most(self) -> float:
@@ -277,19 +301,20 @@ def ranked(analysis: Analysis) -> list[Ranked]:
     rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in ranked_places]
     gap = analysis.gap_told
     if gap >= 0.005 * analysis.wall:
-        rows.append(Ranked(_words.gap_name(analysis), _gap_in_words(analysis), gap, units.UNKNOWN, gap, True, True))
+        name, part = _words.gap_name(analysis), _gap_in_words(analysis)
+        rows.append(Ranked(name, "", "", "", part, gap, units.UNKNOWN, gap, True, True))
     return sorted(rows, key=lambda row: -row.at_most)
 
 
 def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
     """Make a row of a place. What all places have in common names none: then the class of its ops does."""
-    where = place.op_class if not has_blocks or place.block in ("", TOP) else _words.plain(place.block, 200)
-    if has_phases and place.phase != where:
-        where = f"{where}, {_words.plain(place.phase, 40)}"
-    ops = f"{units.count(place.runs)} x {brief(_words.plain(place.name, 400))}"
+    kind = class_name(place.op_class)
+    block = "" if not has_blocks or place.block == TOP else _words.plain(place.block, 200)
+    phase = _words.plain(place.phase, 40) if has_phases and place.phase != block else ""
+    ops, repeats = _words.plain(place.name, 400), f"{units.count(place.runs)} x "
     of_roof = _tables.between(place.of_roof, place.of_roof_high)
     above = None if place.above is None else place.at_most
-    return Ranked(where, ops, place.seconds, of_roof, above, place.without_minimum > 0)
+    return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, place.without_minimum > 0)
 
 
 def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) -> list[str]:
@@ -298,39 +323,76 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     if len(grouped) == 1:
         shown, grouped = rows, []
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
-    cells = [["where the time goes", "", "time", "share", "of roof", "above minimum"]]
+    cells = [["", "", "time", "share", "of roof", "above minimum"]]
+    hidden = largest_hidden(shown, grouped)
+    number_at_place = Counter([*(row.where for row in shown), *hidden])
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
         above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
         share = units.percent(row.seconds / analysis.wall, 0)
-        cells.append([f"{number} {row.where}", row.ops, unit(row.seconds), share, roof, above])
+        where = row.where_and_kind if number_at_place[row.where] > 1 else row.where
+        ops = f"{row.repeats}{brief(row.ops)}" if row.repeats else row.ops
+        cells.append([f"{number} {where}", ops, unit(row.seconds), share, roof, above])
     if grouped:
         seconds = sum(row.seconds for row in grouped)
         above = f"{'≤ ' * any(row.open for row in grouped)}{unit(sum(row.at_most for row in grouped))}"
         above = units.UNKNOWN if all(row.above is None for row in grouped) else above
-        cells.append(
-            [f"  {len(grouped)} more", "", unit(seconds), units.percent(seconds / analysis.wall, 0), "", above]
-        )
-
-    def paint(row: int, _: int, cell: str) -> str:
-        return page.painted(cell, None if row else "dim")
-
+        share = units.percent(seconds / analysis.wall, 0)
+        largest = ", ".join(f"{unit(time)} {where}" for where, time in hidden.items())
+        cells.append([f"  {len(grouped)} more", f"of it {largest}" if largest else "", unit(seconds), share, "", above])
     numbers = [row[2:] for row in cells]
     columns = _terminal.fitting_columns(numbers, (0, 2, 3, 1), page.width - 2 * LEAST - 2)
     heads_left_out = [head for number, head in enumerate(numbers[0]) if number not in columns]
-    lines = _terminal.columns(_fitted(cells, columns, page), (0, 1), paint=paint)
-    return [*lines, *_terminal.left_out(heads_left_out, page)]
+    by = "time above minimum" if any(row.above is not None and not row.is_gap for row in rows) else "time"
+    title, order = "where the time goes", f", by {by}"
+    fitted = _fitted(cells, shown, columns, len(title + order), page)
+    first, *lines = _terminal.columns(fitted, (0, 1))
+    width = sum(_terminal.widths(fitted)[:2]) + 2  # the head of both columns
+    title += order if len(title + order) <= width else ""
+    head = page.painted(f"{units.cut(title, width):<{width}}{first[width:]}", "dim")
+    return [head, *lines, *_terminal.left_out(heads_left_out, page)]
 
 
-def _fitted(cells: Sequence[Sequence[str]], columns: Sequence[int], page: Page) -> list[list[str]]:
-    """Make the table as wide as the page, of the numbers in `columns`: names are cut."""
+def largest_hidden(shown: Sequence[Ranked], hidden: Sequence[Ranked]) -> dict[str, float]:
+    """Return the places whose hidden rows take more time together than the shortest shown row, and that time [s]."""
+    seconds: dict[str, float] = {}
+    for row in hidden:
+        seconds[row.where] = seconds.get(row.where, 0.0) + row.seconds
+    least = min((row.seconds for row in shown), default=0.0)
+    return {
+        where: seconds[where] for where in sorted(seconds, key=lambda where: -seconds[where]) if seconds[where] > least
+    }
+
+
+def _fitted(
+    cells: Sequence[Sequence[str]], rows: Sequence[Ranked], columns: Sequence[int], least: int, page: Page
+) -> list[list[str]]:
+    """Make the table as wide as the page, of the numbers in `columns`: names are cut, those of ops to no two alike.
+
+    least: letters of the first two columns together, where there is room.
+    """
     numbers = [[row[2 + number] for number in columns] for row in cells]
     room = page.width - sum(width + 2 for width in _terminal.widths(numbers)) - 2
     where, ops = (max(len(row[column]) for row in cells) for column in (0, 1))
     if where + ops > room:
         where, ops = (room - ops, ops) if ops <= room // 2 else (min(where, room - room // 2), 0)
         ops = ops or room - where
-    return [[units.cut(row[0], where), units.cut(row[1], ops), *line] for row, line in zip(cells, numbers, strict=True)]
+    counted = [row for row in rows if row.repeats]
+    names = dict(zip(counted, _names(counted, ops), strict=True))
+    texts = ["", *(names.get(row, row.ops) for row in rows), *(row[1] for row in cells[1 + len(rows) :])]
+    fitted = [
+        [units.cut(row[0], where), units.cut(text, ops), *line]
+        for row, text, line in zip(cells, texts, numbers, strict=True)
+    ]
+    fitted[0][0] = " " * (max(where, least - ops - 2) if least <= room + 2 else where)
+    return fitted
+
+
+def _names(rows: Sequence[Ranked], room: int) -> list[str]:
+    """Write the names of ops, each after how often they run, in `room` letters."""
+    longest = max((len(row.repeats) for row in rows), default=0)
+    names = distinct([row.ops for row in rows], room - longest, "kernel")
+    return [f"{row.repeats}{name}" for row, name in zip(rows, names, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------------ advice, doubts
@@ -343,13 +405,14 @@ def _compiling(analysis: Analysis, page: Page) -> list[str]:
 
 
 def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]:
-    """Say what to try about the largest part of the gap, where the gap is among the first rows."""
+    """Say what to try about the largest part of the gap, and how long it is, where the gap is among the first rows."""
     advice = advise(analysis)
     if not advice or advice[0].part != _largest_part(analysis)[0] or not any(row.is_gap for row in rows[:_FEWEST]):
         return []
     text, annotation, part, seconds = advice[0]
-    gain = f"saves at most {units.seconds(seconds)} of {_words.plain(part, 60)}"
-    return _terminal.facts([("try", f"{text}: {gain}; measured example: docs/annotations/{annotation}.md")], page)
+    gain = f"at most {units.seconds(seconds)}, {units.percent(seconds / analysis.wall, 0)} of the step"
+    subject = f"against {_words.plain(part, 60)} ({gain})"
+    return _terminal.facts([("try", f"{subject}: {text}; see {_words.page(annotation)}")], page)
 
 
 def _doubts(analysis: Analysis, page: Page) -> list[str]:
@@ -371,9 +434,8 @@ def _doubts(analysis: Analysis, page: Page) -> list[str]:
 def reasons(analysis: Analysis) -> Iterator[str]:
     """Yield why numbers are doubtful: of each flag its first sentence, then what is not known."""
     flags = {slug(name): text for name, text in zip(analysis.flags, _words.flags(analysis), strict=True)}
-    for name in sorted(
-        flags.keys() - _HARMLESS, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)
-    ):
+    doubtful = (name for name in flags if name not in _HARMLESS)
+    for name in sorted(doubtful, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)):
         text = FLAGS.get(name) or flags[name]
         yield text.partition(". ")[0].removesuffix(".") + "."
     if steps := _words.uneven(analysis.profile.wall):

@@ -97,6 +97,36 @@ def test_what_the_others_could_save_holds_the_host_and_is_at_most_that() -> None
     assert gap.at_most == gap.seconds == analysis.gap_told
 
 
+def test_rows_of_one_place_are_told_apart_by_the_class_of_their_ops() -> None:
+    """FFN has its products and its gelu among the first five rows; other places have one row."""
+    shown = _screen.ranked(analyze_timed(SCREENS["infer"]()))[:5]
+    places = [row.where for row in shown]
+    assert [place for place in places if places.count(place) > 1] == ["FFN", "FFN"]
+    names = [line[2:].split("  ")[0] for line in text.render(analyze(SCREENS["infer"]()), None).splitlines()]
+    assert {"FFN, matmul", "FFN, pointwise", "attention core"} <= set(names)
+    assert "FFN" not in names
+
+
+def test_names_of_ops_that_end_otherwise_are_not_cut_to_one() -> None:
+    """Kernels without an op, named alike in their first 60 letters, and launched 24 times in the row of either."""
+    name = f"_matmul_{'x' * 60}"
+    signatures = [replace(one, name=f"{name}{number}") for number, one in enumerate(handmade.SIGNATURES)]
+    kernels = tuple(one.name for one in signatures)
+    ops = [replace(op, launches=24, kernels=((op.signature, sum(op.own_ns) // len(op.own_ns)),)) for op in handmade.OPS]
+    device = replace(handmade.device(), kind="cuda")
+    analysis = analyze_timed(handmade.profile(signatures=signatures, ops=ops, kernels=kernels, device=device))
+    assert {place.runs for place in places(analysis)} <= {24, 48}
+    lines = [line.split(" x ")[1].split()[0] for line in text.render(analysis, None).splitlines() if " x _mat" in line]
+    assert len(set(lines)) == len(lines) > 1
+
+
+def test_places_that_take_more_than_a_row_that_is_shown_are_named() -> None:
+    """The optimizer, 3.00 ms with little above its minimum, against rows from 1.80 ms on."""
+    rows = _screen.ranked(analyze_timed(handmade.profile()))
+    assert _screen.largest_hidden(rows[:3], rows[3:]) == {"optimizer": pytest.approx(3e-3)}
+    assert _screen.largest_hidden(rows, []) == {}
+
+
 def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     def doubts(*flags: str) -> list[str]:
         analysis = analyze_timed(handmade.profile(flags=flags))
@@ -108,6 +138,8 @@ def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     assert FLAGS["contended"].startswith(first.removesuffix("."))
     assert FLAGS["opaque-regions"].startswith(second.removesuffix("."))
     assert "vendor-note." in doubts("vendor-note")  # one that nothing here knows
+    unranked = [f"note-{letter}" for letter in "qwertzuiop"]  # in the order of the profile
+    assert doubts(*unranked)[:10] == [f"{name}." for name in unranked]
 
 
 @pytest.mark.parametrize("name", sorted(FLAGS.keys() - _screen._HARMLESS))

@@ -50,9 +50,10 @@ class Repeated:
     order: np.ndarray
 
     def __str__(self) -> str:
+        period, share = units.seconds(self.period * 1e-9), units.percent(self.share, 0)
         return (
-            f"a block of kernels repeats {self.count} times, {units.seconds(self.period * 1e-9)} each, "
-            f"and covers {units.percent(self.share, 0)} of device time"
+            f"a block of kernels repeats {self.count} times, {period} from one to the next; kernels that run "
+            f"{self.count} times, or a multiple of it, take {share} of device time"
         )
 
 

@@ -103,7 +103,10 @@ def test_steps_without_marks_are_found_by_their_repetition(make_kineto):
     # Every kernel of the step occurs in each: 19 events, 1 ms apart. The same events belong to the same steps.
     assert (found.repeated.count, found.repeated.share, found.repeated.similarity) == (4, 1.0, 1.0)
     assert found.repeated.period == 1_000_000
-    assert str(found.repeated) == "a block of kernels repeats 4 times, 1.00 ms each, and covers 100 % of device time"
+    assert str(found.repeated) == (
+        "a block of kernels repeats 4 times, 1.00 ms from one to the next; kernels that run 4 times, or a multiple of "
+        "it, take 100 % of device time"
+    )
     expected = steps.assign(steps.find(marks), marks, link.link(marks))
     assert steps.assign(found, trace, links).tolist() == expected.tolist()
     # A window begins with the outermost op around its first launch: aten::to, at 96 of each ms.

@@ -25,12 +25,11 @@ _DIGITS = 1e4
 RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
 LEGEND = (
-    "A − B = ceilings + kernels + other. ceilings: the part of A − B that the devices' peak rates explain, of the "
-    "same work (of ops at less than half of their roof, what their minimum times differ by; a range, up to that as "
-    "many times as their time holds their minimum, where the run further above it attains more); kernels: the rest of "
-    "that time, at another share of the roof; other: work of one run alone, or without a known minimum, and what ops "
-    "share of an instant. Of every other range the first number holds if what fits a cache of known bandwidth came "
-    "from it, the last if nothing did."
+    "A − B = ceilings + kernels + other. Ceilings: the part that the devices' peak rates explain, of work that both "
+    "runs do. Kernels: the rest of the time of that work, which reaches another share of its roof. Other: work of one "
+    "run alone or without a known minimum time, and time that ops share. A part is a range where ops are below half of "
+    "their roof and two ways of splitting their time disagree (docs/comparing.md), and where it is not recorded what "
+    "the caches held: the first number holds if all that fits a cache came from it, the last if nothing did."
 )
 
 

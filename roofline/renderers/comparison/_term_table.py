@@ -29,15 +29,16 @@ COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 _PHASES = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
 LEGEND = (
-    "A − B. work: more of it, at the mean of both rates; ceilings: another rate for it (hardware, precision, access "
-    "pattern); other roof: another ceiling became the lowest; above min.: own time − minimum; uncosted: ops of unknown "
-    "work, and the minima beside them in the other run; overlap: what ops share of an instant, subtracted. fwd, bwd, "
+    "All numbers are A − B. Work: the minimum time of work that one run does more of, at the mean rate of both. "
+    "Ceilings: the same work at another peak rate (hardware, precision, access pattern). Other roof: what changes "
+    "where another ceiling limits an op. Above min.: own time − minimum time. Uncosted: time of ops of unknown work, "
+    "and the minimum time of the other run's ops in their place. Overlap: time that ops share, subtracted. fwd, bwd, "
     "opt: forward, backward, optimizer."
 )
 #: What is added of runs whose floors are ranges.
 LOWER_ENDS = (
-    " Minima are the lower ends of their ranges: what a cache of known bandwidth may hold does not leave it (--by "
-    "class shows the ranges)."
+    " Minimum times are ranges; here their lower ends stand, as if all that fits a cache came from it (--by class "
+    "shows the ranges)."
 )
 
 

@@ -193,7 +193,10 @@ def _caption(pair: RankedPair) -> Caption:
     compared = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     title = f"From the step of {names[0]} to that of {names[1]}"
-    explanation = "Bars are the rows of the account, which add up; whiskers are 95 % intervals."
+    explanation = (
+        f"Bars are the rows of the account as B − A, which add up: − is time that {names[1]} takes less, + time that "
+        "it takes more; whiskers are 95 % intervals."
+    )
     short = [part for part in (warning, explanation, _comparing.verdict(pair)) if part]
     long = [
         *short,

@@ -60,9 +60,9 @@ def _run(run: Run) -> Html:
     shown = _shown(sums, analysis)
     parts = [_module(module, analysis, sums, shown, 0) for module in top.below.values() if module.row in shown]
     note = (
-        "A module's time and FLOP (matrix and vector, as executed) are those of all below it; ≥: of some ops in it the "
+        "Time and FLOP (matrix and vector, as executed) of a module include all modules below it; ≥ marks a sum "
+        "without the ops whose FLOP are unknown. A fused kernel counts in one of the modules that its ops are of."
     )
-    note += "FLOP are unknown. A kernel that a compiler fused counts at one of the places that it was fused from."
     return tag("div", unfold, tag("div", head, parts, class_="tree"), tag("p", note, class_="note"))
 
 

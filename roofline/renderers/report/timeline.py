@@ -235,13 +235,13 @@ def _idle(run: Run, drawn_step: Step) -> Html:
         if not has_causes:
             sentences.append("The profile does not say which stretch has which cause.")
     else:
-        sentences.append("Why is not recorded.")
+        sentences.append("The causes are not recorded.")
     sentences.append(
-        "Drawn is one profiled step as it was recorded, so that the profiler's own cost lies between the ops; an op "
-        "stands from its first kernel on for the time of all of its kernels."
+        "The picture shows one profiled step as it was recorded, with the profiler's overhead between the ops. An op "
+        "of several kernels begins with the first and is as long as all of them together."
     )
     if len(drawn_step.rows) < len(profile.ops):
-        sentences.append(f"The first {len(drawn_step.rows):,} of {len(profile.ops):,} ops.")
+        sentences.append(f"Only the first {len(drawn_step.rows):,} of {len(profile.ops):,} ops are drawn.")
     note = tag("p", " ".join(sentences), class_="note")
     return (
         tag("div", table("The longest idle stretches", heads, rows, "Longest idle stretches"), note) if rows else note

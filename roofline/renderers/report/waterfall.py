@@ -1,4 +1,4 @@
-"""Draw the table from the step of A to that of B: the seconds that each row of their account adds or saves."""
+"""Draw the table from the step of A to that of B: the seconds that each row of their account adds or saves, B - A."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def waterfall(pair: RankedPair) -> Html:
     rows = [_wall(_comparing.name(pair, 0), compared.a.wall, axis)]
     rows += [_step(part, wall, axis) for part, wall in zip(parts, walls, strict=False)]
     rows.append(_wall(_comparing.name(pair, 1), compared.b.wall, axis))
-    heads = [head("from A to B", False), head("time of the step", False), head("change"), head("95 % interval")]
+    heads = [head("from A to B", False), head("time of the step", False), head("B − A"), head("95 % interval")]
     cut = f" The axis begins at {units.seconds(axis.low)}; the bars of the walls are broken." if axis.broken else ""
-    caption = f"What B does without (blue) and adds (orange), against A.{cut}"
+    caption = f"Blue (−): time that B takes less than A; orange (+): time that B takes more.{cut}"
     return table(caption, heads, rows, "Waterfall from A to B")
 
 

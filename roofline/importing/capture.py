@@ -340,9 +340,9 @@ def _warnings(unmatched: int, several: int, replays: int, guessed: bool) -> tupl
         texts.append(f"{unmatched} of {replays} graph launches have no capture of the same kernels")
     if several:
         texts.append(
-            f"{several} of {replays} graph launches fit several captures of different shapes, and nothing recorded "
-            "tells which was replayed: their work stays unknown; capture only the batch size that runs"
+            f"{several} of {replays} graph launches fit several captures of different shapes, and the trace does not "
+            "say which was replayed, so their work is unknown: capture only the batch size that runs"
         )
     if guessed:
-        texts.append("captured launches carry no names of kernels: replays were matched by their number and order")
+        texts.append("the capture does not name its kernels, so replays were matched by number and order of kernels")
     return tuple(texts)

@@ -157,10 +157,13 @@ def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Devic
     if device is named:
         return texts
     if isinstance(driver, str) and driver.strip() and device.name.strip().lower() not in names:
-        texts.append(f"the trace is of {named.name}, and its ceilings are those of {device.name}, as --device says")
+        texts.append(f"the trace was recorded on {named.name}, and --device gives the ceilings of {device.name}")
     elif named.memory and device.memory and abs(named.memory - device.memory) > _SAME_MEMORY * device.memory:
-        sizes = f"{named.memory / 2**30:.0f} GiB and {device.name} {device.memory / 2**30:.0f} GiB"
-        texts.append(f"the trace is of a device with {sizes}, whose ceilings --device gives")
+        sizes = [f"{memory / 2**30:.0f} GiB" for memory in (named.memory, device.memory)]
+        texts.append(
+            f"the trace was recorded on a device with {sizes[0]} of memory, and --device gives the ceilings of "
+            f"{device.name} with {sizes[1]}"
+        )
     return texts
 
 

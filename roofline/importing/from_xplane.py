@@ -59,8 +59,8 @@ def profile(file: Path, requested: Device | None, command: str, say: Say) -> Pro
     flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]
     warnings = list(step.warnings)
     if step.further_devices:
-        further = "1 further device" if step.further_devices == 1 else f"{step.further_devices} further devices"
-        warnings.append(f"the profile is of {step.device}; {further} ran kernels or copies")
+        others = "1 other device" if step.further_devices == 1 else f"{step.further_devices} other devices"
+        warnings.append(f"the profile holds {step.device} alone; {others} ran kernels or copies, too")
     if step.buffers:
         flags.append(f"command-buffers: {step.buffers} of {step.kernels} kernels")
         notes.append(BUFFERS)

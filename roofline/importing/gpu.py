@@ -157,15 +157,15 @@ def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
     texts = [str(marks.repeated)] if marks.repeated is not None and len(marks) == 1 else []
     if chosen.before:
         events = "1 device event was" if chosen.before == 1 else f"{chosen.before:,} device events were"
-        texts.append(f"{events} launched before the trace began and had ended when the step began: the step before's")
+        texts.append(f"{events} launched before the trace began and had ended when the step began, so left out")
     for number, why in (
         (max(0, len(marks) - MOST_STEPS), f"after the first {MOST_STEPS:,}"),
-        (chosen.incomplete, "whose launches and kernels are not all in the trace"),
-        (chosen.dropped, "which took far longer or shorter than the others"),
-        (differing, "which do not do what the counted step does"),
+        (chosen.incomplete, "not all launches and kernels are in the trace"),
+        (chosen.dropped, "far longer or shorter than the others"),
+        (differing, "other ops than in the counted step"),
     ):
         if number:
-            texts.append(f"{number} {'step' if number == 1 else 'steps'} left out, {why}")
+            texts.append(f"{number} {'step' if number == 1 else 'steps'} left out: {why}")
     return texts
 
 
@@ -183,11 +183,11 @@ def _unjoined(links: Links) -> list[str]:
     texts = []
     if links.damaged:
         events = "1 device event was" if links.damaged == 1 else f"{links.damaged} device events were"
-        texts.append(f"{events} joined to no launch, because ids are repeated or contradict each other")
+        texts.append(f"{events} joined to no launch, because ids are repeated or contradictory")
     if links.clashing:
         texts.append(
-            f"launches of several processes have the ids of {links.clashing} of them: import the trace of each process "
-            "by itself"
+            f"launches of several processes share the ids of {links.clashing} of them: import one trace for each "
+            "process"
         )
     by_id = int(links.by_id.sum())
     if by_id:

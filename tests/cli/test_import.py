@@ -175,15 +175,20 @@ def test_a_device_that_the_trace_contradicts_is_told(
             "NVIDIA A100-SXM4-80GB",
             79.2,
             "h100-sxm",
-            "the trace is of NVIDIA A100 SXM 80 GB, and its ceilings are those",
+            "the trace was recorded on NVIDIA A100 SXM 80 GB, and --device gives the ceilings of NVIDIA H100",
         ),
-        ("Imaginary GPU", 80, "h100-sxm", "the trace is of Imaginary GPU, and its ceilings are those of NVIDIA H100"),
+        (
+            "Imaginary GPU",
+            80,
+            "h100-sxm",
+            "the trace was recorded on Imaginary GPU, and --device gives the ceilings of NVIDIA H100",
+        ),
         ("Mine", 80, "mine.json", ""),
         (
             "mine",
             10,
             "mine.json",
-            "the trace is of a device with 10 GiB and Mine 80 GiB, whose ceilings --device gives",
+            "the trace was recorded on a device with 10 GiB of memory, and --device gives the ceilings of Mine with 80",
         ),
         ("", 80, "h100-sxm", ""),
     ]:
@@ -194,7 +199,7 @@ def test_a_device_that_the_trace_contradicts_is_told(
         assert run("import", "t.json", "-o", "p.json", "--force", "--device", device) == 0
         facts = load(tmp_path / "p.json").imported
         assert facts is not None
-        assert [warning for warning in facts.warnings if "the trace is of" in warning] == [
+        assert [warning for warning in facts.warnings if "--device gives" in warning] == [
             warning for warning in facts.warnings if told and warning.startswith(told)
         ], name
         assert len(facts.warnings) == bool(told), name

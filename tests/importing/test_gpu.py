@@ -61,7 +61,7 @@ def test_of_many_steps_the_first_are_looked_at(make_kineto, monkeypatch):
     found = read(make_kineto.training(6).write())
     assert (found.step_count, found.chosen.selected) == (6, (1, 2, 3))
     assert found.timed.walls == pytest.approx([1e-3] * 3)
-    assert found.warnings == ("2 steps left out, after the first 4",)
+    assert found.warnings == ("2 steps left out: after the first 4",)
     closes(found)
 
 
@@ -84,7 +84,7 @@ def test_a_step_that_does_something_else_is_left_out(make_kineto):
             made.launch(op, zero + start + 1, zero + start + 10, zero + start + 10 + length)
     found = read(made.write())
     assert (found.chosen.selected, found.chosen.counted) == ((1, 3), 3)
-    assert found.warnings == ("1 step left out, which do not do what the counted step does",)
+    assert found.warnings == ("1 step left out: other ops than in the counted step",)
     assert [row[0] for row in rows(found)] == ["aten::tanh", "aten::relu"]
     closes(found)
 
@@ -107,7 +107,7 @@ def test_a_step_far_slower_than_the_others_is_left_out(make_kineto):
     made.launch("late", 3890, 3990, 4850)  # step 3 ends 990 µs late
     found = read(made.write())
     assert found.chosen.selected == (1, 2)  # of the last one 10 µs are left
-    assert found.warnings[0] == "2 steps left out, which took far longer or shorter than the others"
+    assert found.warnings[0] == "2 steps left out: far longer or shorter than the others"
 
 
 def test_of_two_steps_far_apart_the_shorter_is_kept(make_kineto):
@@ -145,7 +145,7 @@ def test_steps_without_all_their_launches_are_left_out(make_kineto):
         made.kernel("from before", 1000 * number + 745, 1000 * number + 748, correlation=7)
     found = read(made.write())
     assert found.chosen.selected == (3,)
-    assert found.warnings == ("2 steps left out, whose launches and kernels are not all in the trace",)
+    assert found.warnings == ("2 steps left out: not all launches and kernels are in the trace",)
 
 
 @pytest.mark.parametrize(("lacking", "kept"), [((2,), (1, 3)), ((1, 2, 3), (1, 2, 3))])
@@ -248,7 +248,7 @@ def test_kernels_with_repeated_ids_are_joined_to_nothing_and_told(make_kineto):
     found = read(text)
     damaged = links.link(reader.read(text)).damaged
     assert damaged >= 10
-    told = f"{damaged} device events were joined to no launch, because ids are repeated or contradict each other"
+    told = f"{damaged} device events were joined to no launch, because ids are repeated or contradictory"
     assert told in found.warnings
     closes(found)
 
@@ -268,9 +268,8 @@ def test_several_processes_in_one_file_are_told_and_not_mixed(make_kineto):
     found = read(json.dumps(trace | {"traceEvents": events + other}).encode())
     device = len(reader.read(json.dumps(trace).encode()).device)
     assert found.warnings[-3:] == (
-        f"{2 * device} device events were joined to no launch, because ids are repeated or contradict each other",
-        f"launches of several processes have the ids of {2 * device} of them: import the trace of each process by "
-        "itself",
+        f"{2 * device} device events were joined to no launch, because ids are repeated or contradictory",
+        f"launches of several processes share the ids of {2 * device} of them: import one trace for each process",
         "kernels and copies of 2 devices (0, 1) are in this trace: they count as one device, which is busy while any "
         "of them is, under the ceilings of one",
     )
@@ -360,7 +359,7 @@ def test_what_a_lone_marked_step_finds_in_the_queue_is_of_the_step_before(make_k
     found = read(made.write())
     assert found.timed.walls[0] == pytest.approx(42e-6 if marked else 62e-6)  # from 20, or 0, to 62
     assert len(found.counted.ops) == (2 if marked else 4)
-    told = "2 device events were launched before the trace began and had ended when the step began: the step before's"
+    told = "2 device events were launched before the trace began and had ended when the step began, so left out"
     assert (told in found.warnings) == marked
     closes(found)
 
@@ -469,7 +468,7 @@ def test_a_replay_with_its_capture_has_its_ops(make_kineto, named):
     assert found.warnings == (
         ()
         if named
-        else ("captured launches carry no names of kernels: replays were matched by their number and order",)
+        else ("the capture does not name its kernels, so replays were matched by number and order of kernels",)
     )
 
 
@@ -499,8 +498,8 @@ def test_of_captures_of_other_shapes_none_is_believed(make_kineto, named):
     assert {quality for _, _, quality, _ in rows(found)} == {"unknown"}
     assert found.counted.ops[1].costed.cost.note.startswith("replayed from a graph of which captures with other shapes")
     assert found.warnings == (
-        "3 of 3 graph launches fit several captures of different shapes, and nothing recorded tells which was "
-        "replayed: their work stays unknown; capture only the batch size that runs",
+        "3 of 3 graph launches fit several captures of different shapes, and the trace does not say which was "
+        "replayed, so their work is unknown: capture only the batch size that runs",
     )
 
 
@@ -564,7 +563,7 @@ def test_a_step_that_replays_a_graph_for_another_batch_is_left_out(make_kineto):
     assert sum(op.costed.cost.flops or 0 for op in found.counted.ops[-1:]) == 2 * 32 * 256 * 512
     assert [row[0] for row in rows(found)] == ["aten::tanh", "aten::mm"]
     assert found.chosen.selected == (1, 3)
-    assert found.warnings == ("1 step left out, which do not do what the counted step does",)
+    assert found.warnings == ("1 step left out: other ops than in the counted step",)
 
 
 def test_a_fill_that_no_replay_records_is_passed_over(make_kineto):

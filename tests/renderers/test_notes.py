@@ -205,8 +205,7 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
         )
         if name in ("compute", "memory") and f" {name}-" in verdict:
             told += 1
-            word = "bound" if ends[0] >= 0.5 else "limited" if ends[1] < 0.5 else "bound by the upper end"
-            assert f"{name}-{word}, at {_words.between(*ends)} of " in verdict
+            assert f"{name}-limited, at {_words.between(*ends)} of " in verdict
     assert told
     for label, row in document["groups"].items():
         costed = row["own_seconds"] - row["uncosted"]

@@ -56,7 +56,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
             f"{words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off other rows, "
             "which say so"
         )
-    words += " (seen under the profiler alone, which may lengthen it)" if row.upper else ""
+    words += " (only profiled steps show it, and the profiler may lengthen it)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
 
 
@@ -64,7 +64,7 @@ def _most_of_difference(change: OpChange) -> str:
     """Say before which ops the hosts are outside of the framework for longer in one run."""
     count = round(change.counts[0 if (change.seconds or 0.0) > 0 else 1])
     where = change.name.replace("before", f"before {units.count(count)}", 1) if count > 1 else change.name
-    return f"{units.seconds(abs(change.seconds or 0.0))} of the difference {op_name(where)}"
+    return f"{units.seconds(abs(change.seconds or 0.0))} of the difference lies {op_name(where)}"
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:

@@ -38,7 +38,7 @@ from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers._signed import rounding, signed
-from roofline.renderers.comparison import _broken_down, _comparing, _term_table, text
+from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _term_table, text
 from roofline.renderers.comparison._account import View
 from roofline.renderers.comparison._term_table import Row, Table
 
@@ -404,6 +404,21 @@ def test_exposed_communication() -> None:
         "b 2.00 ms per step: how much of it is hidden is not known."
     )
     assert _comparing.communication(two().pairs[0]) == ""
+
+
+def test_the_difference_is_told_as_busy_and_idle_time() -> None:
+    """1500 µs = 1008 of ops + 492 of the gap, as above; a run whose ops were not seen has no such parts."""
+    found = two().pairs[0]
+    assert dict(_evidence.runs(found))["A − B"] == "+1.50 ms: +1.01 ms busy, +492 µs host time"
+    unseen = dataclasses.replace(found, comparison=compare(handmade.profile(ops=()), faster()))
+    assert "A − B" not in dict(_evidence.runs(unseen))
+
+
+def test_seconds_of_ops_alone_are_without_dispatching() -> None:
+    clocks = Difference(what="clocks", a="1 GHz", b="2 GHz", severity="named", text="The clocks differ.", seconds=1e-3)
+    of_ops, of_step = _comparing.differences(two(NAMED, clocks).pairs[0])
+    assert "at most 750 µs without dispatching, 50 % of the difference" in of_ops
+    assert of_step == "The clocks differ (at most 1.00 ms)."
 
 
 def test_rows_of_the_account_add_up_in_spreadsheets() -> None:

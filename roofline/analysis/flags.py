@@ -55,7 +55,7 @@ FLAGS = {
     "compiler.",
     "nothing-returned": "The step returned nothing and kept no array, so the end of its work was not seen: unless it "
     "waits for JAX itself, its times cover only the launch. Return its outputs.",
-    "replays-unattributed": "Some kernels replayed from a CUDA graph could not be assigned to ops; their work is "
+    "replays-unattributed": "Some kernels replayed from a graph could not be assigned to ops; their work is "
     "unknown. `roofline import --capture` assigns them.",
     "replays-by-order": "Replayed kernels were assigned to ops by their order, names, grids and blocks; the profiler "
     "of this PyTorch writes no ids of graph nodes.",

@@ -25,9 +25,10 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {_words.spread(run)}"
     a, b = analyses
     if a.busy and b.busy:
-        gaps = dict.fromkeys(map(_words.gap_name, analyses))
-        gap = f"{signed(snapped(a.gap - b.gap, a.wall))} {' or '.join(gaps)}"
-        yield "A − B", f"{signed(pair.comparison.difference)}: {signed(snapped(a.busy - b.busy, a.wall))} busy, {gap}"
+        gap = " or ".join(dict.fromkeys(map(_words.gap_name, analyses)))
+        parts = {"busy": snapped(a.busy - b.busy, a.wall), gap: snapped(a.gap - b.gap, a.wall)}
+        words = [f"{signed(seconds)} {part}" for part, seconds in sorted(parts.items(), key=lambda part: -abs(part[1]))]
+        yield "A − B", f"{signed(pair.comparison.difference)}: {', '.join(words)}"
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ import raw_counters
 from msgspec.structs import replace
 
 import roofline
+from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.caches.traffic import cold_traffic
 from roofline.comparison.common_ceilings import analyze_together
@@ -123,11 +124,21 @@ def test_runs_are_compared_by_counted_bytes_only_where_both_have_them() -> None:
     assert (floors(here)[0], floors(there)[0]) == pytest.approx((500, 700))
 
 
-@pytest.mark.parametrize(("mode", "attained"), [("infer", 0.820), ("train", 0.888)])
-def test_pointwise_of_an_h100_is_at_the_roof_of_its_memory(mode: str, attained: float) -> None:
-    """ncu saw pointwise at 82 and 89 % of DRAM bandwidth. No op is above its ceiling."""
+@pytest.mark.parametrize(("mode", "column"), [("infer", 1), ("train", 3)])
+def test_what_an_h100_reached(mode: str, column: int) -> None:
+    """Pointwise of inference: 1.66 GB at 3.03 TB/s are 82 % of 669 us. No op is above its ceiling.
+
+    The table of the page has each class, by the rule and by what was counted.
+    """
     plain, by_counters = analyze(raw_counters.profile(mode)), analyze(raw_counters.counted(mode))
-    assert by_counters.by("class")["pointwise"].attained == pytest.approx(attained, abs=0.002)
     assert by_counters.above_ceiling == 0
     assert "bytes counted" in str(by_counters)
     assert "bytes counted" not in str(plain)
+    page = (raw_counters.H100.parents[1] / "counters.md").read_text(encoding="utf-8").split("## An H100")[1]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if " % |" in line]
+    assert len(rows) == 7
+    for name, *shares in rows:
+        if shares[column] != "–":
+            totals = (plain.by("class")[name], by_counters.by("class")[name])
+            reached = [units.percent_between(total.attained, total.attained_high) for total in totals]
+            assert shares[column - 1 : column + 1] == reached

@@ -3,8 +3,8 @@
 A kernel that reads gives the bandwidth. A kernel that reads and writes in place, launched once for each pass, gives the
 usable size: as with the ops of a step, one pass ends before the next begins, and leaves its lines dirty. A kernel that
 makes all passes by itself finds more: its blocks get ahead of each other, and what is touched in no order is evicted in
-none. On an H100 its bandwidth was midway between the cache's and the memory's at 50 MiB, where counters saw ops that
-read and write 50 MiB again and again take all of it from memory, and half of it at 36 MiB (docs/h100.md).
+none. On an H100 with 50 MiB its bandwidth was midway between the cache's and the memory's at 60 MiB, where counters saw
+ops that read and write 50 MiB again and again take all of it from memory, and half of it at 36 MiB (docs/h100.md).
 """
 
 from __future__ import annotations

@@ -1,120 +1,131 @@
 """The rule for caches against hardware counters: steps of BERT-base on an H100, counted kernel by kernel.
 
-Nsight Compute counted them on 2026-11-22. The tables hold one line per op; the JSON beside them holds the sums over all
-kernels, also those that were not joined to an op.
+Nsight Compute counted them on 2026-11-27, in other processes than those of the profiles (docs/h100.md).
 """
 
 from __future__ import annotations
 
-import csv
-import json
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
+import raw_counters
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.caches.traffic import cold_traffic
 from roofline.core.schema import Profile, load
 
-COUNTED = Path(__file__).resolve().parents[3] / "docs" / "measured" / "h100"
-SHIPPED = Path(__file__).resolve().parents[3] / "profiles"
+ROOT = Path(__file__).resolve().parents[3]
 GB = 1e9
 #: Counted on the whole step: bytes read from and written to main memory [GB].
-WHOLE_STEP = {"infer": (2.54, 2.99), "train": (18.1, 12.6)}
+WHOLE_STEP = {"infer": (2.527, 2.988), "train": (18.12, 12.62)}
 
 Array = NDArray[np.float64]
 
 
 @cache
 def counted_step(mode: str) -> Profile:
-    return load(COUNTED / f"ncu-{mode}-profile.json")
+    return raw_counters.counted(mode)
 
 
 def by_rule(mode: str) -> tuple[Array, Array]:
     """Bytes of each op that the rule sends from and to main memory, at the upper end."""
-    profile = counted_step(mode)
+    profile = raw_counters.profile(mode)
     cold = cold_traffic(profile, profile.device)
-    assert cold.high is not None
-    return cold.read, cold.high - cold.read
+    return cold.read, cold.written if cold.high is None else cold.high - cold.read
 
 
-def counters(mode: str) -> tuple[Array, Array, list[str]]:
-    """Bytes of each op by the counters, NaN where not all of its kernels were joined, and its class."""
-    with (COUNTED / f"ncu-{mode}-none.csv").open(encoding="utf-8") as table:
-        lines = list(csv.DictReader(table))
-    ops = counted_step(mode).ops
-    in_order = sorted(range(len(ops)), key=lambda row: ops[row].start_ns)
-    assert len(lines) == len(ops)
-    columns = np.full((2, len(ops)), np.nan)
-    classes = [""] * len(ops)
-    for row, line in zip(in_order, lines, strict=True):
-        classes[row] = line["op_class"]
-        if line["read"] and line["dram_read"]:
-            columns[:, row] = float(line["dram_read"]), float(line["dram_written"])
-    return columns[0], columns[1], classes
+def counters(mode: str) -> tuple[Array, Array]:
+    """Bytes of each op by the counters, NaN where not all of its kernels were joined."""
+    counted = counted_step(mode).counters
+    assert counted is not None
+    return np.asarray(counted.read, float), np.asarray(counted.written, float)
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])
 def test_all_kernels_of_a_step(mode: str) -> None:
-    """The rule moves less than was counted, and three quarters of it or more."""
-    sums = json.loads((COUNTED / f"ncu-{mode}-none.json").read_text(encoding="utf-8"))["all kernels"]
-    assert (sums["dram_read"] / GB, sums["dram_written"] / GB) == pytest.approx(WHOLE_STEP[mode], rel=5e-3)
+    """The rule moves less than was counted, and three quarters of it or more: 86, 93, 84 and 84 %."""
+    sums = raw_counters.sums(mode)
+    assert (sums["dram_read"] / GB, sums["dram_written"] / GB) == pytest.approx(WHOLE_STEP[mode], rel=1e-3)
     for moved, counted in zip(by_rule(mode), (sums["dram_read"], sums["dram_written"]), strict=True):
         assert 0.75 * counted < moved.sum() < 1.03 * counted
 
 
-@pytest.mark.parametrize(
-    ("mode", "joined", "read", "written"),
-    # Of what ops write in training the rule has 70 %: less than the three quarters that were aimed at (docs/h100.md).
-    [("infer", 155, 0.75, 0.75), ("train", 497, 0.75, 0.69)],
-)
-def test_ops_that_were_joined(mode: str, joined: int, read: float, written: float) -> None:
-    dram_read, dram_written, _ = counters(mode)
-    known = ~np.isnan(dram_read)
+@pytest.mark.parametrize(("mode", "joined"), [("infer", 156), ("train", 544)])
+def test_ops_that_were_joined(mode: str, joined: int) -> None:
+    """The same of all ops but those that launch nothing, and two in training that launch the same functions."""
+    known = ~np.isnan(counters(mode)[0])
     assert known.sum() == joined
-    for moved, counted, least in zip(by_rule(mode), (dram_read, dram_written), (read, written), strict=True):
-        assert least * counted[known].sum() < moved[known].sum() < 1.03 * counted[known].sum()
+    for moved, counted in zip(by_rule(mode), counters(mode), strict=True):
+        assert 0.75 * counted[known].sum() < moved[known].sum() < 1.03 * counted[known].sum()
 
 
-def test_the_aim_that_is_missed_is_told() -> None:
-    """Of the joined ops in training: what they wrote, their results, and what of these the rule sends to memory."""
-    _, dram_written, _ = counters("train")
-    known = ~np.isnan(dram_written)
-    profile = counted_step("train")
-    results = np.asarray([sum(profile.signatures[op.signature].writes) for op in profile.ops])
-    counted, most, by_the_rule = (each[known].sum() for each in (dram_written, results, by_rule("train")[1]))
-    assert by_the_rule < 0.75 * counted < most < counted
-    page = " ".join((COUNTED.parents[1] / "h100.md").read_text(encoding="utf-8").split())
-    for words in (
-        f"has {by_the_rule / GB:.2f} GB of {counted / GB:.2f}, {100 * (1 - by_the_rule / counted):.0f} % below",
-        f"results are {most / GB:.2f} GB, {100 * (1 - most / counted):.0f} % below what was counted",
-        f"The other {(counted - most) / GB:.2f} GB",
-    ):
-        assert words in page
+@pytest.mark.parametrize("mode", ["infer", "train"])
+def test_no_op_is_faster_than_its_traffic(mode: str) -> None:
+    """Neither by the rule, with what may leave the cache after an op ends, nor by what was counted while it ran.
+
+    In training the twelve gradients of GELU end in less than their minimum time, by up to 5 %: of the 50 MB that each
+    writes, 39.0 to 40.0 were counted.
+    """
+    by_the_rule, by_counters = analyze(raw_counters.profile(mode)), analyze(counted_step(mode))
+    assert (by_the_rule.above_ceiling, by_counters.above_ceiling) == (0, 0)
+    early = np.flatnonzero(by_the_rule.table.floor > 1.03 * by_the_rule.table.own)
+    names = {by_the_rule.profile.signatures[by_the_rule.profile.ops[op].signature].name for op in early}
+    assert (len(early), names) == {"infer": (0, set()), "train": (12, {"aten::gelu_backward"})}[mode]
+    assert {round(megabytes) for megabytes in counters(mode)[1][early] / 1e6} <= {39, 40}
+
+
+@pytest.mark.parametrize(("mode", "read"), [("infer", 0.53), ("train", 0.75)])
+def test_a_cache_of_the_size_that_another_probe_found_holds_too_much(mode: str, read: float) -> None:
+    """49.5 MiB, by a kernel that makes all passes itself: a rule with that size misses half of the reads."""
+    profile = raw_counters.profile(mode)
+    caches = tuple(msgspec.structs.replace(level, size=49.5 * 2**20) for level in profile.device.caches)
+    cold = cold_traffic(profile, msgspec.structs.replace(profile.device, caches=caches))
+    assert cold.read.sum() / raw_counters.sums(mode)["dram_read"] == pytest.approx(read, abs=0.005)
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+def test_the_page_has_these_figures(mode: str) -> None:
+    """Of each class: MB read by the formulas, the rule and the counters, the same written, and the error per op."""
+    analysis = analyze(raw_counters.profile(mode))
+    signatures = [analysis.profile.signatures[op.signature] for op in analysis.profile.ops]
+    formulas = ([sum(signature.reads) for signature in signatures], [sum(signature.writes) for signature in signatures])
+    read, written = (np.asarray(way) for way in zip(formulas, by_rule(mode), counters(mode), strict=True))
+    classes = np.asarray([analysis.op_class(op) for op in analysis.profile.ops])
+    page = (ROOT / "docs" / "h100.md").read_text(encoding="utf-8")
+    for name in {str(name) for name in classes[read[2] + written[2] > 1e6]}:
+        joined = (classes == name) & ~np.isnan(read[2])
+        moved = (read + written)[:, joined]
+        error = 100 * np.abs(moved[1] - moved[2]).sum() / moved[2].sum()
+        cells = [f"{way[:, joined].sum(1)[source] / 1e6:,.0f}" for way in (read, written) for source in range(3)]
+        assert f"| {' | '.join([name, *cells])} | {error:.0f} % |" in page
 
 
 def test_what_is_written_is_written_to_memory() -> None:
-    """Pointwise ops of the inference step: 0.75 GB counted, 0.77 by the rule, where dead results were taken to stay."""
-    _, dram_written, classes = counters("infer")
-    pointwise = np.asarray([op_class == "pointwise" for op_class in classes]) & ~np.isnan(dram_written)
-    written = by_rule("infer")[1][pointwise].sum()
-    assert written == pytest.approx(dram_written[pointwise].sum(), rel=0.05)
-    assert cold_traffic(counted_step("infer"), counted_step("infer").device).written[pointwise].sum() < 0.1 * written
+    """Pointwise ops of the inference step: 0.75 GB were counted while they ran, of 0.93 GB of results; by the rule
+    0.92 GB, since what of it leaves while a later op runs is theirs, too.
+    """
+    profile, (read, dram_written) = raw_counters.profile("infer"), counters("infer")
+    signatures = [profile.signatures[op.signature] for op in profile.ops]
+    pointwise = np.asarray([signature.op_class == "pointwise" for signature in signatures]) & ~np.isnan(read)
+    results = np.asarray([sum(signature.writes) for signature in signatures])
+    figures = [column[pointwise].sum() / GB for column in (dram_written, by_rule("infer")[1], results)]
+    assert figures == pytest.approx([0.752, 0.919, 0.931], abs=1e-3)
 
 
 @cache
 def shipped(name: str) -> Analysis:
-    return analyze(load(SHIPPED / "h100" / f"{name}.json"))
+    return analyze(load(ROOT / "profiles" / "h100" / f"{name}.json"))
 
 
 @pytest.mark.parametrize(
     ("name", "counted"), [("bert-torch-infer-b32-tf32", 0.82), ("bert-torch-train-b32-tf32", 0.89)]
 )
 def test_pointwise_ops_of_a_step_are_memory_bound(name: str, counted: float) -> None:
-    """Counters saw 82 and 89 % of the bandwidth: the upper end comes near it, where 51 % was said before."""
+    """Counters saw 82 and 89 % of the bandwidth in the same steps on another day: the upper end comes near it."""
     pointwise = shipped(name).by("class")["pointwise"]
     assert pointwise.bound == "memory"
     assert pointwise.attained is not None
@@ -125,7 +136,7 @@ def test_pointwise_ops_of_a_step_are_memory_bound(name: str, counted: float) -> 
 
 def test_few_ops_are_faster_than_their_traffic() -> None:
     """By the lower end at most 1 in 50 ops of each step that was kept, and 1 in 1000 of all."""
-    files = [*sorted(COUNTED.parent.glob("*/*.json")), *sorted(SHIPPED.rglob("*.json"))]
+    files = [*sorted((ROOT / "docs" / "measured").glob("*/*.json")), *sorted((ROOT / "profiles").rglob("*.json"))]
     steps = [analyze(load(file)) for file in files if b'"schema"' in file.read_bytes()[:20]]
     faster = [int((step.table.above & (step.table.memory == step.table.floor)).sum()) for step in steps]
     ops = [len(step.profile.ops) for step in steps]

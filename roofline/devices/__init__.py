@@ -31,16 +31,20 @@ class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hold the `size` [byte] of a cache. usable: "reads" if only reads measured that size, "assumed" if nothing did."""
+    """Hold the `size` [byte] of a cache.
+
+    usable: "writes" if reads and writes measured that size, "reads" if only reads did, "assumed" if nothing did.
+    """
 
     level: str
     size: float
     source: str
-    usable: Literal["reads", "assumed"] = "assumed"
+    usable: Literal["writes", "reads", "assumed"] = "assumed"
 
 
-#: Remark in the source of a size that no probe of reads and writes has measured.
+#: Remark in the source of a size: what measured it.
 _USABLE = {
+    "writes": "usable by reads and writes",
     "reads": "usable by reads alone; with writes it was not measured",
     "assumed": "all of it is assumed to be usable, which was not measured",
 }

@@ -95,7 +95,7 @@ def test_a_profile_is_written_and_shown(make: ModuleType, tmp_path: Path, capsys
 
 
 def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_path: Path) -> None:
-    # gelu reads and writes 32 x 512 float32, which the 45 MiB of an H100's cache may have held.
+    # gelu reads and writes 32 x 512 float32, which the 33 MiB of an H100's cache may have held.
     made = make.Trace()
     made.annotation("ProfilerStep#0", 0, 100)
     made.op("aten::gelu", 10, 20, make.H, "none")
@@ -106,7 +106,7 @@ def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_
     (tmp_path / "t.json").write_bytes(made.write())
     assert run("import", "t.json", "-o", "p.json", "--device", "h100-sxm") == 0
     analysis = analyze(load(tmp_path / "p.json"))
-    table, bandwidth, cache, cache_rate, launch = analysis.table, 3350e9, 47_579_136, 7606e9, 863e-9
+    table, bandwidth, cache, cache_rate, launch = analysis.table, 3350e9, 34_603_008, 7606e9, 863e-9
     assert table.memory[0] == near(2 * 4 * 32 * 512 / cache_rate)
     assert table.floor[0] == table.floor_high[0] == near(launch)
     size = 4 * 8192 * 8192

@@ -39,8 +39,10 @@ def test_every_source_is_used(name):
 
 
 def test_a_datasheet_says_how_it_is_known_that_a_cache_is_of_use():
-    # 45 of 50 MiB were read at the cache's rate on an H100; of an L4's cache only the size is known.
-    read, whole = (devices.load(name).caches[-1].source for name in ("h100-sxm", "l4"))
+    # Passes of reads and writes ended at 33 MiB on an H100; reads alone at 35.5 on the one with PCI Express; of an L4's
+    # cache only the size is known.
+    written, read, whole = (devices.load(name).caches[-1].source for name in ("h100-sxm", "h100-pcie", "l4"))
+    assert written.endswith("(usable by reads and writes)")
     assert read.endswith("(usable by reads alone; with writes it was not measured)")
     assert whole.endswith("(all of it is assumed to be usable, which was not measured)")
 

@@ -27,8 +27,8 @@ Run = Callable[..., Any]
         ("roofline show bert-", {"bert-torch-infer-b1-s128-amd-epyc-1"}),
         ("roofline show ", set()),  # the shell completes names of files
         ("roofline compare a.json bert-l", {"bert-layer"}),
-        ("roofline whatif h100/bert-keras-", {"h100/bert-keras-jax-infer-b32-tf32"}),
-        ("roofline counters h100/bert-keras-", {"h100/bert-keras-jax-infer-b32-tf32"}),
+        ("roofline whatif h100/bert-keras-jax-", {"h100/bert-keras-jax-infer-b32-tf32"}),
+        ("roofline counters h100/bert-keras-jax-", {"h100/bert-keras-jax-infer-b32-tf32"}),
         ("roofline compare a b --format l", {"latex"}),
         ("roofline compare bert --backends torch,keras-j", {"torch,keras-jax"}),
         ("roofline profile ber", {"bert", "bert-layer"}),

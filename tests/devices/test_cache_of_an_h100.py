@@ -14,8 +14,7 @@ from roofline.devices.sampling import usable_size
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SEEN: dict[str, Any] = json.loads((DOCS / "measured" / "h100" / "cache.json").read_text(encoding="utf-8"))
 MIB = 2**20
-#: Rows of the page: the experiment, its share of distinct memory that kernels read and write in all, and whether the
-#: memory is larger than the size that it is listed under.
+#: Rows of the page: the title; how many times the listed size is read, written, and touched as distinct memory.
 ROWS = {
     "in place": ("in place (`mul_`)", 1, 1, 1),
     "sum": ("sum", 1, 0, 1),
@@ -36,7 +35,7 @@ def half_at(curve: list[tuple[float, float]]) -> float:
 
 @pytest.mark.parametrize("name", SEEN["repeated"])
 def test_where_half_comes_from_memory_and_goes_to_it(name: str) -> None:
-    """Of a size, kernels read it `reads` times and write it `writes` times; it is `distinct` times as much memory."""
+    """Each share is what came from or went to memory over what kernels read or wrote, by distinct memory."""
     title, reads, writes, distinct = ROWS[name]
     cells = []
     for way, times in ((0, reads), (1, writes)):

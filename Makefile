@@ -3,7 +3,7 @@
 #             examples of every property, where test takes 10, and the tests that record what others record a part of
 # make quick  what a developer needs between two edits: check, and the tests that record no whole step
 # make check  lint, format and types
-# make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/cells-base.md
+# make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/one-layer.md
 #             (takes hours; goes on where it was broken off)
 # make reference  profiles each row of each preset on two backends, for profiles/ (an hour or more; what is there stays)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)

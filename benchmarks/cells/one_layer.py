@@ -1,7 +1,8 @@
-"""The page of the large models' layers: docs/one-layer.md, what bounds each of them on this machine."""
+"""The page of the large models' layers, docs/one-layer.md: what limits each of them on a CPU."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import kept
@@ -15,33 +16,41 @@ from roofline.renderers import _tables, _words
 PAGE = ROOT / "docs" / "one-layer.md"
 _HEAD = """# A layer of the large models
 
-`--size one-layer` is a published model in full width with as few layers as it can have, so that a machine which cannot
-hold the whole shows what bounds its parts. One sample, 32 tokens (images in full), float32, one thread, three to
-five plain steps: more than that and these would take hours. Of a large language model much of it is then the head: of
-Gemma {gemma} of the FLOPs, of Mistral {mistral}.
+`--size one-layer` is a published model in full width with as few layers as it can have, for a machine that cannot hold
+the whole. One sample, 32 tokens (images in full), float32, one thread, three to five plain steps. Of a large language
+model much of it is then the head: of Gemma {gemma} of the FLOPs, of Mistral {mistral}.
 
-Made by `make cells` on {date}: {device}; {versions}.
+Made by `make cells` from [its rows](measured/cells.jsonl), {date}: {device}; {versions}.
 
-*Compute*, *memory* and *overhead* are the shares of the step in ops that each limits, *of roof* is how close they come
-to their roofs; *host* is what no op runs in.
-The least time is the sum of the ops' floors. `!`: others used the machine (flag `contended`).{elsewhere}
+*Minimum* is the least time of the ops at their roofs. *Compute* and *memory* are the shares of the step in ops that
+each limits, *of roof* is how close they come to their roofs, *host* is the time in which no op ran. `!`: others used
+the machine (flag `contended`).{elsewhere}
 
 """
-_ABOVE = BOUNDS[:3]
-#: Columns by their keys in the kept rows, and what those of them are called whose keys are of another time.
-_COLUMNS = (
-    *("backend", "step", "least time", *(f"{bound} above" for bound in _ABOVE), "attained", "host"),
-    *("GFLOP", "op that takes longest"),
-)
-
-
-_HEADINGS = {**{f"{bound} above": bound for bound in _ABOVE}, "attained": "of roof"}
+#: Columns by their keys in the kept rows, and how the page calls them.
+_COLUMNS = {
+    "step": "step",
+    "least time": "minimum",
+    "compute above": "compute",
+    "memory above": "memory",
+    "attained": "of roof",
+    "host": "host",
+    "GFLOP": "GFLOP",
+    "op that takes longest": "op that takes longest",
+}
 
 
 def write() -> Path | None:
-    """Writes the page; None where no layer was measured."""
-    found = kept.load()
-    there = {cell: found[cell] for cell in asked(["one-layer"], MODELS, BACKENDS) if cell in found and found[cell].row}
+    """Write the page; None where no layer was measured."""
+    text = page(kept.load())
+    if text is not None:
+        PAGE.write_text(text, encoding="utf-8")
+    return None if text is None else PAGE
+
+
+def page(cells: Mapping[Cell, kept.Found]) -> str | None:
+    """Return the page of the measured layers, or None where there are none."""
+    there = {cell: cells[cell] for cell in asked(["one-layer"], MODELS, BACKENDS) if cell in cells and cells[cell].row}
     if not there:
         return None
     versions: dict[str, str] = {}
@@ -64,16 +73,15 @@ def write() -> Path | None:
     for name in MODELS:
         for mode in models.geometry(name).modes:
             rows = [
-                [f"{backend}{contended}{marks[one.device]}", *(_cell(one.row, column) for column in _COLUMNS[1:])]
+                [f"{backend}{contended}{marks[one.device]}", *(_cell(one.row, column) for column in _COLUMNS)]
                 for backend in BACKENDS
                 if (one := there.get(Cell(name, backend, mode, "one-layer"))) is not None
                 for contended in [" !" if "contended" in one.row["flags"] else ""]
             ]
             if rows:
-                heads = _line([_HEADINGS.get(column, column) for column in _COLUMNS])
-                parts += [f"## {name}, {mode}\n", heads, "|" + "---|" * len(_COLUMNS), *map(_line, rows), ""]
-    PAGE.write_text(head + "\n".join(parts), encoding="utf-8")
-    return PAGE
+                heads = ["backend", *_COLUMNS.values()]
+                parts += [f"## {name}, {mode}\n", _line(heads), "|" + "---|" * len(heads), *map(_line, rows), ""]
+    return head + "\n".join(parts)
 
 
 def _cell(row: dict[str, str], column: str) -> str:
@@ -93,7 +101,7 @@ def row(analysis: Analysis) -> dict[str, str]:
     return {
         "step": units.seconds(analysis.wall),
         "least time": units.seconds(analysis.total.floor),
-        **{f"{bound} above": units.percent(split[bound].seconds / analysis.wall) for bound in _ABOVE},
+        **{f"{bound} above": units.percent(split[bound].seconds / analysis.wall) for bound in BOUNDS[:3]},
         "attained": units.percent(analysis.total.attained),
         "host": units.percent(analysis.gap_told / analysis.wall),
         "GFLOP": ", ".join(f"{phase} {found.model / 1e9:.4g}" for phase, found in analysis.products.items()),

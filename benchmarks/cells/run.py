@@ -49,7 +49,7 @@ def main() -> None:
         known = cell in kept.load() and not wanted.again
         if absent.reason(cell) is None and not known and not wanted.table and time.monotonic() < end:
             kept.keep(measure(cell))
-    for written in (*map(page.write, page.PAGES), one_layer.write()):
+    for written in (page.write(), one_layer.write()):
         if written is not None:
             print(f"Wrote {written.relative_to(ROOT)}")
 

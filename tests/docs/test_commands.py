@@ -13,7 +13,7 @@ from pages import ROOT, Command, File, flat, labels, typed
 
 PAGES = sorted(
     page
-    for pages in ("README.md", "docs/tutorial/*.md", "docs/guides/*.md", "docs/cpu-comparison.md")
+    for pages in ("README.md", "docs/**/*.md")
     for page in ROOT.glob(pages)
     if "```console" in page.read_text(encoding="utf-8")
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import wrap
 
@@ -22,8 +22,8 @@ WIDTH = 120
 HEAD = """\
 # What published benchmarks claim
 
-Each claim is checked with the figures that its own publication printed, which `roofline published NAME` shows with
-their sources ([published](published.md)). Made by `make claims`; nothing here was measured by us.
+Each claim is checked with the figures that its own publication printed ([published](published.md)). Made by
+`make claims`; nothing here was measured by us.
 
 - **true**, **false**: the publication's own figures say so. A true claim may still have another reason than the text
   gives.
@@ -32,8 +32,8 @@ their sources ([published](published.md)). Made by `make claims`; nothing here w
 - **?**: the claim, or a figure that it rests on, was not read in a source that can be cited, but is told from memory
   or in notes.
 
-What stands under *Roof* follows from the figures, the ceilings of the device and the benchmark's scripts. Where they do
-not say why, it is said to be unknown: a profile would have to show it."""
+*Table* is what the figures of the publication say. *Roof* follows from them, the ceilings of the device and the
+benchmark's scripts; a reason that these do not show is called unknown."""
 
 
 def page() -> str:
@@ -45,15 +45,8 @@ def page() -> str:
     for name, group in claims_of.items():
         publication = published.load(name)
         parts += [f"## {name}", paragraph(f"{publication.title}; {publication.address}.")]
-        parts += [table(group), *(section(number, claim) for number, claim in enumerate(group, 1))]
+        parts += [section(number, claim) for number, claim in enumerate(group, 1)]
     return "\n\n".join(parts) + "\n"
-
-
-def table(group: Sequence[Claim]) -> str:
-    """The claims of one publication in short, one a line."""
-    lines = ["| | claim | verdict |", "| ---: | --- | --- |"]
-    lines += [f"| {number} | {claim.says} | {verdict(claim)} |" for number, claim in enumerate(group, 1)]
-    return "\n".join(lines)
 
 
 def verdict(claim: Claim) -> str:

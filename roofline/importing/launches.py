@@ -11,8 +11,8 @@ from roofline.core.executor import COPY
 
 #: Of fewer kernels the shortest may do anything. By choice.
 _FEWEST = 50
-#: A shortest kernel that lasts longer [ns] did some work. Of V100, A100, H100, B200 and MI300X, whose traces are in
-#: docs/imports.md, the shortest one lasts 0.7 to 2.0 us.
+#: A shortest kernel that lasts longer [ns] did some work. In the public traces of docs/imports.md, of V100, A100, H100,
+#: B200 and MI300X, the shortest one lasts 0.7 to 2.0 us.
 _LONGEST = 5_000
 #: Older profilers record whole microseconds [ns].
 _MICROSECOND = 1_000

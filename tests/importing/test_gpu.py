@@ -710,8 +710,8 @@ def test_damaged_traces_are_refused_or_give_steps_that_add_up(damaged):
     closes(found)
 
 
-# Recorded by others. Busy and idle time [ms] of all device events: the reference figures of docs/imports.md, and the
-# CSV of another tool.
+# Recorded by others. Busy and idle time [ms] of all device events: worked out by scripts that share no code with this,
+# and the CSV of another tool.
 
 TABLES = {
     "a100_recsys_train.json.gz": (None, 76.0, 0.9847),
@@ -723,7 +723,7 @@ TABLES = {
     "mi300x_vllm_decode_graph.json.gz": (10.72, None, 0.0307),
     "v100_recsys_train.json.gz": (None, None, 0.9286),
 }
-#: Shares of kernel time whose work must be known at least (docs/imports.md, communication of known payload included).
+#: Shares of kernel time whose work must be known at least (communication of known payload included).
 KNOWN = {
     "a100_recsys_train.json.gz": 0.60,
     "h100_bert_small_infer.json.gz": 1.0,
@@ -764,7 +764,7 @@ def test_the_timeline_of_another_tool(recorded):
 
 
 def test_exposed_communication_of_a_recommenders_training(recorded):
-    # docs/imports.md, for all six steps together: 87.9 of 163.5 ms beside no computation. The five used are alike.
+    # Reference figures for all six steps together: 87.9 of 163.5 ms beside no computation. The five used are alike.
     found = read(recorded("a100_recsys_train.json.gz"))
     assert found.exposed / found.communication == pytest.approx(87.9 / 163.5, abs=0.02)
 

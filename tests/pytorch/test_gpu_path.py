@@ -405,7 +405,7 @@ def test_a_step_that_lasts_no_time_is_refused(make_kineto):
         Path(made.write())
 
 
-# Recorded by others; see the reference figures in docs/imports.md. Without marks of ours the whole trace is one step.
+# Recorded by others; figures worked out by scripts of their own. Without marks of ours the whole trace is one step.
 
 
 def shares(path):

@@ -131,7 +131,7 @@ def test_exposure_is_the_time_in_which_only_communication_runs(make_kineto, span
 
 @pytest.mark.parametrize(
     ("name", "exposed", "total"),
-    # [ms] docs/imports.md, reference figures
+    # [ms] Reference figures of the traces, by scripts that share no code with this.
     [
         ("a100_recsys_train.json.gz", 87.9, 163.5),
         ("v100_recsys_train.json.gz", 73.3, 251.3),

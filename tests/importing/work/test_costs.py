@@ -449,7 +449,7 @@ def test_every_op_of_bert_on_h100_is_known(recorded):
 
 @pytest.mark.parametrize(
     ("name", "known", "communication"),
-    # At least as in docs/imports.md (reference figures); of the recommenders far more is known than there: fbgemm.
+    # At least what a script of its own found; of the recommenders far more is known than there: fbgemm.
     [
         ("h100_qwen_0.5b_infer.json.gz", 0.700, 0.0),
         ("b200_eager.json.gz", 0.180, 0.18),

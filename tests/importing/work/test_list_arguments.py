@@ -107,7 +107,7 @@ def test_damaged_sequence_numbers_link_nothing(make_kineto, number):
 
 @pytest.mark.parametrize(
     ("name", "share"),
-    # [of the summed device time] docs/imports.md, reference figures: 0.59 and 0.74 hundredths stay unknown.
+    # [of the summed device time] Reference figures of the traces: 0.59 and 0.74 hundredths stay unknown.
     [("a100_recsys_train.json.gz", 0.0065), ("v100_recsys_train.json.gz", 0.0080)],
 )
 def test_concatenations_of_2022(recorded, name, share):

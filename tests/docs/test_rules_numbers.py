@@ -1,4 +1,4 @@
-"""The numbers of docs/design.md are those of the code, and of the profiles that ship."""
+"""The numbers of rules in docs/design.md, imports.md and proving.md are those of the code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 from roofline.analysis.analysis import INFLATED, analyze
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, RIDGE_RATIO
 from roofline.analysis.step_times import FALSE_ALARM, FAR, FEW, LEAST_CHANGE, MISTAKEN
+from roofline.comparison import turns
 from roofline.comparison.machine_speed import PROCESSES
 from roofline.core import shipped
 from roofline.core.device import CONTENDED, DRAM, SHEET_HIGH, SHEET_LOW
@@ -17,10 +18,16 @@ from roofline.importing import launches
 from roofline.measuring import session
 from roofline.recording import contention, protocol
 from roofline.recording.request import Request
+from roofline.timing import idle
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PAGE = " ".join((ROOT / "docs" / "design.md").read_text(encoding="utf-8").split())
+
+def words_of(page: str) -> str:
+    return " ".join((ROOT / "docs" / page).read_text(encoding="utf-8").split())
+
+
+PAGE = words_of("design.md")
 NUMBERS = {1: "one", 2: "two", 4: "a quarter", 5: "five", 6: "six", 10: "ten"}
 
 
@@ -74,3 +81,11 @@ def test_eager_steps_idle_longer_under_the_profiler() -> None:
     ratios = [analysis.idle / analysis.gap for analysis in map(analyze, map(load, eager)) if analysis.idle]
     assert len(ratios) == len(eager) == 12
     assert f"{min(ratios):.1f} to {max(ratios):.1f} times as long in the twelve eager steps" in PAGE
+
+
+def test_rules_of_other_pages_are_those_of_the_code() -> None:
+    imports, proving = words_of("imports.md"), words_of("proving.md")
+    assert f"up to {idle.KERNEL_LATENCY / 1e3:g} µs between queued kernels" in imports
+    assert f"({NUMBERS[idle.PAUSE]} times as long as nine of ten of its launches take)" in imports
+    assert f"what the switch gains, {turns.MOST} turns at most" in proving
+    assert f"({percent(PROCESSES)} of what either run spends there)" in proving

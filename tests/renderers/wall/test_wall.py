@@ -341,6 +341,31 @@ def test_the_sentences_below_the_picture_say_what_the_table_says() -> None:
     assert "near the ridge, at 44 to 52 %" in page
 
 
+def test_the_times_in_the_sentences_are_those_of_the_profiles() -> None:
+    """Matmuls, and normalisation and pointwise ops together, of pairs of runs; busy time against the step."""
+    page = " ".join(PAGE.split())
+    groups = {name: h100(name).by("group") for name in BUSY}
+    matmuls = {name: units.seconds(totals["matmul"].seconds) for name, totals in groups.items()}
+    rest = {
+        name: units.seconds(totals["normalisation"].seconds + totals["pointwise"].seconds)
+        for name, totals in groups.items()
+    }
+    fp32, bf16, tf32 = (f"bert-torch-train-b32-{precision}" for precision in ("fp32", "bf16", "tf32"))
+    jax, compiled = "bert-jax-buffers-on-train-b32-tf32", "bert-torch-compile-default-train-b32-bf16"
+    flops = {chart([h100(name)]).runs[0].classes[0].flops for name in (fp32, bf16)}
+    assert {units.percent(share) for share in flops} == {"99.8 %"}
+    run = h100(bf16)
+    for words in (
+        f"the same matmuls take {matmuls[fp32]} in place of {matmuls[bf16]}",
+        f"together {rest[fp32]} in place of {rest[bf16]}: 91 % of the busy time is then where 99.8 % of the FLOPs are",
+        f"They run for {matmuls[jax].removesuffix(' ms')} and {matmuls[tf32]}, normalisation and pointwise ops for "
+        f"{rest[jax].removesuffix(' ms')} and {rest[tf32]}",
+        f"`torch.compile` does that rest in {rest[compiled]} in place of {rest[bf16]}",
+        f"busy for {units.seconds(run.busy)} of {units.seconds(run.wall)}",
+    ):
+        assert words in page, words
+
+
 @pytest.mark.slow
 def test_the_figure_of_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
     """Where it is not: run the command, and look at the picture. Pixels are those of the pinned matplotlib."""

@@ -4,8 +4,8 @@ Hockney's law: n operations take (n + n_half) / r, where r is the asymptotic rat
 which half of r is reached (Hockney and Jesshope, Parallel Computers, 1981). In seconds of work at the ceilings, an op
 takes (work + startup) / e: startup is the time to fill, to synchronise and to drain the device, e the fraction of its
 rate that the op's code reaches. Two sizes of one op give both. For kernels of BERT-base on an H100, at batch 1 and 32
-in BF16, startup is 3.4 us in inference (median weighted by time) and 2.5 us in training: twice as long as the shortest
-kernel that adds two arrays (docs/whatif.md).
+in BF16, startup is 3.4 us in inference and 1.5 us in training (medians weighted by time). Matmuls and attention, which
+take most of that time, start up in twice the time of the shortest kernel that adds two arrays (docs/whatif.md).
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make settled runs planted pairs and nulls in turns, and says which are settled (20 to 25 minutes, on a quiet machine)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
-# make annotations  writes docs/annotations and the accounts of docs/h100.md from measured pairs (seconds)
+# make annotations  writes docs/annotations, the accounts of docs/h100.md and the tables of docs/cpu-comparison.md and
+#             docs/simplechains.md from measured runs (seconds)
 # make truth  counts random models, built alike in PyTorch, JAX and TensorFlow, and holds them to their closed form: N=100
 #             of them, or ONLY="17 20" of these (SMALL=1: without the layers that do not matter), on BACKENDS="jax torch";
 #             each result is added to OUTPUT=FILE as it comes, and what that holds is not counted again
@@ -83,6 +84,7 @@ claims: .venv/installed
 annotations: .venv/installed
 	$(BIN)/python benchmarks/annotations.py --write
 	$(BIN)/python benchmarks/h100_accounts.py --write
+	$(BIN)/python benchmarks/measured_tables.py
 
 # Named, not a folder: a folder's date changes whenever something is put into it.
 .venv/torch: pyproject.toml constraints.txt

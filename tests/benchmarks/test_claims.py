@@ -327,3 +327,10 @@ def test_the_page_is_what_the_script_writes() -> None:
     """Where it is not: `make claims`."""
     assert script.PAGE.read_text(encoding="utf-8") == script.page()
     assert all(len(line) <= 120 or line.startswith("|") for line in script.page().splitlines())
+
+
+def test_the_page_of_tables_has_the_work_that_adapters_add() -> None:
+    added = keras("slower-than-compiled")
+    shares = sorted(100 * float(added[f"{form}_fit_work"]) for form in ("gemma", "mistral"))
+    page = (script.PAGE.parent / "published.md").read_text(encoding="utf-8")
+    assert f"which takes {shares[0]:.0f} to {shares[1]:.0f} % more matmuls" in page

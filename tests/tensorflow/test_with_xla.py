@@ -388,6 +388,31 @@ def test_zeros_in_front_of_a_dilated_convolution_are_not_asked_for(compiled: boo
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_a_dilated_convolution_of_one_place_asks_for_its_one_tap(compiled: bool) -> None:
+    """Of 3 taps two apart one is inside. The result is one place of an image that is one place high."""
+    words, filters = tf.ones((2, 1, 3)), tf.Variable(tf.ones((3, 3, 5)))
+    asked = model_flops_of(lambda: tf.nn.convolution(words, filters, padding="SAME", dilations=2), compiled)
+    assert asked == 2 * 2 * 3 * 5
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_is_cut_off_of_a_transposed_convolution_of_one_row_is_not_asked_for(compiled: bool) -> None:
+    """1 x 4 places on 3 x 3 taps make 3 x 6 results, of which the edges are cut off.
+
+    One of 3 taps leads to the row that is left; of 4 x 3 pairs along it two are cut off. So for the kernel's gradient.
+    """
+    image, kernel = tf.ones((2, 1, 4, 3)), tf.Variable(tf.ones((3, 3, 5, 3)))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            whole = tf.nn.conv2d_transpose(image, kernel, (2, 3, 6, 5), 1, "VALID")
+            loss = tf.reduce_sum(tf.square(tf.slice(whole, (0, 1, 1, 0), (-1, 1, 4, -1))))
+        return loss, tape.gradient(loss, kernel)
+
+    assert model_flops_of(step, compiled) == 2 * (2 * 2 * 3 * 5 * 10)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_a_dilated_convolution_of_sequences_and_one_direction(compiled: bool) -> None:
     """20 results of 3 taps, 4 of them outside; and taps of 7 rows next to each other, of 9 columns two apart."""
     words, filters = tf.ones((2, 20, 3)), tf.Variable(tf.ones((3, 3, 5)))

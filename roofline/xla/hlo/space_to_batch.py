@@ -165,8 +165,9 @@ def _by_place(
     ):
         return None
     cuts: _Cut = {}
-    places = iter(range(len(value.shape.dims)))
-    for dimension, size in enumerate(pieces):
+    # From behind: TensorFlow makes an image of a sequence by a height of one in front of its places, which may be one.
+    places = iter(reversed(range(len(value.shape.dims))))
+    for dimension, size in reversed(list(enumerate(pieces))):
         place = next((at for at in places if value.shape.dims[at] == size), None)
         if place is None:
             return None

@@ -24,6 +24,8 @@ from roofline.xla.scopes import is_recomputed
 
 #: What hands on a kernel to a convolution and, with its taps and channels turned, to the gradient of the image.
 _ARRANGED = COPIES | {"reverse", "transpose", "reshape"}
+#: What TensorFlow calls the gradient of a kernel; of a transposed convolution its image is a gradient, too.
+_KERNEL_GRADIENT = "BackpropFilter"
 #: A chain of these longer than this is damage.
 _HOPS = 20
 
@@ -50,7 +52,9 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
     message.CopyFrom(convolution.message)
     windows = message.window.dimensions
     if gradient and taps is None and _is_gradient(image, path):  # likewise, in that of the image
-        before = _undone(before, numbers.input_spatial_dimensions, *_of_forward(windows, cut, numbers))
+        is_of_kernel = _KERNEL_GRADIENT in convolution.op_type
+        forward = _of_transposed(convolution) if is_of_kernel else _of_forward(windows, cut, numbers)
+        before = _undone(before, numbers.input_spatial_dimensions, *forward)
     for window, (low, high) in zip(windows, _along(before, numbers.input_spatial_dimensions), strict=True):
         window.padding_low += low * (window.base_dilation or 1)
         window.padding_high += high * (window.base_dilation or 1)
@@ -85,6 +89,19 @@ def _of_forward(windows: Sequence[Any], cut: Margins | None, numbers: Any) -> tu
         reach, step = (window.size - 1) * (window.window_dilation or 1), window.stride or 1
         zeros.append((reach - window.padding_low + low * step, reach - window.padding_high + high * step))
     return zeros, [window.base_dilation or 1 for window in windows]
+
+
+def _of_transposed(gradient: Instruction) -> tuple[list[Edges], list[int]]:
+    """Return the zeros and steps of a transposed convolution, written as one of an image with holes.
+
+    gradient: of its kernel, taken of the gradient of its results and of its image.
+    """
+    zeros = []
+    places = gradient.message.convolution_dimension_numbers.output_spatial_dimensions
+    for window, place in zip(gradient.message.window.dimensions, places, strict=True):
+        reach = (gradient.first.dims[place] - 1) * (window.stride or 1)
+        zeros.append((reach - window.padding_low, reach - window.padding_high))
+    return zeros, [1] * len(zeros)
 
 
 def _of_images(module: Module, cut: Margins | None, gradient: Instruction, path: Path) -> Margins | None:

@@ -245,11 +245,9 @@ def test_what_recompute_grad_runs_again_was_asked_for_once(compiled: bool, keeps
         assert ran(function(step, compiled)).total("flops") == 7 * PRODUCT
 
 
-def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once() -> None:
-    """Two weights' product of 64 x 64 x 64 and the input's with it, and their gradients, but that of the input.
-
-    In graph mode: under XLA nothing tells such a product from one of the forward pass, and it is asked for twice.
-    """
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once(compiled: bool) -> None:
+    """Two weights' product of 64 x 64 x 64 and the input's with it, and their gradients, but that of the input."""
     x, (v, w) = tf.ones((32, 64)), (tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)))
 
     def step() -> Any:
@@ -258,7 +256,22 @@ def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once() -> No
         return loss, tape.gradient(loss, [v, w])
 
     weights = 2 * 64**3
-    assert model_flops_of(step, False) == (weights + PRODUCT) + (2 * weights + PRODUCT)
+    assert model_flops_of(step, compiled) == (weights + PRODUCT) + (2 * weights + PRODUCT)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_cross_entropy_that_checks_its_labels_recomputes_nothing(compiled: bool) -> None:
+    """A product in a loop of one trip, one of as many FLOPs that only the loss takes, and its gradient."""
+    x, w, labels = tf.ones((32, 64)), tf.Variable(tf.eye(64)), tf.zeros(32, tf.int32)
+
+    def step() -> Any:
+        hidden = tf.while_loop(lambda i, y: i < 1, lambda i, y: (i + 1, y @ tf.eye(64)), (0, x))[1]
+        with tf.GradientTape() as tape:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=hidden @ w)
+            loss = tf.reduce_mean(losses)
+        return loss, tape.gradient(loss, w)
+
+    assert model_flops_of(step, compiled) == 3 * PRODUCT
 
 
 @pytest.mark.parametrize("compiled", [False, True])

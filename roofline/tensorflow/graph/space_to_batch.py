@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from roofline.costs import formulas
-from roofline.tensorflow.graph.contractions import UnknownWork, sizes
+from roofline.costs.margins import Margins
+from roofline.tensorflow.graph.contractions import UnknownWork, roles, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.origin import origin
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
@@ -25,40 +26,39 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
 
     consumers: of each node, by its name.
     """
-    if base(node.op) not in CONVOLUTIONS or len(node.inputs) < 2:
+    if base(node.op) not in CONVOLUTIONS or len(node.inputs) < 2 or node.attrs.get("padding") != "VALID":
         return None
-    forward = node
-    if "Backprop" in node.op:
-        # What both take: the image, where the gradient is that of the kernel, else the kernel.
-        place = 1 if "BackpropInput" in node.op else 0
-        sharing = (
-            consumer for consumer in consumers.get(node.inputs[place][0], ()) if base(consumer.op) in CONVOLUTIONS
-        )
-        alike = [
-            consumer
-            for consumer in sharing
-            if "Backprop" not in consumer.op and consumer.inputs[place] == node.inputs[place]
-        ]
-        if len(alike) != 1:
-            return None
-        forward = alike[0]
-    space_to_batch, batch_to_space = _source(forward, graph), _consumer(forward, consumers)
-    if space_to_batch is None or batch_to_space is None or forward.attrs.get("padding") != "VALID":
+    if set(node.attrs.get("strides") or (1,)) != {1}:  # of each offset by itself: no convolution of the whole
         return None
-    if set(forward.attrs.get("strides") or (1,)) != {1}:  # of each offset by itself: no convolution of the whole
+    makes_image, makes_result = "BackpropInput" in node.op, "Backprop" not in node.op
+    image = _consumer(node, consumers) if makes_image else _source(node, 0, graph)
+    result = _consumer(node, consumers) if makes_result else _source(node, 2, graph)
+    if image is None or result is None:
         return None
+    takers = _takers_of_image(node, consumers) if makes_image else [node]
+    sources = {source.inputs[0][0] for taker in takers if (source := _source(taker, 0, graph)) is not None}
+    edges = {margins(graph, name) for name in sources}
     try:
-        return _pairs(forward, space_to_batch, batch_to_space, graph)
+        return _pairs(node, image, result, edges.pop() if len(edges) == 1 else (), graph)
     except UnknownWork:
         return None
 
 
-def _source(node: Node, graph: Graph) -> Node | None:
-    source = origin(graph, node.inputs[0][0], _REARRANGES)
+def _takers_of_image(gradient: Node, consumers: Mapping[str, Sequence[Node]]) -> list[Node]:
+    """List what takes the image that a gradient is of: the convolution itself, and the gradient of its kernel."""
+    sharing = [user for user in consumers.get(gradient.inputs[1][0], ()) if user.inputs[1:2] == gradient.inputs[1:2]]
+    convolutions = [user for user in sharing if base(user.op) in CONVOLUTIONS and "Backprop" not in user.op]
+    return convolutions + [user for user in consumers.get(gradient.inputs[2][0], ()) if "BackpropFilter" in user.op]
+
+
+def _source(node: Node, place: int, graph: Graph) -> Node | None:
+    """Return what cuts an input of a node into pieces."""
+    source = origin(graph, node.inputs[place][0], _REARRANGES) if place < len(node.inputs) else None
     return source if source is not None and source.op == "SpaceToBatchND" else None
 
 
 def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | None:
+    """Return what puts the pieces together that a node makes."""
     for _ in consumers:  # no chain is longer, but where the graph is damaged
         following = consumers.get(node.name, ())
         forward = [consumer for consumer in following if consumer.op == "BatchToSpaceND" or consumer.op in _REARRANGES]
@@ -68,29 +68,41 @@ def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | Non
     return None
 
 
-def _pairs(forward: Node, space_to_batch: Node, batch_to_space: Node, graph: Graph) -> float | None:
-    image, result = sizes(space_to_batch.in_types[0], "the image"), sizes(batch_to_space.outputs[0], "the result")
-    kernel = sizes(forward.in_types[1], "the kernel")
-    block, edges = (numbers(graph, space_to_batch, place) for place in (1, 2))
-    cut = numbers(graph, batch_to_space, 2)
+def _pairs(node: Node, of_image: Node, of_result: Node, zeros: Margins, graph: Graph) -> float | None:
+    """Count the pairs of elements of an image and of a result, which these two cut into pieces or put together.
+
+    zeros: what was put around the image before. Raises UnknownWork where a size is not known.
+    """
+    image, result = _whole(of_image, "the image"), _whole(of_result, "the result")
+    _, kernel, _ = roles(node, base(node.op))
+    (block, edges), (block_of_result, cut) = (
+        tuple(numbers(graph, pieces, place) for place in (1, 2)) for pieces in (of_image, of_result)
+    )
     spatial = len(image) - 2
-    if not block or len(edges) != len(cut) or len(edges) != 2 * len(block) or len(result) != len(image):
+    if not block or block != block_of_result or not len(edges) == len(cut) == 2 * len(block):
+        return None
+    if len(result) != len(image):
         return None
     undilated = spatial - len(block)
     dilation = [*block, *(1,) * undilated]
-    around = (margins(graph, space_to_batch.inputs[0][0]) or ((0, 0),) * len(image))[1:-1]
+    around = (zeros or ((0, 0),) * len(image))[1:-1]
     padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * undilated
-    depthwise = "Depthwise" in forward.op
+    depthwise = "Depthwise" in node.op
     groups = image[-1] if depthwise else max(1, image[-1] // max(1, kernel[-2]))
     return formulas.convolution(
         batch=image[0],
         channels_in=image[-1],
         channels_out=kernel[-2] * kernel[-1] if depthwise else kernel[-1],
         groups=groups,
-        size=[size - sum(zeros) for size, zeros in zip(image[1:-1], around, strict=True)],
+        size=[size - sum(ends) for size, ends in zip(image[1:-1], around, strict=True)],
         kernel=kernel[:-2][-spatial:],
         stride=(1,) * spatial,
-        padding=[zeros + low for zeros, (low, _) in zip(padding, around, strict=True)],
+        padding=[before + low for before, (low, _) in zip(padding, around, strict=True)],
         dilation=dilation,
         outputs=result[1:-1],
     ).flops
+
+
+def _whole(pieces: Node, name: str) -> tuple[int, ...]:
+    """Return the sizes of what is cut into pieces, or put together."""
+    return sizes(pieces.in_types[0] if pieces.op == "SpaceToBatchND" else pieces.outputs[0], name)

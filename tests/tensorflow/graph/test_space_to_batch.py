@@ -58,3 +58,23 @@ def test_of_strides_within_pieces_all_that_runs_is_asked_for(tmp_path: Path) -> 
     with pytest.warns(UserWarning, match="strides must be 1"):
         found = record(step, tmp_path)
     assert found.model_flops("forward") == found.flops("forward") > 0
+
+
+def test_gradients_of_a_convolution_whose_result_nobody_needs(tmp_path: Path) -> None:
+    """At the end of a recomputed function, where the backward pass has no convolution beside its gradients."""
+    image, kernel = data(2, 7, 9, 3), variable(3, 3, 3, 4)
+    asked = 2 * 2 * 3 * 4 * PAIRS["SAME"]
+
+    def block(x):
+        return tf.nn.depthwise_conv2d(tf.square(x), kernel, (1, 1, 1, 1), "SAME", dilations=(2, 2))
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.square(tf.recompute_grad(block)(tf.square(image))))
+        return loss, tape.gradient(loss, [image, kernel])
+
+    found = record(step, tmp_path)
+    assert found.model_flops("forward") == asked
+    assert found.model_flops("backward") == 2 * asked

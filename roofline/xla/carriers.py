@@ -80,7 +80,8 @@ class Carriers:
 
         Where no op does it, XLA dropped it, as one that is equal to another: then it stands with what runs under its
         name, else with the op that carries the name, else with the largest product of its scope and phase, else of its
-        phase, else of all.
+        phase, else of all. Where no product runs, as XLA computed them of constants when it compiled, it stands with a
+        multiplication, else with the first op.
         """
         elsewhere = {}
         for op_name, flops in remaining.items():
@@ -131,8 +132,5 @@ class Carriers:
         elif op_name in self._carrying:
             yield self._carrying[op_name][0], 1.0
         else:
-            largest = next(
-                (self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None
-            )
-            if largest is not None:
-                yield largest, 1.0
+            largest = [self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest]
+            yield from ((row, 1.0) for row in [*largest, *self._multiplying, *self._executed][:1])

@@ -203,6 +203,35 @@ ENTRY main {
     assert found == {"y": (2 * 8**3, 2 * 8**3 + 2 * 8 * 8)}
 
 
+def test_what_xla_computed_while_it_compiled_stands_with_what_is_left() -> None:
+    """Of two products of constants of 8 x 8, only what is added to the second one runs."""
+    before = """
+HloModule m
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  one = f32[] constant(1)
+  a = f32[8,8] broadcast(one), dimensions={}
+  b = f32[8,8] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/k/dot_general"}
+  c = f32[8,8] dot(b, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/l/dot_general"}
+  ROOT s = f32[8,8] add(x, c), metadata={op_name="jit(f)/g/add"}
+}
+"""
+    optimised = """
+HloModule m
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  number = f32[] constant(64)
+  c = f32[8,8] broadcast(number), dimensions={}, metadata={op_name="jit(f)/l/dot_general"}
+  ROOT s = f32[8,8] add(x, c), metadata={op_name="jit(f)/g/add"}
+}
+"""
+    found = assigned(text(optimised), text(before))
+    assert sum(model for _, model in found.values()) == 2 * ONE
+    assert not any(executed for executed, _ in found.values())
+
+
 SOLVED = """
 HloModule s
 ENTRY main {

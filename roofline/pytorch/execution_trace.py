@@ -22,6 +22,8 @@ from roofline.errors import MeasurementError
 from roofline.pytorch.aten import schema as aten_schema
 from roofline.pytorch.aten.tables import DISPATCH_MODE
 
+#: Numbers that a sparse tensor holds, and how many of them, or of blocks of them, have an index.
+Stored = tuple[int, int]
 #: What a kernel asks a sparse tensor for its numbers by.
 _STORED = frozenset(("aten::_values", "aten::values"))
 #: What is written for an argument that is an object.
@@ -66,7 +68,7 @@ class Nodes:
     is_op: whether the call computes (and is no wrapper that leaves that to others). parent: index of the enclosing call
     or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its
     first byte [byte], which the trace does not tell: see `recording.addresses`. packed: node -> what an object among
-    its arguments holds (`recording.packed`).
+    its arguments holds (`recording.packed`). stored: tensor -> what it holds, of sparse ones.
     """
 
     names: tuple[str, ...]
@@ -78,7 +80,7 @@ class Nodes:
     _raw: tuple[_Node, ...]
     addresses: Mapping[int, int] = field(default_factory=dict)
     packed: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
-    _stored: Mapping[int, int] = field(default_factory=dict)
+    stored: Mapping[int, Stored] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -87,7 +89,7 @@ class Nodes:
         """The arguments and results of one node."""
         node = self._raw[index]
         name, _, overload = self._schemas[index].partition("(")[0].partition(".")
-        inputs, outputs = (_values(values, self._stored) for values in (node.inputs, node.outputs))
+        inputs, outputs = (_values(values, self.stored) for values in (node.inputs, node.outputs))
         if index in self.packed:
             inputs = tuple(self.packed[index] if value == _OBJECT else value for value in inputs)
         return Call(name or node.name, overload if name else None, inputs, outputs)
@@ -127,7 +129,7 @@ def read(path: Path) -> Nodes:
         thread=np.asarray([int(attribute.get("tid", 0)) for attribute in attributes], np.int64),
         _schemas=schemas,
         _raw=tuple(nodes),
-        _stored=stored,
+        stored=stored,
     )
 
 
@@ -190,11 +192,11 @@ def _around(nodes: Sequence[_Node], attributes: Sequence[Mapping[str, Any]], roo
         thread.begin(node.id)
 
 
-def _sparse(nodes: Sequence[_Node]) -> Mapping[int, int]:
-    """Count the numbers that each sparse tensor holds, by its number: whoever computes with one asks for them."""
+def _sparse(nodes: Sequence[_Node]) -> Mapping[int, Stored]:
+    """Count what each sparse tensor holds, by its number: whoever computes with one asks for its numbers."""
     asked = (node for node in nodes if node.name in _STORED and node.inputs.values and node.outputs.shapes)
     return {
-        tensor[0]: node.outputs.shapes[0][0]
+        tensor[0]: (prod(node.outputs.shapes[0]), node.outputs.shapes[0][0])
         for node in asked
         for tensor in tensors_of(node.inputs.values[:1])
         if isinstance(node.outputs.shapes[0], list) and node.outputs.shapes[0]
@@ -217,11 +219,12 @@ def _transformed(
     """Calls inside `torch.func` (vmap, grad, jvp): what one sample asks for, around the call that does it for all.
 
     Their tensors are wrappers, which have neither storage nor device, as sparse ones and those of oneDNN have; what
-    computes inside them has both.
+    computes inside them has both. A call of two sparse tensors is none: its kernel merges their numbers itself.
     """
     wrapped = np.asarray(
         [
             not _ONEDNN.search(node.name)
+            and sum(tensor[0] in sparse for tensor in tensors_of(node.inputs.values)) < 2
             and any(_has_wrapper(values, sparse) for values in (node.inputs, node.outputs))
             for node in nodes
         ],
@@ -277,7 +280,7 @@ def _quote(match: re.Match[bytes]) -> bytes:
     return b'"' + match.group(1) + match.group(2) + b'"'
 
 
-def _values(values: _Values, stored: Mapping[int, int]) -> tuple[Any, ...]:
+def _values(values: _Values, stored: Mapping[int, Stored]) -> tuple[Any, ...]:
     strides = values.strides or [None] * len(values.values)
     return tuple(
         _value(value, shape, kind, stride, stored)
@@ -285,16 +288,19 @@ def _values(values: _Values, stored: Mapping[int, int]) -> tuple[Any, ...]:
     )
 
 
-def _value(value: Any, shape: Any, kind: str, stride: Any, stored: Mapping[int, int]) -> Any:
+def _value(value: Any, shape: Any, kind: str, stride: Any, stored: Mapping[int, Stored]) -> Any:
     if kind.startswith("Tensor("):
         dtype = kind[len("Tensor(") : -1]
         if not isinstance(value, list) or len(value) < 6 or kind.startswith(_UNDEFINED):
             return None  # an undefined tensor
         number, storage, offset, device = value[0], value[1], value[2], value[5]
-        held = None if storage else stored.get(number)
-        if not storage and held is None:  # in a library's own layout, as oneDNN's, which has no storage and no strides
+        held = (None, None) if storage else stored.get(number, (None, None))
+        if not storage and held == (
+            None,
+            None,
+        ):  # in a library's own layout, as oneDNN's, which has no storage and no strides
             storage, stride = -1, [prod(shape[place + 1 :]) for place in range(len(shape))]
-        return Tensor(tuple(shape), None if stride is None else tuple(stride), dtype, storage, offset, device, held)
+        return Tensor(tuple(shape), None if stride is None else tuple(stride), dtype, storage, offset, device, *held)
     if kind.startswith("GenericList["):
         kinds = _split(kind[len("GenericList[") : -1])
         strides = stride or [None] * len(kinds)

@@ -70,7 +70,9 @@ def _cost(call: Call) -> Costed:
             return _sparse_product(call)
         if base(call.name) == SAMPLED_PRODUCT:
             return _sampled_product(call)
-        if classify(call.name) == "pointwise" and len(list(tensors(call.inputs))) == 1:
+        if base(call.name) in ("clone", "copy"):
+            return _sparse_copy(call)
+        if classify(call.name) == "pointwise":
             return _sparse_pointwise(call)
     if base(call.name) in _SPARSE_SOFTMAX:
         return _sparse_softmax(call)
@@ -193,17 +195,45 @@ def _sparse_softmax(call: Call) -> Costed:
     return replace(costed, reads=reads, writes=((False, 0, sizes[0]),))
 
 
-def _sparse_pointwise(call: Call) -> Costed:
-    """Count an element-wise op on one sparse tensor as one on the numbers that it holds."""
-    (sparse,) = tensors(call.inputs)
+def _sparse_copy(call: Call) -> Costed:
+    """Count what moves the numbers of a sparse tensor with their indices."""
+    *_, sparse = tensors(call.inputs)
     if sparse.stored is None or sparse.stored == UNKNOWN:
         return _unknown(call, "how many numbers a sparse tensor holds was not recorded")
-    numbers = replace(sparse, shape=(sparse.stored,), stride=(1,), stored=None, places=None)
-    inputs = tuple(numbers if argument is sparse else argument for argument in call.inputs)
+    size, place = _stored_bytes(sparse), len(list(tensors(call.inputs))) - 1
+    note = "each number, or block of numbers, has two indices"
+    costed = _costed(call, Cost(bytes_read=size, bytes_written=size, quality="assumed", note=note))
+    return replace(costed, reads=((True, place, size),), writes=((place > 0, 0, size),))
+
+
+def _sparse_pointwise(call: Call) -> Costed:
+    """Count an element-wise op on one sparse tensor as one on the numbers that it holds.
+
+    A dense one that it is multiplied by, or added to, gives as many; for a sum it is copied, unless that is in place.
+    """
+    sparse, *others = sorted(tensors(call.inputs), key=lambda tensor: tensor.stored is None)
+    others = [tensor for tensor in others if tensor.shape]
+    if any(tensor.stored is not None for tensor in others):
+        return _unknown(call, "how often the numbers of two sparse tensors meet depends on where they are")
+    if sparse.stored is None or sparse.stored == UNKNOWN:
+        return _unknown(call, "how many numbers a sparse tensor holds was not recorded")
+    if others and base(call.name) not in ("mul", "add", "sub"):
+        return _unknown(call, "of an op of a sparse tensor and a dense one")
+    numbers = {
+        id(tensor): replace(tensor, shape=(sparse.stored,), stride=(1,), stored=None, places=None)
+        for tensor in (sparse, *others)
+    }
+    inputs = tuple(numbers.get(id(argument), argument) for argument in call.inputs)
     costed = _cost(Call(call.name, call.overload, inputs, None))
     cost = costed.cost
     if cost.quality == "exact":
         cost = msgspec.structs.replace(cost, quality="assumed", note="the indices of its numbers are taken to stay")
+    if others and base(call.name) != "mul" and not costed.inplace:  # the dense one is copied
+        dense, place = others[0], list(tensors(call.inputs)).index(others[0])
+        size = float(dense.numel * DTYPES.get(dense.dtype, ("", 4))[1])
+        reads = tuple((is_input, at, size if at == place else read) for is_input, at, read in costed.reads)
+        cost = msgspec.structs.replace(cost, bytes_read=sum(read for *_, read in reads), bytes_written=size)
+        costed = replace(costed, reads=reads, writes=((False, 0, size),))
     return replace(costed, cost=cost, shapes=describe(call))
 
 

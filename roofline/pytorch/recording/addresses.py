@@ -7,7 +7,7 @@ is gone has its number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,18 @@ import numpy as np
 from roofline.pytorch.execution_trace import Nodes, tensors_of
 from roofline.traces.alignment import align_threads
 
+#: A tensor that a call is given, as the trace recorded it, with what the profiler noted of it.
+Given = tuple[list[Any], Any]
 
-def addresses(nodes: Nodes, roots: Sequence[Any]) -> dict[int, int]:
-    """Storage -> address of its first byte [byte], of those that are an argument of any call.
+
+def addresses(given: Iterable[Given]) -> dict[int, int]:
+    """Storage -> address of its first byte [byte], of those that are an argument of any call."""
+    pointers = ((tensor[1], seen.storage_data_ptr) for tensor, seen in given)
+    return {storage: begin for storage, begin in pointers if begin}
+
+
+def arguments(nodes: Nodes, roots: Sequence[Any]) -> Iterator[Given]:
+    """Yield each tensor that a call is given.
 
     roots: of the event tree of a profiler that ran beside the observer and noted arguments.
     """
@@ -26,13 +35,11 @@ def addresses(nodes: Nodes, roots: Sequence[Any]) -> dict[int, int]:
     name = np.asarray([codes.setdefault(event.name, len(codes)) for event in events], np.int64)
     thread = np.asarray([event.start_tid for event in events], np.uint64).astype(np.int64)
     recorded = np.asarray([codes.setdefault(name, len(codes)) for name in nodes.names], np.int64)
-    pointers: dict[int, int] = {}
     for event, node in zip(events, align_threads(name, thread, recorded, nodes.thread).tolist(), strict=True):
-        arguments = list(tensors_of(nodes.recorded(node)[1])) if node >= 0 else []
-        begins = list(_pointers(event.typed[1].inputs))
-        if len(arguments) == len(begins):
-            pointers |= {tensor[1]: begin for tensor, begin in zip(arguments, begins, strict=True) if begin}
-    return pointers
+        tensors = list(tensors_of(nodes.recorded(node)[1])) if node >= 0 else []
+        noted = list(_tensors(event.typed[1].inputs))
+        if len(tensors) == len(noted):
+            yield from zip(tensors, noted, strict=True)
 
 
 def _calls(roots: Sequence[Any]) -> Iterator[Any]:
@@ -45,10 +52,10 @@ def _calls(roots: Sequence[Any]) -> Iterator[Any]:
             yield event
 
 
-def _pointers(arguments: Sequence[Any]) -> Iterator[int | None]:
-    """The data pointer of each tensor among the arguments of a call, those in lists as well; None where it has none."""
+def _tensors(arguments: Sequence[Any]) -> Iterator[Any]:
+    """The tensors among the arguments of a call, those in lists as well."""
     for argument in arguments:
         if isinstance(argument, list | tuple):
-            yield from _pointers(argument)
+            yield from _tensors(argument)
         elif hasattr(argument, "storage_data_ptr"):
-            yield argument.storage_data_ptr
+            yield argument

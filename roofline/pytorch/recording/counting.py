@@ -20,7 +20,7 @@ from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
 from roofline.pytorch.recording import event_tree, packed, shapes, sparse
-from roofline.pytorch.recording.addresses import addresses
+from roofline.pytorch.recording.addresses import addresses, arguments
 from roofline.pytorch.recording.living import living
 from roofline.pytorch.recording.profiler import quiet
 from roofline.recording.backend import NeedsData
@@ -62,7 +62,7 @@ def record(
     if not with_data:
         shapes.number_buffers(nodes)
         return nodes
-    return replace(nodes, addresses=addresses(nodes, recorder.event_tree()))
+    return recorder.with_arguments(nodes)
 
 
 class _Recorder:
@@ -113,9 +113,16 @@ class _Recorder:
 
     def nodes(self) -> execution_trace.Nodes | event_tree.Nodes:
         """Read the calls that were recorded."""
-        return execution_trace.read(self._path) if self._observes else event_tree.read(self.event_tree(), self._stored)
+        return execution_trace.read(self._path) if self._observes else event_tree.read(self._event_tree(), self._stored)
 
-    def event_tree(self) -> Sequence[Any]:
+    def with_arguments(self, nodes: execution_trace.Nodes) -> execution_trace.Nodes:
+        """Add what the profiler's events know of the arguments of the calls, and the trace does not."""
+        given = list(arguments(nodes, self._event_tree()))
+        # Who asked a tensor for its numbers knows better what it held then.
+        stored = {**sparse.given_to_calls(given, self._stored), **nodes.stored}
+        return replace(nodes, addresses=addresses(given), stored=stored)
+
+    def _event_tree(self) -> Sequence[Any]:
         """Return the events of the profiler that lie in no other, each with those inside it."""
         results = self._profiler.kineto_results
         return () if results is None else results.experimental_event_tree()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from roofline.costs.calls import UNKNOWN
+from roofline.pytorch.execution_trace import Stored
+from roofline.pytorch.recording.addresses import Given
 from roofline.pytorch.recording.living import living
 
 #: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
@@ -38,6 +41,18 @@ def held(tensor: torch.Tensor) -> Held:
 def alive() -> dict[int, Held]:
     """List the sparse tensors that there are, by their address."""
     return {tensor._cdata: held(tensor) for tensor in living(torch.Tensor) if tensor.layout in _SPARSE}
+
+
+def given_to_calls(given: Iterable[Given], known: Mapping[int, Held]) -> dict[int, Stored]:
+    """Tensor -> what it holds, or `UNKNOWN`, of the sparse ones among what calls are given.
+
+    known: what those hold that Python knew, by their address.
+    """
+    sparse = ((tensor[0], known.get(seen.impl_ptr)) for tensor, seen in given if seen.layout in _SPARSE)
+    return {
+        number: (UNKNOWN, UNKNOWN) if holding is None else (holding.numbers, holding.places)
+        for number, holding in sparse
+    }
 
 
 @contextmanager

@@ -198,6 +198,43 @@ def test_sampled_products_with_beta_0_read_only_the_places(beta, alpha, added, r
     assert (cost.bytes_read, cost.bytes_written) == (read + 2 * 4 * 64 * 16, 128 * 4)
 
 
+#: Of a matrix of 64 x 64 that holds 128 numbers, each of 4 bytes with two indices of 8: additions, bytes read, written.
+OF_COORDINATES = {
+    "clone": (lambda sparse, dense: sparse.clone(), 0, 128 * 20, 128 * 20),
+    "copied": (lambda sparse, dense: sparse.copy_(sparse), 0, 128 * 20, 128 * 20),
+    "half": (lambda sparse, dense: sparse.mul_(torch.tensor(0.5)), 128, 128 * 4 + 4, 128 * 4),
+    "added": (lambda sparse, dense: dense + sparse, 128, 64 * 64 * 4 + 128 * 4, 64 * 64 * 4),
+    "added in place": (lambda sparse, dense: dense.add_(sparse), 128, 128 * 8, 128 * 4),
+}
+
+
+@pytest.mark.parametrize(("function", "flops", "read", "written"), OF_COORDINATES.values(), ids=OF_COORDINATES)
+def test_an_op_on_a_sparse_matrix_that_asks_nobody_for_its_numbers(function, flops, read, written):
+    dense = torch.zeros(64, 64)
+    dense.view(-1)[torch.arange(128) * 31] = 1.5
+    sparse = dense.to_sparse_coo()
+    counted = count(counting.record(Step(run=lambda: function(sparse, dense))), Engine())
+    (cost,) = [op.costed.cost for op in counted.ops]
+    assert (cost.vector_flops, cost.bytes_read, cost.bytes_written) == (flops, read, written)
+
+
+def test_the_sparse_gradient_of_a_table_is_rows_of_numbers():
+    """SGD takes 5 rows of 8, times the rate, off a table of 100: 2 FLOP for each of 40 numbers."""
+    table = torch.nn.Embedding(100, 8, sparse=True)
+    optimizer = torch.optim.SGD(table.parameters(), 0.1)
+    table(torch.arange(5)).sum().backward()
+    counted = count(counting.record(Step(run=optimizer.step)), Engine())
+    (update,) = [op.costed.cost for op in counted.ops if op.costed.cost.vector_flops]
+    assert (update.vector_flops, update.bytes_read, update.bytes_written) == (2 * 40, 2 * 40 * 4, 40 * 4)
+
+
+@pytest.mark.parametrize("function", [torch.add, torch.sub, torch.mul])
+def test_how_often_the_numbers_of_two_sparse_matrices_meet_is_not_known(function):
+    sparse, other = torch.eye(8).to_sparse_coo(), torch.ones(8, 8).to_sparse_coo()
+    counted = count(counting.record(Step(run=lambda: function(sparse, other))), Engine())
+    assert [op.costed.cost.vector_flops for op in counted.ops] == [None]
+
+
 @pytest.mark.parametrize(("function", "flops"), [(torch.neg, 1), (lambda x: x.pow(3), 2)])
 def test_an_op_on_the_elements_of_a_sparse_matrix_works_on_the_numbers_that_it_holds(function, flops):
     """128 of 64 x 64, each of 4 bytes; the third power is two products."""

@@ -19,9 +19,8 @@ from torch.profiler import ExecutionTraceObserver
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
-from roofline.pytorch.recording import event_tree, packed, shapes, sparse
+from roofline.pytorch.recording import event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments
-from roofline.pytorch.recording.living import living
 from roofline.pytorch.recording.profiler import quiet
 from roofline.recording.backend import NeedsData
 
@@ -49,6 +48,7 @@ def record(
             packed.marked({} if compiled else layers_with_objects),
             marks(),
             sparse.watched(recorder.made_sparse),
+            nullcontext() if compiled else nested.packing_watched(recorder.stop),
             recorder.recording(),
         ):
             note_returned(step.run())
@@ -78,7 +78,7 @@ class _Recorder:
         self._stored = sparse.alive() if with_data else {}
         self._sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
         compressed = any(held.layout in sparse.COMPRESSED for held in self._stored.values())
-        self._observes = not compressed and not (with_data and _has_nested())
+        self._observes = not compressed and not (with_data and nested.are_alive())
         self._observer = ExecutionTraceObserver()
         self._profiler = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
 
@@ -107,9 +107,14 @@ class _Recorder:
             raise NeedsData("how many numbers a sparse tensor holds")
         self._sparse_tensors.append(tensor)
         self._stored[tensor._cdata] = sparse.held(tensor)
-        if tensor.layout in sparse.COMPRESSED and self._observes:
+        if tensor.layout in sparse.COMPRESSED:
+            self.stop()  # the observer ends the process when it meets one in a backward pass
+
+    def stop(self) -> None:
+        """Leave the rest of the step, and what was recorded of it, to the profiler."""
+        if self._with_data and self._observes:
             self._observes = False
-            self._observer.stop()  # it ends the process when it meets one in a backward pass
+            self._observer.stop()
 
     def nodes(self) -> execution_trace.Nodes | event_tree.Nodes:
         """Read the calls that were recorded."""
@@ -149,14 +154,6 @@ def note_returned(value: object) -> None:
                 waiting += inner
             elif is_dataclass(inner):
                 waiting += (getattr(inner, field.name, None) for field in fields(inner))
-
-
-def _has_nested() -> bool:
-    """Return whether there are nested tensors without a layout, whose sizes and strides torch's observer cannot take.
-
-    It leaves out calls that take one and ends the process at some of them. Jagged ones it knows by their parts.
-    """
-    return any(tensor.is_nested and tensor.layout == torch.strided for tensor in living(torch.Tensor))
 
 
 @contextmanager

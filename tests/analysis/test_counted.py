@@ -142,3 +142,18 @@ def test_what_an_h100_reached(mode: str, column: int) -> None:
             totals = (plain.by("class")[name], by_counters.by("class")[name])
             reached = [units.percent_between(total.attained, total.attained_high) for total in totals]
             assert shares[column - 1 : column + 1] == reached
+
+
+def test_bytes_through_the_cache_are_no_roof() -> None:
+    """Over the bandwidth of the cache they take longer than the op did, by more than the 3 % of a ceiling's spread."""
+    said, most = [], 0.0
+    for mode, name in (("infer", "inference"), ("train", "training")):
+        profile = raw_counters.counted(mode)
+        assert profile.counters is not None
+        own, bandwidth = analyze(profile).table.own, profile.device.ceilings["cache.llc"].value
+        through = profile.counters.through_cache
+        ratios = [moved / bandwidth / own[op] for op, moved in enumerate(through) if moved is not None]
+        said.append(f"{sum(ratio > 1.03 for ratio in ratios)} of {len(ratios)} {name}")
+        most = max(most, *ratios)
+    page = " ".join((raw_counters.H100.parents[1] / "counters.md").read_text(encoding="utf-8").split())
+    assert f"put {' and '.join(said)} ops above the ceiling of the cache, by up to {100 * (most - 1):.0f} %" in page

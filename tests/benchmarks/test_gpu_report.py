@@ -78,13 +78,13 @@ def test_ceilings_beside_the_datasheet_and_another_measurement(tmp_path: Path) -
 
 
 def test_the_usable_size_of_each_calibration_beside_the_datasheets(tmp_path: Path) -> None:
-    """By the sheet 47,579,136 bytes, 45 MiB by reads; the first file is of a time before there was a probe."""
+    """By the sheet 34,603,008 bytes, 33 MiB by reads and writes; the first file is older than the probe."""
     base = {"name": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory": 85e9, "ceilings": {}}
     level = {"level": "llc", "size": 32e6, "source": "measured with reads and writes"}
     (tmp_path / "short-1.json").write_text(json.dumps(base), encoding="utf-8")
     (tmp_path / "full.json").write_text(json.dumps({**base, "caches": [level]}), encoding="utf-8")
     lines = evidence.ceilings([tmp_path])
-    assert lines[2] == "| usable size of llc | – | 3.2e+07 | – | 4.758e+07 | – |"
+    assert lines[2] == "| usable size of llc | – | 3.2e+07 | – | 3.46e+07 | – |"
     assert "llc: measured with reads and writes." in lines
 
 

@@ -52,9 +52,9 @@ def test_bytes_are_the_share_of_the_counted_that_it_says() -> None:
     for mode in ("infer", "train"):
         profile = load(COUNTED / f"ncu-{mode}-profile.json")
         cold = cold_traffic(profile, profile.device)
-        assert cold.high is not None
+        written = cold.written if cold.high is None else cold.high - cold.read
         sums = json.loads((COUNTED / f"ncu-{mode}-none.json").read_text(encoding="utf-8"))["all kernels"]
-        shares += [cold.read.sum() / sums["dram_read"], (cold.high - cold.read).sum() / sums["dram_written"]]
+        shares += [cold.read.sum() / sums["dram_read"], written.sum() / sums["dram_written"]]
     assert f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of what [counters of an H100]" in PAGE
 
 

@@ -24,7 +24,7 @@ PURPLE, BLACK, GREY = "#CC79A7", "#000000", "#808080"
 SKY, INDIGO, BROWN = "#56B4E9", "#332288", "#8C510A"
 
 BOUND: dict[Bound, str] = {"compute": BLUE, "memory": ORANGE, "overhead": GREEN, "unknown": GREY}
-HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": ".....", "unknown": "xxxxx"}
+HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": "-----", "unknown": "xxxxx"}
 GROUP: dict[Group, tuple[str, str]] = {
     "matmul": (BLUE, "o"),
     "normalisation": (ORANGE, "s"),

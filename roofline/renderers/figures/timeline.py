@@ -26,7 +26,7 @@ _JOINED = 0.1 / 72
 _CAUSE: dict[Cause, dict[str, Any]] = {
     "host in the framework": {"facecolor": "#404040"},
     "host in Python": {"facecolor": _style.pale(_style.RED, 0.8), "edgecolor": "white", "hatch": "/////"},
-    "host reads a result": {"facecolor": _style.SKY, "edgecolor": "white", "hatch": "....."},
+    "host reads a result": {"facecolor": _style.SKY, "edgecolor": "white", "hatch": "-----"},
     "after the last op": {"facecolor": "#c8c8c8"},
     "cause not recorded": {"facecolor": "#909090"},
 }

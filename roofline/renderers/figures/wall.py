@@ -34,7 +34,7 @@ _TITLE = 8.0
 _INK, _RANGE, _FAINT = "#000000", "#9a9a9a", "#595959"
 _KEY: dict[str, Any] = {"linewidth": 2.0, "solid_capstyle": "butt"}
 #: Hatches tell the groups apart in grey, where white lies on the colour.
-_HATCH: dict[Group, str] = {"matmul": "", "normalisation": "/////", "pointwise": "....."}
+_HATCH: dict[Group, str] = {"matmul": "", "normalisation": "/////", "pointwise": "-----"}
 _WRITTEN_IN: dict[Group, str] = {"matmul": "white", "normalisation": "black", "pointwise": "white"}
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from roofline.costs import formulas
-from roofline.costs.margins import Margins
+from roofline.costs.margins import Margins, undone
 from roofline.tensorflow.graph.contractions import UnknownWork, roles, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.origin import origin
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
-from roofline.tensorflow.graph.zero_padding import margins, numbers
+from roofline.tensorflow.graph.zero_padding import cut_off, margins, numbers
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = frozenset("Identity Reshape ExpandDims Squeeze".split())
@@ -39,7 +39,8 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     sources = {source.inputs[0][0] for taker in takers if (source := _source(taker, 0, graph)) is not None}
     edges = {margins(graph, name) for name in sources}
     try:
-        return _pairs(node, image, result, edges.pop() if len(edges) == 1 else (), graph)
+        lost = cut_off(result, graph, consumers) if makes_result else margins(graph, result.inputs[0][0])
+        return _pairs(node, image, result, edges.pop() if len(edges) == 1 else (), lost, graph)
     except UnknownWork:
         return None
 
@@ -68,10 +69,11 @@ def _consumer(node: Node, consumers: Mapping[str, Sequence[Node]]) -> Node | Non
     return None
 
 
-def _pairs(node: Node, of_image: Node, of_result: Node, zeros: Margins, graph: Graph) -> float | None:
+def _pairs(node: Node, of_image: Node, of_result: Node, zeros: Margins, lost: Margins, graph: Graph) -> float | None:
     """Count the pairs of elements of an image and of a result, which these two cut into pieces or put together.
 
-    zeros: what was put around the image before. Raises UnknownWork where a size is not known.
+    zeros: what was put around the image before. lost: what is cut off of the result behind. Raises UnknownWork where a
+    size is not known.
     """
     image, result = _whole(of_image, "the image"), _whole(of_result, "the result")
     _, kernel, _ = roles(node, base(node.op))
@@ -86,7 +88,17 @@ def _pairs(node: Node, of_image: Node, of_result: Node, zeros: Margins, graph: G
     undilated = spatial - len(block)
     dilation = [*block, *(1,) * undilated]
     around = (zeros or ((0, 0),) * len(image))[1:-1]
-    padding = [low - lost for low, lost in zip(edges[::2], cut[::2], strict=True)] + [0] * undilated
+    size = [places - sum(ends) for places, ends in zip(image[1:-1], around, strict=True)]
+    padding = [low - cut_low for low, cut_low in zip(edges[::2], cut[::2], strict=True)] + [0] * undilated
+    padding = [before + low for before, (low, _) in zip(padding, around, strict=True)]
+    taps, outputs = kernel[:-2][-spatial:], list(result[1:-1])
+    if len(lost) == len(result) and lost[0] == lost[-1] == (0, 0):
+        for place, ends in enumerate(lost[1:-1]):
+            reach = (taps[place] - 1) * dilation[place]
+            behind = outputs[place] + reach - size[place] - padding[place]
+            low, high = undone(ends, (padding[place], behind), 1)
+            padding[place] -= low
+            outputs[place] -= low + high
     depthwise = "Depthwise" in node.op
     groups = image[-1] if depthwise else max(1, image[-1] // max(1, kernel[-2]))
     return formulas.convolution(
@@ -94,12 +106,12 @@ def _pairs(node: Node, of_image: Node, of_result: Node, zeros: Margins, graph: G
         channels_in=image[-1],
         channels_out=kernel[-2] * kernel[-1] if depthwise else kernel[-1],
         groups=groups,
-        size=[size - sum(ends) for size, ends in zip(image[1:-1], around, strict=True)],
-        kernel=kernel[:-2][-spatial:],
+        size=size,
+        kernel=taps,
         stride=(1,) * spatial,
-        padding=[before + low for before, (low, _) in zip(padding, around, strict=True)],
+        padding=padding,
         dilation=dilation,
-        outputs=result[1:-1],
+        outputs=outputs,
     ).flops
 
 

@@ -52,7 +52,7 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     """
     makes_image = "BackpropInput" in node.op
     if makes_image and not is_gradient(node):
-        return _undone_of_transposed(node, _cut_off(node, graph, consumers))
+        return _undone_of_transposed(node, cut_off(node, graph, consumers))
     place = 2 if "BackpropFilter" in node.op else 1
     image = node.inputs[place : place + 1]
     sharing = [
@@ -72,7 +72,7 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     transposed = [consumer for consumer in sharing if "BackpropInput" in consumer.op and not is_gradient(consumer)]
     if transposed and is_gradient(node):
         image_margins = {
-            _undone_of_transposed(consumer, _cut_off(consumer, graph, consumers)) for consumer in transposed
+            _undone_of_transposed(consumer, cut_off(consumer, graph, consumers)) for consumer in transposed
         }
         return image_margins.pop() if len(image_margins) == 1 else ()
     return margins(graph, node.inputs[0][0])
@@ -84,7 +84,7 @@ def _of_result(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]
     Nothing of a transposed one and its gradients: what that makes is the image.
     """
     if "Backprop" not in node.op:
-        return () if is_gradient(node) else _cut_off(node, graph, consumers)
+        return () if is_gradient(node) else cut_off(node, graph, consumers)
     users = consumers.get(node.inputs[2][0], ()) if is_gradient(node) else (node,)
     if any(
         "BackpropInput" in consumer.op and consumer.inputs[2] == node.inputs[2] and not is_gradient(consumer)
@@ -94,7 +94,7 @@ def _of_result(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]
     place = 1 if "BackpropInput" in node.op else 0  # which input it has in common with the convolution itself
     sharing = [consumer for consumer in consumers.get(node.inputs[place][0], ()) if base(consumer.op) in CONVOLUTIONS]
     cuts = {
-        _cut_off(consumer, graph, consumers)
+        cut_off(consumer, graph, consumers)
         for consumer in sharing
         if "Backprop" not in consumer.op and consumer.inputs[place] == node.inputs[place] and not is_gradient(consumer)
     }
@@ -163,7 +163,7 @@ def is_gradient(node: Node) -> bool:
     return _GRADIENT.search(node.name) is not None
 
 
-def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
+def cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
     """Return what a slice cuts off of what a node gives; nothing where something else takes it.
 
     hops: how many nodes that hand it on are followed.
@@ -173,13 +173,23 @@ def _cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], 
         return ()
     user = users[0]
     if (user.op in _REARRANGES or _takes_all(user, graph)) and user.in_types and user.outputs:
-        return _reshaped(_cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
+        return _reshaped(cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
+    if _adds_bias(user, node.name):
+        return cut_off(user, graph, consumers, hops - 1)
     if user.op in ("Slice", "StridedSlice"):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
     if user.op == "ConcatV2":
-        edges, axis = _cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
+        edges, axis = cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
         return edges if edges and len(axis) == 1 and edges[axis[0]] == (0, 0) else ()
     return ()
+
+
+def _adds_bias(user: Node, result: str) -> bool:
+    """Return whether a number of its own is added to each channel of a result, as a convolution may do it."""
+    if user.op not in ("BiasAdd", "AddV2") or len(user.in_types) != 2:
+        return False
+    bias = next((tensor for (name, _), tensor in zip(user.inputs, user.in_types, strict=False) if name != result), None)
+    return bias is not None and bias.shape is not None and bias.elements in (1, *bias.shape)
 
 
 def _undone_of_transposed(node: Node, cut: Margins) -> Margins:

@@ -240,9 +240,17 @@ def _changes_nothing(user: Instruction) -> bool:
     return user.opcode == "transpose" and list(user.message.dimensions) == sorted(user.message.dimensions)
 
 
+def _adds_bias(user: Instruction, place: int) -> bool:
+    """Return whether a number of its own is added to each channel of operand `place`, as a convolution may do it."""
+    if user.opcode != "add":
+        return False
+    bias, _ = origin(user.operands[1 - place], ())
+    return bias.opcode == "broadcast" and bias.operands[0].shape.elements in (1, *bias.operands[0].shape.dims)
+
+
 def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | None:
     dims = user.operands[place].shape.dims
-    if user.opcode in COPIES or _changes_nothing(user):
+    if user.opcode in COPIES or _changes_nothing(user) or _adds_bias(user, place):
         return cut_off(module, user, hops - 1)
     if user.opcode == "call" and place in user.called[0].parameters:
         return cut_off(module, user.called[0].parameters[place], hops - 1)

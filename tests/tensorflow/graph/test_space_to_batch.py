@@ -36,6 +36,29 @@ def test_a_depthwise_convolution_asks_for_what_is_inside_the_image(tmp_path: Pat
     assert found.flops("forward") > asked
 
 
+def test_results_of_padding_that_are_cut_off_are_not_asked_for(tmp_path: Path) -> None:
+    """Of 7 results of 3 taps, 3 apart, padding added the last 3, which are cut off.
+
+    Of the 4 that are left the middle tap and the one behind it meet an element each, the one before only the last.
+    """
+    image, kernel = data(2, 7, 8), variable(3, 8, 1)
+    bias = variable(8)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            whole = tf.nn.depthwise_conv2d(
+                tf.square(image)[:, None], kernel[None], (1, 1, 1, 1), "SAME", dilations=(1, 3)
+            )
+            loss = tf.reduce_sum(tf.square(tf.nn.bias_add(whole[:, 0], bias)[:, :4]))
+        return tape.gradient(loss, [image, kernel, bias])
+
+    found = record(step, tmp_path)
+    assert found.model_flops("forward") == 2 * 2 * 8 * (1 + 4 + 4)
+    assert found.model_flops("backward") == 2 * found.model_flops("forward")
+
+
 def test_a_separable_convolution_and_one_direction(tmp_path: Path) -> None:
     image, kernel, mixing = data(2, 7, 9, 3), variable(3, 3, 3, 1), variable(1, 1, 3, 5)
 

@@ -79,6 +79,18 @@ def results(x, kernel):
     return tf.nn.conv1d(x, kernel, 1, "SAME")[:, 1:-1]
 
 
+def results_behind_a_bias(x, kernel):
+    return tf.nn.bias_add(tf.nn.conv1d(x, kernel, 1, "SAME"), data(5))[:, 1:-1]
+
+
+def results_behind_a_sum_of_channels(x, kernel):
+    return (data(1, 1, 5) + tf.nn.conv1d(x, kernel, 1, "SAME"))[:, 1:-1]
+
+
+def results_behind_a_sum(x, kernel):
+    return (tf.nn.conv1d(x, kernel, 1, "SAME") + data(10, 5))[:, 1:-1]
+
+
 def strided_results(x, kernel):
     return tf.nn.conv1d(x, kernel, 2, "SAME")[:, 1:-1]
 
@@ -131,6 +143,8 @@ HANDED_ON = {
     "transposed, 2 apart": (edges_of_strided, (2, 6, 3), (3, 5, 3), CHANNELS * (18 - 2 - 2)),
     # 10 places of 3 taps, of which those at either end lack one and are cut off.
     "results": (results, (2, 10, 3), (3, 3, 5), CHANNELS * 3 * 8),
+    "results, bias": (results_behind_a_bias, (2, 10, 3), (3, 3, 5), CHANNELS * 3 * 8),
+    "results, one number per channel": (results_behind_a_sum_of_channels, (2, 10, 3), (3, 3, 5), CHANNELS * 3 * 8),
     # 3 results of 5 taps, 2 apart: what is left is the one in the middle, all of whose taps are inside.
     "results 2 apart": (strided_results, (2, 5, 3), (5, 3, 5), CHANNELS * 5),
     # Of the 5 taps of 10 places, all of which look back, 10, 9, 8, 7 and 6 are inside.
@@ -235,6 +249,13 @@ def test_results_that_somebody_reads_are_asked_for(tmp_path: Path) -> None:
         return tf.square(whole[:, 1:-1]), tf.square(whole)
 
     assert record(step, tmp_path).model_flops("forward") == CHANNELS * 16
+
+
+def test_results_to_which_an_array_is_added_are_asked_for(tmp_path: Path) -> None:
+    """10 places of 3 taps, two of which are outside."""
+    image, kernel = data(2, 10, 3), variable(3, 3, 5)
+    step = tf.function(lambda: tf.square(results_behind_a_sum(tf.square(image), kernel)))
+    assert record(step, tmp_path).model_flops("forward") == CHANNELS * 28
 
 
 def test_zeros_that_a_convolution_of_onednn_took_in_are_in_its_shape(tmp_path: Path) -> None:

@@ -98,6 +98,16 @@ def cut(image: Any, kernel: Any) -> Any:
     return jnp.tanh(convolved(image, kernel, 1, (2, 2))[:, 1:-1, 1:-1])
 
 
+def cut_behind_a_bias(image: Any, kernel: Any) -> Any:
+    bias = jnp.arange(5.0)
+    return jnp.tanh((bias + convolved(image, kernel, 1, (2, 2)))[:, 1:-1, 1:-1])
+
+
+def cut_behind_a_sum(image: Any, kernel: Any) -> Any:
+    results = convolved(image, kernel, 1, (2, 2))
+    return jnp.tanh((results + jnp.arange(2.0 * 8 * 8 * 5).reshape(results.shape))[:, 1:-1, 1:-1])
+
+
 HANDED_ON = {
     # One row of 6 places and 3 taps.
     "sequence": (sequence, (2, 6, 3), (1, 3, 3, 5), CHANNELS * 16),
@@ -106,6 +116,9 @@ HANDED_ON = {
     "written into zeros": (updated, (2, 6, 6, 3), (3, 3, 3, 5), CHANNELS * 16**2),
     # Of 8 results the outermost are cut off, which are there for the second zero: as one zero on either side.
     "cut off": (cut, (2, 6, 6, 3), (3, 3, 3, 5), CHANNELS * 16**2),
+    "cut off behind a bias": (cut_behind_a_bias, (2, 6, 6, 3), (3, 3, 3, 5), CHANNELS * 16**2),
+    # Of 8 results each tap has 6; a sum takes all of them.
+    "cut off behind a sum": (cut_behind_a_sum, (2, 6, 6, 3), (3, 3, 3, 5), CHANNELS * 18**2),
 }
 
 
@@ -142,6 +155,7 @@ ROWS = {
     "a part": (lambda x, w: row(x, w)[..., :5], 10, 8 * 3),
     # 10 results, the outermost of which are cut off, and are there for the zeros.
     "undone": (lambda x, w: row(x, w, (1, 1))[..., 1:-1], 10, 8 * 3),
+    "undone behind a bias": (lambda x, w: (row(x, w, (1, 1)) + jnp.ones((5, 1)))[..., 1:-1], 10, 8 * 3),
     "undone behind a pad": (lambda x, w: row(around(x), w)[..., 1:-1], 10, 8 * 3),
     # The first of them, and of the last ones more than a zero was added for.
     "undone in front": (lambda x, w: row(around(x), w)[..., 1:-2], 10, 9 * 3 - 1),

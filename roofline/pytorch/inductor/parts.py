@@ -49,7 +49,7 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
     graph_runs = []
     for number, region in enumerate(regions):
         graph = region.graph
-        reason = graph.broken or ("" if graph.sites or graph.inner else "nothing was noted while it was compiled")
+        reason = graph.broken
         launches: tuple[Launches, Launches] = ((), ())
         if not reason:
             try:

@@ -356,6 +356,34 @@ def test_a_graph_break_is_counted_and_what_is_between_is_eager() -> None:
     assert "item" in next(iter(facts.breaks))
 
 
+class Reshaped(nn.Module):
+    """Three graphs, of which the one in the middle only looks at its input in another shape."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Any) -> Any:
+        y = self.dense(x)
+        torch._dynamo.graph_break()
+        y = y.view(2, -1, WIDTH).transpose(0, 1)
+        torch._dynamo.graph_break()
+        return y.tanh()
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # as above
+@pytest.mark.parametrize("mode", [infer, train])
+def test_a_graph_of_views_alone_runs_no_kernel_and_hides_nothing(mode: Callable[..., Step]) -> None:
+    recording = compiled(mode(Reshaped(), torch.randn(ROWS, WIDTH)))
+    product, passes = 2 * ROWS * WIDTH * WIDTH, ("forward", "backward")
+    # Nobody wants the gradient of the input.
+    assert [products(recording, phase) for phase in passes] == [product, product if mode is train else 0]
+    facts = recording.compilation
+    assert facts is not None
+    graphs = 3 + 2 * (mode is train)  # PyTorch makes the gradient of a view itself
+    assert (facts.graphs, facts.opaque) == (graphs, 0)
+
+
 class Either(nn.Module):
     """A branch in the graph: each side is a graph of its own inside it."""
 
@@ -601,6 +629,7 @@ def _raise(*_: Any) -> Any:
         (torch_inductor, "missing", lambda: "V.graph", False),
         (sites, "generated", _raise, True),
         (torch_inductor, "_sizes", _raise, True),
+        (torch_inductor.Recorder, "_note", lambda *_: None, True),
     ],
 )
 def test_where_inductor_changed_a_region_is_one_op_with_its_boundary(

@@ -25,8 +25,9 @@ from msgspec.structs import replace
 from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
 from roofline.comparison.terms import compare
+from roofline.core import shipped
 from roofline.core.cost import unknown
-from roofline.core.schema import Imported, Op, Profile, Wall, save
+from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.errors import InputError
 from roofline.renderers import _points, _timeline, figures
 from roofline.renderers.comparison import _term_table
@@ -45,6 +46,15 @@ COMPARING = {"speedup", "waterfall"}
 
 def test_the_folder_is_the_list() -> None:
     assert set(KINDS) >= {"bound", "breakdown", "devices", "roofline", "timeline"}
+
+
+@kinds
+def test_a_figure_is_light(kind: str, tmp_path: Path) -> None:
+    """Of steps with every bound and every group, at most 100 kB: 547 ops of a training step on an H100."""
+    names = ("bert-torch-train-b32-bf16", "bert-torch-compile-default-train-b32-bf16")
+    profiles = [load(shipped.paths()[f"h100/{name}"]) for name in names]
+    figures.draw(kind, [analyze(profile) for profile in profiles][: TAKES.get(kind, 2)], tmp_path / "x.svg", 7.0)
+    assert (tmp_path / "x.svg").stat().st_size <= 100_000
 
 
 @kinds

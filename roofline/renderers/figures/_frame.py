@@ -250,7 +250,7 @@ def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
 
     room: of the axis [in]; upright: it is the vertical one, on which labels need height and no width.
     """
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
     low, high = sorted(axis.get_view_interval())
     decades = [float(10.0**n) for n in range(ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9) + 1)]
@@ -266,6 +266,8 @@ def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
             break
     axis.set_major_locator(FixedLocator(at if decades else []))
     axis.set_major_formatter(FuncFormatter(_style.si))
+    # Two ticks between decades show that they are logarithmic; eight are most of what a figure weighs.
+    axis.set_minor_locator(LogLocator(subs=(2, 5)))
     axis.set_minor_formatter(NullFormatter())
 
 

@@ -96,10 +96,20 @@ def _row(
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
             joined.append((start, end))
-    if joined:
+    if not joined:
+        return
+    if "hatch" in look:
         wide = [(start / unit, (end - start) / unit) for start, end in joined]
         # Snapped to pixels, what is thinner than one would be nothing or as wide.
         axes.broken_barh(wide, (middle - _BAR / 2, _BAR), snap=False, **look)
+        return
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    # One broken line as thick as a bar: a file holds two points of each, not a path with its style.
+    ends = Path([(time / unit, middle) for span in joined for time in span], [Path.MOVETO, Path.LINETO] * len(joined))
+    stroke: dict[str, Any] = {"facecolor": "none", "linewidth": _BAR * 72, "capstyle": "butt"}
+    axes.add_patch(PathPatch(ends, snap=False, edgecolor=look["facecolor"], **stroke))
 
 
 def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Timeline]) -> Caption:

@@ -93,7 +93,7 @@ def ceilings(device: Device, used: Sequence[str], vector: bool) -> Ceilings:
     cache_rates = device.family("cache")
     last = next((cache.level for cache in reversed(device.caches) if cache.level in cache_rates), None)
     if last is not None and vector:
-        slopes.append((f"cache ({plain(last)})", cache_rates[last]))
+        slopes.append(("last-level cache" if last == "llc" else f"{plain(last.upper())} cache", cache_rates[last]))
     named = ((", ".join(dict.fromkeys(names)), rate) for rate, names in sorted(peaks.items(), reverse=True))
     return Ceilings(tuple(named), tuple(slopes))
 

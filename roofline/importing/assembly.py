@@ -27,16 +27,16 @@ MAX_WARNINGS = 50
 LONGEST = 300
 
 SHAPES = (
-    "Recorded without shapes, so no work is known: record with torch.profiler.profile(record_shapes=True, ...) and "
-    "import that trace."
+    "Recorded without shapes, so no work is known. A minimum time needs an op's work and the device's ceilings: record "
+    "with torch.profiler.profile(record_shapes=True, ...) and import that trace."
 )
 GRAPHS = (
     "Kernels were replayed from a graph, and the trace does not say which op each is of, so their work is not known: "
     "import with --capture TRACE, a trace of the program while it captures its graphs, or record a step without graphs."
 )
 CEILINGS = (
-    "No ceilings are known for this device, so no op has a minimum time: name the device with --device NAME, or give "
-    "the file of a calibration."
+    "No ceilings are known for this device. A minimum time needs an op's work and the device's ceilings: name the "
+    "device with --device NAME, or give the file of a calibration."
 )
 _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 

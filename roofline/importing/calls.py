@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call
-from roofline.pytorch.count import PHASE, SCOPE
+from roofline.pytorch.count import EVALUATE, PHASE, SCOPE
 from roofline.pytorch.nodes import Nodes
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
@@ -30,6 +30,8 @@ _NO_SCOPE = re.compile(
 )
 _OPTIMIZER = re.compile(r"\W*optim(izer)?([._ ]?step)?\W*", re.IGNORECASE)
 _BACKWARD = re.compile(r"\W*backward([._ ]?pass)?\W*", re.IGNORECASE)
+#: Nodes of autograd's engine, as profilers wrote them before the engine made an annotation around each.
+_GRADIENT = re.compile(r"\w+Backward\d*|torch::autograd::AccumulateGrad")
 _LONGEST_SCOPE = 200  # characters of a path; what lies deeper belongs to the scope above
 
 
@@ -151,8 +153,13 @@ class Marked:
 
 
 def marked(nodes: Nodes, step: StepCalls) -> Marked:
-    """The nodes of a step with the names of annotations turned into marks; nested ones are a path."""
+    """Return the nodes of a step with the names of annotations turned into marks; nested ones are a path.
+
+    Nodes of the engine that has no annotations of its own are marked as such annotations.
+    """
     names = list(nodes.names)
+    if not any(name.startswith(EVALUATE) for name in names):
+        names = [f"{EVALUATE}: {name}" if _GRADIENT.fullmatch(name) else name for name in names]
     paths: dict[int, str] = {}
     for index in np.flatnonzero(step.table == ANNOTATION).tolist():  # the ranges of one step
         name = names[index]

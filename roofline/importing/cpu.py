@@ -10,6 +10,7 @@ import numpy as np
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import Path, calls, marked
+from roofline.importing.rows import phases
 from roofline.pytorch import count, time_cpu
 from roofline.timing.timed import EventCost, Timed
 from roofline.traces import intervals
@@ -50,6 +51,7 @@ def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
     step = calls(trace, every, [(int(marks.start[number]), int(marks.end[number]))])
     nodes = marked(costs.nodes(trace, step.events, rows=step.ops), step)
     counted = count.count(nodes, costs)
+    counted = replace(counted, phase=phases(counted))
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
     timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, STEP, EventCost())

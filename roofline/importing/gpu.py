@@ -156,8 +156,8 @@ def _figures(trace: KinetoTrace, links: Links, twins: NDArray[np.bool_]) -> Figu
 def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
     texts = [str(marks.repeated)] if marks.repeated is not None and len(marks) == 1 else []
     if chosen.before:
-        events = "1 device event was" if chosen.before == 1 else f"{chosen.before:,} device events were"
-        texts.append(f"{events} launched before the trace began and had ended when the step began, so left out")
+        events = "1 device event" if chosen.before == 1 else f"{chosen.before:,} device events"
+        texts.append(f"Left out {events} from before the step")
     for number, why in (
         (max(0, len(marks) - MOST_STEPS), f"after the first {MOST_STEPS:,}"),
         (chosen.incomplete, "not all launches and kernels are in the trace"),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from roofline.core.cost import unknown
 from roofline.core.vocabulary import OpClass, Quality
 from roofline.costs import kernel_names
-from roofline.costs.counted import Costed, Counted, CountedOp
+from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
 from roofline.importing.capture import Replays
 from roofline.importing.work import costs
 from roofline.traces.kineto.links import Links, alike_kernels
@@ -42,6 +42,13 @@ def lost(kernel: str, why: str) -> Costed:
     )
 
 
+def phases(counted: Counted) -> Rows:
+    """Return the phase of each op; an op that exists only as a gradient is of the backward phase on any thread."""
+    gradient = [name.startswith("aten::") and "_backward" in name for name in counted.names_of_ops]
+    forward, backward = PHASES.index("forward"), PHASES.index("backward")
+    return np.where(np.asarray(gradient, bool) & (counted.phase == forward), backward, counted.phase)
+
+
 def longest(trace: KinetoTrace, events: Rows, owner: Rows) -> dict[int, str]:
     """For each owner (but -1) the name of the kernel that took most of its time."""
     rows = np.flatnonzero(owner >= 0)
@@ -59,7 +66,7 @@ class Table:
         self._ops = list(counted.ops)
         self._names = list(counted.names_of_ops)
         self._scopes = list(counted.scopes)
-        self._scope, self._phase = counted.scope.tolist(), counted.phase.tolist()
+        self._scope, self._phase = counted.scope.tolist(), phases(counted).tolist()
         self._rows: dict[object, int] = {}
         self._without: set[int] = set()
         self._twins: dict[int, Costed] = {}

@@ -41,7 +41,7 @@ RETURNED = "roofline:returned"
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
-_EVALUATE = "autograd::engine::evaluate_function"
+EVALUATE = "autograd::engine::evaluate_function"
 #: What brings a result to the host: `.item()`, `float()`, `bool()`, printing.
 HOST_READ = "aten::_local_scalar_dense"
 #: PyTorch's annotation around reading the next batch, which its loaders do in the step where they have no workers.
@@ -323,7 +323,7 @@ def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     What only differentiates a gradient again (`create_graph`) lies in none of these.
     """
     marked = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
-    evaluate = np.asarray([name.startswith(_EVALUATE) for name in nodes.names], bool)
+    evaluate = np.asarray([name.startswith(EVALUATE) for name in nodes.names], bool)
     checkpoint = np.asarray([name.startswith(_CHECKPOINT) for name in nodes.names], bool)
     innermost = nesting.nearest(nodes.parent, checkpoint | evaluate)
     in_checkpoint = np.append(checkpoint, False)[innermost]
@@ -386,7 +386,7 @@ def _marked_scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
 def _phases(nodes: Nodes) -> NDArray[np.int64]:
     own_phase = np.full(len(nodes), -1, np.int64)
     for index, name in enumerate(nodes.names):
-        if name.startswith((PHASE + "backward", _EVALUATE)):
+        if name.startswith((PHASE + "backward", EVALUATE)):
             own_phase[index] = _BACKWARD
         elif name.startswith(("Optimizer.", PHASE + "optimizer")) or name == SCOPE + "optimizer":
             own_phase[index] = _OPTIMIZER
@@ -401,7 +401,7 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
         phase[inside] = np.where(lost, _BACKWARD, phase[inside])
     # Beside a GPU the engine has a thread of its own, on which all is backward (gradients are exchanged there too).
     _, first, thread = np.unique(nodes.thread, return_index=True, return_inverse=True)
-    engine = np.asarray([nodes.names[index].startswith(_EVALUATE) for index in first.tolist()], bool)
+    engine = np.asarray([nodes.names[index].startswith(EVALUATE) for index in first.tolist()], bool)
     if not engine.all():
         phase[engine[thread] & (phase == _FORWARD)] = _BACKWARD
     _closures(nodes, phase)
@@ -472,7 +472,7 @@ def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.i
         if int(nodes.sequence[index]) not in makers or nodes.is_op[index]:
             continue
         # What the engine does around the node, such as adding up its gradients, belongs to it.
-        around = outer >= 0 and nodes.names[outer].startswith(_EVALUATE)
+        around = outer >= 0 and nodes.names[outer].startswith(EVALUATE)
         own_scope[outer if around else index] = scope[makers[int(nodes.sequence[index])]]
     return np.where(phase == _BACKWARD, _inherit(nodes.parent, own_scope), scope)
 

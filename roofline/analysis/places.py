@@ -21,16 +21,18 @@ _NUMBER = re.compile(r"[._]\d+$")
 class Place:
     """The ops of one name in one phase and block.
 
-    runs: how often the step runs them; of kernels without an op, how often it launches them. seconds: their share of
-    the step [s]; above: of these, what is above the least time that the device allows [s], None where no op of the
-    place has one. without_minimum: the time of ops that have none [s]. of_roof, of_roof_high: minimum / own time, from
-    where to where; None where over half of the time has no minimum.
+    is_convolution: whether these products are convolutions. runs: how often the step runs them; of kernels without an
+    op, how often it launches them. seconds: their share of the step [s]; above: of these, what is above the least time
+    that the device allows [s], None where no op of the place has one. without_minimum: the time of ops that have none
+    [s]. of_roof, of_roof_high: minimum / own time, from where to where; None where over half of the time has no
+    minimum.
     """
 
     phase: str
     block: str
     name: str
     op_class: OpClass
+    is_convolution: bool
     runs: int
     seconds: float
     above: float | None
@@ -54,7 +56,10 @@ def places(analysis: Analysis) -> list[Place]:
     for row in first.tolist():
         op = profile.ops[row]
         signature = profile.signatures[op.signature]
-        keys.append((profile.phases[op.phase], profile.blocks[op.block], place_name(signature), analysis.op_class(op)))
+        op_class = analysis.op_class(op)
+        is_convolution = op_class == "contraction" and "convolution" in signature.kind
+        name = place_name(signature)
+        keys.append((profile.phases[op.phase], profile.blocks[op.block], name, op_class, is_convolution))
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     of = np.asarray([codes[key] for key in keys], np.int64)[number]
 
@@ -87,7 +92,7 @@ def place_name(signature: Signature) -> str:
 
 
 def _place(
-    key: tuple[str, str, str, OpClass],
+    key: tuple[str, str, str, OpClass, bool],
     runs: float,
     seconds: float,
     own_seconds: float,

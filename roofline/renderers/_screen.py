@@ -4,20 +4,21 @@ doubt. It fits 24 lines; `--details` has all else.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.flags import FLAGS, clause
+from roofline.analysis.flags import CURES, FLAGS, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
 from roofline.core.framework import framework, written_in
-from roofline.core.schema import slug
+from roofline.core.schema import Profile, slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
@@ -32,10 +33,12 @@ from roofline.renderers._terminal import Page
 LINES = 22
 #: Rows of places that stand there at least, however much is to be doubted; and at most.
 _FEWEST, _MOST = 3, 6
-#: Doubts that are listed.
-_DOUBTS = 3
+#: What is said where no advice is known.
+_NOTHING = "nothing known for the first rows"
 #: Letters of the longest bar.
 _BAR = 40
+#: What limits by overhead takes so many times the least of a launch.
+_SMALL = "where small ops take "
 _MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
 #: Flags that say what a run is, and nothing against its numbers.
 _HARMLESS = frozenset(
@@ -47,22 +50,28 @@ _GRAVEST = (
     *("no-shapes", "no-ceilings", "unjoined", "above-ceiling"),
 )
 #: Modes in words.
-_MODES = {"infer": "inference", "train": "training", "generate": "generate"}
+_GENERATES = "generate"
+_MODES = {"infer": "inference", "train": "training", _GENERATES: "generate"}
+#: Phases where there is no room for them.
+_SHORT_PHASES = {"forward": "fwd", "backward": "bwd"}
 
 
 def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]:
     """Return the lines of the screen. limit: places that are shown; None: as many as it has room for."""
     parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
-    doubts = _doubts(analysis, page)
     if _words.beyond(analysis):
-        return _stacked([*parts, _terminal.wrapped(_words.verdict(analysis), page), doubts])
+        return _stacked(
+            [*parts, _terminal.wrapped(_words.verdict(analysis), page), list(chain(*_doubts(analysis, page)))]
+        )
     rows = ranked(analysis)
-    parts += [_bars(analysis, page), _terminal.wrapped(_sentences(analysis), page)]
-    tail = [*_compiling(analysis, page), *_advice(analysis, rows, page), *doubts]
+    parts += [_bars(analysis, page), _prose(_sentences(analysis, rows), page)]
+    tail = _tail(analysis, rows, list(chain(*parts)), page)
+    most = limit if limit is not None else min(_MOST, len(rows))
+    if LINES - len(_stacked([*parts, ["heads", "others"], tail])) < most:  # blank lines cost no place
+        parts = [list(chain(*parts))]
     room = LINES - len(_stacked([*parts, ["heads", "others"], tail]))
     table = _places(analysis, rows, limit if limit is not None else min(_MOST, max(_FEWEST, room)), page)
-    screen = _stacked([*parts, table, tail])
-    return screen if len(screen) <= LINES else _stacked([list(chain(*parts)), table, tail])
+    return _stacked([*parts, table, tail])
 
 
 def _stacked(parts: Iterable[list[str]]) -> list[str]:
@@ -79,16 +88,25 @@ def _stacked(parts: Iterable[list[str]]) -> list[str]:
 def _headline(analysis: Analysis) -> str:
     """Say what was run, and where: "bert · inference · batch 1 x 128 · fp32 · torch 2.13.0 · AMD EPYC, 2 threads"."""
     profile = analysis.profile
-    lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
     parts = [
         " ".join(filter(None, (_words.plain(profile.model, 60), _size(profile.size)))),
         _MODES.get(profile.mode, _words.plain(profile.mode, 20)),
-        f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else "",
+        _lengths(profile),
         _words.plain(analysis.precision or profile.precision, 20).removeprefix("default"),
         _framework(analysis),
         _words.device(analysis),
     ]
     return " · ".join(filter(None, parts))
+
+
+def _lengths(profile: Profile) -> str:
+    """Write batch and tokens: "batch 1 x 128 tokens", "batch 1, prompt 128 + 32 new tokens"."""
+    if profile.mode == _GENERATES and profile.new_tokens is not None:
+        batch = "" if profile.batch is None else f"batch {units.count(profile.batch)}"
+        prompt = "" if profile.seq is None else f"prompt {units.count(profile.seq)} + "
+        return ", ".join(filter(None, (batch, f"{prompt}{units.count(profile.new_tokens)} new tokens")))
+    lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
+    return f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else ""
 
 
 def _size(size: str) -> str:
@@ -111,7 +129,8 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     """Write the time of a step with its interval, and rates; a line is broken between them."""
     profile, wall, interval = analysis.profile, analysis.wall, analysis.wall_interval
     spread = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
-    facts = [f"{units.seconds(wall)} per step", f"({spread}n = {len(profile.wall.steps)})"]
+    step = "generate call" if profile.mode == _GENERATES else "step"
+    facts = [f"{units.seconds(wall)} per {step}", f"({spread}n = {len(profile.wall.steps)})"]
     facts += ["profiler's overhead included"] if profile.wall.source == "profiled" else []
     facts += [f"{_rate(rate)} {unit}/s" for rate, unit in rates(analysis)]
     if analysis.mfu is not None:
@@ -140,7 +159,7 @@ def _rate(per_second: float) -> str:
 class Bar(NamedTuple):
     """A part of the step: its time and its minimum, as shares of the step, and how close it comes.
 
-    bound: what limits it; None: no op ran.
+    bound: what limits it; None: no op ran. is_range: whether its words name a range.
     """
 
     name: str
@@ -148,6 +167,12 @@ class Bar(NamedTuple):
     share: float
     minimum: float | None
     words: str
+    is_range: bool = False
+
+    @property
+    def label(self) -> str:
+        """Return the words behind the bar, which say of which ops a time of launches is."""
+        return f"small ops: {self.words}" if self.bound == "overhead" and self.minimum is not None else self.words
 
     def drawn(self, room: int) -> str:
         """Draw the bar in up to `room` letters for the whole step; a part too short for one has none."""
@@ -164,24 +189,32 @@ def bars(analysis: Analysis) -> list[Bar]:
     drawn = []
     for name, times in _tables.split(analysis).items():
         ends = None if name == "unknown" else _tables.attained(times, upper[name])
-        of_roof = f"at {_words.between(*ends)} of its roof" if ends else "no minimum known"
-        if name == "overhead" and ends:
-            of_roof = _words.over_launch_floor(*ends)
-        of_roof += " (bytes counted)" if name == "memory" and _words.bytes_are_counted(analysis) else ""
-        drawn.append(Bar(name, name, times.seconds / wall, times.closing.floor / wall if ends else None, of_roof))
+        of_roof = _of_roof(analysis, name, ends) if ends else "no minimum known"
+        is_range = ends is not None and of_roof != _of_roof(analysis, name, (ends[0], ends[0]))
+        minimum = times.closing.floor / wall if ends else None
+        drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, is_range))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    idle_words = filter(None, (units.seconds(analysis.gap_told), _gap_in_words(analysis)))
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, ", ".join(idle_words)))
+    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
+def _of_roof(analysis: Analysis, bound: Bound, ends: tuple[float, float]) -> str:
+    """Say how close the ops under one bound come to their roof, of which they reach from one end to the other."""
+    if bound == "overhead":
+        return _words.over_launch_floor(*ends, f"least time of a {'launch' if analysis.has_queue else 'call'}")
+    counted = " (bytes counted)" if bound == "memory" and _words.bytes_are_counted(analysis) else ""
+    return f"at {_words.between(*ends)} of its roof{counted}"
+
+
 def _gap_in_words(analysis: Analysis) -> str:
-    """Name the largest part of the gap, with its time where it is not all of it."""
-    part, seconds = _largest_part(analysis)
-    if not part or analysis.gap <= 0:
-        return ""
-    time = units.seconds(seconds)
-    return f"{'' if time == units.seconds(analysis.gap_told) else f'{time} of it '}{_words.plain(part, 60)}"
+    """Give the gap, and its two largest parts with their times: "643 ms: 345 ms host dispatch, 285 ms ..."."""
+    gap = units.seconds(analysis.gap_told)
+    parts = sorted((analysis.gap_causes or {}).items(), key=lambda part: -part[1])
+    parts = [(name, seconds) for name, seconds in parts[:2] if seconds > 0] if analysis.gap > 0 else []
+    words = [f"{units.seconds(seconds)} {_words.gap_part(name)}" for name, seconds in parts]
+    if parts and units.seconds(parts[0][1]) == gap:
+        return f"{gap}, {_words.gap_part(parts[0][0])}"
+    return f"{gap}: {', '.join(words)}" if words else gap
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:
@@ -194,8 +227,8 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     if not rows:
         return []
     names = max(len(bar.name) for bar in rows)
-    words = max(len(bar.words) for bar in rows)
-    room = page.width - names - words - 14
+    words = max(len(bar.label) for bar in rows)
+    room = int((page.width - names - words - 15) / rows[0].share)  # the first is the longest
     has_words = room >= _BAR // 4
     room = min(_BAR, room if has_words else page.width - names - 12)
     longest = max(len(bar.drawn(room)) for bar in rows)
@@ -203,32 +236,46 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     for bar in rows:
         share = f"{_tables.percent(bar.share):>5} %"
         line = f"  {bar.name:<{names}}  {bar.drawn(room):<{longest}}  {share}"
-        lines.append(f"{line}  {bar.words}".rstrip() if has_words else line)
+        lines.append(f"{line}  {bar.label}".rstrip() if has_words else line)
         if not has_words:
             indent = " " * (names + 4)
-            lines += textwrap.wrap(bar.words, page.width, initial_indent=indent, subsequent_indent=indent)
+            lines += textwrap.wrap(bar.label, page.width, initial_indent=indent, subsequent_indent=indent)
     legend = f"{_MINIMUM} minimum at the roof   {_ABOVE} above the minimum   {_OPEN} no minimum"
     indent = " " * (names + 4 if names + 4 + len(legend) <= page.width else 2)
     legends = textwrap.wrap(legend, page.width, initial_indent=indent, subsequent_indent=indent)
     return [*lines, *(page.painted(line, "dim") for line in legends)]
 
 
-def _sentences(analysis: Analysis) -> str:
-    """Say what limits the step most, and what its ops take at their roofs."""
-    rows = bars(analysis)
-    first = _limit(analysis, rows[0]) if rows else ""
-    least = _at_their_roofs(analysis)
-    return " ".join(filter(None, (first, least)))
+def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> str:
+    """Say what limits the two largest parts of the step, what its ops take at their roofs, and what ranges are of."""
+    shown = bars(analysis)
+    limits = [_limit(analysis, bar) for bar in shown[:1]]
+    limits += [_next_limit(analysis, bar, before) for before, bar in pairwise(shown[:2])]
+    is_range = (
+        _words.is_range(analysis) or any(bar.is_range for bar in shown) or any(row.is_range for row in rows[:_FEWEST])
+    )
+    sentences = (
+        f"{'; '.join(limits)}." if limits else "",
+        _at_their_roofs(analysis),
+        _words.range_ends(analysis) if is_range else "",
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _prose(text: str, page: Page) -> list[str]:
+    """Break sentences into lines, and no number from its unit."""
+    glued = re.sub(r"(?<=\d) (?=%|[mµn]?s\b)", "\N{NO-BREAK SPACE}", text)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in _terminal.wrapped(glued, page)]
 
 
 def _limit(analysis: Analysis, bar: Bar) -> str:
     """Say what limits the longest part of the step."""
-    share = units.percent(bar.share, 0)
+    share = f"{units.percent(bar.share, 0)} of the {'call' if analysis.profile.mode == _GENERATES else 'step'}"
     if bar.bound is None:
         largest, seconds = _largest_part(analysis)
-        why = f", most of it {_words.plain(largest, 60)}" if 2 * seconds > analysis.gap else ""
+        why = f", most of it {_words.gap_part(largest, analysis)}" if 2 * seconds > analysis.gap else ""
         waits = ": it waits for its host" if analysis.waits_for_host else why
-        return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share} of the step{waits}."
+        return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share}{waits}"
     times, upper = _tables.split(analysis)[bar.bound], _tables.split_at_upper_end(analysis)[bar.bound]
     ends = _tables.attained(times, upper)
     if ends is None or bar.bound == "unknown":
@@ -238,8 +285,21 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
             if not analysis.device.ceilings
             else kind or "the work of its ops is not known"
         )
-        return f"What limits {share} of the step is not known: {why}."
-    return f"{share} of the step is {_words.bound(analysis, bar.bound, times, upper)}."
+        return f"What limits {share} is not known: {why}"
+    if bar.bound == "overhead":
+        return f"Overhead limits {share}, {_SMALL}{bar.words}"
+    return f"{bar.bound.capitalize()} limits {share}, {_words.closeness(analysis, bar.bound, *ends)}"
+
+
+def _next_limit(analysis: Analysis, bar: Bar, before: Bar) -> str:
+    """Say what limits the longest part of the step but the one `before`, of which a sentence is."""
+    share = units.percent(bar.share, 0)
+    if bar.bound is None:
+        return f"{'the GPU is idle for' if analysis.has_queue else 'host time is'} {share}"
+    if bar.bound == "unknown" or bar.minimum is None:
+        return f"what limits {share} is not known"
+    limits = " limits" if before.bound in (None, "unknown") else ""
+    return f"{bar.bound}{limits} {share}, {_SMALL if bar.bound == 'overhead' else ''}{bar.words}"
 
 
 def _at_their_roofs(analysis: Analysis) -> str:
@@ -250,10 +310,9 @@ def _at_their_roofs(analysis: Analysis) -> str:
     ends = units.seconds(total.floor)
     if _words.is_range(analysis):
         ends = units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
-    ops = "the ops" if floors.complete(total) else "the ops of known work"
+    ops = "all ops" if floors.complete(total) else "the ops of known work"
     took = units.seconds(total.own_seconds - total.uncosted)
-    gap = f"; {units.seconds(analysis.gap_told)} more is {_words.gap_name(analysis)}" if analysis.gap_told > 0 else ""
-    return f"At their roofs {ops} would take {ends} instead of {took}{gap}."
+    return f"At their roofs {ops} together would take {ends} instead of {took}."
 
 
 # -------------------------------------------------------------------------------------------------------------- places
@@ -263,8 +322,8 @@ class Ranked(NamedTuple):
     """A row of the table. above: what is above its minimum [s]; at most that, where `open`. None: none is known.
 
     place: its block, else the class of its ops, or the name of the gap; phase: "" where all are of one. kind: that
-    class, which tells rows of one block apart. ops: their name, after `repeats`, how often they run; of the gap its
-    largest part.
+    class, which tells rows of one block apart. ops: their name, after `repeats`, how often they run; "" of the gap.
+    is_range: whether its share of the roof is a range.
     """
 
     place: str
@@ -277,6 +336,7 @@ class Ranked(NamedTuple):
     above: float | None
     open: bool
     is_gap: bool = False
+    is_range: bool = False
 
     @property
     def where(self) -> str:
@@ -301,20 +361,20 @@ def ranked(analysis: Analysis) -> list[Ranked]:
     rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in ranked_places]
     gap = analysis.gap_told
     if gap >= 0.005 * analysis.wall:
-        name, part = _words.gap_name(analysis), _gap_in_words(analysis)
-        rows.append(Ranked(name, "", "", "", part, gap, units.UNKNOWN, gap, True, True))
+        rows.append(Ranked(_words.gap_name(analysis), "", "", "", "", gap, units.UNKNOWN, gap, True, True))
     return sorted(rows, key=lambda row: -row.at_most)
 
 
 def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
     """Make a row of a place. What all places have in common names none: then the class of its ops does."""
-    kind = class_name(place.op_class)
+    kind = "convolution" if place.is_convolution else class_name(place.op_class)
     block = "" if not has_blocks or place.block == TOP else _words.plain(place.block, 200)
     phase = _words.plain(place.phase, 40) if has_phases and place.phase != block else ""
     ops, repeats = _words.plain(place.name, 400), f"{units.count(place.runs)} x "
     of_roof = _tables.between(place.of_roof, place.of_roof_high)
-    above = None if place.above is None else place.at_most
-    return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, place.without_minimum > 0)
+    above, is_range = None if place.above is None else place.at_most, of_roof != _tables.percent(place.of_roof)
+    is_open = place.without_minimum > 0 or is_range
+    return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, is_open, is_range=is_range)
 
 
 def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) -> list[str]:
@@ -324,8 +384,7 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
         shown, grouped = rows, []
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
     cells = [["", "", "time", "share", "of roof", "above minimum"]]
-    hidden = largest_hidden(shown, grouped)
-    number_at_place = Counter([*(row.where for row in shown), *hidden])
+    number_at_place = Counter(row.where for row in shown)
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
         above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
@@ -338,8 +397,7 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
         above = f"{'≤ ' * any(row.open for row in grouped)}{unit(sum(row.at_most for row in grouped))}"
         above = units.UNKNOWN if all(row.above is None for row in grouped) else above
         share = units.percent(seconds / analysis.wall, 0)
-        largest = ", ".join(f"{unit(time)} {where}" for where, time in hidden.items())
-        cells.append([f"  {len(grouped)} more", f"of it {largest}" if largest else "", unit(seconds), share, "", above])
+        cells.append([f"  {len(grouped)} more", "", unit(seconds), share, "", above])
     numbers = [row[2:] for row in cells]
     columns = _terminal.fitting_columns(numbers, (0, 2, 3, 1), page.width - 2 * LEAST - 2)
     heads_left_out = [head for number, head in enumerate(numbers[0]) if number not in columns]
@@ -353,17 +411,6 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     return [head, *lines, *_terminal.left_out(heads_left_out, page)]
 
 
-def largest_hidden(shown: Sequence[Ranked], hidden: Sequence[Ranked]) -> dict[str, float]:
-    """Return the places whose hidden rows take more time together than the shortest shown row, and that time [s]."""
-    seconds: dict[str, float] = {}
-    for row in hidden:
-        seconds[row.where] = seconds.get(row.where, 0.0) + row.seconds
-    least = min((row.seconds for row in shown), default=0.0)
-    return {
-        where: seconds[where] for where in sorted(seconds, key=lambda where: -seconds[where]) if seconds[where] > least
-    }
-
-
 def _fitted(
     cells: Sequence[Sequence[str]], rows: Sequence[Ranked], columns: Sequence[int], least: int, page: Page
 ) -> list[list[str]]:
@@ -373,19 +420,28 @@ def _fitted(
     """
     numbers = [[row[2 + number] for number in columns] for row in cells]
     room = page.width - sum(width + 2 for width in _terminal.widths(numbers)) - 2
+    texts = [row[0] for row in cells]
     where, ops = (max(len(row[column]) for row in cells) for column in (0, 1))
     if where + ops > room:
-        where, ops = (room - ops, ops) if ops <= room // 2 else (min(where, room - room // 2), 0)
-        ops = ops or room - where
+        texts = [_with_short_phase(text) for text in texts]
+        where = max(map(len, texts))
+        ops = min(ops, max(room - where, room // 3))
+        where = min(where, room - ops)
     counted = [row for row in rows if row.repeats]
     names = dict(zip(counted, _names(counted, ops), strict=True))
-    texts = ["", *(names.get(row, row.ops) for row in rows), *(row[1] for row in cells[1 + len(rows) :])]
+    named = ["", *(names.get(row, row.ops) for row in rows), *(row[1] for row in cells[1 + len(rows) :])]
     fitted = [
-        [units.cut(row[0], where), units.cut(text, ops), *line]
-        for row, text, line in zip(cells, texts, numbers, strict=True)
+        [units.cut(text, where), units.cut(name, ops), *line]
+        for text, name, line in zip(texts, named, numbers, strict=True)
     ]
     fitted[0][0] = " " * (max(where, least - ops - 2) if least <= room + 2 else where)
     return fitted
+
+
+def _with_short_phase(where: str) -> str:
+    """Shorten the phase at the end of the name of a place."""
+    place, separator, phase = where.rpartition(", ")
+    return f"{place}{separator}{_SHORT_PHASES.get(phase, phase)}"
 
 
 def _names(rows: Sequence[Ranked], room: int) -> list[str]:
@@ -398,52 +454,89 @@ def _names(rows: Sequence[Ranked], room: int) -> list[str]:
 # ------------------------------------------------------------------------------------------------------ advice, doubts
 
 
+def _tail(analysis: Analysis, rows: Sequence[Ranked], above: list[str], page: Page) -> list[str]:
+    """Write what to try and what to doubt, as far as the lines `above` and the fewest places leave room.
+
+    That nothing is known to try is said where all doubts have room.
+    """
+    compiling_lines, advice = _compiling(analysis, page), _advice(analysis, rows, page)
+    used = len(_stacked([above, ["heads", *["place"] * _FEWEST, "others"], ["tail"]])) - 1 + len(compiling_lines)
+    doubts = _doubts(analysis, page)
+    while len(advice) > 1 and used + len(list(chain(*advice))) + min(2, len(doubts)) > LINES:
+        advice = advice[:-1]
+    if not advice and used + 1 + len(list(chain(*doubts))) <= LINES:
+        advice = [_terminal.facts([("try", _NOTHING)], page)]
+    tried = list(chain(*advice))
+    return [*compiling_lines, *tried, *_fewer(doubts, LINES - used - len(tried), page)]
+
+
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
     """Say how much of each step is compiling, and what makes it once for all steps."""
     text = compiling.describe_compiling(analysis)
     return _terminal.facts([("compiling", text)], page) if text else []
 
 
-def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[str]:
-    """Say what to try about the largest part of the gap, and how long it is, where the gap is among the first rows."""
+def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list[str]]:
+    """Say what to try: against what is doubtful, and about the largest part of the gap, if it is among the first rows.
+
+    Of that part say how long it is.
+    """
+    cures = [CURES[name] for name in _doubtful(analysis) if name in CURES]
+    texts = ["; ".join(cures)] if cures else []
     advice = advise(analysis)
-    if not advice or advice[0].part != _largest_part(analysis)[0] or not any(row.is_gap for row in rows[:_FEWEST]):
-        return []
-    text, annotation, part, seconds = advice[0]
-    gain = f"at most {units.seconds(seconds)}, {units.percent(seconds / analysis.wall, 0)} of the step"
-    subject = f"against {_words.plain(part, 60)} ({gain})"
-    return _terminal.facts([("try", f"{subject}: {text}; see {_words.page(annotation)}")], page)
+    if advice and advice[0].part == _largest_part(analysis)[0] and any(row.is_gap for row in rows[:_FEWEST]):
+        text, annotation, part, seconds = advice[0]
+        gain = f"at most {units.seconds(seconds)}, {units.percent(seconds / analysis.wall, 0)} of the step"
+        subject = f"against {_words.gap_part(part)} ({gain})"
+        texts.append(f"{subject}: {text}; see {_words.page(annotation)}")
+    return [_terminal.facts([("" if number else "try", text)], page) for number, text in enumerate(texts)]
 
 
-def _doubts(analysis: Analysis, page: Page) -> list[str]:
-    """List what makes the numbers doubtful, the gravest first; nothing where nothing does.
+def _doubts(analysis: Analysis, page: Page) -> list[list[str]]:
+    """List what makes the numbers doubtful, the gravest first, each in its lines.
 
     Each is a sentence, or the first clause of one that is longer than a line.
     """
-    doubts = list(reasons(analysis))
-    if len(doubts) > _DOUBTS:
-        doubts = [*doubts[: _DOUBTS - 1], f"{len(doubts) - _DOUBTS + 1} more reasons: --details"]
-    facts = []
-    for number, text in enumerate(doubts):
+    doubts = []
+    for number, text in enumerate(reasons(analysis)):
         name = "" if number else "trust"
         sentence = _terminal.facts([(name, f"! {text}")], page)
-        facts += sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page)
-    return facts
+        doubts.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
+    return doubts
+
+
+def _fewer(doubts: Sequence[list[str]], room: int, page: Page) -> list[str]:
+    """Write the first doubts, one at least, that have `room` lines, and the number of the others."""
+    shown = len(doubts)
+    while shown > 1 and len(list(chain(*doubts[:shown]))) + (shown < len(doubts)) > room:
+        shown -= 1
+    hidden = len(doubts) - shown
+    more = f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details"
+    return [*chain(*doubts[:shown]), *(_terminal.facts([("", more)], page) if hidden else [])]
+
+
+def _doubtful(analysis: Analysis) -> list[str]:
+    """Return the slugs of flags that make numbers doubtful, the gravest first, others in the order of the profile."""
+    names = [name for name in map(slug, analysis.flags) if name not in _HARMLESS]
+    return sorted(names, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST))
 
 
 def reasons(analysis: Analysis) -> Iterator[str]:
     """Yield why numbers are doubtful: of each flag its first sentence, then what is not known."""
-    flags = {slug(name): text for name, text in zip(analysis.flags, _words.flags(analysis), strict=True)}
-    doubtful = (name for name in flags if name not in _HARMLESS)
-    for name in sorted(doubtful, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST)):
-        text = FLAGS.get(name) or flags[name]
-        yield text.partition(". ")[0].removesuffix(".") + "."
+    flags = {slug(name): name for name in analysis.flags}
+    for name in _doubtful(analysis):
+        text = FLAGS.get(name) or _words.flag(flags[name])
+        sentence = text.partition(". ")[0].removesuffix(".")
+        details = flags[name].partition(":")[2].strip() if name in FLAGS else ""
+        seen = clause(sentence)
+        bracket = f" ({_words.plain(details, 60).replace(' (', ', ').replace(')', '')})" if details else ""
+        yield f"{seen}{bracket}{sentence.removeprefix(seen)}."
     if steps := _words.uneven(analysis.profile.wall):
         yield f"Steps are {steps}."
     known = analysis.coverage
     lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
-    if "flops" in lacking or "bytes" in lacking:
+    if ("flops" in lacking or "bytes" in lacking) and "no-shapes" not in flags:
         share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
         yield f"The work is known for {units.percent(share)} of the time of ops; the rest has no minimum."
     if "time" in lacking:
-        yield f"{units.percent(lacking['time'])} of the profiler's time belongs to known ops."
+        yield f"{units.percent(1 - lacking['time'])} of the profiler's time belongs to no known op."

@@ -12,8 +12,9 @@ from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.caches.counted import counted_on
 from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.callbacks import called_back
-from roofline.analysis.flags import FLAGS
+from roofline.analysis.flags import CURES, FLAGS
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, UNKNOWN_ARITHMETIC
+from roofline.analysis.gap_parts import DEVICE, FOR_A_CORE, OUTSIDE
 from roofline.analysis.side_by_side import at_once
 from roofline.analysis.step_times import FAR, Trend, far_steps, trend
 from roofline.analysis.step_times import spread as spread_of
@@ -57,6 +58,19 @@ def page(annotation: str) -> str:
 def gap_name(analysis: WorkAnalysis) -> str:
     """Name the gap on this device."""
     return "host time" if analysis.device.kind == "cpu" else "GPU idle"
+
+
+#: Parts of the gap in other words than in a profile's JSON.
+_GAP_PARTS = {DEVICE: "between launched kernels", OUTSIDE: "other code"}
+
+
+def gap_part(name: str, analysis: WorkAnalysis | None = None) -> str:
+    """Name a part of the gap. analysis: of a run that may say who had the cores; None: the short name."""
+    if name in _GAP_PARTS:
+        return _GAP_PARTS[name]
+    flags = () if analysis is None else [slug(flag) for flag in analysis.flags]
+    is_seen = "contended" in flags and "oversubscribed" not in flags
+    return f"{name} that other programs held" if name == FOR_A_CORE and is_seen else plain(name, 60)
 
 
 def subject(analysis: WorkAnalysis) -> str:
@@ -141,12 +155,12 @@ def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
     return f"{between(low, high)} of the ops' roofs ({conjunction(roofs)})"
 
 
-def over_launch_floor(low: float, high: float) -> str:
+def over_launch_floor(low: float, high: float, name: str = LAUNCH_FLOOR) -> str:
     """Say how much longer than the least of a launch kernels take, of which that is a share from `low` to `high`."""
     if low <= 0:
-        return f"{_times_as_long(high)} times the {LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
+        return f"{_times_as_long(high)} times the {name} or more" if high > 0 else f"no {name}"
     ends = list(dict.fromkeys(_times_as_long(share) for share in (high, low)))
-    return f"{' to '.join(ends)} times the {LAUNCH_FLOOR}"
+    return f"{' to '.join(ends)} times the {name}"
 
 
 def _times_as_long(share: float) -> str:
@@ -203,6 +217,24 @@ _ENDS: dict[RangeReason, str] = {
     "cpu": f"{_RESULTS} may evict",
     "too many touches": f"{_RESULTS} would evict if no two buffers shared memory",
 }
+#: What holds at the lower ends of shares of roofs, and what at the upper ends.
+_CACHES: tuple[str, str] = ("caches held all they could", "they held nothing")
+_EVICTIONS = ("caches kept the results that fit", "they evicted all they could")
+_ARITHMETIC = ("traffic alone limits matmuls of unknown precision", "they ran in the slowest that their inputs allow")
+
+
+def range_ends(analysis: Analysis) -> str:
+    """Say of what the ranges on a page are: "lower ends if caches held all they could, upper ends if ..."."""
+    reason = analysis.table.cold_reason
+    pairs = [] if reason is None else [_CACHES if reason == "no buffers" else _EVICTIONS]
+    pairs += [_ARITHMETIC] if UNKNOWN_ARITHMETIC in analysis.missing else []
+    times = [(ceiling.value, ceiling.high) for ceiling in analysis.device.ceilings.values() if ceiling.high is not None]
+    if times and not pairs:
+        least, most = min(low for low, _ in times), max(high for _, high in times)
+        shortest = units.seconds(least) if least > _TICK else "no time"
+        pairs.append((f"a launch takes {shortest}", f"it takes {units.seconds(most)}"))
+    low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True)) if pairs else ("", "")
+    return f"Ranges: lower ends if {low}, upper ends if {high}." if pairs else ""
 
 
 def ranges(analysis: Analysis) -> str:
@@ -402,11 +434,17 @@ def provenance(analysis: WorkAnalysis) -> str:
 
 
 def flag(name: str) -> str:
-    """Explain a flag. A recorder may add details after a colon."""
+    """Explain a flag, and say what to do about it. A recorder may add details after a colon."""
     written, _, details = name.partition(":")
-    meaning = FLAGS.get(slug(name))
+    meaning = " ".join(filter(None, (FLAGS.get(slug(name)), cure(name))))
     sentence = f"{plain(written, _LONGEST)}: {meaning}" if meaning else plain(written, _LONGEST)
     return f"{sentence} ({plain(details, 400)})" if details.strip() else sentence
+
+
+def cure(name: str) -> str:
+    """Say in a sentence what to do about a flag; "" where nothing is known to help."""
+    text = CURES.get(slug(name), "")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def flags(analysis: WorkAnalysis) -> list[str]:
@@ -419,7 +457,7 @@ def flags(analysis: WorkAnalysis) -> list[str]:
 
 
 def _held_back(analysis: WorkAnalysis, name: str) -> Iterator[str]:
-    """Give the sampled clocks, the rate under a power cap, and the cure. name: the flag with its reasons."""
+    """Give the sampled clocks and the rate under a power cap. name: the flag with its reasons."""
     conditions = analysis.profile.conditions
     if "sm_clock" in conditions and "sm_clock_least" in conditions:
         clocks = [units.scaled(conditions[key], "Hz") for key in ("sm_clock", "sm_clock_least")]
@@ -432,7 +470,6 @@ def _held_back(analysis: WorkAnalysis, name: str) -> Iterator[str]:
             f"Under the power cap, {kind} matmuls sustain {lasting}, not the peak of {units.flop_rate(ceiling.value)}: "
             "compare long steps with the sustained rate."
         )
-    yield "Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
 
 
 #: Reasons that a list names before it counts the rest.

@@ -16,6 +16,7 @@ from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
 from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.callbacks import called_back
+from roofline.analysis.flags import FLAGS
 from roofline.comparison.parity.parity import parity
 from roofline.core.cost import Cost
 from roofline.core.schema import Imported, Wall
@@ -225,11 +226,9 @@ def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
     profile = handmade.profile(device=card, flags=("throttled: power cap", "in-process"), conditions=clocks)
     capped, other = _words.flags(analyze(profile))
     assert capped == (
-        "throttled: The driver reported a reason to lower the device's clock during the measurement; the ceilings "
-        "assume that there is none. (power cap) The sampled clock was 1.80 GHz on average and 1.60 GHz at "
-        "the lowest. Under the power cap, fp32 matmuls sustain 80.0 GFLOP/s at 1.50 GHz, not the peak of 100 GFLOP/s: "
-        "compare long steps with the sustained rate. Runs that you compare need one clock: nvidia-smi "
-        "--lock-gpu-clocks sets it."
+        f"throttled: {FLAGS['throttled']} Measure again at one clock (nvidia-smi --lock-gpu-clocks). (power cap) The "
+        "sampled clock was 1.80 GHz on average and 1.60 GHz at the lowest. Under the power cap, fp32 matmuls sustain "
+        "80.0 GFLOP/s at 1.50 GHz, not the peak of 100 GFLOP/s: compare long steps with the sustained rate."
     )
     assert other == _words.flag("in-process")
     assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None, details=True).split())

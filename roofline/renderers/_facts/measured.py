@@ -35,7 +35,10 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 def rates(analysis: Analysis) -> Iterator[tuple[float, str]]:
     """Yield how many samples and tokens a second takes, where the step says how many it has."""
-    for number, unit in ((analysis.profile.samples, "samples"), (analysis.profile.tokens, "tokens")):
+    profile = analysis.profile
+    samples, each = profile.samples, profile.new_tokens
+    are_new = samples is not None and each is not None and profile.tokens == samples * each
+    for number, unit in ((profile.samples, "samples"), (profile.tokens, "new tokens" if are_new else "tokens")):
         if number is not None:
             yield number / analysis.wall, unit
 

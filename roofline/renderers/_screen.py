@@ -7,21 +7,21 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.flags import CURES, FLAGS, clause
+from roofline.analysis.flags import CURES
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
 from roofline.core.framework import framework, written_in
-from roofline.core.schema import Profile, slug
+from roofline.core.schema import Profile
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
-from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers import _doubts, _tables, _terminal, _words
 from roofline.renderers._facts import compiling, floors, notes
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._facts.measured import rates
@@ -33,6 +33,8 @@ from roofline.renderers._terminal import Page
 LINES = 22
 #: Rows of places that stand there at least, however much is to be doubted; and at most.
 _FEWEST, _MOST = 3, 6
+#: In the place of the lines of the shortest table.
+_LEAST_TABLE = ["heads", *["place"] * _FEWEST, "others"]
 #: What is said where no advice is known.
 _NOTHING = "nothing known for the first rows"
 #: Letters of the longest bar.
@@ -40,15 +42,6 @@ _BAR = 40
 #: What limits by overhead takes so many times the least of a launch.
 _SMALL = "where small ops take "
 _MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
-#: Flags that say what a run is, and nothing against its numbers.
-_HARMLESS = frozenset(
-    ("in-process", "given-ceilings", "model-flops-derived", "phases-unresolved", "several-devices", "trains")
-)
-#: Flags that make all times doubtful, or all work, the gravest first; others follow.
-_GRAVEST = (
-    *("beyond-step", "contended", "throttled", "compiling", "oversubscribed", "contended-ceilings"),
-    *("no-shapes", "no-ceilings", "unjoined", "above-ceiling"),
-)
 #: Modes in words.
 _GENERATES = "generate"
 _MODES = {"infer": "inference", "train": "training", _GENERATES: "generate"}
@@ -61,11 +54,15 @@ def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]
     parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
     if _words.beyond(analysis):
         return _stacked(
-            [*parts, _terminal.wrapped(_words.verdict(analysis), page), list(chain(*_doubts(analysis, page)))]
+            [*parts, _terminal.wrapped(_words.verdict(analysis), page), list(chain(*_doubts.doubts(analysis, page)))]
         )
-    rows = ranked(analysis)
-    parts += [_bars(analysis, page), _prose(_sentences(analysis, rows), page)]
-    tail = _tail(analysis, rows, list(chain(*parts)), page)
+    rows, head = ranked(analysis), [*parts, _bars(analysis, page)]
+    sentences = _sentences(analysis, rows)
+    for told in (sentences, sentences[:-1]):  # the last one, on ranges, where it has room
+        parts = [*head, _prose(" ".join(filter(None, told)), page)]
+        tail = _tail(analysis, rows, list(chain(*parts)), page)
+        if len(_stacked([list(chain(*parts)), _LEAST_TABLE, tail])) <= LINES:
+            break
     most = limit if limit is not None else min(_MOST, len(rows))
     if LINES - len(_stacked([*parts, ["heads", "others"], tail])) < most:  # blank lines cost no place
         parts = [list(chain(*parts))]
@@ -246,7 +243,7 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     return [*lines, *(page.painted(line, "dim") for line in legends)]
 
 
-def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> str:
+def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, str]:
     """Say what limits the two largest parts of the step, what its ops take at their roofs, and what ranges are of."""
     shown = bars(analysis)
     limits = [_limit(analysis, bar) for bar in shown[:1]]
@@ -254,12 +251,8 @@ def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> str:
     is_range = (
         _words.is_range(analysis) or any(bar.is_range for bar in shown) or any(row.is_range for row in rows[:_FEWEST])
     )
-    sentences = (
-        f"{'; '.join(limits)}." if limits else "",
-        _at_their_roofs(analysis),
-        _words.range_ends(analysis) if is_range else "",
-    )
-    return " ".join(filter(None, sentences))
+    limit = f"{'; '.join(limits)}." if limits else ""
+    return limit, _at_their_roofs(analysis), _words.range_ends(analysis) if is_range else ""
 
 
 def _prose(text: str, page: Page) -> list[str]:
@@ -425,7 +418,8 @@ def _fitted(
     if where + ops > room:
         texts = [_with_short_phase(text) for text in texts]
         where = max(map(len, texts))
-        ops = min(ops, max(room - where, room // 3))
+        least_ops = LEAST + max((len(row.repeats) for row in rows), default=0)
+        ops = min(ops, max(room - where, min(room // 3, least_ops)))
         where = min(where, room - ops)
     counted = [row for row in rows if row.repeats]
     names = dict(zip(counted, _names(counted, ops), strict=True))
@@ -460,14 +454,14 @@ def _tail(analysis: Analysis, rows: Sequence[Ranked], above: list[str], page: Pa
     That nothing is known to try is said where all doubts have room.
     """
     compiling_lines, advice = _compiling(analysis, page), _advice(analysis, rows, page)
-    used = len(_stacked([above, ["heads", *["place"] * _FEWEST, "others"], ["tail"]])) - 1 + len(compiling_lines)
-    doubts = _doubts(analysis, page)
+    used = len(_stacked([above, _LEAST_TABLE, ["tail"]])) - 1 + len(compiling_lines)
+    doubts = _doubts.doubts(analysis, page)
     while len(advice) > 1 and used + len(list(chain(*advice))) + min(2, len(doubts)) > LINES:
         advice = advice[:-1]
     if not advice and used + 1 + len(list(chain(*doubts))) <= LINES:
         advice = [_terminal.facts([("try", _NOTHING)], page)]
     tried = list(chain(*advice))
-    return [*compiling_lines, *tried, *_fewer(doubts, LINES - used - len(tried), page)]
+    return [*compiling_lines, *tried, *_doubts.fewer(doubts, LINES - used - len(tried), page)]
 
 
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
@@ -481,7 +475,7 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
 
     Of that part say how long it is.
     """
-    cures = [CURES[name] for name in _doubtful(analysis) if name in CURES]
+    cures = [CURES[name] for name in _doubts.doubtful(analysis) if name in CURES]
     texts = ["; ".join(cures)] if cures else []
     advice = advise(analysis)
     if advice and advice[0].part == _largest_part(analysis)[0] and any(row.is_gap for row in rows[:_FEWEST]):
@@ -490,53 +484,3 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
         subject = f"against {_words.gap_part(part)} ({gain})"
         texts.append(f"{subject}: {text}; see {_words.page(annotation)}")
     return [_terminal.facts([("" if number else "try", text)], page) for number, text in enumerate(texts)]
-
-
-def _doubts(analysis: Analysis, page: Page) -> list[list[str]]:
-    """List what makes the numbers doubtful, the gravest first, each in its lines.
-
-    Each is a sentence, or the first clause of one that is longer than a line.
-    """
-    doubts = []
-    for number, text in enumerate(reasons(analysis)):
-        name = "" if number else "trust"
-        sentence = _terminal.facts([(name, f"! {text}")], page)
-        doubts.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
-    return doubts
-
-
-def _fewer(doubts: Sequence[list[str]], room: int, page: Page) -> list[str]:
-    """Write the first doubts, one at least, that have `room` lines, and the number of the others."""
-    shown = len(doubts)
-    while shown > 1 and len(list(chain(*doubts[:shown]))) + (shown < len(doubts)) > room:
-        shown -= 1
-    hidden = len(doubts) - shown
-    more = f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details"
-    return [*chain(*doubts[:shown]), *(_terminal.facts([("", more)], page) if hidden else [])]
-
-
-def _doubtful(analysis: Analysis) -> list[str]:
-    """Return the slugs of flags that make numbers doubtful, the gravest first, others in the order of the profile."""
-    names = [name for name in map(slug, analysis.flags) if name not in _HARMLESS]
-    return sorted(names, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST))
-
-
-def reasons(analysis: Analysis) -> Iterator[str]:
-    """Yield why numbers are doubtful: of each flag its first sentence, then what is not known."""
-    flags = {slug(name): name for name in analysis.flags}
-    for name in _doubtful(analysis):
-        text = FLAGS.get(name) or _words.flag(flags[name])
-        sentence = text.partition(". ")[0].removesuffix(".")
-        details = flags[name].partition(":")[2].strip() if name in FLAGS else ""
-        seen = clause(sentence)
-        bracket = f" ({_words.plain(details, 60).replace(' (', ', ').replace(')', '')})" if details else ""
-        yield f"{seen}{bracket}{sentence.removeprefix(seen)}."
-    if steps := _words.uneven(analysis.profile.wall):
-        yield f"Steps are {steps}."
-    known = analysis.coverage
-    lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
-    if ("flops" in lacking or "bytes" in lacking) and "no-shapes" not in flags:
-        share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
-        yield f"The work is known for {units.percent(share)} of the time of ops; the rest has no minimum."
-    if "time" in lacking:
-        yield f"{units.percent(1 - lacking['time'])} of the profiler's time belongs to no known op."

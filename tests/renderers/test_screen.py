@@ -19,7 +19,7 @@ from roofline.analysis.places import places
 from roofline.core.executor import QUEUED
 from roofline.core.schema import Profile, load
 from roofline.core.shipped import paths
-from roofline.renderers import _screen, _words, text
+from roofline.renderers import _doubts, _screen, _words, text
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._rows.choice import Choice
 from roofline.renderers._terminal import NARROWEST, Page
@@ -59,6 +59,13 @@ def test_screen(name: str, golden: Golden) -> None:
     golden(f"screen-{name}.txt", shown)
     assert shown.count("\n") <= _screen.LINES
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_the_screens_of_all_shipped_profiles_fit() -> None:
+    for name, path in paths().items():
+        lines = text.render(analyze(load(path)), None).splitlines()
+        assert len(lines) <= _screen.LINES, name
+        assert max(map(len, lines)) <= 100, name
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -127,7 +134,7 @@ def test_names_of_ops_that_end_otherwise_are_not_cut_to_one() -> None:
 def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     def doubts(*flags: str) -> list[str]:
         analysis = analyze_timed(handmade.profile(flags=flags))
-        return list(_screen.reasons(analysis))
+        return list(_doubts.reasons(analysis))
 
     plain = doubts()
     assert doubts("in-process", "model-flops-derived") == plain
@@ -139,9 +146,9 @@ def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     assert doubts(*unranked)[:10] == [f"{name}." for name in unranked]
 
 
-@pytest.mark.parametrize("name", sorted(FLAGS.keys() - _screen._HARMLESS))
+@pytest.mark.parametrize("name", sorted(FLAGS.keys() - _doubts.HARMLESS))
 def test_a_doubt_longer_than_a_line_is_cut_behind_what_was_seen(name: str) -> None:
-    lines = _screen._doubts(analyze_timed(handmade.profile(flags=(name,))), Page())[0]
+    lines = _doubts.doubts(analyze_timed(handmade.profile(flags=(name,))), Page())[0]
     assert clause(FLAGS[name]) in " ".join(" ".join(lines).split())
 
 
@@ -191,7 +198,7 @@ def test_what_to_do_about_a_doubt_is_advice() -> None:
 
 
 def test_a_detail_of_a_flag_stands_behind_what_was_seen() -> None:
-    first = next(_screen.reasons(analyze_timed(handmade.profile(flags=("throttled: thermal (software)",)))))
+    first = next(_doubts.reasons(analyze_timed(handmade.profile(flags=("throttled: thermal (software)",)))))
     assert first == "The device's clock may have been lowered (thermal, software): times may be too long."
 
 
@@ -238,3 +245,11 @@ def test_ends_of_ranges_are_explained_and_what_is_at_most_so_says_so() -> None:
     assert (rows["addmm"].open, rows["addmm"].is_range) == (False, False)
     assert _words.range_ends(analysis) in " ".join(text.render(analysis, None).split())
     assert "Ranges" not in text.render(analyze(SCREENS["graph-replay"]()), None)
+
+
+def test_what_a_trace_without_shapes_lacks_is_said_once() -> None:
+    """The work of one op of the hand-made step is not known; without shapes that is so of all."""
+    sentence = "The work is known for"
+    for flags, number in (((), 1), (("no-shapes",), 0)):
+        reasons = list(_doubts.reasons(analyze_timed(handmade.profile(flags=flags))))
+        assert sum(reason.startswith(sentence) for reason in reasons) == number

@@ -1,0 +1,73 @@
+"""List what makes the numbers of a run doubtful, in lines of a terminal: flags, uneven steps, unknown work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.flags import FLAGS, clause
+from roofline.core.schema import slug
+from roofline.renderers import _terminal, _words
+from roofline.renderers._terminal import Page
+
+#: Flags that say what a run is, and nothing against its numbers.
+HARMLESS = frozenset(
+    ("in-process", "given-ceilings", "model-flops-derived", "phases-unresolved", "several-devices", "trains")
+)
+#: Flags that make all times doubtful, or all work, the gravest first; others follow.
+_GRAVEST = (
+    *("beyond-step", "contended", "throttled", "compiling", "oversubscribed", "contended-ceilings"),
+    *("no-shapes", "no-ceilings", "unjoined", "above-ceiling"),
+)
+
+
+def doubts(analysis: Analysis, page: Page) -> list[list[str]]:
+    """List what makes the numbers doubtful, the gravest first, each in its lines.
+
+    Each is a sentence, or the first clause of one that is longer than a line.
+    """
+    written = []
+    for number, text in enumerate(reasons(analysis)):
+        name = "" if number else "trust"
+        sentence = _terminal.facts([(name, f"! {text}")], page)
+        written.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
+    return written
+
+
+def fewer(doubts: Sequence[list[str]], room: int, page: Page) -> list[str]:
+    """Write the first doubts, one at least, that have `room` lines, and the number of the others."""
+    shown = len(doubts)
+    while shown > 1 and len(list(chain(*doubts[:shown]))) + (shown < len(doubts)) > room:
+        shown -= 1
+    hidden = len(doubts) - shown
+    more = f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details"
+    return [*chain(*doubts[:shown]), *(_terminal.facts([("", more)], page) if hidden else [])]
+
+
+def doubtful(analysis: Analysis) -> list[str]:
+    """Return the slugs of flags that make numbers doubtful, the gravest first, others in the order of the profile."""
+    names = [name for name in map(slug, analysis.flags) if name not in HARMLESS]
+    return sorted(names, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST))
+
+
+def reasons(analysis: Analysis) -> Iterator[str]:
+    """Yield why numbers are doubtful: of each flag its first sentence, then what is not known."""
+    flags = {slug(name): name for name in analysis.flags}
+    for name in doubtful(analysis):
+        text = FLAGS.get(name) or _words.flag(flags[name])
+        sentence = text.partition(". ")[0].removesuffix(".")
+        details = flags[name].partition(":")[2].strip() if name in FLAGS else ""
+        seen = clause(sentence)
+        bracket = f" ({_words.plain(details, 60).replace(' (', ', ').replace(')', '')})" if details else ""
+        yield f"{seen}{bracket}{sentence.removeprefix(seen)}."
+    if steps := _words.uneven(analysis.profile.wall):
+        yield f"Steps are {steps}."
+    known = analysis.coverage
+    lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
+    if ("flops" in lacking or "bytes" in lacking) and "no-shapes" not in flags:
+        share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
+        yield f"The work is known for {units.percent(share)} of the time of ops; the rest has no minimum."
+    if "time" in lacking:
+        yield f"{units.percent(1 - lacking['time'])} of the profiler's time belongs to no known op."

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.flags import CURES
+from roofline.analysis.flags import CURES, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
@@ -21,8 +21,8 @@ from roofline.core.framework import framework, written_in
 from roofline.core.schema import Profile
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
-from roofline.renderers import _doubts, _tables, _terminal, _words
-from roofline.renderers._facts import compiling, floors, notes
+from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers._facts import compiling, doubts, floors, notes
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._facts.measured import rates
 from roofline.renderers._names.distinct import LEAST, distinct
@@ -54,7 +54,7 @@ def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]
     parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
     if _words.beyond(analysis):
         return _stacked(
-            [*parts, _terminal.wrapped(_words.verdict(analysis), page), list(chain(*_doubts.doubts(analysis, page)))]
+            [*parts, _terminal.wrapped(_words.verdict(analysis), page), list(chain(*_doubts(analysis, page)))]
         )
     rows, head = ranked(analysis), [*parts, _bars(analysis, page)]
     sentences = _sentences(analysis, rows)
@@ -455,13 +455,13 @@ def _tail(analysis: Analysis, rows: Sequence[Ranked], above: list[str], page: Pa
     """
     compiling_lines, advice = _compiling(analysis, page), _advice(analysis, rows, page)
     used = len(_stacked([above, _LEAST_TABLE, ["tail"]])) - 1 + len(compiling_lines)
-    doubts = _doubts.doubts(analysis, page)
-    while len(advice) > 1 and used + len(list(chain(*advice))) + min(2, len(doubts)) > LINES:
+    listed = _doubts(analysis, page)
+    while len(advice) > 1 and used + len(list(chain(*advice))) + min(2, len(listed)) > LINES:
         advice = advice[:-1]
-    if not advice and used + 1 + len(list(chain(*doubts))) <= LINES:
+    if not advice and used + 1 + len(list(chain(*listed))) <= LINES:
         advice = [_terminal.facts([("try", _NOTHING)], page)]
     tried = list(chain(*advice))
-    return [*compiling_lines, *tried, *_doubts.fewer(doubts, LINES - used - len(tried), page)]
+    return [*compiling_lines, *tried, *_fewer(listed, LINES - used - len(tried), page)]
 
 
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
@@ -475,7 +475,7 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
 
     Of that part say how long it is.
     """
-    cures = [CURES[name] for name in _doubts.doubtful(analysis) if name in CURES]
+    cures = [CURES[name] for name in doubts.doubtful(analysis) if name in CURES]
     texts = ["; ".join(cures)] if cures else []
     advice = advise(analysis)
     if advice and advice[0].part == _largest_part(analysis)[0] and any(row.is_gap for row in rows[:_FEWEST]):
@@ -484,3 +484,26 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
         subject = f"against {_words.gap_part(part)} ({gain})"
         texts.append(f"{subject}: {text}; see {_words.page(annotation)}")
     return [_terminal.facts([("" if number else "try", text)], page) for number, text in enumerate(texts)]
+
+
+def _doubts(analysis: Analysis, page: Page) -> list[list[str]]:
+    """List what makes the numbers doubtful, the gravest first, each in its lines.
+
+    Each is a sentence, or the first clause of one that is longer than a line.
+    """
+    written = []
+    for number, text in enumerate(doubts.reasons(analysis)):
+        name = "" if number else "trust"
+        sentence = _terminal.facts([(name, f"! {text}")], page)
+        written.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
+    return written
+
+
+def _fewer(written: Sequence[list[str]], room: int, page: Page) -> list[str]:
+    """Write the first doubts, one at least, that have `room` lines, and the number of the others."""
+    shown = len(written)
+    while shown > 1 and len(list(chain(*written[:shown]))) + (shown < len(written)) > room:
+        shown -= 1
+    hidden = len(written) - shown
+    more = f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details"
+    return [*chain(*written[:shown]), *(_terminal.facts([("", more)], page) if hidden else [])]

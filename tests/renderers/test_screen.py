@@ -19,7 +19,8 @@ from roofline.analysis.places import places
 from roofline.core.executor import QUEUED
 from roofline.core.schema import Profile, load
 from roofline.core.shipped import paths
-from roofline.renderers import _doubts, _screen, _words, text
+from roofline.renderers import _screen, _words, text
+from roofline.renderers._facts import doubts as facts
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._rows.choice import Choice
 from roofline.renderers._terminal import NARROWEST, Page
@@ -134,7 +135,7 @@ def test_names_of_ops_that_end_otherwise_are_not_cut_to_one() -> None:
 def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     def doubts(*flags: str) -> list[str]:
         analysis = analyze_timed(handmade.profile(flags=flags))
-        return list(_doubts.reasons(analysis))
+        return list(facts.reasons(analysis))
 
     plain = doubts()
     assert doubts("in-process", "model-flops-derived") == plain
@@ -146,9 +147,9 @@ def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
     assert doubts(*unranked)[:10] == [f"{name}." for name in unranked]
 
 
-@pytest.mark.parametrize("name", sorted(FLAGS.keys() - _doubts.HARMLESS))
+@pytest.mark.parametrize("name", sorted(FLAGS.keys() - facts.HARMLESS))
 def test_a_doubt_longer_than_a_line_is_cut_behind_what_was_seen(name: str) -> None:
-    lines = _doubts.doubts(analyze_timed(handmade.profile(flags=(name,))), Page())[0]
+    lines = _screen._doubts(analyze_timed(handmade.profile(flags=(name,))), Page())[0]
     assert clause(FLAGS[name]) in " ".join(" ".join(lines).split())
 
 
@@ -198,7 +199,7 @@ def test_what_to_do_about_a_doubt_is_advice() -> None:
 
 
 def test_a_detail_of_a_flag_stands_behind_what_was_seen() -> None:
-    first = next(_doubts.reasons(analyze_timed(handmade.profile(flags=("throttled: thermal (software)",)))))
+    first = next(facts.reasons(analyze_timed(handmade.profile(flags=("throttled: thermal (software)",)))))
     assert first == "The device's clock may have been lowered (thermal, software): times may be too long."
 
 
@@ -251,5 +252,5 @@ def test_what_a_trace_without_shapes_lacks_is_said_once() -> None:
     """The work of one op of the hand-made step is not known; without shapes that is so of all."""
     sentence = "The work is known for"
     for flags, number in (((), 1), (("no-shapes",), 0)):
-        reasons = list(_doubts.reasons(analyze_timed(handmade.profile(flags=flags))))
+        reasons = list(facts.reasons(analyze_timed(handmade.profile(flags=flags))))
         assert sum(reason.startswith(sentence) for reason in reasons) == number

@@ -1,16 +1,14 @@
-"""List what makes the numbers of a run doubtful, in lines of a terminal: flags, uneven steps, unknown work."""
+"""Say what makes the numbers of a run doubtful: flags, uneven steps, work that is not known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.flags import FLAGS, clause
 from roofline.core.schema import slug
-from roofline.renderers import _terminal, _words
-from roofline.renderers._terminal import Page
+from roofline.renderers import _words
 
 #: Flags that say what a run is, and nothing against its numbers.
 HARMLESS = frozenset(
@@ -21,29 +19,6 @@ _GRAVEST = (
     *("beyond-step", "contended", "throttled", "compiling", "oversubscribed", "contended-ceilings"),
     *("no-shapes", "no-ceilings", "unjoined", "above-ceiling"),
 )
-
-
-def doubts(analysis: Analysis, page: Page) -> list[list[str]]:
-    """List what makes the numbers doubtful, the gravest first, each in its lines.
-
-    Each is a sentence, or the first clause of one that is longer than a line.
-    """
-    written = []
-    for number, text in enumerate(reasons(analysis)):
-        name = "" if number else "trust"
-        sentence = _terminal.facts([(name, f"! {text}")], page)
-        written.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
-    return written
-
-
-def fewer(doubts: Sequence[list[str]], room: int, page: Page) -> list[str]:
-    """Write the first doubts, one at least, that have `room` lines, and the number of the others."""
-    shown = len(doubts)
-    while shown > 1 and len(list(chain(*doubts[:shown]))) + (shown < len(doubts)) > room:
-        shown -= 1
-    hidden = len(doubts) - shown
-    more = f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details"
-    return [*chain(*doubts[:shown]), *(_terminal.facts([("", more)], page) if hidden else [])]
 
 
 def doubtful(analysis: Analysis) -> list[str]:

@@ -40,6 +40,8 @@ def advise(analysis: Analysis) -> list[Advice]:
 
 def _part(analysis: Analysis, annotation: Annotation, parts: dict[str, float]) -> str | None:
     """Return the part of the gap that an annotation is about; None where it is about none that the run has."""
+    if annotation.switch == "launches" and not analysis.has_queue:
+        return None  # nothing is launched that could be replayed
     for pattern in annotation.patterns:
         if pattern.gap is not None and parts.get(pattern.gap, 0.0) > 0:
             return pattern.gap

@@ -93,10 +93,13 @@ def seconds_unit(largest: float) -> Callable[[float | None], str]:
 
 
 def seconds_between(low: float, high: float) -> str:
-    """Write two times [s] with one unit where they share it: "12.4–12.6 ms"."""
-    first, second = seconds(low), seconds(high)
+    """Write two times [s]: "12.4–12.6 ms"; with one unit where they share it, and around 0: "-0.224 to 10.0 ms"."""
+    write = seconds_unit(max(-low, high)) if low < 0 else seconds
+    first, second = write(low), write(high)
     number, _, unit = first.partition(" ")
-    return f"{number}–{second}" if second.endswith(f" {unit}") and low >= 0 else f"{first} to {second}"
+    if not second.endswith(f" {unit}"):
+        return f"{first} to {second}"
+    return f"{number}{'–' if low >= 0 else ' to '}{second}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:

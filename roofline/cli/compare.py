@@ -22,6 +22,7 @@ from roofline.units import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from roofline.comparison.ranking import Ranking
     from roofline.core.schema import Profile
     from roofline.measuring.rounds import Candidate
     from roofline.recording.request import Request
@@ -214,7 +215,7 @@ def command(
         ranking = turns.prove(ranking, say, requests, rounds)
     tables.write(renderer.render(ranking, **extra), extra)
     if format == "text" and row is None:
-        _next(paths)
+        _next(paths, ranking)
 
 
 def _view(every: bool, row: int | None, why: bool, details: bool) -> Any:
@@ -412,12 +413,16 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 # --------------------------------------------------------------------------------------------------------- results
 
 
-def _next(paths: list[Path]) -> None:
+def _next(paths: list[Path], ranking: Ranking) -> None:
+    from roofline.renderers.comparison._comparing import can_repeat
+
     if STDIN in paths:
         return  # standard input cannot be read again
     files = " ".join(map(quoted, paths))
     where = paths[0].parent if paths[0].exists() else Path()  # not where profiles that ship lie
-    if len(paths) == 2:
+    if len(paths) == 2 and can_repeat(ranking.pairs[0]):
+        typer.echo(f"Next: roofline compare {files} --again")
+    elif len(paths) == 2:
         typer.echo(f"Next: roofline plot {files} --kind waterfall -o {quoted(where / 'waterfall.svg')}")
     else:
         typer.echo(f"Next: roofline plot {files} --kind speedup -o {quoted(where / 'speedup.svg')}")

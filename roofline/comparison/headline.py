@@ -62,12 +62,19 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     added = [max(wait, slow + gap) for wait, slow, gap in zip(waited, slowed, waits_between, strict=True)]
     ends = low - added[0], high + added[1]
     recorded = Paired(a=walls[0], b=walls[1], ci95=ends, number=0, busy=busy, hopeless=False)
-    why = ""
+    several = ci95 and all(run.profile.wall.processes for run in (a, b))
+    why = (
+        ""
+        if several
+        else f" The interval holds the {units.percent(PROCESSES, 0)} by which processes of one step differ."
+    )
     if not low <= 0 <= high:  # where the runs do not say it, these are the reason
         causes = {"spent waiting for a core": waited, "due to a machine that was slower meanwhile": slowed}
-        for cause, times in causes.items():
-            parts = [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
-            why += f" Up to {' and '.join(parts)} may be {cause}." if parts else ""
+        parts = {
+            cause: [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
+            for cause, times in causes.items()
+        }
+        why = "".join(f" Up to {' and '.join(runs)} may be {cause}." for cause, runs in parts.items() if runs)
     few = "" if ci95 else "; a run has fewer than 3 steps"
     head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
     sources = [run.profile.wall.source for run in (a, b)]
@@ -109,26 +116,28 @@ def _headline(
     slower, faster = (0, 1) if difference > 0 else (1, 0)
     times = f"{names[0]} took {units.seconds(walls[0])} a step and {names[1]} {units.seconds(walls[1])}"
     low, high = paired.ci95 if slower == 0 else (-paired.ci95[1], -paired.ci95[0])
-    margin = f"{units.seconds(abs(difference))}, 95 % CI {units.seconds_between(low, high)}, {measured}"
+    ci95 = f"95 % CI {units.seconds_between(low, high)}"
     against = _against(walls[slower], walls[faster])
-    doubts = [_doubt(*conditions) for conditions in zip(paired.busy, throttled, strict=True)]
+    doubts = [busy or held for busy, held in zip(paired.busy, throttled, strict=True)]
     says = paired.confirmed and paired.sign != 0
     settled = says and not any(doubts)
+    reasons = _disturbed(paired.busy, throttled, names)
     if says and doubts[faster] and not doubts[slower]:  # undisturbed, the faster one would take less still
-        text = f"{names[slower]} took longer than {names[faster]}, though {names[faster]} was measured "
-        text += f"{doubts[faster]}, which makes its times too long: {against} a step, {measured}."
+        text = f"{names[slower]} took longer than {names[faster]}: {against} a step, {measured}. The times of "
+        text += f"{names[faster]} are too long, if anything: {reasons}."
     elif any(doubts):
-        were = " and ".join(f"{name} was measured {words}" for name, words in zip(names, doubts, strict=True) if words)
-        if doubts[0] == doubts[1]:
-            were = f"{names[0]} and {names[1]} were measured {doubts[0]}"
-        text = f"{were}, so these runs do not say which is faster: {times}, {measured}."
+        reasons = f"but {reasons}, which may be the reason" if doubts[slower] else f"and {reasons}"
+        text = f"These runs do not say which is faster: {times}, {measured}, {reasons}."
     elif not settled:
-        text = f"These runs do not say which is faster: {times}, {names[slower]} − {names[faster]} = {margin}.{why}"
+        zero = "" if paired.sign else ", which includes 0"
+        text = f"These runs do not say which is faster: {times}, {measured}. {names[slower]} − {names[faster]} is "
+        text += f"{units.seconds(abs(difference))}, {ci95}{zero}.{why}"
     else:
         ratio = walls[slower] / walls[faster]
         factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
         if paired.number:
-            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference {margin}."
+            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference "
+            text += f"{units.seconds(abs(difference))}, {ci95}, {measured}."
         else:
             text = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
             text += f" ({against} a step, {measured})."
@@ -143,10 +152,11 @@ def _headline(
     )
 
 
-def _doubt(busy: bool, throttled: bool) -> str:
-    """Say what makes the times of a run too long; empty where nothing is known to."""
-    words = {"on a busy machine": busy, "with the device's clock held back": throttled}
-    return " and ".join(name for name, holds in words.items() if holds)
+def _disturbed(busy: tuple[bool, bool], throttled: tuple[bool, bool], names: tuple[str, str]) -> str:
+    """Say what makes the times of some runs too long."""
+    causes = {"other programs ran beside": busy, "the device's clock was held back in": throttled}
+    runs = {(True, True): "both", (True, False): names[0], (False, True): names[1]}
+    return " and ".join(f"{cause} {runs[held]}" for cause, held in causes.items() if any(held))
 
 
 def _against(slower: float, faster: float) -> str:

@@ -49,7 +49,7 @@ def test_two_profiles(roofline: Run, tmp_path: Path) -> None:
     # In the order given: A is the faster one.
     assert ended.out.startswith("jax took 1.60x longer than torch in these two runs (20.0 against 12.5 ms a step")
     assert "Why jax (B) took 7.50 ms more than torch (A) (minus: A takes longer):" in ended.out
-    assert ended.out.endswith("Next: roofline plot a.json b.json --kind waterfall -o waterfall.svg\n")
+    assert ended.out.endswith("Next: roofline compare a.json b.json --again\n")
 
 
 def test_what_is_shown_of_the_account(roofline: Run, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def took(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
 
 def test_saved_profiles_take_turns_and_keep_them(roofline: Run, tmp_path: Path, took: list[Any]) -> None:
     a, b = write(tmp_path, "a.json", 20), write(tmp_path, "b.json", 12.5, backend="jax")
-    assert "To settle it, run both in turns where they were measured: --again." in " ".join(
+    assert "To know by how much, run both in turns where they were measured: --again." in " ".join(
         roofline("compare", a, b).out.split()
     )
     ended = roofline("compare", a, b, "--again")

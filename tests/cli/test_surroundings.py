@@ -149,7 +149,7 @@ def test_names_of_files_do_not_act_on_a_terminal(roofline: Run, tmp_path: Path, 
     save(replace(handmade.profile(), model="x"), tmp_path / name)
     ended = roofline("compare", name, name, "--allow")
     assert ended.code == 0
-    assert "Next: roofline plot $'" in ended.out
+    assert "Next: roofline compare $'" in ended.out
     assert all(character.isprintable() or character == "\n" for character in ended.out)
 
 

@@ -35,16 +35,19 @@ def factor(ratio: float) -> str:
 
 
 def verdict(pair: RankedPair, advise: bool = False) -> str:
-    """Return the sentence: which run is faster, as far as they tell.
-
-    advise: also say how to settle it, where nothing in the profiles keeps both from being run again together.
-    """
+    """Return the sentence: which run is faster, as far as they tell; advise: also how to learn more (`can_repeat`)."""
     head = pair.headline
-    runs = (pair.comparison.a, pair.comparison.b)
-    together = runs[0].profile.device.name == runs[1].profile.device.name and all(map(_repeatable, runs))
-    if advise and head.settled is None and together:
-        return f"{head.text} To settle it, run both in turns where they were measured: --again."
-    return head.text
+    if not advise or not can_repeat(pair):
+        return head.text
+    aim = "To settle it" if head.slower is None else "To know by how much"
+    return f"{head.text} {aim}, run both in turns where they were measured: --again."
+
+
+def can_repeat(pair: RankedPair) -> bool:
+    """Return whether runs that took no turns can take some, as far as the profiles tell: `compare --again`."""
+    a, b = pair.comparison.a, pair.comparison.b
+    same_device = a.profile.device.name == b.profile.device.name
+    return pair.headline.settled is None and same_device and _repeatable(a) and _repeatable(b)
 
 
 def _repeatable(run: Analysis) -> bool:

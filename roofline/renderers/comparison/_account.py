@@ -78,7 +78,7 @@ def rest(pair: RankedPair, shown: Sequence[Row]) -> float:
 def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
     """Say how many rows the rest is the sum of; empty where all are shown."""
     hidden = len(rows(pair)) - len(shown)
-    return _words.counted(hidden, "smaller row") if hidden else ""
+    return f"{_words.counted(hidden, 'smaller row')}{' together' if hidden > 1 else ''}" if hidden else ""
 
 
 def is_explained(pair: RankedPair) -> bool:
@@ -103,6 +103,12 @@ def difference(pair: RankedPair) -> str:
 def written(pair: RankedPair, time: float) -> str:
     """Write a part of A - B [s] as rows are told."""
     return signed(-time if is_turned(pair) else time)
+
+
+def size(pair: RankedPair, row: Row) -> str:
+    """Write the seconds of a row as it is told; of one that was seen under the profiler alone they are an end."""
+    time = written(pair, seconds(row))
+    return time if not row.upper else f"{'≥' if time.startswith('-') else '≤'} {time}"
 
 
 def heading(pair: RankedPair) -> str:
@@ -157,7 +163,7 @@ def largest(pair: RankedPair) -> str:
         return ""
     share = _comparing.share(seconds(every[0]), pair)
     of = "" if share == units.UNKNOWN else f", {share} of the difference"
-    return f"The largest part, {written(pair, seconds(every[0]))}{of}: {said(every[0])}"
+    return f"The largest part, {size(pair, every[0])}{of}: {said(every[0])}"
 
 
 def notes(pair: RankedPair) -> Iterator[str]:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.breakdown.breakdown import common_places, is_most
-from roofline.comparison.parity.difference import SAME_WORK
-from roofline.comparison.parity.parity import Difference, Parity
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.renderers import _words
-from roofline.renderers._signed import rounding, signed, snapped
+from roofline.renderers._signed import rounding, signed
 from roofline.renderers._words import plain
 
-#: Differences whose seconds are of the whole step; those of others are of ops alone.
-_WITH_HOST = frozenset(("clocks", "pace", "protocol"))
 MARKS = "* comparable with named differences; ! not comparable"
 
 
@@ -81,68 +77,9 @@ def warning(pair: RankedPair) -> str:
     return f"NOT COMPARABLE, compared anyway: {words}."
 
 
-def judged(parity: Parity) -> str:
-    """Say the verdict of the parity gate."""
-    doubts, named = len(parity.of("warning")), len(parity.of("named"))
-    words = {
-        "comparable": "comparable",
-        "named differences": f"comparable, with {_words.counted(named, 'named difference')}",
-        "not comparable": "not comparable",
-    }[parity.verdict]
-    return f"{words}; {_words.counted(doubts, 'doubt')} about the measurement" if doubts else words
-
-
-def same_work(pair: RankedPair) -> str:
-    """Say whether both runs do the same work, in a few words."""
-    parity, (a, b) = pair.comparison.parity, (run.total.model_flops for run in (pair.comparison.a, pair.comparison.b))
-    equal = abs(a - b) <= SAME_WORK * max(a, b)
-    if equal:
-        flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
-    else:
-        numbers = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
-        flops = f"model FLOPs of matmuls differ ({' and '.join(numbers)})"
-    certain = a and equal and len(parity.settings) == len(parity.of("named"))
-    nearly = any(difference.seconds for difference in parity.of("named") if difference.what.startswith("model FLOPs"))
-    answer = "yes" if certain else "nearly" if nearly else "as far as is known"
-    if parity.verdict == "not comparable":
-        answer = "no" if a or b else "not known"
-    return f"{answer}; {flops}"
-
-
-def differences(pair: RankedPair) -> list[str]:
-    """Say all that differs, each in a sentence with the largest part of the difference that it can explain."""
-    return _sentences(pair.comparison.parity.differences)
-
-
-def settings(pair: RankedPair) -> list[str]:
-    """Say which settings differ, and on which pages of the documentation they are explained."""
-    names = [name for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
-    sentences = _sentences(pair.comparison.parity.settings)
-    return [*sentences, f"See {pages(names)}."] if names else sentences
-
-
 def pages(annotations: Sequence[str]) -> str:
     """Name the pages of the documentation that explain some annotations: "docs/annotations/copies.md"."""
     return _words.conjunction([_words.page(plain(name, 40)) for name in annotations])
-
-
-def others(pair: RankedPair) -> list[str]:
-    """Say what else differs, and which doubts there are about the measurement."""
-    settings = pair.comparison.parity.settings
-    return _sentences(difference for difference in pair.comparison.parity.differences if difference not in settings)
-
-
-def _sentences(differences: Iterable[Difference]) -> list[str]:
-    lines = []
-    for difference in differences:
-        upper = ""
-        if difference.seconds is not None:
-            share = "" if difference.share is None else f", {units.percent(difference.share, 0)} of the difference"
-            dispatch = "" if difference.what in _WITH_HOST else " without dispatching"
-            upper = f" (at most {units.seconds(snapped(difference.seconds))}{dispatch}{share})"
-        head = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}[difference.severity]
-        lines.append(f"{head}{plain(difference.text, 400).rstrip('.')}{upper}.")
-    return lines
 
 
 def share(part: float, pair: RankedPair) -> str:

@@ -10,7 +10,7 @@ from roofline.renderers import _tables, _words
 from roofline.renderers._latex.escape import comment, letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
 from roofline.renderers._names.distinct import distinct
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _proofs, _ranked, _term_table
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
 
@@ -73,7 +73,7 @@ def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]
 
 def _said(pair: RankedPair) -> list[str]:
     """Say what parity says: comments, as a table has no room for it."""
-    return [f"Parity: {_comparing.judged(pair.comparison.parity)}.", *_comparing.differences(pair)]
+    return [f"Parity: {_parity.judged(pair.comparison.parity)}.", *_parity.differences(pair)]
 
 
 def _proven(pair: RankedPair, columns: int) -> list[str]:

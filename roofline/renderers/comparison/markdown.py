@@ -8,7 +8,7 @@ from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _proofs, _ranked, _term_table
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
 #: Letters of a name in a table.
@@ -59,8 +59,8 @@ def _head(pair: RankedPair) -> list[str]:
     lines = [f"**{escape(_comparing.verdict(pair))}**", ""]
     if _comparing.warning(pair):
         lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
-    lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]
-    differences = [f"- {escape(words)}" for words in _comparing.differences(pair)]
+    lines += [f"Parity: {escape(_parity.judged(parity))}.", ""]
+    differences = [f"- {escape(words)}" for words in _parity.differences(pair)]
     return [*lines, *differences, ""] if differences else lines
 
 
@@ -73,7 +73,7 @@ def _rows(pair: RankedPair, limit: int) -> list[str]:
     rows = [
         [
             str(number),
-            _account.written(pair, _account.seconds(row)),
+            _account.size(pair, row),
             _comparing.share(_account.seconds(row), pair),
             escape(_account.said(row)),
             escape(_account.meaning(row)),

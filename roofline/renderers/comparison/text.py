@@ -18,6 +18,7 @@ from roofline.renderers.comparison import (
     _broken_down,
     _comparing,
     _evidence,
+    _parity,
     _proofs,
     _ranked,
     _term_table,
@@ -47,7 +48,7 @@ def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
 def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
     lines = [*_warning(pair, page), *wrapped(_comparing.verdict(pair, advise=True), page, "bold"), ""]
     lines += _terminal.facts(_evidence.runs(pair), page)
-    lines += _terminal.facts(_parity(pair), page)
+    lines += _terminal.facts(_alike(pair), page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
     if view.details or _broken_down.asked(pair):
         lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
@@ -63,7 +64,7 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
             *wrapped(_comparing.verdict(pair), page, "bold"),
-            *_terminal.facts(_parity(pair, _account.FEW), page),
+            *_terminal.facts(_alike(pair, _account.FEW), page),
             *_rows(pair, page, view, _account.FEW),
             *_proven(pair, page),
             *_observed(pair, _broken_down.FEW, _broken_down.asked(pair), page),
@@ -81,10 +82,11 @@ def _proven(pair: RankedPair, page: Page) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page.prose)]
 
 
-def _parity(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield whether both runs do the same work, and the settings that differ; `limit` of either."""
-    yield "same work?", f"{_comparing.same_work(pair)}."
-    for head, sentences in (("", _comparing.others(pair)), ("settings", _comparing.settings(pair))):
+def _alike(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield whether both runs do the same work, the settings that differ, and doubts about times; `limit` of each."""
+    yield "same work?", f"{_parity.same_work(pair)}."
+    heads = ("", _parity.work(pair)), ("settings", _parity.settings(pair)), ("trust", _parity.doubts(pair))
+    for head, sentences in heads:
         for number, sentence in enumerate(sentences[:limit]):
             yield head if not number else "", sentence
         if limit is not None and len(sentences) > limit:
@@ -109,7 +111,7 @@ def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) ->
         lines += body
     if smaller := _account.smaller(pair, shown):
         others_seconds = _account.rest(pair, shown)
-        widest = max(len(_account.written(pair, _account.seconds(row))) for row in every)
+        widest = max(len(_account.size(pair, row)) for row in every)
         time = _account.written(pair, others_seconds)
         lines.append(f"    {time:>{widest}}  {_comparing.share(others_seconds, pair):>6}  {smaller} (--all shows them)")
     if view.why:
@@ -121,7 +123,7 @@ def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) ->
 def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[str]]:
     """Yield the lines of each row: number, time, share of the difference, a bar, what it says, and its meaning."""
     sizes = [_account.seconds(row) for row in rows]
-    times = [_account.written(pair, size) for size in sizes]
+    times = [_account.size(pair, row) for row in rows]
     widest, largest = max(map(len, times)), max(map(abs, sizes))
     width = _BAR if page.width >= SHEET.width else 0
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
@@ -146,7 +148,7 @@ def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
     low, high = row.ci95 or (0.0, 0.0)
     ends = (-high, -low) if _account.is_turned(pair) else (low, high)
     ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, ends))}"
-    time = _account.written(pair, _account.seconds(row))
+    time = _account.size(pair, row)
     lines = wrapped(f"{_account.heading(pair)}.", page)
     lines += wrapped(f"Row {number}: {time}, {share}{ci95}.", page, "bold")
     lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(row), page)]

@@ -15,7 +15,7 @@ from roofline.comparison.terms import compare
 from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers._signed import snapped
-from roofline.renderers.comparison import _account, _broken_down, _comparing
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -203,7 +203,7 @@ def _caption(pair: RankedPair) -> Caption:
         *(f"{number}: {_account.said(row)}" for number, row in enumerate(_account.rows(pair)[: _account.MANY], 1)),
     ]
     long += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
-    long.append(f"Parity: {_comparing.judged(compared.parity)}.")
+    long.append(f"Parity: {_parity.judged(compared.parity)}.")
     long += [_words.plain(difference.text, 300) for difference in compared.parity.of("named")]
     for side, run in enumerate((compared.a, compared.b)):
         long.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")

@@ -13,7 +13,7 @@ from roofline.published.presets.averages import averages
 from roofline.published.presets.compared import ComparedRow, PresetPair, PresetRows, PublishedPair
 from roofline.renderers._facts import preset
 from roofline.renderers._words import conjunction, counted, plain
-from roofline.renderers.comparison import _account, _comparing
+from roofline.renderers.comparison import _account, _comparing, _parity
 
 #: What a reader must know of a published figure to hold another beside it.
 _KINDS = ("precision", "jit", "batch", "timing")
@@ -115,8 +115,8 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
         return
     undecided = ", which do not say which is faster" if ranked.headline.slower is None else ""
     factor = f"{_comparing.factor(pair.factor)} as long in these runs{undecided}"
-    yield f"{takes}, {factor}; the two are {_comparing.judged(parity)}."
-    differences = _comparing.differences(ranked)
+    yield f"{takes}, {factor}; the two are {_parity.judged(parity)}."
+    differences = _parity.differences(ranked, numbered=False)
     yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: _account.FEW])
     if len(differences) > _account.FEW:
         yield f"{counted(len(differences) - _account.FEW, 'more difference')}: compare the two alone."
@@ -148,7 +148,7 @@ def _rows(pair: RankedPair) -> Iterator[str]:
     for number, row in enumerate(rows):
         share = _comparing.share(_account.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"
-        yield f"{'' if number else lead}{_account.written(pair, _account.seconds(row))}{of}: {_account.said(row)}"
+        yield f"{'' if number else lead}{_account.size(pair, row)}{of}: {_account.said(row)}"
     if smaller := _account.smaller(pair, rows):
         yield f"{smaller}: {_account.written(pair, _account.rest(pair, rows))}."
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables
 from roofline.renderers._signed import Scale
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _evidence, _ranked, _term_table
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _evidence, _parity, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 from roofline.renderers.comparison._term_table import Row
 from roofline.renderers.report.parts.grids import cell, facts, head, table
@@ -56,7 +56,7 @@ def _matrix(ranking: Ranking) -> Html:
 
 def _pair(pair: RankedPair, explained: bool) -> Html:
     lead = tag("p", _comparing.verdict(pair, advise=True), class_="lead")
-    parts = [_parity(pair)]
+    parts = [_parity_box(pair, explained)]
     if not explained:
         note = "The difference is not explained: measure the same work in both, or add --allow."
         return join([*parts, facts(_evidence.runs(pair)), tag("p", note, class_="note")])
@@ -70,13 +70,13 @@ def _pair(pair: RankedPair, explained: bool) -> Html:
     return join(parts)
 
 
-def _parity(pair: RankedPair) -> Html:
-    """Write the box that says whether the runs may be compared, and all differences."""
+def _parity_box(pair: RankedPair, explained: bool) -> Html:
+    """Write the box that says whether the runs may be compared, and all differences; explained: whether rows follow."""
     parity = pair.comparison.parity
-    differences = [tag("li", words) for words in _comparing.differences(pair)]
+    differences = [tag("li", words) for words in _parity.differences(pair, numbered=explained)]
     look = parity.verdict.replace(" ", "-")
     listed = tag("ul", differences) if differences else tag("p", "Nothing differs that is known to matter.")
-    head_line = tag("p", tag("b", "Parity "), _comparing.judged(parity), class_="judged")
+    head_line = tag("p", tag("b", "Parity "), _parity.judged(parity), class_="judged")
     return tag("div", head_line, listed, class_=f"parity {look}")
 
 
@@ -88,7 +88,7 @@ def _account_rows(pair: RankedPair) -> Html:
         return join([*notes, tag("p", "Nothing differs: each row of the account is 0.", class_="note")])
     entries = []
     for row, label in zip(account_rows, _account.labels(account_rows), strict=True):
-        times = [_account.written(pair, _account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
+        times = [_account.size(pair, row), _comparing.share(_account.seconds(row), pair)]
         figures = [tag("span", words, class_="figure") for words in times]
         meaning = _account.meaning(row)
         entries.append(

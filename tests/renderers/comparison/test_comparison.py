@@ -38,7 +38,7 @@ from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers._signed import rounding, signed
-from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _term_table, text
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _evidence, _parity, _term_table, text
 from roofline.renderers.comparison._account import View
 from roofline.renderers.comparison._term_table import Row, Table
 
@@ -417,7 +417,7 @@ def test_the_difference_is_told_as_busy_and_idle_time() -> None:
 
 def test_seconds_of_ops_alone_are_without_dispatching() -> None:
     clocks = Difference(what="clocks", a="1 GHz", b="2 GHz", severity="named", text="The clocks differ.", seconds=1e-3)
-    of_ops, of_step = _comparing.differences(two(NAMED, clocks).pairs[0])
+    of_ops, of_step = _parity.differences(two(NAMED, clocks).pairs[0])
     assert "at most 750 µs without dispatching, 50 % of the difference" in of_ops
     assert of_step == "The clocks differ (at most 1.00 ms)."
 
@@ -450,7 +450,7 @@ def test_rows_that_fit_a_screen_are_shown() -> None:
     long = dataclasses.replace(ranking, pairs=(dataclasses.replace(pair, account=Account(rows=tuple(rows))),))
     shown = render("text", long).count("the sentence of")
     assert 3 < shown < 24
-    assert f"{40 - shown} smaller rows (--all shows them)" in render("text", long)
+    assert f"{40 - shown} smaller rows together (--all shows them)" in render("text", long)
     assert text.render(long, view=View(every=True)).count("the sentence of") == 40
 
 
@@ -487,10 +487,33 @@ def test_settings_come_before_the_rows_and_have_no_number() -> None:
     lines = render("text", two(NAMED, DOUBT)).splitlines()
     same, settings, first = (
         next(number for number, line in enumerate(lines) if line.startswith(head))
-        for head in ("same work?   yes", "settings     The attention differs", " 1  +1.00 ms")
+        for head in ("same work?   yes", "settings     The attention differs", " 1   +1.00 ms")
     )
     assert same < settings < first
-    assert lines[same + 1].strip() == "doubt: The threads of A are not recorded."
+    assert lines[first - 3].split(maxsplit=1) == ["trust", "The threads of A are not recorded."]
+
+
+def test_a_setting_names_the_rows_that_have_its_annotation() -> None:
+    """Rows 1 and 2 of another account: 1.0 and 0.6 ms of attention; a doubt of the ops alone is not said then."""
+    written_out = replace(NAMED, a="written out", b="a fused kernel (flash)")
+    ranked = two(written_out).pairs[0]
+    assert "at most 750 µs without dispatching" in _parity.settings(ranked)[0]
+    rows = [replace(row, annotations=("attention-written-out",)) for row in ROWS[1:3]]
+    one, both = (
+        dataclasses.replace(ranked, account=Account(rows=(*some, *ROWS[1 + len(some) :]))) for some in (rows[:1], rows)
+    )
+    assert _parity.settings(one)[0].endswith(" (row 1, +1.00 ms).")
+    assert _parity.settings(both)[0].endswith(" (rows 1 and 2, +1.60 ms together).")
+    # Where rows have no numbers the most that it explains is said.
+    assert "at most 750 µs" in _parity.differences(both, numbered=False)[0]
+
+
+def test_seconds_that_only_the_profiler_saw_are_an_end() -> None:
+    ranked = two().pairs[0]
+    waiting = ROWS[2]
+    assert _account.size(ranked, waiting) == "≤ +600 µs"
+    assert _account.size(ranked, replace(waiting, seconds=-0.6e-3)) == "≥ -600 µs"
+    assert _account.size(ranked, replace(waiting, upper=False)) == "+600 µs"
 
 
 @pytest.mark.parametrize(
@@ -503,7 +526,7 @@ def test_settings_come_before_the_rows_and_have_no_number() -> None:
     ],
 )
 def test_whether_the_work_is_the_same(differences: tuple[Difference, ...], verdict: str, words: str) -> None:
-    assert _comparing.same_work(two(*differences, verdict=verdict).pairs[0]) == words
+    assert _parity.same_work(two(*differences, verdict=verdict).pairs[0]) == words
 
 
 def test_what_both_runs_do_alike_is_said() -> None:

@@ -22,7 +22,7 @@ from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence, host, measured
-from roofline.renderers.comparison import _account, _comparing, _evidence, _term_table
+from roofline.renderers.comparison import _account, _comparing, _evidence, _parity, _term_table
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
@@ -381,7 +381,7 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
     assert found.account.rows
     assert said(_comparing.verdict(found), two)
     assert said(_account.largest(found), two)
-    assert said(_comparing.judged(found.comparison.parity), two)
+    assert said(_parity.judged(found.comparison.parity), two)
     for row in _account.rows(found):
         assert said(row.text, two)
     for _, words in (*_evidence.runs(found), *_evidence.table(found), *_evidence.doubts(found)):

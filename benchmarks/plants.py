@@ -33,8 +33,8 @@ from roofline.analysis.gap_parts import (
     READING,
     SLEEPING,
 )
-from roofline.comparison.account.account import SAME_OPS, account
-from roofline.comparison.account.row import Account, Row
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import SAME_OPS, Account, Row
 from roofline.comparison.headline import headline
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.terms import Comparison, compare

@@ -4,8 +4,7 @@
 
 An op's dispatch is the framework's own time before it, and Python there up to what an op takes inside layers, as it was
 calibrated. Parts measured in plain steps count whole, and are taken off what the profiled steps saw. What was seen
-under the profiler alone, which stretches the time of a host, is an upper end. "not known" closes the sum and may have
-either sign.
+under the profiler alone, which stretches the time of a host, is an upper end. "not known" closes the sum (+ or -).
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
     settled: whether turns in fresh processes tell; None where the runs took none together. factor: time of A / time of
     B, by the turns where there are some, else by all processes. ci95: of A - B [s], and factor_ci95: None below three
-    steps of either. text: one sentence or two. slower: the number of the run that it calls slower, or says took longer;
-    None: neither.
+    steps of either. text: sentences. slower: the number of the run said to be slower or to take longer; None: neither.
     """
 
     settled: bool | None
@@ -70,11 +69,10 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     )
     if not low <= 0 <= high:  # where the runs do not say it, these are the reason
         causes = {"spent waiting for a core": waited, "due to a machine that was slower meanwhile": slowed}
-        parts = {
-            cause: [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
-            for cause, times in causes.items()
-        }
-        why = "".join(f" Up to {' and '.join(runs)} may be {cause}." for cause, runs in parts.items() if runs)
+        why = ""
+        for cause, times in causes.items():
+            parts = [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
+            why += f" Up to {' and '.join(parts)} may be {cause}." if parts else ""
     few = "" if ci95 else "; a run has fewer than 3 steps"
     head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
     sources = [run.profile.wall.source for run in (a, b)]

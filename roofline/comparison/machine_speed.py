@@ -29,8 +29,7 @@ PROCESSES = 0.1
 class MachineSpeed:
     """Ratios of the times of ops that both runs execute, of A to B: of matmuls and of other ops; 1 where not known.
 
-    seconds: what that adds to wall_A - wall_B in these ops, and in dispatching them, if that
-    took as much longer as the other ops [s].
+    seconds: what that adds to wall_A - wall_B in these ops, and in dispatching them, as much longer as other ops [s].
     """
 
     products: float = 1.0

@@ -67,8 +67,7 @@ class Segments:
     signatures are for; signature: what it would be alone, so many times; op_signature: its op's; fused: whether its
     op has constituents. own: its own time in each profiled step, unscaled [s], shape (segments, steps). overlap
     (exposure.py), uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for
-    none); quantity: how much of what that ceiling limits. bytes: its part of the op's; flops, model_flops: its own. nan
-    is unknown.
+    none); quantity: how much of what it limits. bytes: its part of the op's; flops, model_flops: its own. nan: unknown.
     """
 
     places: tuple[Place, ...]

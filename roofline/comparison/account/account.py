@@ -13,7 +13,7 @@ from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FA
 from roofline.analysis.page_faults import FAULTS, fault_seconds
 from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
-from roofline.comparison.account.row import MOVED_BY, Account, Amount, Note, OpChange, Row, Style
+from roofline.comparison.account.row import MOVED_BY, SAME_OPS, Account, Amount, Note, OpChange, Row, Style
 from roofline.comparison.account.runs import Runs, match_runs
 from roofline.comparison.account.words import op_name, sentence
 from roofline.comparison.parity.parity import Parity
@@ -21,11 +21,10 @@ from roofline.comparison.terms import Comparison
 from roofline.core.framework import framework
 from roofline.core.vocabulary import CLASSES
 
-#: The part of a gap in which hosts dispatch ops that both runs have.
-SAME_OPS = f"{DISPATCHING} the same ops"
 #: Last of the ops of a change, so that their seconds add up to the row's.
 _NEXT_OP = f"{DISPATCHING} the op after"
 _MOVED = f"in the row of {PAGE_FAULTS}"
+_NONE = np.zeros(0, np.int64)
 
 
 def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Account:
@@ -68,6 +67,8 @@ def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
         yield replace(
             row,
             scopes=runs.ranked_scopes(a, b),
+            run_scopes=(runs.ranked_scopes(a, _NONE), runs.ranked_scopes(_NONE, b)),
+            differing=runs.differing_arguments(a, b),
             phase=change.phase,
             times=int(max(runs.a.side.segments.times[a].max(initial=1), runs.b.side.segments.times[b].max(initial=1))),
             ops=(*row.ops, OpChange(name=_NEXT_OP, seconds=after[0] - after[1])) if any(after) else row.ops,
@@ -87,10 +88,9 @@ def rate_rows(runs: Runs) -> Iterator[Row]:
 
 def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
     """Yield a row per measured part of the gaps, less the dispatching that the rows of changes hold."""
-    none = np.zeros(0, np.int64)
     parts = []
     for run, pairs, side in ((runs.a, runs.matching.pairs_a, "after_a"), (runs.b, runs.matching.pairs_b, "after_b")):
-        after = np.concatenate([none, *(getattr(change, side) for change in changes)])
+        after = np.concatenate([_NONE, *(getattr(change, side) for change in changes)])
         parts.append({SAME_OPS: float(run.dispatch[pairs].sum() - run.dispatch[after].sum()), **run.host.parts})
     for name in dict.fromkeys((*parts[0], *parts[1])):
         a, b = (part.get(name, 0.0) for part in parts)
@@ -99,7 +99,7 @@ def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
                 kind="gap",
                 place=name,
                 seconds=a - b,
-                ci95=runs.interval(none, none, a, b),
+                ci95=runs.interval(_NONE, _NONE, a, b),
                 a=Amount(seconds=a, dispatch=a if name == SAME_OPS else 0.0),
                 b=Amount(seconds=b, dispatch=b if name == SAME_OPS else 0.0),
                 ops=outside_changes(runs) if name == OUTSIDE else (),

@@ -45,8 +45,7 @@ def rule_of(row: Row) -> str:
 def annotate(rows: Sequence[Row], frameworks: tuple[str, str], *, alike: bool = True) -> list[Row]:
     """Write annotations on rows, and what to do about them.
 
-    frameworks: of both runs. alike: whether they execute ops of the same names by and large, as those of two frameworks
-    do not.
+    frameworks: of both runs. alike: whether they execute ops of the same names by and large; two frameworks do not.
 
     None on what may be noise, which is noted: a row whose interval holds 0, and a part of the gap that is less than
     what the same ops and the rest of the host differ by.

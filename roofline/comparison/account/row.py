@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from roofline.analysis.bootstrap import Interval
+from roofline.analysis.gap_parts import DISPATCHING
 
 #: setting: settings that differ. only: ops that one run has in the place of what the other has there, with what
 #: dispatching them takes. rate: the same ops, which take longer in one run. gap: a measured part of the time in which
@@ -20,6 +21,8 @@ Kind = Literal["setting", "only", "rate", "gap"]
 
 #: Of PyTorch's ops; what compilers write in kernels and calls of them has none.
 NAMESPACE = "aten::"
+#: The part of a gap in which hosts dispatch ops that both runs have.
+SAME_OPS = f"{DISPATCHING} the same ops"
 #: The pass that takes page faults off the rows of ops; its note says how much [s].
 MOVED_BY = "page faults"
 #: Names of ops and of places that a sentence gives of a row, the rest is counted; and the last parts of a scope.
@@ -77,16 +80,19 @@ class Note(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A row of the account.
 
-    scopes: where its ops are, with numbers as "*", most time first; empty: everywhere. place: the part of the gap, None
-    of other rows. phase, op_class: where it is one. ops: most time first; last, without counts, what dispatching the op
-    after takes, and what the row of page faults has of them; they add up to its seconds. times: how often a loop
-    executes the op that it executes most often, 1 outside of loops. upper: whether its seconds were seen under the
-    profiler alone, and are an upper end. advice: what to try about what it is called; "" where no measured pair shows
-    what that gains. notes: of the passes. text: one sentence.
+    scopes: where its ops are, with numbers as "*", most time first; empty: everywhere. run_scopes: those of A and of B.
+    differing: what the arguments of its ops in A and B differ in. place: the part of the gap, None of other rows.
+    phase, op_class: where it is one. ops: most time first; last, without counts, what dispatching the op after takes,
+    and what the row of page faults has of them; they add up to its seconds. times: how often a loop executes the op
+    that it executes most often, 1 outside of loops. upper: whether its seconds were seen under the profiler alone, and
+    are an upper end. advice: what to try about what it is called; "" where no measured pair shows what that gains.
+    notes: of the passes. text: one sentence.
     """
 
     kind: Kind
     scopes: tuple[str, ...] = ()
+    run_scopes: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    differing: tuple[str, ...] = ()
     place: str | None = None
     phase: str | None = None
     op_class: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +27,8 @@ from roofline.core.vocabulary import CLASSES, FLOATING
 _SERIAL = re.compile(r"(?<=[a-z])_\d+$")
 #: What XLA calls a fused kernel after that writes in another layout, whatever else it does.
 _LAYOUT = frozenset(("copy", "transpose"))
+#: Fields of a signature that hold arguments, and what people call them.
+_ARGUMENTS = {"shapes": "shapes", "dtype": "types", "layout": "layouts"}
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,14 @@ class Runs:
             )
             for (name, kind), run_sums in ranked
         )
+
+    def differing_arguments(self, a: Rows, b: Rows) -> tuple[str, ...]:
+        """Name what the arguments of some segments differ in."""
+        signatures = [
+            [run.side.segments.signature[row] for row in rows.tolist()] for run, rows in ((self.a, a), (self.b, b))
+        ]
+        arguments = [[Counter((s.name, getattr(s, field)) for s in run) for run in signatures] for field in _ARGUMENTS]
+        return tuple(name for name, (of_a, of_b) in zip(_ARGUMENTS.values(), arguments, strict=True) if of_a != of_b)
 
     def ranked_scopes(self, a: Rows, b: Rows) -> tuple[str, ...]:
         """List the scopes of some segments, the one with most time first."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from roofline import units
-from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import MOVED_BY, NAMES, NAMESPACE, Amount, OpChange, Row, Style
+from roofline.analysis.gap_parts import DISPATCHING, PAGE_FAULTS
+from roofline.analysis.scope_names import name_scopes
+from roofline.comparison.account.row import MOVED_BY, NAMES, NAMESPACE, SAME_OPS, OpChange, Row, Style
 from roofline.core.statistics import ROUNDING
 from roofline.units import LONGEST_NAME, plain
+
+#: How sentences call some parts of a gap.
+_SAID = {PAGE_FAULTS: PAGE_FAULTS, SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run"}
 
 
 def sentence(row: Row, style: Style) -> str:
@@ -19,9 +22,9 @@ def sentence(row: Row, style: Style) -> str:
         case "setting":
             return "; ".join(_setting(change, names) for change in row.ops) + "."
         case "only":
-            amounts = zip(names, (describe_amount(amount, row, style) for amount in (row.a, row.b)), strict=True)
+            amounts = zip(names, (describe_amount(side, row, style) for side in (0, 1)), strict=True)
             work = "".join(f"; {name}: {words}" for name, words in amounts if words)
-            return f"{': '.join(filter(None, (where(row), _only(row, style))))}{work}{_moved(row)}."
+            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row)}."
         case "rate":
             return f"{_same(row, style)}{_roofs(row, names)}{_moved(row)}."
         case "gap" if None in (row.a.seconds, row.b.seconds):
@@ -30,7 +33,7 @@ def sentence(row: Row, style: Style) -> str:
             timed = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
             return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
-            place = f"{'' if row.place == PAGE_FAULTS else 'time without an op, '}{row.place}"
+            place = _SAID.get(row.place or "", f"time without an op, {row.place}")
             return f"{place}: {_part(row, names)}{_moved(row)}."
 
 
@@ -49,13 +52,8 @@ def _part(row: Row, names: tuple[str, str]) -> str:
     if row.place == PAGE_FAULTS:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
         moved, extra = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
-        held = (
-            "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of the {units.seconds(extra)}"
-        )
-        return (
-            f"{words}, for {a} and {b} page faults a step. They happen inside of ops: {held} is taken off other rows, "
-            "which say so"
-        )
+        held = "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of {units.seconds(extra)}"
+        return f"{words}, for {a} and {b} page faults a step, inside ops: {held} is taken off other rows, which say so"
     words += " (only profiled steps show it, and the profiler may lengthen it)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
 
@@ -63,8 +61,8 @@ def _part(row: Row, names: tuple[str, str]) -> str:
 def _most_of_difference(change: OpChange) -> str:
     """Say before which ops the hosts are outside of the framework for longer in one run."""
     count = round(change.counts[0 if (change.seconds or 0.0) > 0 else 1])
-    where = change.name.replace("before", f"before {units.count(count)}", 1) if count > 1 else change.name
-    return f"{units.seconds(abs(change.seconds or 0.0))} of the difference lies {op_name(where)}"
+    op, calls = op_name(change.name.removeprefix("before ")), "a call" if count == 1 else f"{units.count(count)} calls"
+    return f"{units.seconds(abs(change.seconds or 0.0))} of the difference is just before {calls} of {op}"
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:
@@ -72,28 +70,12 @@ def _setting(change: OpChange, names: tuple[str, str]) -> str:
     return f"{plain(change.name)}: {a} in {names[0]}, {b} in {names[1]}"
 
 
-def where(row: Row) -> str:
-    """Say at which places and in which phase the ops of a change are; empty where nothing says so."""
-    return ", ".join(dict.fromkeys(filter(None, (places(row.scopes), row.phase))))
-
-
-def places(scopes: Sequence[str]) -> str:
-    """Name some scopes: the one with most time, and how many others are in the prefixes with most places x parts."""
-    numbers, unnamed = Counter((plain(last_parts(scope)), False) for scope in scopes[:1]), scopes[1:]
-    while unnamed and len(numbers) < NAMES:
-        parts = [scope.split("/") for scope in unnamed]
-        counts = Counter("/".join(scope[:end]) for scope in parts for end in range(1, len(scope) + 1))
-        prefix, count = max(counts.items(), key=lambda item: item[1] * (1 + item[0].count("/")))
-        numbers[plain(last_parts(prefix)), count > 1] += count
-        unnamed = [scope for scope in unnamed if not f"{scope}/".startswith(f"{prefix}/")]
-    tail = f" and {len(unnamed)} more {'place' if len(unnamed) == 1 else 'places'}" if unnamed else ""
-    lone = {name: f"{name} ({n} places)" if n > 1 else name for (name, nested), n in numbers.items() if not nested}
-    return ", ".join(f"{n} more in {name}" if nested else lone[name] for (name, nested), n in numbers.items()) + tail
-
-
-def last_parts(scope: str) -> str:
-    """Return the last parts of a scope: of "bert/encoder/layer.*/attention/self" "layer.*/attention/self"."""
-    return "/".join(scope.split("/")[-NAMES:])
+def where(row: Row, style: Style) -> str:
+    """Say at which places of either run and in which phase the ops of a change are; empty where nothing says so."""
+    words, (a, b) = [name_scopes(row.scopes)], row.run_scopes
+    if a and b and not {*a} & {*b}:  # both runs have names of their own
+        words = [f"{name}: {name_scopes(scopes)}" for name, scopes in zip(style.names, (a, b), strict=True)]
+    return ("; " if len(words) > 1 else ", ").join(dict.fromkeys(filter(None, (*words, row.phase))))
 
 
 def _only(row: Row, style: Style) -> str:
@@ -103,9 +85,10 @@ def _only(row: Row, style: Style) -> str:
     if not ours or not theirs:
         runs, other = (slower, faster) if ours else (faster, slower)
         return f"{runs} runs {ours or theirs}, {other} nothing instead"
+    others = " and ".join(row.differing)
     match [is_shared(row, side) for side in (0, 1)[:: row.sign]]:
         case [True, True]:
-            return f"both run {ours}, with other arguments"
+            return f"both run {ours}, with {f'other {others}' if others else 'the same shapes and types'}"
         case [False, True]:
             return f"{slower} runs {ours} more than {faster}, and both run {theirs}"
         case [True, False]:
@@ -140,7 +123,7 @@ def _listed(ops: Sequence[OpChange], side: int, *, typed: bool, style: Style) ->
     parts = []
     for number, change in enumerate(ops[:NAMES], 1):
         words = "part of " if change.is_part else ""
-        words += f"{units.count(round(change.counts[side]))} {op_name(change.name)}"
+        words += f"{units.count(round(change.counts[side]))} x {op_name(change.name)}"
         words += f" in {change.type}" if typed and change.type else ""
         # Several of one class have it behind the last.
         last = number == min(NAMES, len(ops)) or change.classes != ops[number].classes
@@ -159,15 +142,18 @@ def op_name(name: str) -> str:
     return plain(name.removeprefix(NAMESPACE), LONGEST_NAME)
 
 
-def describe_amount(amount: Amount, row: Row, style: Style) -> str:
-    """Say the time, rounds, kernels, bytes and dispatching of one run; no bytes where not all are known of both."""
-    launches = round(amount.launches)
+def describe_amount(side: int, row: Row, style: Style) -> str:
+    """Say the time, kernels, rounds, dispatching and bytes of one run; no bytes where not all are known of both."""
+    amount = (row.a, row.b)[side]
+    launches, ops = round(amount.launches), round(sum(change.counts[side] for change in row.ops))
     if not launches:
         return f"{units.seconds(amount.dispatch)} of dispatching the op after" if amount.dispatch else ""
-    noun = "kernel" if style.kernels else "call"
-    time = _seconds(amount.seconds) + (f" in {units.count(amount.times)} rounds" if amount.times > 1 else "")
-    parts = [time + (f" ({units.seconds(amount.dispatch)} of it dispatching)" if amount.dispatch else "")]
-    parts.append(f"{units.count(launches)} {noun}{'' if launches == 1 else 's'}")
+    noun = f"{'kernel' if style.kernels else 'call'}{'' if launches == 1 else 's'}"
+    noun += f" of {units.count(ops)} ops" if style.kernels and ops != launches else ""
+    noun += f" ({units.count(amount.times)} rounds)" if amount.times > 1 else ""
+    parts = [f"{_seconds((amount.seconds or 0.0) - amount.dispatch)} in {units.count(launches)} {noun}"]
+    if amount.dispatch:
+        parts.append(f"{units.seconds(amount.dispatch)} {'idle while dispatching' if style.kernels else 'dispatching'}")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
         parts.append(f"{units.byte(amount.bytes)} moved")
     return ", ".join(parts)

@@ -23,8 +23,7 @@ Both = tuple[float, float]
 
 #: Model FLOPs that differ by no more than this share of the larger are the same. By choice (docs/comparing.md).
 SAME_WORK = 1e-3
-#: A share of busy time that ops of unknown work have, or of FLOPs that another arithmetic does, counts above this. By
-#: choice.
+#: By choice, a share of busy time of ops of unknown work, or of FLOPs in another arithmetic, counts above this.
 SLIGHT = 1e-2
 #: What runs of one backend are called where nobody gave them names.
 _UNNAMED = ("the first run", "the second run")

@@ -17,9 +17,9 @@ import msgspec
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
 from roofline.analysis.bootstrap import Interval
+from roofline.analysis.scope_names import label_scopes
 from roofline.comparison.account.account import account as account_of
 from roofline.comparison.account.row import NAMES, Account, Row
-from roofline.comparison.account.words import places
 from roofline.comparison.machine_speed import PROCESSES
 from roofline.comparison.proof.same_run import changed_since, differing, model_flops, other_work
 from roofline.comparison.proof.switches import kinds_of, setting_for, why_none
@@ -249,7 +249,7 @@ def _sums(account: Account) -> dict[str, float]:
     sums: dict[str, float] = defaultdict(float)
     for row in account.rows:
         if row.seconds is not None:
-            where = ", ".join(filter(None, (row.place or places(row.scopes), row.phase))) or "elsewhere"
+            where = ", ".join(filter(None, (row.place or label_scopes(row.scopes), row.phase))) or "elsewhere"
             sums[f"{row.op_class}, the same ops" if row.kind == "rate" else where] += row.seconds
     return sums
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline import units
+from roofline.analysis.scope_names import last_parts
 from roofline.comparison.account.annotate import known_annotations
-from roofline.comparison.account.row import Row
+from roofline.comparison.account.row import Row, Style
 from roofline.comparison.account.words import (
     class_name,
     describe_amount,
     is_shared,
-    last_parts,
     list_ops,
     op_name,
     where,
@@ -138,13 +138,22 @@ def by_run(pair: RankedPair, row: Row) -> tuple[str, list[str]]:
     style, sides = pair.account.style, (0, 1)[:: row.sign]
     if row.kind != "only" or any(is_shared(row, side) for side in sides):
         return said(row), []
-    amounts = [describe_amount((row.a, row.b)[side], row, style) for side in sides]
+    amounts = [describe_amount(side, row, style) for side in sides]
     sentences = [": ".join(filter(None, both)) for both in zip(amounts, list_ops(row, style), strict=True)]
     names = [_words.plain(style.names[side], _LONGEST_RUN) for side in sides]
     words = [_words.plain(sentence or "nothing instead", _LONGEST) for sentence in sentences]
     pages = f" (see {_comparing.pages(row.annotations)})" if row.annotations else ""
-    place = f"{_words.plain(where(row), _LONGEST) or 'the whole step'}{pages}"
-    return place, [f"{name}: {sentence}" for name, sentence in zip(names, words, strict=True)]
+    return f"{_words.plain(_heading(row, style), _LONGEST)}{pages}", [
+        f"{name}: {sentence}" for name, sentence in zip(names, words, strict=True)
+    ]
+
+
+def _heading(row: Row, style: Style) -> str:
+    """Say where the ops of a row are; where only their phase is known, also the op with most time."""
+    if row.scopes:
+        return where(row, style)
+    op = f"{units.count(round(max(row.ops[0].counts)))} x {op_name(row.ops[0].name)}"
+    return ", ".join(filter(None, (op, row.phase)))
 
 
 def meaning(row: Row) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.scope_names import label_scopes
 from roofline.comparison.account.annotate import rule_of
 from roofline.comparison.account.row import Row as AccountRow
-from roofline.comparison.account.words import places
 from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
 from roofline.comparison.breakdown.rows import Part, Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -80,7 +80,7 @@ def _account_row(row: AccountRow) -> dict[str, Any]:
     is_setting = row.kind == "setting"
     return {
         "kind": row.kind,
-        "place": row.place or places(row.scopes) or None,
+        "place": row.place or label_scopes(row.scopes) or None,
         "scopes": row.scopes,
         "phase": row.phase,
         "class": row.op_class,

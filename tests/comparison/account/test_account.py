@@ -14,9 +14,8 @@ from synthetic import ADD, GELU, LAYER, LINEAR, NORM, UNFUSED_NORM, instead, ste
 from synthetic import Row as Made
 
 from roofline.analysis.gap_parts import AFTER, FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
-from roofline.comparison.account.account import SAME_OPS, account
-from roofline.comparison.account.row import Account, OpChange, Row
-from roofline.comparison.account.words import places
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import SAME_OPS, Account, OpChange, Row
 from roofline.comparison.terms import compare
 from roofline.core.executor import ASLEEP, COMPILING, ON_CORE
 from roofline.core.schema import Profile
@@ -102,6 +101,18 @@ def test_parts_of_plain_steps_count_whole_and_what_is_left_is_not_known() -> Non
     assert after.seconds == microseconds(200 * 380 / 480)
 
 
+def test_a_row_holds_the_scopes_of_both_runs_and_what_its_arguments_differ_in() -> None:
+    """ADD in the FFN of A, in its own type or in another one, and in the attention of B: at a scope of each run."""
+    for dtype, differing in (("fp32", ()), ("bf16", ("types",))):
+        moved = instead(LAYER * 4, ADD.name, (change(ADD, dtype=dtype, block="FFN"),))
+        a, b = step(recorded(moved), scopes=("keras/add",)), step(recorded(), scopes=("torch/add",))
+        (row,) = of(accounted(a, b), "only")
+        assert row.run_scopes == (("keras/add",), ("torch/add",))
+        assert row.differing == differing
+        assert row.text.startswith("A: keras/add; B: torch/add; forward: ")
+        assert ("with the same shapes and types" in row.text) == (not differing)
+
+
 def test_python_before_an_op_is_outside_of_the_framework_and_an_upper_end() -> None:
     late = tuple(change(row, host=(2.0, 608.0)) if row.name == GELU.name else row for row in recorded())
     (row,) = of(accounted(step(late), step(recorded())), "gap", OUTSIDE)
@@ -172,12 +183,12 @@ def test_page_faults_are_taken_off_ops_with_other_arguments_and_off_all_interval
     (before,) = of(accounted(step(slower), step()), "only")
     result = accounted(step(slower, conditions=faults), step())
     (row,), (faulty,) = of(result, "only"), of(result, "gap", PAGE_FAULTS)
-    assert "with other arguments" in row.text
+    assert row.differing == ("shapes",)
     assert (row.seconds, faulty.seconds) == (microseconds(4 * 50 - 150), microseconds(150))
     assert before.ci95 is not None
     assert row.ci95 == pytest.approx([bound / 4 for bound in before.ci95])
     assert faulty.ci95 == pytest.approx([bound * 3 / 4 for bound in before.ci95])
-    assert faulty.text.endswith("They happen inside of ops: that much is taken off other rows, which say so.")
+    assert faulty.text.endswith(" a step, inside ops: that much is taken off other rows, which say so.")
     assert "of the difference 150 µs is in the row of the operating system" in row.text
 
 
@@ -186,7 +197,7 @@ def test_a_row_of_page_faults_says_how_much_of_them_other_rows_held() -> None:
     faults = {"page_faults_per_step": 100.0, "system_seconds_per_step": 150e-6}
     (row,) = of(accounted(step(slower, conditions=faults), step()), "gap", PAGE_FAULTS)
     assert row.seconds == microseconds(40)
-    assert "They happen inside of ops: 40.0 µs of the 150 µs is taken off other rows" in row.text
+    assert "inside ops: 40.0 µs of 150 µs is taken off other rows" in row.text
 
 
 def test_page_faults_are_no_row_where_the_other_run_has_more_of_them() -> None:
@@ -216,8 +227,8 @@ def test_a_loop_of_one_run_is_said_of_that_run(recorded_times: bool) -> None:
     (row,) = of(accounted(replace(a, ops=looped), step()), "only")
     assert [(each.name, each.a, each.b) for each in row.ops[:-1]] == [("aten::tanh", 20, 0)]
     assert (row.times, row.a.times, row.b.times) == (5, 5, 1)
-    assert "A runs 20 tanh, B nothing instead; A: " in row.text
-    assert " in 5 rounds" in row.text
+    assert "A runs 20 x tanh, B nothing instead; A: " in row.text
+    assert " (5 rounds), " in row.text
 
 
 def test_a_fused_kernel_counts_once_however_many_parts_it_has() -> None:
@@ -351,28 +362,6 @@ def test_an_update_that_one_run_makes_in_another_phase_is_the_same_ops() -> None
     assert sorted(row.phase for row in changes) == ["forward", "optimizer"]
 
 
-def test_many_places_are_said_by_the_prefixes_that_say_most() -> None:
-    """Of the five after the first, layer.* has 3 x 3 parts, its attention 2 x 4, bert 5 x 1; then embeddings 2 x 2."""
-    layers = [f"bert/encoder/layer.*/{part}" for part in ("output", "attention/self", "dense", "attention/output")]
-    some = [*layers, "bert/embeddings/word", "bert/embeddings"]
-    shown = "encoder/layer.*/output, 3 more in bert/encoder/layer.*, 2 more in bert/embeddings"
-    assert places(some) == shown
-    assert places([*some, "head", "loss"]) == f"{shown} and 2 more places"
-    assert places(["up*", "down*", "middle*"]) == "up*, down*, middle*"
-    assert places([]) == ""
-
-
-def test_places_whose_last_parts_are_equal_are_counted() -> None:
-    towers = [f"{tower}/encoder/layer.*/attention" for tower in ("text", "image")]
-    assert places([f"{tower}/self" for tower in towers] + ["head"]) == "layer.*/attention/self (2 places), head"
-    inside = [f"{tower}/{part}" for tower in towers for part in ("self", "output")]
-    assert places(["head", *inside]) == "head, 4 more in encoder/layer.*/attention"
-    assert (
-        places([towers[0], *inside[2:], "head"])
-        == "encoder/layer.*/attention, 2 more in encoder/layer.*/attention, head"
-    )
-
-
 def test_products_that_the_other_run_has_at_another_place_are_one_row() -> None:
     """A has two products in attention where B has one of as many FLOPs in its head. One not asked for is none."""
     rest = [change(row, name=f"dot.{row.name}") for row in LAYER * 4]
@@ -399,8 +388,8 @@ def test_rows_between_frameworks_name_classes_and_ops_of_both_and_their_times() 
     (products,) = [row for row in of(result, "rate") if row.op_class == "contraction"]
     assert products.text.startswith("the same 12 matmul ops (addmm in A, gemm_fusion_dot in B): 3.60 ms in A, ")
     changes = [row for row in of(result, "only") if any(each.name == "input_transpose_fusion" for each in row.ops)]
-    assert "4 input_transpose_fusion (movement and pointwise)" in changes[0].text
-    assert "4 native_layer_norm (normalisation)" in changes[0].text
+    assert "4 x input_transpose_fusion (movement and pointwise)" in changes[0].text
+    assert "4 x native_layer_norm (normalisation)" in changes[0].text
 
 
 def test_settings_that_differ_come_first_and_have_no_seconds() -> None:

@@ -681,3 +681,9 @@ def test_a_comparison_is_not_changed_by_being_shown() -> None:
     for name in FORMATS:
         render(name, ranking)
     assert before.work.terms == terms
+
+
+def test_a_row_without_places_is_headed_by_its_op_with_most_time() -> None:
+    row = replace(ROWS[1], scopes=(), annotations=())
+    assert _account.by_run(two().pairs[0], row)[0] == "24 x _softmax, forward"
+    assert _account.by_run(two().pairs[0], replace(row, scopes=("head",)))[0] == "head, forward"

@@ -161,8 +161,12 @@ def test_advice_is_given_on_the_largest_part_of_the_gap_alone() -> None:
     assert first.seconds == parts[DISPATCH] == max(parts.values())
     assert "try " in text.render(analysis, None)
     compiled = analyze_timed(SCREENS["train"]())  # its largest part is dispatching, too, and it is compiled already
-    assert [one.annotation for one in advise(compiled)] == []
-    assert f"try          {_screen._NOTHING}" in text.render(compiled, None)
+    assert [one.annotation for one in advise(compiled)] == ["graph-replay"]
+    replayed = analyze_timed(load(paths()["h100/bert-torch-compile-reduce-overhead-train-b32-bf16"]))
+    assert [one.annotation for one in advise(replayed)] == []
+    assert f"try          {_screen._NOTHING}" in text.render(replayed, None)
+    on_a_cpu = replace(compiled.profile, device=replace(compiled.profile.device, kind="cpu"))
+    assert [one.annotation for one in advise(analyze_timed(on_a_cpu))] == [], "a CPU launches nothing"
 
 
 def test_the_two_largest_parts_are_named_whatever_they_are() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -50,9 +49,8 @@ def holds(notebook: Any) -> None:
     assert "<img" in shown['roofline.plot(at_once, kind="roofline", width=5)']["text/html"]
     # 64 times two products and a GELU, and what puts them together: counted, whatever the times are
     told = compared(notebook)
-    # In these words or in those that the page was saved with.
-    assert "moved: 128 addmm, 64 gelu, 1 cat B: " in re.sub(r"(\d) x ", r"\1 ", told)
-    assert "193 calls" in told or "193 launches" in told
+    assert "moved: 128 x addmm, 64 x gelu, 1 x cat B: " in told
+    assert "193 calls" in told
     assert "in-pieces" in told
     assert all(len(data.get("text/html", "")) < 100_000 for data in shown.values())
 
@@ -60,7 +58,7 @@ def holds(notebook: Any) -> None:
 def test_it_is_saved_with_its_outputs_and_small(saved: Any) -> None:
     nbformat.validate(saved)
     holds(saved)
-    assert "torch (A) took 7.44x longer than torch (B) in these two runs" in compared(saved)
+    assert "torch (A) took 11.1x longer than torch (B) in these two runs" in compared(saved)
     assert FILE.stat().st_size < 200_000
 
 

@@ -55,7 +55,7 @@ def test_every_page_is_there(site: Path) -> None:
     assert {Path("index.html") if page.name == "README.html" else page for page in pages} <= built
     assert {Path(f"project/{name}.html") for name in ("readme", "contributing", "changelog")} <= built
     assert (site / "tutorial" / "notebook.ipynb").is_file()
-    assert "193 launches" in " ".join(text(site / "tutorial" / "notebook.html").split())
+    assert "193 calls" in " ".join(text(site / "tutorial" / "notebook.html").split())
 
 
 def test_the_command_line_has_every_verb_and_option(site: Path) -> None:

@@ -12,7 +12,7 @@ from math import prod
 from roofline.costs.margins import Margins, common
 from roofline.tensorflow.graph.contractions import UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
-from roofline.tensorflow.graph.zero_padding import around_slice, is_gradient, margins
+from roofline.tensorflow.graph.zero_padding import around_slice, margins
 
 #: Products, and the attributes that say which factor is transposed.
 _PRODUCTS = {
@@ -43,8 +43,7 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
         _last_two(edges or (_NONE,) * len(shape), swap)
         for edges, shape, swap in zip(filled, shapes, turned, strict=True)
     )
-    edges = (*(_NONE,) * (len(result) - 2), left_edges[0], right_edges[1])
-    cut = _cut(consumers.get(node.name, ()), result, edges, graph)[-2:]
+    cut = _cut(consumers.get(node.name, ()), result, graph)[-2:]
     inner = shapes[0][-2 if turned[0] else -1] - common(left_edges[1], right_edges[0])
     rows, columns = result[-2] - common(left_edges[0], cut[0]), result[-1] - common(right_edges[1], cut[1])
     return 2.0 * prod(result[:-2]) * rows * columns * inner
@@ -54,21 +53,8 @@ def _last_two(edges: Margins, swap: bool) -> Margins:
     return (edges[-1], edges[-2]) if swap else (edges[-2], edges[-1])
 
 
-def _cut(users: Sequence[Node], result: Sequence[int], filled: Margins, graph: Graph) -> Margins:
-    """Return what all users of a result cut off of it, the same everywhere; nothing where one takes the whole.
-
-    filled: how the factors were filled up, by dimension of the result.
-    """
-    cuts = {_cut_by(user, result, filled, graph) for user in users}
-    none = (_NONE,) * len(result)
-    return (cuts.pop() if len(cuts) == 1 else None) or none
-
-
-def _cut_by(user: Node, result: Sequence[int], filled: Margins, graph: Graph) -> Margins | None:
-    around = around_slice(user, result, graph) if user.op in ("Slice", "StridedSlice") else None
-    if around is not None or user.op != "Slice" or not is_gradient(user):
-        return around
-    # In the gradient of a `Pad` the places are computed of its edges: they are those that the size leaves room for.
-    shape = user.outputs[0].shape if user.outputs else None
-    lost = None if shape is None or len(shape) != len(result) else zip(result, shape, filled, strict=True)
-    return filled if lost and all(n is not None and size - n == sum(edges) for size, n, edges in lost) else None
+def _cut(users: Sequence[Node], result: Sequence[int], graph: Graph) -> Margins:
+    """Return what all users of a result cut off of it, the same everywhere; nothing where one takes the whole."""
+    slices = ("Slice", "StridedSlice")
+    cuts = {around_slice(user, result, graph) if user.op in slices else None for user in users}
+    return (cuts.pop() if len(cuts) == 1 else None) or (_NONE,) * len(result)

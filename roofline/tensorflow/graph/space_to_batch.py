@@ -15,7 +15,7 @@ from roofline.tensorflow.graph.contractions import UnknownWork, roles, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.origin import origin
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
-from roofline.tensorflow.graph.zero_padding import cut_off, margins, numbers
+from roofline.tensorflow.graph.zero_padding import cut_off, is_gradient, margins, numbers
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = frozenset("Identity Reshape ExpandDims Squeeze".split())
@@ -38,8 +38,13 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
     takers = _takers_of_image(node, consumers) if makes_image else [node]
     sources = {source.inputs[0][0] for taker in takers if (source := _source(taker, 0, graph)) is not None}
     edges = {margins(graph, name) for name in sources}
+    backward = is_gradient(node)
     try:
-        lost = cut_off(result, graph, consumers) if makes_result else margins(graph, result.inputs[0][0])
+        if makes_image and backward and not edges:  # the gradient of padding tells, which cuts it off
+            edges = {cut_off(image, graph, consumers)}
+        lost = (
+            margins(graph, result.inputs[0][0]) if backward or not makes_result else cut_off(result, graph, consumers)
+        )
         return _pairs(node, image, result, edges.pop() if len(edges) == 1 else (), lost, graph)
     except UnknownWork:
         return None

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from roofline.costs.margins import Edges, Margins, added, reshaped, undone
 from roofline.tensorflow.graph.contractions import UnknownWork, attribute_at, inside, roles, sizes, zeros_before
 from roofline.tensorflow.graph.graph import Graph, Node, Tensor
-from roofline.tensorflow.graph.origin import constant
+from roofline.tensorflow.graph.origin import constant, origin
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
@@ -48,7 +48,8 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
     """Return the margins of a convolution's image that are not asked for.
 
     That of a transposed one is what it makes, of which some may be cut off; its gradients have the margins of it. So
-    has the gradient of an image those of the forward pass, which the gradient of padding cuts off.
+    has the gradient of an image those of the forward pass, which the gradient of padding cuts off. Where no convolution
+    of the forward pass is left, as none needs its result, all that is cut off is taken for zeros.
     """
     makes_image = "BackpropInput" in node.op
     if makes_image and not is_gradient(node):
@@ -67,7 +68,7 @@ def _of_image(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]])
         kernel_gradients = [user for user in gradient_users if "BackpropFilter" in user.op]
         takers = (*sharing, *kernel_gradients)
         images = [taker.inputs[0][0] for taker in takers if "BackpropInput" not in taker.op]
-        image_margins = {margins(graph, image) for image in images}
+        image_margins = {margins(graph, image) for image in images} or {cut_off(node, graph, consumers)}
         return image_margins.pop() if len(image_margins) == 1 else ()
     transposed = [consumer for consumer in sharing if "BackpropInput" in consumer.op and not is_gradient(consumer)]
     if transposed and is_gradient(node):
@@ -166,17 +167,19 @@ def is_gradient(node: Node) -> bool:
 def cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
     """Return what a slice cuts off of what a node gives; nothing where something else takes it.
 
-    hops: how many nodes that hand it on are followed.
+    Of a node of the backward pass that is the gradient of a `Pad`, a slice of that pass. hops: how many nodes that hand
+    it on are followed.
     """
-    users = [user for user in consumers.get(node.name, ()) if not is_gradient(user)]
-    if len(users) != 1 or not hops:
+    backward = is_gradient(node)
+    users = [user for user in consumers.get(node.name, ()) if backward or not is_gradient(user)]
+    if len(users) != 1 or is_gradient(users[0]) != backward or not hops:
         return ()
     user = users[0]
     if (user.op in _REARRANGES or _takes_all(user, graph)) and user.in_types and user.outputs:
-        return _reshaped(cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[0])
+        return _reshaped(cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[_handed_on(user)])
     if _adds_bias(user, node.name):
         return cut_off(user, graph, consumers, hops - 1)
-    if user.op in ("Slice", "StridedSlice"):
+    if user.op == "Slice" or (user.op == "StridedSlice" and not backward):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
     if user.op == "ConcatV2":
         edges, axis = cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
@@ -299,13 +302,13 @@ def _sliced(graph: Graph, node: Node, edges: Margins) -> Margins:
 
 def around_slice(node: Node, sizes: Sequence[int], graph: Graph) -> Margins | None:
     """Return what a slice leaves out of an array, or its gradient fills up; None where it takes no whole rows."""
-    begins, ends, *further = (numbers(graph, node, place) for place in range(1, 4))
+    begins, ends, strides = (numbers(graph, node, place) for place in range(1, 4))
     if node.op == "Slice":
-        if not len(begins) == len(ends) == len(sizes):
+        begins = begins or _before_padded(graph, node)
+        lengths = [n for n in (node.outputs[0].shape if node.outputs else None) or () if n is not None]
+        if not len(begins) == len(lengths) == len(sizes):
             return None
-        lengths = [size - at if n < 0 else n for at, n, size in zip(begins, ends, sizes, strict=True)]
         return tuple((at, size - at - n) for at, n, size in zip(begins, lengths, sizes, strict=True))
-    strides = further[0]
     if any(node.attrs.get(f"{mask}_mask") for mask in ("ellipsis", "new_axis", "shrink_axis")) or set(strides) != {1}:
         return None
     if not sizes or len(begins) != len(ends) or len(ends) > len(sizes):
@@ -319,6 +322,16 @@ def around_slice(node: Node, sizes: Sequence[int], graph: Graph) -> Margins | No
         end = size if free_end >> place & 1 else min(max(end, 0), size)
         margins_found.append((begin, size - max(begin, end)))
     return tuple(margins_found)
+
+
+def _before_padded(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return where the gradient of a `Pad` begins to slice: in the first column of its paddings; nothing of others."""
+    column = origin(graph, node.inputs[1][0], ("Reshape",))
+    if column is None or column.op != "Slice" or numbers(graph, column, 1) != (0, 0):
+        return ()
+    rows = (len(numbers(graph, column, 0)) // 2,)
+    is_column = (column.in_types[0].shape, column.outputs[0].shape) == ((*rows, 2), (*rows, 1))
+    return numbers(graph, column, 0)[::2] if is_column else ()
 
 
 _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {

@@ -101,3 +101,23 @@ def test_gradients_of_a_convolution_whose_result_nobody_needs(tmp_path: Path) ->
     found = record(step, tmp_path)
     assert found.model_flops("forward") == asked
     assert found.model_flops("backward") == 2 * asked
+
+
+def test_the_gradient_of_a_padded_image_alone_asks_for_what_is_inside(tmp_path: Path) -> None:
+    """A frozen kernel in a recomputed function, and two zeros on either side, as SAME has them, by another node."""
+    image, kernel = data(2, 7, 9, 3), tf.Variable(data(3, 3, 3, 4), trainable=False)
+    asked = 2 * 2 * 3 * 4 * PAIRS["SAME"]
+
+    def block(x):
+        padded = tf.pad(x, ((0, 0), (2, 2), (2, 2), (0, 0)))
+        return tf.nn.depthwise_conv2d(padded, kernel, (1, 1, 1, 1), "VALID", dilations=(2, 2))
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.square(tf.recompute_grad(block)(tf.square(image))))
+        return loss, tape.gradient(loss, image)
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (asked, asked)

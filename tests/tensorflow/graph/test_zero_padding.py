@@ -287,3 +287,37 @@ def test_gradients_without_a_forward_pass_ask_for_no_more(case: str, tmp_path: P
 
     found = record(step, tmp_path)
     assert (found.model_flops("forward"), found.model_flops("backward")) == (0, 2 * flops)
+
+
+#: What is padded, and the FLOPs asked for in the gradient of its image, as in the forward pass.
+FROZEN = {case: HANDED_ON[case] for case in ("sequence", "groups", "depthwise sequence")}
+
+
+@pytest.mark.parametrize(("function", "shape", "kernel", "flops"), FROZEN.values(), ids=FROZEN)
+def test_only_the_gradient_of_a_padded_image_is_left(function, shape, kernel, flops, tmp_path: Path) -> None:
+    """A frozen kernel at the end of a recomputed function: what padding added, the gradient of the image cuts off."""
+    image, weight = data(*shape), tf.Variable(data(*kernel), trainable=False)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.square(tf.recompute_grad(lambda x: function(x, weight))(tf.square(image))))
+        return loss, tape.gradient(loss, image)
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (flops, flops)
+
+
+def test_a_part_that_is_taken_of_a_gradient_is_no_padding(tmp_path: Path) -> None:
+    """Of 8 places, which 6 results of 3 taps lead to, 6 are taken behind the gradient: all pairs are asked for."""
+    image, kernel = data(2, 8, 3), data(3, 3, 5)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            loss = tf.reduce_sum(tf.nn.conv1d(image, kernel, 1, "VALID"))
+        return tf.slice(tape.gradient(loss, image), (0, 1, 0), (-1, 6, -1))
+
+    assert record(step, tmp_path).model_flops("backward") == CHANNELS * 18

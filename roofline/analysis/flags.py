@@ -66,7 +66,7 @@ CURES = {
     "no-ceilings": "name the trace's device with --device",
     "command-buffers": "record with XLA_FLAGS=--xla_gpu_enable_command_buffer= to get the work of replayed kernels",
     "contended": "measure again while nothing else runs",
-    "contended-ceilings": "profile again while nothing else runs, which measures the ceilings again",
+    "contended-ceilings": "measure again while nothing else runs",
     "phases-unresolved": "trace the step as one program, which marks the backward pass",
     "compiled-code": "use --backend torch-compile",
     "nothing-returned": "return the step's outputs",

@@ -475,7 +475,7 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
 
     Of that part say how long it is.
     """
-    cures = [CURES[name] for name in doubts.doubtful(analysis) if name in CURES]
+    cures = list(dict.fromkeys(CURES[name] for name in doubts.doubtful(analysis) if name in CURES))
     texts = ["; ".join(cures)] if cures else []
     advice = advise(analysis)
     if advice and advice[0].part == _largest_part(analysis)[0] and any(row.is_gap for row in rows[:_FEWEST]):

@@ -20,7 +20,7 @@ from roofline.comparison.account.words import class_name
 from roofline.core.framework import framework, written_in
 from roofline.core.schema import Profile
 from roofline.core.scopes import TOP
-from roofline.core.vocabulary import Bound
+from roofline.core.vocabulary import PHASES, Bound
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._facts import compiling, doubts, floors, notes
 from roofline.renderers._facts.advice import advise
@@ -54,7 +54,11 @@ def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]
     parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
     if _words.beyond(analysis):
         return _stacked(
-            [*parts, _terminal.wrapped(_words.verdict(analysis), page), list(chain(*_doubts(analysis, page)))]
+            [
+                *parts,
+                _terminal.wrapped(_words.verdict(analysis), page),
+                list(chain(*_doubts(doubts.reasons(analysis), page))),
+            ]
         )
     rows, head = ranked(analysis), [*parts, _bars(analysis, page)]
     sentences = _sentences(analysis, rows)
@@ -126,8 +130,7 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     """Write the time of a step with its interval, and rates; a line is broken between them."""
     profile, wall, interval = analysis.profile, analysis.wall, analysis.wall_interval
     spread = f"95 % CI {units.seconds_between(*interval)}, " if interval else ""
-    step = "generate call" if profile.mode == _GENERATES else "step"
-    facts = [f"{units.seconds(wall)} per {step}", f"({spread}n = {len(profile.wall.steps)})"]
+    facts = [f"{units.seconds(wall)} per {_step(analysis)}", f"({spread}n = {len(profile.wall.steps)})"]
     facts += ["profiler's overhead included"] if profile.wall.source == "profiled" else []
     facts += [f"{_rate(rate)} {unit}/s" for rate, unit in rates(analysis)]
     if analysis.mfu is not None:
@@ -145,6 +148,11 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     return lines
 
 
+def _step(analysis: Analysis) -> str:
+    """Name what was timed."""
+    return "generate call" if analysis.profile.mode == _GENERATES else "step"
+
+
 def _rate(per_second: float) -> str:
     """Write a rate in three digits, or whole with thousands separators."""
     return units.significant(per_second) if per_second < 1000 else units.count(per_second)
@@ -156,7 +164,7 @@ def _rate(per_second: float) -> str:
 class Bar(NamedTuple):
     """A part of the step: its time and its minimum, as shares of the step, and how close it comes.
 
-    bound: what limits it; None: no op ran. is_range: whether its words name a range.
+    bound: what limits it; None: no op ran. range: the range that its words name; "" where they name none.
     """
 
     name: str
@@ -164,7 +172,7 @@ class Bar(NamedTuple):
     share: float
     minimum: float | None
     words: str
-    is_range: bool = False
+    range: str = ""
 
     @property
     def label(self) -> str:
@@ -187,18 +195,24 @@ def bars(analysis: Analysis) -> list[Bar]:
     for name, times in _tables.split(analysis).items():
         ends = None if name == "unknown" else _tables.attained(times, upper[name])
         of_roof = _of_roof(analysis, name, ends) if ends else "no minimum known"
-        is_range = ends is not None and of_roof != _of_roof(analysis, name, (ends[0], ends[0]))
         minimum = times.closing.floor / wall if ends else None
-        drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, is_range))
+        drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
     drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
+def _range(analysis: Analysis, bound: Bound, ends: tuple[float, float] | None) -> str:
+    """Write the range in which ops under one bound come to their roof; "" where its ends are written alike."""
+    if ends is None or len({_of_roof(analysis, bound, (end, end)) for end in ends}) == 1:
+        return ""
+    return _of_roof(analysis, bound, ends).removeprefix("at ").partition(" of ")[0].partition(" times ")[0]
+
+
 def _of_roof(analysis: Analysis, bound: Bound, ends: tuple[float, float]) -> str:
     """Say how close the ops under one bound come to their roof, of which they reach from one end to the other."""
     if bound == "overhead":
-        return _words.over_launch_floor(*ends, f"least time of a {'launch' if analysis.has_queue else 'call'}")
+        return _words.over_launch_floor(*ends, f"least time of {'a launch' if analysis.has_queue else 'an op'}")
     counted = " (bytes counted)" if bound == "memory" and _words.bytes_are_counted(analysis) else ""
     return f"at {_words.between(*ends)} of its roof{counted}"
 
@@ -248,11 +262,11 @@ def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, st
     shown = bars(analysis)
     limits = [_limit(analysis, bar) for bar in shown[:1]]
     limits += [_next_limit(analysis, bar, before) for before, bar in pairwise(shown[:2])]
-    is_range = (
-        _words.is_range(analysis) or any(bar.is_range for bar in shown) or any(row.is_range for row in rows[:_FEWEST])
-    )
+    ranges = [bar.range for bar in shown if bar.range]
+    ranges += [_least_sum(analysis)] if _words.is_range(analysis) else []
+    ranges += [f"{row.of_roof} %" for row in rows[:_FEWEST] if row.is_range and row.of_roof != units.UNKNOWN]
     limit = f"{'; '.join(limits)}." if limits else ""
-    return limit, _at_their_roofs(analysis), _words.range_ends(analysis) if is_range else ""
+    return limit, _at_their_roofs(analysis), _words.range_ends(analysis, ranges[0]) if ranges else ""
 
 
 def _prose(text: str, page: Page) -> list[str]:
@@ -263,7 +277,7 @@ def _prose(text: str, page: Page) -> list[str]:
 
 def _limit(analysis: Analysis, bar: Bar) -> str:
     """Say what limits the longest part of the step."""
-    share = f"{units.percent(bar.share, 0)} of the {'call' if analysis.profile.mode == _GENERATES else 'step'}"
+    share = f"{units.percent(bar.share, 0)} of the {_step(analysis)}"
     if bar.bound is None:
         largest, seconds = _largest_part(analysis)
         why = f", most of it {_words.gap_part(largest, analysis)}" if 2 * seconds > analysis.gap else ""
@@ -300,12 +314,18 @@ def _at_their_roofs(analysis: Analysis) -> str:
     total = analysis.total
     if total.own_seconds <= total.uncosted:
         return ""
-    ends = units.seconds(total.floor)
-    if _words.is_range(analysis):
-        ends = units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
+    ends = _least_sum(analysis)
     ops = "all ops" if floors.complete(total) else "the ops of known work"
     took = units.seconds(total.own_seconds - total.uncosted)
     return f"At their roofs {ops} together would take {ends} instead of {took}."
+
+
+def _least_sum(analysis: Analysis) -> str:
+    """Write what all ops take at their roofs, or the range of it."""
+    total = analysis.total
+    if not _words.is_range(analysis):
+        return units.seconds(total.floor)
+    return units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
 
 
 # -------------------------------------------------------------------------------------------------------------- places
@@ -367,6 +387,7 @@ def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
     of_roof = _tables.between(place.of_roof, place.of_roof_high)
     above, is_range = None if place.above is None else place.at_most, of_roof != _tables.percent(place.of_roof)
     is_open = place.without_minimum > 0 or is_range
+    block = f"range {block}" if block in PHASES and phase else block
     return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, is_open, is_range=is_range)
 
 
@@ -378,11 +399,12 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
     cells = [["", "", "time", "share", "of roof", "above minimum"]]
     number_at_place = Counter(row.where for row in shown)
+    is_imported = analysis.profile.imported is not None  # its places are ranges of a trace, and may be anything
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
         above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
         share = units.percent(row.seconds / analysis.wall, 0)
-        where = row.where_and_kind if number_at_place[row.where] > 1 else row.where
+        where = row.where_and_kind if number_at_place[row.where] > 1 or is_imported else row.where
         ops = f"{row.repeats}{brief(row.ops)}" if row.repeats else row.ops
         cells.append([f"{number} {where}", ops, unit(row.seconds), share, roof, above])
     if grouped:
@@ -455,13 +477,14 @@ def _tail(analysis: Analysis, rows: Sequence[Ranked], above: list[str], page: Pa
     """
     compiling_lines, advice = _compiling(analysis, page), _advice(analysis, rows, page)
     used = len(_stacked([above, _LEAST_TABLE, ["tail"]])) - 1 + len(compiling_lines)
-    listed = _doubts(analysis, page)
+    reasons = list(doubts.reasons(analysis))
+    listed = _doubts(reasons, page)
     while len(advice) > 1 and used + len(list(chain(*advice))) + min(2, len(listed)) > LINES:
         advice = advice[:-1]
     if not advice and used + 1 + len(list(chain(*listed))) <= LINES:
         advice = [_terminal.facts([("try", _NOTHING)], page)]
     tried = list(chain(*advice))
-    return [*compiling_lines, *tried, *_fewer(listed, LINES - used - len(tried), page)]
+    return [*compiling_lines, *tried, *_fewer(reasons, LINES - used - len(tried), page)]
 
 
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
@@ -486,24 +509,29 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
     return [_terminal.facts([("" if number else "try", text)], page) for number, text in enumerate(texts)]
 
 
-def _doubts(analysis: Analysis, page: Page) -> list[list[str]]:
+def _doubts(reasons: Iterable[str], page: Page) -> list[list[str]]:
     """List what makes the numbers doubtful, the gravest first, each in its lines.
 
     Each is a sentence, or the first clause of one that is longer than a line.
     """
     written = []
-    for number, text in enumerate(doubts.reasons(analysis)):
+    for number, text in enumerate(reasons):
         name = "" if number else "trust"
         sentence = _terminal.facts([(name, f"! {text}")], page)
         written.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
     return written
 
 
-def _fewer(written: Sequence[list[str]], room: int, page: Page) -> list[str]:
-    """Write the first doubts, one at least, that have `room` lines, and the number of the others."""
+def _fewer(reasons: Sequence[str], room: int, page: Page) -> list[str]:
+    """Write the first doubts, one at least, that have `room` lines, and the others in a line, or their number."""
+    written, clauses = _doubts(reasons, page), [clause(text) for text in reasons]
+    clauses = [f"{text[:1].lower()}{text[1:]}" for text in clauses]
     shown = len(written)
     while shown > 1 and len(list(chain(*written[:shown]))) + (shown < len(written)) > room:
         shown -= 1
     hidden = len(written) - shown
-    more = f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details"
-    return [*chain(*written[:shown]), *(_terminal.facts([("", more)], page) if hidden else [])]
+    if not hidden:
+        return list(chain(*written))
+    also = _terminal.facts([("", f"! also: {'; '.join(clauses[shown:])}.")], page)
+    more = _terminal.facts([("", f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details")], page)
+    return [*chain(*written[:shown]), *(also if len(also) == 1 else more)]

@@ -223,8 +223,11 @@ _EVICTIONS = ("caches kept the results that fit", "they evicted all they could")
 _ARITHMETIC = ("traffic alone limits matmuls of unknown precision", "they ran in the slowest that their inputs allow")
 
 
-def range_ends(analysis: Analysis) -> str:
-    """Say of what the ranges on a page are: "lower ends if caches held all they could, upper ends if ..."."""
+def range_ends(analysis: Analysis, example: str) -> str:
+    """Say of what the ranges on a page are, one of which is the example: "Ranges (51 to 82 %): the first ...".
+
+    "" where nothing is known of it.
+    """
     reason = analysis.table.cold_reason
     pairs = [] if reason is None else [_CACHES if reason == "no buffers" else _EVICTIONS]
     pairs += [_ARITHMETIC] if UNKNOWN_ARITHMETIC in analysis.missing else []
@@ -234,7 +237,7 @@ def range_ends(analysis: Analysis) -> str:
         shortest = units.seconds(least) if least > _TICK else "no time"
         pairs.append((f"a launch takes {shortest}", f"it takes {units.seconds(most)}"))
     low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True)) if pairs else ("", "")
-    return f"Ranges: lower ends if {low}, upper ends if {high}." if pairs else ""
+    return f"Ranges ({example}): the first if {low}, the second if {high}." if pairs else ""
 
 
 def ranges(analysis: Analysis) -> str:
@@ -384,7 +387,7 @@ def spread(analysis: WorkAnalysis) -> str:
         words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
-        across = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
+        across = f" over this process and {counted(len(wall.processes), 'other')}" if wall.processes else ""
         words += f", 95 % interval of the median{across} {units.seconds_between(*interval)}"
     return ", ".join(filter(None, (f"{words}; {protocol(wall)}", evenness(wall))))
 
@@ -397,17 +400,22 @@ def protocol(wall: Wall) -> str:
 
 
 def evenness(wall: Wall) -> str:
-    """Say whether the steps were found to grow or shrink, to be steady, or to lie far apart; "" where none was."""
+    """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
     change = trend(wall)
-    return changing(change) if change else uneven(wall) or spread_of(wall) or ""
+    return changing(change) if change else uneven(wall) or spread_of(wall) or _far(wall) * (far_steps(wall) > 0)
 
 
 def uneven(wall: Wall) -> str:
     """Say how many steps lie far from the median; "" of steps that are steady, grow or shrink, or are too few."""
     if spread_of(wall) != "uneven" or trend(wall):
         return ""
-    far, number = far_steps(wall), len(wall.steps)
-    return f"uneven: {units.count(far)} of {units.count(number)} steps are over {units.percent(FAR, 0)} off the median"
+    return f"uneven: {_far(wall)}"
+
+
+def _far(wall: Wall) -> str:
+    """Say how many steps lie far from the median."""
+    number, off = len(wall.steps), f"over {units.percent(FAR, 0)} off the median"
+    return f"{units.count(far_steps(wall))} of {units.count(number)} steps are {off}"
 
 
 def changing(change: Trend) -> str:
@@ -477,6 +485,11 @@ _REASONS = 5
 _PHASES = {"forward": "the forward pass", "backward": "the backward pass", "optimizer": "the optimizer"}
 
 
+def in_words(phase: str) -> str:
+    """Name a phase within a sentence."""
+    return _PHASES.get(phase, plain(phase))
+
+
 def compilation(analysis: WorkAnalysis) -> list[str]:
     """Describe the compilation: a sentence with the numbers, then graph breaks, recompilations and notes, each its own.
 
@@ -500,7 +513,7 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
         numbers.append(counted(recompilations, "recompilation"))
     head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(numbers)}"
     outside = [
-        f"{counted(ops, 'op')} of {_PHASES.get(phase, plain(phase))}{_outside(analysis, seconds)}"
+        f"{counted(ops, 'op')} of {in_words(phase)}{_outside(analysis, seconds)}"
         for phase, (ops, seconds) in facts.eager.items()
     ]
     lines = [f"{head}; outside them {conjunction(outside)}" if outside else head]

@@ -149,7 +149,7 @@ def test_what_is_no_fault_is_no_doubt_and_a_busy_machine_is_the_first() -> None:
 
 @pytest.mark.parametrize("name", sorted(FLAGS.keys() - facts.HARMLESS))
 def test_a_doubt_longer_than_a_line_is_cut_behind_what_was_seen(name: str) -> None:
-    lines = _screen._doubts(analyze_timed(handmade.profile(flags=(name,))), Page())[0]
+    lines = _screen._doubts(facts.reasons(analyze_timed(handmade.profile(flags=(name,)))), Page())[0]
     assert clause(FLAGS[name]) in " ".join(" ".join(lines).split())
 
 
@@ -217,6 +217,13 @@ def test_more_doubts_than_lines_are_counted() -> None:
     assert lines[-1].split("! ")[1] == f"{17 - shown} more reasons: --details"
 
 
+def test_doubts_without_a_line_of_their_own_share_one() -> None:
+    texts = ["The first is long.", "The second is as well, so it is cut.", "A third: of little weight."]
+    assert len(_screen._fewer(texts, 3, Page())) == 3
+    assert _screen._fewer(texts, 2, Page())[1].strip() == "! also: the second is as well; a third."
+    assert _screen._fewer(texts, 2, Page(40))[1].strip() == "! 2 more reasons: --details"
+
+
 def test_a_convolution_is_none_of_the_matmuls() -> None:
     signatures = [
         replace(one, kind="convolution", name="aten::convolution") if one.kind == "addmm" else one
@@ -248,7 +255,7 @@ def test_ends_of_ranges_are_explained_and_what_is_at_most_so_says_so() -> None:
     rows = {row.ops: row for row in _screen.ranked(analysis)}
     assert (rows["_softmax"].open, rows["_softmax"].is_range) == (True, True)
     assert (rows["addmm"].open, rows["addmm"].is_range) == (False, False)
-    assert _words.range_ends(analysis) in " ".join(text.render(analysis, None).split())
+    assert _words.range_ends(analysis, "69 to 74 %") in " ".join(text.render(analysis, None).split())
     assert "Ranges" not in text.render(analyze(SCREENS["graph-replay"]()), None)
 
 

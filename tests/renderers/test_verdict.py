@@ -14,7 +14,7 @@ from roofline.comparison.terms import compare
 from roofline.core.schema import Imported, Profile, Turns
 from roofline.renderers.comparison import _account, _comparing
 
-HINT = " To know by how much, run both in turns where they were measured: --again."
+HINT = " For a factor that holds, run both in turns where they were measured: --again."
 
 
 def run(factor: float = 1.0, *, rounds: bool = False, turns: bool = False, **changes: object) -> Profile:
@@ -60,7 +60,7 @@ def test_what_can_be_settled_is_said(a: dict[str, object], b: dict[str, object],
 def test_where_it_is_open_which_is_faster_turns_settle_it() -> None:
     told = pair(run(), run())
     assert told.headline.slower is None
-    assert _comparing.verdict(told, advise=True).endswith(HINT.replace("know by how much", "settle it"))
+    assert _comparing.verdict(told, advise=True).endswith(HINT.replace("For a factor that holds", "To settle it"))
 
 
 def test_a_run_is_lettered_once() -> None:
@@ -78,7 +78,7 @@ def test_the_heading_says_who_takes_longer_and_what_signs_mean() -> None:
     assert _account.heading(pair(run(0.5), run())).startswith("Why fast (B) took 6.25 ms more than slow (A)")
     in_turns = pair(run(turns=True), run(0.5, turns=True))
     assert in_turns.headline.settled
-    assert _account.heading(in_turns).startswith("Why: in the profiled processes slow (A) took 6.25 ms more")
+    assert _account.heading(in_turns).startswith("Why slow (A) took 6.25 ms more than fast (B) in the profiled")
     for unsure in (pair(run(), run()), pair(run(flags=("contended",)), run(0.5))):
         assert _account.heading(unsure) == (
             "What the steps of slow (A) and fast (B) differ by (plus: A takes longer; minus: B does)"
@@ -97,7 +97,7 @@ def test_rows_of_processes_that_differ_the_other_way_are_no_reason() -> None:
 
 def test_rows_are_of_the_profiled_of_several_processes() -> None:
     told = pair(run(rounds=True), run(0.5, rounds=True))
-    assert _account.heading(told).startswith("Why: in the profiled processes slow (A) took 6.25 ms more")
+    assert _account.heading(told).startswith("Why slow (A) took 6.25 ms more than fast (B) in the profiled")
 
 
 def test_of_several_runs_the_headline_is_that_of_the_ends_and_disturbed_ones_are_said() -> None:

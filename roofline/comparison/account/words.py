@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline import units
-from roofline.analysis.gap_parts import DISPATCHING, PAGE_FAULTS
+from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, PAGE_FAULTS
 from roofline.analysis.scope_names import name_scopes
 from roofline.comparison.account.row import MOVED_BY, NAMES, NAMESPACE, SAME_OPS, OpChange, Row, Style
 from roofline.core.statistics import ROUNDING
 from roofline.units import LONGEST_NAME, plain
 
 #: How sentences call some parts of a gap.
-_SAID = {PAGE_FAULTS: PAGE_FAULTS, SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run"}
+_SAID = {
+    PAGE_FAULTS: PAGE_FAULTS,
+    SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run",
+    NOT_KNOWN: "time without an op whose cause is not known",
+}
 
 
 def sentence(row: Row, style: Style) -> str:
@@ -39,7 +43,8 @@ def sentence(row: Row, style: Style) -> str:
 
 def _moved(row: Row) -> str:
     """Say which part of the difference of a row's times is in the row of page faults."""
-    return "".join(f"; of the difference {note.reason}" for note in row.notes if note.step == MOVED_BY)
+    times = [note.reason.partition(" is ")[0] for note in row.notes if note.step == MOVED_BY]
+    return "".join(f"; {time} of the difference is page faults, which have a row of their own" for time in times)
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -55,14 +60,16 @@ def _part(row: Row, names: tuple[str, str]) -> str:
         held = "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of {units.seconds(extra)}"
         return f"{words}, for {a} and {b} page faults a step, inside ops: {held} is taken off other rows, which say so"
     words += " (only profiled steps show it, and the profiler may lengthen it)" if row.upper else ""
-    return f"{words}; {_most_of_difference(row.ops[0])}" if row.ops else words
+    return f"{words}; {_most_of_difference(row.ops[0], names)}" if row.ops else words
 
 
-def _most_of_difference(change: OpChange) -> str:
+def _most_of_difference(change: OpChange, names: tuple[str, str]) -> str:
     """Say before which ops the hosts are outside of the framework for longer in one run."""
-    count = round(change.counts[0 if (change.seconds or 0.0) > 0 else 1])
+    longer = 0 if (change.seconds or 0.0) > 0 else 1
+    count = round(change.counts[longer])
     op, calls = op_name(change.name.removeprefix("before ")), "a call" if count == 1 else f"{units.count(count)} calls"
-    return f"{units.seconds(abs(change.seconds or 0.0))} of the difference is just before {calls} of {op}"
+    time = units.seconds(abs(change.seconds or 0.0))
+    return f"{time} of the difference is just before {calls} of {op} in {names[longer]}"
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:

@@ -43,6 +43,7 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
     if ("flops" in lacking or "bytes" in lacking) and "no-shapes" not in flags:
         share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
-        yield f"The work is known for {units.percent(share)} of the time of ops; the rest has no minimum."
+        known_share = f"The work is known for {units.percent(share)} of the time of ops"
+        yield f"{known_share}{'' if 'no-ceilings' in flags else '; the rest has no minimum'}."
     if "time" in lacking:
-        yield f"{units.percent(1 - lacking['time'])} of the profiler's time belongs to no known op."
+        yield f"{units.percent(1 - lacking['time'])} of the time that the profiler recorded could be assigned to no op."

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.analysis.scope_names import last_parts
+from roofline.analysis.scope_names import last_parts, name_scopes
 from roofline.comparison.account.annotate import known_annotations
-from roofline.comparison.account.row import Row, Style
+from roofline.comparison.account.row import MOVED_BY, Row
 from roofline.comparison.account.words import (
     class_name,
     describe_amount,
     is_shared,
     list_ops,
     op_name,
-    where,
 )
 from roofline.comparison.ranking import RankedPair
 from roofline.errors import InputError
@@ -116,11 +115,17 @@ def heading(pair: RankedPair) -> str:
     names, head = [_comparing.lettered(pair, side) for side in (0, 1)], pair.headline
     if head.slower is None or not is_explained(pair):
         return f"What the steps of {names[0]} and {names[1]} differ by (plus: A takes longer; minus: B does)"
-    in_processes = any(run.profile.wall.processes for run in (pair.comparison.a, pair.comparison.b))
-    why = "Why: in the profiled processes" if head.settled or in_processes else "Why"
     time = units.seconds(abs(pair.comparison.difference))
     faster = 1 - head.slower
-    return f"{why} {names[head.slower]} took {time} more than {names[faster]} (minus: {'AB'[faster]} takes longer)"
+    took, signs = f"{names[head.slower]} took {time} more than {names[faster]}", f"minus: {'AB'[faster]} takes longer"
+    if head.settled or in_processes(pair):
+        return f"Why {took} in the profiled process of each ({signs}; the first sentence is of all processes)"
+    return f"Why {took} ({signs})"
+
+
+def in_processes(pair: RankedPair) -> bool:
+    """Return whether a run was timed in other processes than the one that was profiled, too."""
+    return any(run.profile.wall.processes for run in (pair.comparison.a, pair.comparison.b))
 
 
 def said(row: Row) -> str:
@@ -129,40 +134,53 @@ def said(row: Row) -> str:
     return f"{_words.plain(row.text, _LONGEST)}{pages}"
 
 
-def by_run(pair: RankedPair, row: Row) -> tuple[str, list[str]]:
-    """Say where the ops of a row are, and of each run what it takes and which ops it has; the longer one first.
+def lines(pair: RankedPair, row: Row) -> list[str]:
+    """Say a row: what it is, then of each run where its ops are, what they take and which they are; the longer first.
 
-    The whole row is said, and nothing of each run, where that is shorter: where both run the same ops, or one some
-    more; and of other rows.
+    Where both run the same ops, or one some more, it is said in one sentence, as other rows are.
     """
     style, sides = pair.account.style, (0, 1)[:: row.sign]
     if row.kind != "only" or any(is_shared(row, side) for side in sides):
-        return said(row), []
-    amounts = [describe_amount(side, row, style) for side in sides]
-    sentences = [": ".join(filter(None, both)) for both in zip(amounts, list_ops(row, style), strict=True)]
-    names = [_words.plain(style.names[side], _LONGEST_RUN) for side in sides]
-    words = [_words.plain(sentence or "nothing instead", _LONGEST) for sentence in sentences]
-    pages = f" (see {_comparing.pages(row.annotations)})" if row.annotations else ""
-    return f"{_words.plain(_heading(row, style), _LONGEST)}{pages}", [
-        f"{name}: {sentence}" for name, sentence in zip(names, words, strict=True)
-    ]
+        return [said(row), *filter(None, [meaning(row)])]
+    causes, pages = list(_causes(row)), f" (see {_comparing.pages(row.annotations)})" if row.annotations else ""
+    places = [name_scopes(scopes) for scopes in row.run_scopes]
+    has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
+    scope, within = "" if has_own else name_scopes(row.scopes), f"in {_words.in_words(row.phase)}" if row.phase else ""
+    place = ", ".join(dict.fromkeys(filter(None, (scope, row.phase)))) if scope else within
+    opening = " ".join(causes).rstrip(".") or (place if scope else f"other ops {within}".rstrip())
+    said_runs = [f"at {place}" if scope else place] if causes and place else []
+    for side, ops in zip(sides, list_ops(row, style), strict=True):
+        amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
+        where = f"; at {places[side]}" if has_own else ""
+        said_runs.append(f"{_words.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")
+    advice = [f"Try: {row.advice}."] if row.advice else []
+    return [_words.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}{pages}", *said_runs, *advice)]
 
 
-def _heading(row: Row, style: Style) -> str:
-    """Say where the ops of a row are; where only their phase is known, also the op with most time."""
-    if row.scopes:
-        return where(row, style)
-    op = f"{units.count(round(max(row.ops[0].counts)))} x {op_name(row.ops[0].name)}"
-    return ", ".join(filter(None, (op, row.phase)))
+def _parts(pair: RankedPair, row: Row) -> str:
+    """Say how much of a row's time is in ops, and how much passes while they are dispatched; "" where it has one part.
+
+    What page faults take of a row is in neither.
+    """
+    dispatch = row.a.dispatch - row.b.dispatch
+    is_moved = any(note.step == MOVED_BY for note in row.notes)
+    if not dispatch or is_moved or None in (row.a.seconds, row.b.seconds):
+        return ""
+    idle = "idle while dispatching" if pair.account.style.kernels else "dispatching"
+    noun = "kernels" if pair.account.style.kernels else "ops"
+    return f": {written(pair, seconds(row) - dispatch)} in {noun}, {written(pair, dispatch)} {idle}"
 
 
 def meaning(row: Row) -> str:
     """Say what the annotations of a row mean, of A and B, and what to try; empty of a row without any."""
-    row_annotations = (known_annotations().get(name) for name in row.annotations)
-    sentences = [annotation.sentence(row, ("A", "B")) for annotation in row_annotations if annotation]
-    if row.advice:
-        sentences.append(f"Try: {row.advice}.")
+    sentences = [*_causes(row), *([f"Try: {row.advice}."] if row.advice else [])]
     return _words.plain(" ".join(sentences), _LONGEST)
+
+
+def _causes(row: Row) -> Iterator[str]:
+    """Say what the annotations of a row mean, of A and B."""
+    row_annotations = (known_annotations().get(name) for name in row.annotations)
+    return (annotation.sentence(row, ("A", "B")) for annotation in row_annotations if annotation)
 
 
 def largest(pair: RankedPair) -> str:

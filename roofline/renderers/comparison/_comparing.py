@@ -35,7 +35,7 @@ def verdict(pair: RankedPair, advise: bool = False) -> str:
     head = pair.headline
     if not advise or not can_repeat(pair):
         return head.text
-    aim = "To settle it" if head.slower is None else "To know by how much"
+    aim = "To settle it" if head.slower is None else "For a factor that holds"
     return f"{head.text} {aim}, run both in turns where they were measured: --again."
 
 

@@ -8,7 +8,7 @@ from roofline import units
 from roofline.comparison.ranking import RankedPair
 from roofline.renderers import _words
 from roofline.renderers._signed import signed, snapped
-from roofline.renderers.comparison import _broken_down, _comparing
+from roofline.renderers.comparison import _account, _broken_down, _comparing
 
 
 def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
@@ -28,7 +28,8 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         gap = " or ".join(dict.fromkeys(map(_words.gap_name, analyses)))
         parts = {"busy": snapped(a.busy - b.busy, a.wall), gap: snapped(a.gap - b.gap, a.wall)}
         words = [f"{signed(seconds)} {part}" for part, seconds in sorted(parts.items(), key=lambda part: -abs(part[1]))]
-        yield "A − B", f"{signed(pair.comparison.difference)}: {', '.join(words)}"
+        where = " in the profiled processes" if _account.in_processes(pair) else ""
+        yield "A − B", f"{signed(pair.comparison.difference)}{where}: {', '.join(words)}"
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:
@@ -47,6 +48,11 @@ def doubts(pair: RankedPair) -> Iterator[tuple[str, str]]:
     for head, words in (("hardware", _broken_down.hardware(pair)), ("collectives", _comparing.communication(pair))):
         if words:
             yield head, words
-    for letter, run in (("A", pair.comparison.a), ("B", pair.comparison.b)):
-        for number, words in enumerate(_words.flags(run)):
-            yield "" if number else f"flags of {letter}", words
+    a, b = (_words.flags(run) for run in (pair.comparison.a, pair.comparison.b))
+    parts = {
+        "flags, both": [words for words in a if words in b],
+        "flags of A": [words for words in a if words not in b],
+        "flags of B": [words for words in b if words not in a],
+    }
+    for head, flags in parts.items():
+        yield from (("" if number else head, words) for number, words in enumerate(flags))

@@ -130,11 +130,11 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
         head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
         head += f"{_account.bar(pair, row, largest, width):<{width}}  " if width else ""
         indent = " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
-        opening, runs = _account.by_run(pair, row)
+        opening, *others = _account.lines(pair, row)
         lines = _wrapped(f"{head}{opening}", page, indent)
-        for words in runs:
+        for words in others:
             lines += _wrapped(f"{indent}{words}", page, f"{indent}  ")
-        yield lines + _wrapped(f"{indent}{_account.meaning(row)}", page, indent)
+        yield lines
 
 
 def _wrapped(text: str, page: Page, margin: str) -> list[str]:

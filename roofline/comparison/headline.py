@@ -124,7 +124,7 @@ def _headline(
         text = f"{names[slower]} took longer than {names[faster]}: {against} a step, {measured}. The times of "
         text += f"{names[faster]} are too long, if anything: {reasons}."
     elif any(doubts):
-        reasons = f"but {reasons}, which may be the reason" if doubts[slower] else f"and {reasons}"
+        reasons = f"but {reasons}, which may be part or all of the reason" if doubts[slower] else f"and {reasons}"
         text = f"These runs do not say which is faster: {times}, {measured}, {reasons}."
     elif not settled:
         zero = "" if paired.sign else ", which includes 0"

@@ -17,10 +17,11 @@ from roofline.analysis.flags import CURES, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
+from roofline.core.executor import executor_of
 from roofline.core.framework import framework, written_in
-from roofline.core.schema import Profile
+from roofline.core.schema import Profile, slug
 from roofline.core.scopes import TOP
-from roofline.core.vocabulary import PHASES, Bound
+from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._facts import compiling, doubts, floors, notes
 from roofline.renderers._facts.advice import advise
@@ -28,6 +29,7 @@ from roofline.renderers._facts.measured import rates
 from roofline.renderers._names.distinct import LEAST, distinct
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import Page
+from roofline.units import NANOSECOND
 
 #: Lines of a terminal that nobody resized, less two that say where the profile was saved and what comes next.
 LINES = 22
@@ -164,7 +166,8 @@ def _rate(per_second: float) -> str:
 class Bar(NamedTuple):
     """A part of the step: its time and its minimum, as shares of the step, and how close it comes.
 
-    bound: what limits it; None: no op ran. range: the range that its words name; "" where they name none.
+    bound: what limits it; None: no op ran. range: that which its words name; "" where they name none. further: words
+    for behind these, where there is room.
     """
 
     name: str
@@ -173,6 +176,7 @@ class Bar(NamedTuple):
     minimum: float | None
     words: str
     range: str = ""
+    further: str = ""
 
     @property
     def label(self) -> str:
@@ -198,7 +202,8 @@ def bars(analysis: Analysis) -> list[Bar]:
         minimum = times.closing.floor / wall if ends else None
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, _gap_in_words(analysis)))
+    words, further = _gap_in_words(analysis), _further(analysis)
+    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, further=further))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
@@ -215,6 +220,21 @@ def _of_roof(analysis: Analysis, bound: Bound, ends: tuple[float, float]) -> str
         return _words.over_launch_floor(*ends, f"least time of {'a launch' if analysis.has_queue else 'an op'}")
     counted = " (bytes counted)" if bound == "memory" and _words.bytes_are_counted(analysis) else ""
     return f"at {_words.between(*ends)} of its roof{counted}"
+
+
+def _further(analysis: Analysis) -> str:
+    """Give what is left of the gap beside its largest parts, from half a percent on: ", 12 ms other"."""
+    times = sorted((analysis.gap_causes or {}).values(), reverse=True)[:2] if analysis.gap > 0 else []
+    others = analysis.gap_told - sum(times)
+    return f", {units.seconds(others)} other" if sum(times) and others > 0.005 * analysis.gap_told else ""
+
+
+def _least_launch(analysis: Analysis) -> str:
+    """Write the least time of a launch, for behind it; "" where the step's executors differ in it, or it is a range."""
+    usual = executor_of(analysis.profile)
+    launches = {f"launch.{one.executor or usual}" for one in analysis.profile.signatures}
+    values = {ceiling.value for name in launches if (ceiling := analysis.device.ceilings.get(name))}
+    return f", {units.seconds(min(values))}" if len(values) == 1 and min(values) > NANOSECOND else ""
 
 
 def _gap_in_words(analysis: Analysis) -> str:
@@ -238,8 +258,11 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     if not rows:
         return []
     names = max(len(bar.name) for bar in rows)
-    words = max(len(bar.label) for bar in rows)
-    room = int((page.width - names - words - 15) / rows[0].share)  # the first is the longest
+    labels = {bar: f"{bar.label}{bar.further}" for bar in rows}
+    room = _room(rows, labels.values(), page)
+    if room < _BAR // 2:
+        labels = {bar: bar.label for bar in rows}
+        room = _room(rows, labels.values(), page)
     has_words = room >= _BAR // 4
     room = min(_BAR, room if has_words else page.width - names - 12)
     longest = max(len(bar.drawn(room)) for bar in rows)
@@ -247,14 +270,20 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     for bar in rows:
         share = f"{_tables.percent(bar.share):>5} %"
         line = f"  {bar.name:<{names}}  {bar.drawn(room):<{longest}}  {share}"
-        lines.append(f"{line}  {bar.label}".rstrip() if has_words else line)
+        lines.append(f"{line}  {labels[bar]}".rstrip() if has_words else line)
         if not has_words:
             indent = " " * (names + 4)
-            lines += textwrap.wrap(bar.label, page.width, initial_indent=indent, subsequent_indent=indent)
+            lines += textwrap.wrap(labels[bar], page.width, initial_indent=indent, subsequent_indent=indent)
     legend = f"{_MINIMUM} minimum at the roof   {_ABOVE} above the minimum   {_OPEN} no minimum"
     indent = " " * (names + 4 if names + 4 + len(legend) <= page.width else 2)
     legends = textwrap.wrap(legend, page.width, initial_indent=indent, subsequent_indent=indent)
     return [*lines, *(page.painted(line, "dim") for line in legends)]
+
+
+def _room(rows: Sequence[Bar], labels: Iterable[str], page: Page) -> int:
+    """Return the letters of a bar of the whole step, so that the longest one, which is the first, has room."""
+    names, words = max(len(bar.name) for bar in rows), max(map(len, labels))
+    return int((page.width - names - words - 15) / rows[0].share)
 
 
 def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, str]:
@@ -287,14 +316,12 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     ends = _tables.attained(times, upper)
     if ends is None or bar.bound == "unknown":
         kind = _words.unknown_work(analysis, {bar.bound})
-        why = (
-            "no ceilings of this device are known"
-            if not analysis.device.ceilings
-            else kind or "the work of its ops is not known"
-        )
+        lacking = [] if analysis.device.ceilings else ["no ceilings of this device are known"]
+        lacking += ["the trace has no shapes"] if "no-shapes" in map(slug, analysis.flags) else []
+        why = _words.conjunction(lacking) or kind or "the work of its ops is not known"
         return f"What limits {share} is not known: {why}"
     if bar.bound == "overhead":
-        return f"Overhead limits {share}, {_SMALL}{bar.words}"
+        return f"Overhead limits {share}, {_SMALL}{bar.words}{_least_launch(analysis)}"
     return f"{bar.bound.capitalize()} limits {share}, {_words.closeness(analysis, bar.bound, *ends)}"
 
 
@@ -306,7 +333,9 @@ def _next_limit(analysis: Analysis, bar: Bar, before: Bar) -> str:
     if bar.bound == "unknown" or bar.minimum is None:
         return f"what limits {share} is not known"
     limits = " limits" if before.bound in (None, "unknown") else ""
-    return f"{bar.bound}{limits} {share}, {_SMALL if bar.bound == 'overhead' else ''}{bar.words}"
+    if bar.bound == "overhead":
+        return f"{bar.bound}{limits} {share}, {_SMALL}{bar.words}{_least_launch(analysis)}"
+    return f"{bar.bound}{limits} {share}, {bar.words}"
 
 
 def _at_their_roofs(analysis: Analysis) -> str:
@@ -315,9 +344,9 @@ def _at_their_roofs(analysis: Analysis) -> str:
     if total.own_seconds <= total.uncosted:
         return ""
     ends = _least_sum(analysis)
-    ops = "all ops" if floors.complete(total) else "the ops of known work"
+    ops = "All ops" if floors.complete(total) else "The ops of known work"
     took = units.seconds(total.own_seconds - total.uncosted)
-    return f"At their roofs {ops} together would take {ends} instead of {took}."
+    return f"{ops} together run for {took}; at their roofs they would take {ends}."
 
 
 def _least_sum(analysis: Analysis) -> str:
@@ -362,6 +391,12 @@ class Ranked(NamedTuple):
         return ", ".join(dict.fromkeys(filter(None, (self.place, self.kind, self.phase))))
 
     @property
+    def kind_in_range(self) -> str:
+        """Name the class of its ops, the phase, and the range of the trace that they are in."""
+        within = "" if self.place == self.kind else f" (in {self.place})"
+        return f"{', '.join(filter(None, (self.kind, self.phase)))}{within}"
+
+    @property
     def at_most(self) -> float:
         """Return what the step could save here at most [s]: all of a time that has no minimum."""
         return self.seconds if self.above is None else self.above
@@ -387,7 +422,6 @@ def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
     of_roof = _tables.between(place.of_roof, place.of_roof_high)
     above, is_range = None if place.above is None else place.at_most, of_roof != _tables.percent(place.of_roof)
     is_open = place.without_minimum > 0 or is_range
-    block = f"range {block}" if block in PHASES and phase else block
     return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, is_open, is_range=is_range)
 
 
@@ -399,12 +433,13 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
     cells = [["", "", "time", "share", "of roof", "above minimum"]]
     number_at_place = Counter(row.where for row in shown)
-    is_imported = analysis.profile.imported is not None  # its places are ranges of a trace, and may be anything
+    is_imported = analysis.profile.imported is not None  # its blocks are ranges of a trace, and may be anything
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
         above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
         share = units.percent(row.seconds / analysis.wall, 0)
-        where = row.where_and_kind if number_at_place[row.where] > 1 or is_imported else row.where
+        where = row.where_and_kind if number_at_place[row.where] > 1 else row.where
+        where = row.kind_in_range if is_imported and not row.is_gap else where
         ops = f"{row.repeats}{brief(row.ops)}" if row.repeats else row.ops
         cells.append([f"{number} {where}", ops, unit(row.seconds), share, roof, above])
     if grouped:

@@ -224,7 +224,7 @@ _ARITHMETIC = ("traffic alone limits matmuls of unknown precision", "they ran in
 
 
 def range_ends(analysis: Analysis, example: str) -> str:
-    """Say of what the ranges on a page are, one of which is the example: "Ranges (51 to 82 %): the first ...".
+    """Say of what the ranges on a page are, by one that stands there: "51 to 82 %: 51 % if ..., 82 % if ...".
 
     "" where nothing is known of it.
     """
@@ -236,8 +236,13 @@ def range_ends(analysis: Analysis, example: str) -> str:
         least, most = min(low for low, _ in times), max(high for _, high in times)
         shortest = units.seconds(least) if least > _TICK else "no time"
         pairs.append((f"a launch takes {shortest}", f"it takes {units.seconds(most)}"))
-    low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True)) if pairs else ("", "")
-    return f"Ranges ({example}): the first if {low}, the second if {high}." if pairs else ""
+    if not pairs:
+        return ""
+    first, _, second = example.replace("–", " to ").partition(" to ")
+    unit = second.partition(" ")[2]
+    first = first if " " in first or not unit else f"{first} {unit}"
+    low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True))
+    return f"Ranges, as {example}: {first} if {low}, {second} if {high}."
 
 
 def ranges(analysis: Analysis) -> str:
@@ -387,7 +392,8 @@ def spread(analysis: WorkAnalysis) -> str:
         words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
-        across = f" over this process and {counted(len(wall.processes), 'other')}" if wall.processes else ""
+        others = f"this one and {units.count(len(wall.processes))} {'in turns' if wall.turns else 'more'}"
+        across = f" over {1 + len(wall.processes)} processes ({others})" if wall.processes else ""
         words += f", 95 % interval of the median{across} {units.seconds_between(*interval)}"
     return ", ".join(filter(None, (f"{words}; {protocol(wall)}", evenness(wall))))
 
@@ -402,7 +408,11 @@ def protocol(wall: Wall) -> str:
 def evenness(wall: Wall) -> str:
     """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
     change = trend(wall)
-    return changing(change) if change else uneven(wall) or spread_of(wall) or _far(wall) * (far_steps(wall) > 0)
+    return (
+        changing(change)
+        if change
+        else uneven(wall) or spread_of(wall) or f"not steady: {_far(wall)}" * (far_steps(wall) > 0)
+    )
 
 
 def uneven(wall: Wall) -> str:

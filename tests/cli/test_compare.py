@@ -213,7 +213,7 @@ def took(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, ...]]:
 
 def test_saved_profiles_take_turns_and_keep_them(roofline: Run, tmp_path: Path, took: list[Any]) -> None:
     a, b = write(tmp_path, "a.json", 20), write(tmp_path, "b.json", 12.5, backend="jax")
-    assert "For a factor that holds, run both in turns where they were measured: --again." in " ".join(
+    assert "For a factor that holds, run both alternately where they were measured: --again." in " ".join(
         roofline("compare", a, b).out.split()
     )
     ended = roofline("compare", a, b, "--again")

@@ -44,7 +44,7 @@ def sentence(row: Row, style: Style) -> str:
 def _moved(row: Row) -> str:
     """Say which part of the difference of a row's times is in the row of page faults."""
     times = [note.reason.partition(" is ")[0] for note in row.notes if note.step == MOVED_BY]
-    return "".join(f"; {time} of the difference is page faults, which have a row of their own" for time in times)
+    return "".join(f"; less {time} of page faults, which have a row of their own" for time in times)
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -160,7 +160,9 @@ def describe_amount(side: int, row: Row, style: Style) -> str:
     noun += f" ({units.count(amount.times)} rounds)" if amount.times > 1 else ""
     parts = [f"{_seconds((amount.seconds or 0.0) - amount.dispatch)} in {units.count(launches)} {noun}"]
     if amount.dispatch:
-        parts.append(f"{units.seconds(amount.dispatch)} {'idle while dispatching' if style.kernels else 'dispatching'}")
+        parts.append(
+            f"{units.seconds(amount.dispatch)} {'GPU idle while dispatching' if style.kernels else 'dispatching'}"
+        )
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
         parts.append(f"{units.byte(amount.bytes)} moved")
     return ", ".join(parts)

@@ -46,4 +46,4 @@ def reasons(analysis: Analysis) -> Iterator[str]:
         known_share = f"The work is known for {units.percent(share)} of the time of ops"
         yield f"{known_share}{'' if 'no-ceilings' in flags else '; the rest has no minimum'}."
     if "time" in lacking:
-        yield f"{units.percent(1 - lacking['time'])} of the time that the profiler recorded could be assigned to no op."
+        yield f"{units.percent(1 - lacking['time'])} of the recorded time belongs to no known op."

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roofline import units
 from roofline.analysis.scope_names import last_parts, name_scopes
 from roofline.comparison.account.annotate import known_annotations
-from roofline.comparison.account.row import MOVED_BY, Row
+from roofline.comparison.account.row import MOVED_BY, NAMES, Row
 from roofline.comparison.account.words import (
     class_name,
     describe_amount,
@@ -147,7 +147,10 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {_words.in_words(row.phase)}" if row.phase else ""
     place = ", ".join(dict.fromkeys(filter(None, (scope, row.phase)))) if scope else within
-    opening = " ".join(causes).rstrip(".") or (place if scope else f"other ops {within}".rstrip())
+    around = ", with ops around it" if len(row.ops) > 2 * NAMES else ""
+    opening = (
+        f"{' '.join(causes).rstrip('.')}{around}" if causes else (place if scope else f"other ops {within}".rstrip())
+    )
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
         amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
@@ -166,7 +169,7 @@ def _parts(pair: RankedPair, row: Row) -> str:
     is_moved = any(note.step == MOVED_BY for note in row.notes)
     if not dispatch or is_moved or None in (row.a.seconds, row.b.seconds):
         return ""
-    idle = "idle while dispatching" if pair.account.style.kernels else "dispatching"
+    idle = "GPU idle while dispatching" if pair.account.style.kernels else "dispatching"
     noun = "kernels" if pair.account.style.kernels else "ops"
     return f": {written(pair, seconds(row) - dispatch)} in {noun}, {written(pair, dispatch)} {idle}"
 

@@ -36,7 +36,7 @@ def verdict(pair: RankedPair, advise: bool = False) -> str:
     if not advise or not can_repeat(pair):
         return head.text
     aim = "To settle it" if head.slower is None else "For a factor that holds"
-    return f"{head.text} {aim}, run both in turns where they were measured: --again."
+    return f"{head.text} {aim}, run both alternately where they were measured: --again."
 
 
 def can_repeat(pair: RankedPair) -> bool:

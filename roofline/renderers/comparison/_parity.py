@@ -79,7 +79,8 @@ def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True
     """Say a difference, and the rows that it explains, or else the most that it can explain."""
     upper = _explained(pair, difference) if numbered else ""
     if difference.seconds is not None and not upper:
-        share = "" if difference.share is None else f", {units.percent(difference.share, 0)} of the difference"
+        whole = units.seconds(abs(pair.comparison.difference))
+        share = "" if difference.share is None else f", {units.percent(difference.share, 0)} of {whole}"
         dispatch = "" if difference.what in _WITH_HOST else ", dispatching not counted"
         upper = f" (explains at most {units.seconds(snapped(difference.seconds))}{share}{dispatch})"
     return f"{plain(difference.text, 400).rstrip('.')}{upper}."

@@ -11,7 +11,13 @@ from roofline.cli.options import tables
 from roofline.cli.options.completion import devices as device_names
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from roofline.core.schema import Profile
+
+    #: The files that the command reads.
+    Inputs = Sequence[str | Path | None]
 
 _FORMATS = "roofline.importing"
 
@@ -28,7 +34,7 @@ def _others() -> str:
 
 
 #: Once: typer evaluates the annotations of a command four times.
-_WHICH = f"Traces of torch.profiler (.json, .json.gz, .zip), or {_others()}."
+_WHICH = f"Traces of torch.profiler (.json, .json.gz, .zip), or a folder of them, or {_others()}."
 
 
 def command(
@@ -51,7 +57,10 @@ def command(
         str | None, typer.Option(metavar="NAME", help="Name of the model. Default: the name of the trace file.")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE.json", help="The profile to write.")
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE.json|DIR", help="The profile to write; of several ranks a folder."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
@@ -59,49 +68,101 @@ def command(
     """Make a profile from a recorded trace.
 
     Read ops, work, bounds and idle time from the trace and the ceilings from its device; run nothing. Read several
-    traces as the ranks of one job, one profile per rank.
+    traces, or a folder of them, as the ranks of one job: write a profile per rank into a folder, and say which rank
+    the others wait for.
 
     Example: roofline import trace.json.gz -o trace-profile.json
     """
     from pathlib import Path
 
     from roofline import importing
+    from roofline.cli.options import words
+    from roofline.cli.options.paths import check_output, check_writable
+    from roofline.units import printable
+
+    paths = importing.traces_in(traces)
+    inputs = (*paths, capture, device)
+    if output is not None and len(paths) == 1:
+        check_output(Path(output), force, (".json",), inputs)
+    elif output is not None:
+        _check_ranks(Path(output), importing.ranks(paths), force, inputs)  # most traces name theirs before their events
+    check_writable(Path.cwd() if output is None else Path(output).parent)
+    with words.if_long(f"reading {printable(paths[0])}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}"):
+        profiles = importing.read(
+            paths, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
+        )
+    if len(profiles) > 1:
+        _write_ranks(profiles, None if output is None else Path(output), force, inputs)
+    else:
+        _write(profiles[0], None if output is None else Path(output), details)
+
+
+def _write(profile: Profile, output: Path | None, details: bool) -> None:
+    """Save a profile and print its first screen, or with `details` all of it."""
+    from pathlib import Path
+
     from roofline.analysis.analysis import analyze
     from roofline.cli.options import terminal, words
-    from roofline.cli.options.paths import check_output, check_writable
     from roofline.core.schema import save
     from roofline.measuring.session import default_name
     from roofline.renderers import text
     from roofline.units import printable
 
-    inputs = (*traces, capture, device)
-    if output is not None:
-        check_output(Path(output), force or len(traces) > 1, (".json",), () if len(traces) > 1 else inputs)
-        if len(traces) > 1:  # most traces name their rank before their events
-            for rank in importing.ranks(traces):
-                if rank is not None:
-                    check_output(_of_rank(Path(output), rank), force, (".json",), inputs)
-    check_writable(Path.cwd() if output is None else Path(output).parent)
-    with words.if_long(f"reading {', '.join(map(printable, traces))}"):
-        profiles = importing.read(
-            traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
-        )
-    if output is None:
-        paths = [default_name(profile, Path.cwd()) for profile in profiles]
-    elif len(profiles) == 1:
-        paths = [Path(output)]
-    else:
-        paths = [_of_rank(Path(output), profile.imported.rank if profile.imported else None) for profile in profiles]
-        for path in paths:
+    path = default_name(profile, Path.cwd()) if output is None else output
+    with words.if_long(f"writing {printable(path)}"):
+        save(profile, path)
+    print(text.render(analyze(profile), None, page=terminal.page(), details=details), end="")
+    print(f"Wrote {printable(path)}")
+    print(f"Next: roofline show {words.quoted(path)} {'--by op' if details else '--details'}")
+
+
+def _write_ranks(profiles: list[Profile], output: Path | None, force: bool, inputs: Inputs) -> None:
+    """Save the profiles of ranks, in a folder where `output` is no file, and print what they tell together."""
+    from pathlib import Path
+
+    from roofline import ranks
+    from roofline.cli.options import terminal, words
+    from roofline.core.schema import save
+    from roofline.measuring.session import default_name
+    from roofline.ranks import folder
+    from roofline.renderers.ranks import text
+    from roofline.units import printable
+
+    numbers = [profile.imported.rank if profile.imported else None for profile in profiles]
+    with words.if_long(f"writing {len(profiles)} profiles"):
+        if output is not None and output.suffix == ".json":
+            _check_ranks(output, numbers, force, inputs)
+            paths = [_of_rank(output, number) for number in numbers]
+            for profile, path in zip(profiles, paths, strict=True):
+                save(profile, path)
+        else:
+            into = default_name(profiles[0], Path.cwd()).with_suffix("") if output is None else output
+            into.mkdir(exist_ok=True)
+            _check_ranks(into, numbers, force, inputs)
+            paths = folder.write(into, profiles)
+    job = ranks.describe(profiles)
+    print(text.render(job, page=terminal.page()), end="")
+    print(f"Wrote {printable(paths[0])} {'and' if len(paths) == 2 else 'to'} {printable(paths[-1])}")
+    chosen = paths[0] if job.straggler is None else paths[numbers.index(job.straggler.rank)]
+    print(f"Next: roofline show {words.quoted(chosen)}")
+
+
+def _check_ranks(output: Path, numbers: Sequence[int | None], force: bool, inputs: Inputs) -> None:
+    """Check that the profiles of ranks can be written: into a folder, or beside a file. None: not known yet."""
+    from roofline.cli.options.paths import check_output
+    from roofline.errors import InputError
+    from roofline.ranks import folder
+
+    if output.suffix != ".json":
+        if output.exists() and not output.is_dir():
+            raise InputError(f"Cannot write {output}: it is a file; give a folder for several ranks, or FILE.json.")
+        if not output.parent.is_dir():
+            raise InputError(f"Cannot write {output}: there is no folder {output.parent}; make it.")
+    known = [number for number in numbers if number is not None]
+    for number in known:
+        path = _of_rank(output, number) if output.suffix == ".json" else output / folder.name_of(number)
+        if path.parent.is_dir():
             check_output(path, force, (".json",), inputs)
-    with words.if_long(f"writing {', '.join(map(printable, paths))}"):
-        for profile, path in zip(profiles, paths, strict=True):
-            save(profile, path)
-    slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
-    print(text.render(analyze(profiles[slowest]), None, page=terminal.page(), details=details), end="")
-    for path in paths:
-        print(f"Wrote {printable(path)}")
-    print(f"Next: roofline show {words.quoted(paths[slowest])} {'--by op' if details else '--details'}")
 
 
 def _of_rank(path: Path, rank: int | None) -> Path:

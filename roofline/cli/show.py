@@ -15,6 +15,7 @@ from roofline.cli.options.paths import check_once, load, path_name
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
+_RANKS = "roofline.renderers.ranks"
 _LISTS = "roofline.renderers.shipped"
 _WALL = "roofline.renderers.wall"
 _FORMATS = "|".join(plugins.names("roofline.renderers"))
@@ -75,6 +76,9 @@ def command(
     if not profiles:
         _list(wall, by, depth, top, every, details, sort, contains, columns, caption, width=width, format=format)
         return
+    if len(profiles) == 1 and profiles[0].is_dir():
+        _ranks(profiles[0], format, width, every, by, wall, depth, top, details, sort, contains, columns, caption)
+        return
     if wall:
         if details:
             raise InputError("--details and --wall exclude each other: leave one out.")
@@ -114,6 +118,26 @@ def command(
             loaded = to_depth(loaded, depth)
         text = renderer.render(analyze(loaded), by, **extra)
     tables.write(text, extra)
+
+
+def _ranks(path: Path, format: str, width: int | None, every: bool, *others: object) -> None:
+    """Print what the ranks of a job tell together.
+
+    path: the folder that `roofline import` wrote. others: options of a profile.
+    """
+    if any(option not in (None, False) for option in others):
+        raise InputError("A folder of ranks takes only --format, --width and --all.")
+    renderer = plugins.load(_RANKS, format, "format of a folder of ranks")
+    extra = tables.arguments(renderer, format, width=width)
+    if every and format == "text":
+        extra["every"] = True
+    from roofline import ranks
+    from roofline.cli.options.words import if_long
+    from roofline.ranks import folder
+
+    with if_long(f"reading the ranks in {path_name(path)}"):
+        job = ranks.describe(folder.read(path))
+    tables.write(renderer.render(job, **extra), extra)
 
 
 def _list(*of_a_profile: object, width: int | None, format: str) -> None:

@@ -260,6 +260,51 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What collectives of one kind exchange, as a trace says it. Unknown is None.
+
+    name: of the operation ("all_reduce"). kernel: what ran it on the device, which names algorithm and protocol. group:
+    the process group's name; ranks: how many are in it; members: these, where they are listed. sent, received: by one
+    rank [byte].
+    """
+
+    name: str
+    kernel: str
+    group: str = ""
+    ranks: int | None = None
+    members: tuple[int, ...] = ()
+    sent: float | None = None
+    received: float | None = None
+
+
+#: Whole numbers of a collective: an index, and times [ns].
+_Index = Annotated[int, msgspec.Meta(ge=0, le=validate.MOST)]
+_Step = Annotated[int, msgspec.Meta(ge=0, le=validate.LONGEST)]
+
+
+class Collectives(msgspec.Struct, frozen=True, kw_only=True):
+    """The collectives of the steps of a trace, column by column, in the order in which they began on the device.
+
+    message: index into `messages`. step: its number, as annotated. start: since the trace's first event [ns]. duration
+    [ns]. before: time between the end of the collectives before it, or the begin of the first step, and its start [ns];
+    computing: of that, how long the device ran anything [ns]. begin: of the first step, as `start`.
+    """
+
+    messages: tuple[Message, ...]
+    message: tuple[_Index, ...]
+    step: tuple[_Step, ...]
+    start: tuple[_Step, ...]
+    duration: tuple[_Step, ...]
+    before: tuple[_Step, ...]
+    computing: tuple[_Step, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the columns are of one length, and each index points into the messages."""
+        lengths = {len(column) for column in (self.message, self.step, self.start, self.duration, self.before)}
+        return lengths == {len(self.computing)} and max(self.message, default=-1) < len(self.messages)
+
+
 class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Bytes of one step by hardware counters, joined to its ops (docs/counters.md).
 
@@ -293,7 +338,8 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     it timed; None: not measured, or that is the bare step. counters: bytes by hardware counters; None: not counted.
     addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
     one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory.
-    devices: how many share the step; work and bytes are those of all of them together.
+    devices: how many share the step; work and bytes are those of all of them together. collectives: of a trace of one
+    rank of several; None: it has none, or they are not known.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook.
 
@@ -343,6 +389,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     addresses: tuple[_Address | None, ...] = ()
     devices: Annotated[int, msgspec.Meta(ge=1)] = 1
     counters: Counters | None = None
+    collectives: Collectives | None = None
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"

@@ -104,6 +104,8 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
         raise _damaged(source, f"{profile.api.name!r} has no times of steps")
     if profile.counters and not _counters_fit(profile):
         raise _damaged(source, "its hardware counters are not one per op")
+    if profile.collectives and not profile.collectives.fits:
+        raise _damaged(source, "its collectives are not columns of one length")
     _check_all(_numbers(profile), source)
     _check_all(_shares(profile), source, upper=_WHOLE)
     _check_all(_steps(profile), source, *_STEP)
@@ -172,6 +174,8 @@ def _numbers(profile: Profile) -> Named:
         yield from _of("imported", profile.imported, _IMPORTED)
     if profile.counters:
         yield from _of("counters", profile.counters, ("kernels", "unjoined", *_COUNTERS, *_FURTHER_COUNTERS))
+    for message in profile.collectives.messages if profile.collectives else ():
+        yield from _of("collective", message, ("ranks", "sent", "received"))
     if profile.compilation:
         yield from _of("compilation", profile.compilation, ("seconds", "graphs", "guards", "opaque"))
         yield from _each("graph breaks", profile.compilation.breaks)

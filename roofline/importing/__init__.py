@@ -30,6 +30,7 @@ from roofline.traces.chrome import reader
 from roofline.traces.kineto import reader as kineto
 
 #: A name that may stand in that of a file.
+_TRACES = (".json", ".json.gz", ".zip")
 _NAME = re.compile(r"\w(?:[\w.-]{0,58}\w)?")
 
 
@@ -46,6 +47,20 @@ class Format(Protocol):
 
     def profile(self, file: Path, requested: Device | None, command: str, say: Say) -> Profile:
         """Return the profile of a file, on the device asked for (None: its own)."""
+
+
+def traces_in(paths: Sequence[str | Path]) -> list[str | Path]:
+    """Return the paths with the traces of torch.profiler in them for folders. Raises InputError for one without any."""
+    found: list[str | Path] = []
+    for path in paths:
+        if not Path(path).is_dir():
+            found.append(path)
+            continue
+        files = sorted(file for file in Path(path).iterdir() if file.is_file() and file.name.endswith(_TRACES))
+        if not files:
+            raise InputError(f"The folder {path} holds no trace ({', '.join(_TRACES)}): name one that does.")
+        found += files
+    return found
 
 
 def ranks(paths: Sequence[str | Path]) -> list[int | None]:
@@ -81,18 +96,17 @@ def read(
         if len(files) > 1 or capture is not None:
             raise InputError(f"{form.WORDS} is imported by itself: leave --capture and the other traces out.")
         return [_called(form.profile(files[0], requested, command, say), name)]
-    traces = [kineto.read(file) for file in files]
-    ranks = [rank_of(trace.metadata) for trace in traces]
-    if len(files) > 1:
-        check_ranks(files, ranks)
     captured = None if capture is None else kineto.read(Path(capture))
-    costs = Costs(cache.location())
-    profiles = [
-        from_kineto.profile(file, trace, rank, captured, costs, requested, command, len(files) > 1)
-        for file, trace, rank in zip(files, traces, ranks, strict=True)
-    ]
+    costs, several = Costs(cache.location()), len(files) > 1
+    profiles, ranks = [], []
+    for file in files:  # one trace in memory at a time
+        trace = kineto.read(file)
+        ranks.append(rank_of(trace.metadata))
+        if several:
+            check_ranks(files[: len(ranks)], ranks)
+        profiles.append(from_kineto.profile(file, trace, ranks[-1], captured, costs, requested, command, several))
     costs.save()
-    profiles = [_called(profile, name, len(files) > 1) for profile in with_waiting(profiles)]
+    profiles = [_called(profile, name, several) for profile in (with_waiting(profiles) if several else profiles)]
     for profile in profiles:
         facts = profile.imported
         for text in (*facts.warnings, *facts.notes) if facts else ():

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from roofline.core.device import Device
-from roofline.core.schema import SCHEMA, Imported, Profile, Profiled, Wall
+from roofline.core.schema import SCHEMA, Collectives, Imported, Profile, Profiled, Wall
 from roofline.costs import precision
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
@@ -129,6 +129,7 @@ def assembled(
     versions: Mapping[str, str],
     flags: Sequence[str],
     facts: Imported,
+    collectives: Collectives | None = None,
     conditions: Mapping[str, float] = MappingProxyType({}),
 ) -> Profile:
     """The profile of an imported step: its only times are the profiled ones."""
@@ -155,4 +156,5 @@ def assembled(
         conditions=dict(conditions),
         flags=tuple(flags),
         imported=facts,
+        collectives=collectives,
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_name
-from roofline.core.schema import Imported, Profile
+from roofline.core.schema import Collectives, Imported, Profile
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing import cpu, gpu
@@ -85,6 +85,7 @@ def profile(
             notes=tuple(notes),
             **read.facts,
         ),
+        collectives=read.collectives,
     )
 
 
@@ -97,6 +98,7 @@ class _Read(NamedTuple):
     shapes: bool
     facts: dict[str, Any]
     left_out: Sequence[str]
+    collectives: Collectives | None = None
 
 
 def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None) -> _Read:
@@ -106,7 +108,9 @@ def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | N
         return _Read("cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes, _facts_cpu(on_cpu), ())
     on_gpu = gpu.read(trace, costs, capture)
     kind = "rocm" if _is_rocm(trace) else "cuda"
-    return _Read(kind, on_gpu.counted, on_gpu.timed, on_gpu.shapes, _facts_gpu(on_gpu), on_gpu.warnings)
+    return _Read(
+        kind, on_gpu.counted, on_gpu.timed, on_gpu.shapes, _facts_gpu(on_gpu), on_gpu.warnings, on_gpu.collectives
+    )
 
 
 def _with_launch_floors(device: Device, trace: KinetoTrace, mechanism: str) -> Device:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.schema import Collectives
 from roofline.costs.calls import Call
 from roofline.costs.counted import Costed, Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
 from roofline.importing.capture import Capture, Replays
+from roofline.importing.collectives import collectives
 from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
 from roofline.importing.steps import Chosen, aligned, choose
 from roofline.importing.work import communication, foreign_calls
@@ -72,6 +74,7 @@ class GpuStep:
     chosen: Chosen
     communication: float
     exposed: float
+    collectives: Collectives | None
     warnings: tuple[str, ...]
 
 
@@ -125,6 +128,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         chosen=replace(chosen, selected=tuple(repeating)),
         communication=sum(exposure.total for exposure in stretches) / len(repeating),
         exposed=sum(exposure.exposed for exposure in stretches) / len(repeating),
+        collectives=collectives(trace, links, marks, chosen.step, owner, counted),
         warnings=(
             *_left_out(chosen, all_marks, differing),
             *_lost(trace, links),

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from roofline.core.schema import Profile
 from roofline.errors import InputError
+from roofline.ranks.matching import match
 
 #: No job has as many ranks.
 _MOST = 1 << 31
@@ -63,25 +63,16 @@ def check_ranks(files: Sequence[Path], ranks: Sequence[Rank]) -> None:
 
 
 def with_waiting(profiles: Sequence[Profile]) -> list[Profile]:
-    """The profiles of the ranks of a job with the time that each waits in collectives for slower ranks.
+    """The profiles of the ranks of a job with the time that each waits in collectives for slower ranks, per step.
 
-    A collective cannot end before its last rank has begun: what it lasts longer than on the rank where it is shortest
-    is waiting. Clocks need not agree. Where the ranks do not run the same collectives in the same order it stays None.
+    It stays None where a rank has collectives that are not on all ranks of their group.
     """
-    if len(profiles) < 2:
+    matched = match(profiles)
+    if not len(matched) or matched.unmatched:
         return list(profiles)
-    times, names = [], []
-    for profile in profiles:
-        ops = [op for op in profile.ops if profile.signatures[op.signature].op_class == "communication"]
-        names.append([profile.signatures[op.signature].name for op in ops])
-        times.append(np.asarray([np.mean(op.own_ns) for op in ops]) * 1e-9)
-    if not names[0] or any(rank_names != names[0] for rank_names in names):
-        return list(profiles)
-    shortest = np.min(times, axis=0)
+    waiting = matched.waiting.sum(1) / len(set(matched.steps))
     return [
-        msgspec.structs.replace(
-            profile, imported=msgspec.structs.replace(profile.imported, waiting=float((mine - shortest).sum()))
-        )
-        for profile, mine in zip(profiles, times, strict=True)
+        msgspec.structs.replace(profile, imported=msgspec.structs.replace(profile.imported, waiting=seconds))
+        for profile, seconds in zip(profiles, waiting.tolist(), strict=True)
         if profile.imported is not None
     ]

@@ -126,17 +126,26 @@ def costed(
 
 def _message(args: dict[str, Any]) -> tuple[float, float, str, str] | None:
     """(sent, received [byte], name, note) from `In msg nelems`, `Out msg nelems`, `dtype`, `Group size`."""
-    sent, received, kind = args.get("In msg nelems"), args.get("Out msg nelems"), args.get("dtype")
-    size = _SIZES.get(kind) if isinstance(kind, str) else None
-    if size is None or not _count(sent) or not _count(received):
+    sent, received = sizes(args)
+    if sent is None or received is None:
         return None
     name, group = args.get("Collective name"), args.get("Group size")
     note = f"payload of {name}" if isinstance(name, str) else "payload"
-    note = f"{note[:80]}, {group} ranks" if _count(group) else note[:80]
-    return float(sent * size), float(received * size), name if isinstance(name, str) else "", note
+    note = f"{note[:80]}, {group} ranks" if is_count(group) else note[:80]
+    return sent, received, name if isinstance(name, str) else "", note
 
 
-def _count(value: Any) -> TypeGuard[int]:
+def sizes(args: dict[str, Any]) -> tuple[float, float] | tuple[None, None]:
+    """Return what a rank sends and receives [byte], by `In msg nelems`, `Out msg nelems` and `dtype`."""
+    sent, received, kind = args.get("In msg nelems"), args.get("Out msg nelems"), args.get("dtype")
+    size = _SIZES.get(kind) if isinstance(kind, str) else None
+    if size is None or not is_count(sent) or not is_count(received):
+        return None, None
+    return float(sent * size), float(received * size)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Return whether a value is a number of things that a message may have."""
     return type(value) is int and 0 <= value < 1 << 50
 
 

@@ -1,0 +1,76 @@
+"""The folder of a job's ranks: a profile per rank, and the list of them.
+
+    ranks.json        {"schema": 1, "of": 8, "ranks": [{"rank": 0, "file": "rank-0.json"}, ...]}
+    rank-0.json       the profile of rank 0 (docs/profile-format.md)
+
+of: how many ranks the job has; null where nothing says it. A rank whose profile is not there is not in the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from roofline.core import files
+from roofline.core.schema import Profile, load, save
+from roofline.errors import InputError
+
+#: The list in a folder, and its largest size [byte].
+MANIFEST, _MOST = "ranks.json", 1 << 22
+SCHEMA = 1
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A rank of the list. file: name of its profile in the folder."""
+
+    rank: int
+    file: str
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The list of a folder. of: how many ranks the job has, None where that is not known."""
+
+    schema: int
+    of: int | None
+    ranks: tuple[Listed, ...]
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder of ranks."""
+    return (path / MANIFEST).is_file()
+
+
+def name_of(rank: int) -> str:
+    """Name the profile of a rank."""
+    return f"rank-{rank}.json"
+
+
+def write(folder: Path, profiles: Sequence[Profile]) -> list[Path]:
+    """Write the profiles of ranks into a folder that exists, the list last; return their paths."""
+    ranks = [facts.rank if (facts := profile.imported) and facts.rank is not None else 0 for profile in profiles]
+    of = {profile.imported.ranks for profile in profiles if profile.imported}
+    paths = [folder / name_of(rank) for rank in ranks]
+    for path, profile in zip(paths, profiles, strict=True):
+        save(profile, path)
+    listed = tuple(Listed(rank, path.name) for rank, path in zip(ranks, paths, strict=True))
+    manifest = Manifest(SCHEMA, of.pop() if len(of) == 1 else None, listed)
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    files.write_atomically(folder / MANIFEST, text + b"\n")
+    return paths
+
+
+def read(folder: Path) -> list[Profile]:
+    """Read the profiles of a folder of ranks. Raises InputError where the list or a profile cannot be read."""
+    file = folder / MANIFEST
+    try:
+        manifest = msgspec.json.decode(files.read(file, _MOST, "the list of a folder of ranks"), type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{file} is no list of ranks ({error}): import the traces again.") from None
+    if manifest.schema != SCHEMA:
+        raise InputError(f"{file} was made by another roofline (schema {manifest.schema}): import the traces again.")
+    odd = [listed.file for listed in manifest.ranks if Path(listed.file).name != listed.file]
+    if odd or not manifest.ranks:
+        raise InputError(f"{file} lists no files of its folder: import the traces again.")
+    return [load(folder / listed.file) for listed in manifest.ranks]

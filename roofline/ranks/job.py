@@ -1,0 +1,222 @@
+"""Describe a job of several ranks: a row for each rank, collective and phase, and the rank that the others wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.core.arrays import Array
+from roofline.core.rows import Ints
+from roofline.core.rows import rows as columns
+from roofline.core.schema import Message, Profile
+from roofline.ranks.matching import Matched, match
+from roofline.ranks.straggler import Straggler, find_straggler, is_lowest
+from roofline.ranks.work import Work, compare_work
+from roofline.units import NANOSECOND
+
+#: What a rank sends, times this, went over its link: of n ranks (NCCL's "bus bandwidth", nccl-tests PERFORMANCE.md).
+#: By the first letters of the operation, without underscores.
+_ON_THE_BUS = (
+    (("allreduce",), lambda n: 2 * (n - 1) / n),
+    (("allgather", "reducescatter", "alltoall"), lambda n: (n - 1) / n),
+    (("broadcast", "reduce", "send", "recv", "gather", "scatter"), lambda n: 1.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RankRow:
+    """A rank, per step [s]. computing: time in which anything but collectives ran.
+
+    communication: time in collectives; exposed: of it what no computation hides; waiting: of it what slower ranks take.
+    idle: time in which nothing ran. last: of how many collectives it is the last to arrive.
+    """
+
+    number: int
+    model: str
+    wall: float
+    computing: float
+    communication: float | None
+    exposed: float | None
+    waiting: float
+    idle: float
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveRow:
+    """The collectives of one kind and size. Times of one of them [s].
+
+    runs: how many were matched. shortest: on the rank that waits least, in the median: the transfer takes no longer.
+    longest: on the one that waits longest. last: the rank that arrives last most often, and how often (`times_last`).
+    bandwidth: what a rank sends and receives over its link in the shortest time [B/s]; None where sizes are not known.
+    """
+
+    message: Message
+    runs: int
+    shortest: float
+    longest: float
+    last: int
+    times_last: int
+    bandwidth: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseRow:
+    """What the ops of a phase take on the ranks, without collectives, per step [s]: the mean, and the extremes."""
+
+    name: str
+    mean: float
+    least: float
+    most: float
+    rank_of_most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A rank whose ops take longer than those of the others would by chance (`straggler.is_lowest`).
+
+    alike: whether in ops that all ranks run as often, or in others. seconds: per step, and others: of the others in the
+    mean [s].
+    """
+
+    rank: int
+    alike: bool
+    seconds: float
+    others: float
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The ranks of a job. of: how many it has, None where no trace says it. straggler: None where there is none.
+
+    outliers: ranks whose ops take longer than those of the others would by chance. steps: how many were seen of every
+    rank. matched, unmatched: collectives that all, or not all, of their ranks have. apart: how far the ends of a
+    collective are apart by one clock [s], None where there are none.
+    """
+
+    profiles: tuple[Profile, ...]
+    of: int | None
+    ranks: tuple[RankRow, ...]
+    collectives: tuple[CollectiveRow, ...]
+    phases: tuple[PhaseRow, ...]
+    straggler: Straggler | None
+    outliers: tuple[Outlier, ...]
+    steps: int
+    matched: int
+    unmatched: int
+    apart: float | None
+
+
+def describe(profiles: Sequence[Profile]) -> Job:
+    """Describe the ranks of a job by their profiles, in the order of their numbers."""
+    profiles = sorted(profiles, key=_number)
+    matched = match(profiles)
+    numbers = [_number(profile) for profile in profiles]
+    steps = max(1, len(set(matched.steps)))
+    waiting, work = matched.waiting.sum(1) / steps, compare_work(profiles)
+    last = _last(matched)
+    lasts = np.bincount(last, minlength=len(profiles)) if len(matched) else np.zeros(len(profiles), np.int64)
+    rank_rows = tuple(
+        _rank_row(profile, number, seconds, count)
+        for profile, number, seconds, count in zip(profiles, numbers, waiting.tolist(), lasts.tolist(), strict=True)
+    )
+    of = {profile.imported.ranks for profile in profiles if profile.imported} - {None}
+    return Job(
+        profiles=tuple(profiles),
+        of=of.pop() if len(of) == 1 else None,
+        ranks=rank_rows,
+        collectives=_collective_rows(matched, last, numbers),
+        phases=_phase_rows(profiles, numbers),
+        outliers=tuple(_outliers(numbers, work)),
+        straggler=find_straggler(numbers, matched, work) if len(matched) else None,
+        steps=steps,
+        matched=len(matched),
+        unmatched=matched.unmatched,
+        apart=matched.apart,
+    )
+
+
+def _outliers(numbers: Sequence[int], work: Work) -> Iterator[Outlier]:
+    for alike, times in ((True, work.alike), (False, work.other)):
+        row = int(times.argmax())
+        others = np.delete(times, row)
+        if is_lowest(-float(times[row]), -others):
+            yield Outlier(numbers[row], alike, float(times[row]), float(others.mean()))
+
+
+def _number(profile: Profile) -> int:
+    return (profile.imported.rank or 0) if profile.imported else 0
+
+
+def _last(matched: Matched) -> Ints:
+    """Return the rank, by row, that arrives last at each collective: where it is shortest."""
+    return np.asarray(np.where(matched.took_part, matched.duration, np.inf).argmin(0), np.int64)
+
+
+def _rank_row(profile: Profile, number: int, waiting: float, last: int) -> RankRow:
+    wall, facts = float(np.mean(profile.wall.steps)), profile.imported
+    idle = float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
+    exposed = facts.exposed if facts else None
+    return RankRow(
+        number=number,
+        model=profile.model,
+        wall=wall,
+        computing=wall - idle - (exposed or 0.0),
+        communication=facts.communication if facts else None,
+        exposed=exposed,
+        waiting=waiting,
+        idle=idle,
+        last=last,
+    )
+
+
+def _collective_rows(matched: Matched, last: Ints, numbers: Sequence[int]) -> tuple[CollectiveRow, ...]:
+    """Sum up collectives that exchange alike, those first that last longest in all."""
+    groups: dict[tuple[str, str, float | None, float | None], list[int]] = {}
+    for at, message in enumerate(matched.messages):
+        group = ",".join(map(str, message.members)) or message.group
+        groups.setdefault((message.name, group, message.sent, message.received), []).append(at)
+    rows = [_collective_row(matched, np.asarray(at), last, numbers) for at in groups.values()]
+    return tuple(sorted(rows, key=lambda row: -row.longest * row.runs))
+
+
+def _collective_row(matched: Matched, at: Ints, last: Ints, numbers: Sequence[int]) -> CollectiveRow:
+    took_part, duration = matched.took_part[:, at], matched.duration[:, at]
+    shortest = float(np.median(np.where(took_part, duration, np.inf).min(0)))
+    message, counts = matched.messages[int(at[0])], np.bincount(last[at], minlength=len(numbers))
+    ranks = message.ranks or len(message.members) or int(took_part.sum(0).max())
+    return CollectiveRow(
+        message=message,
+        runs=len(at),
+        shortest=shortest,
+        longest=float(np.median(duration.max(0))),
+        last=numbers[int(counts.argmax())],
+        times_last=int(counts.max()),
+        bandwidth=_bandwidth(message, ranks, shortest),
+    )
+
+
+def _bandwidth(message: Message, ranks: int, seconds: float) -> float | None:
+    """Return what a rank moves over its link [B/s]; None where that is not known of the operation or its size."""
+    name, size = message.name.lower().replace("_", ""), max(message.sent or 0.0, message.received or 0.0)
+    factor = next((factor for names, factor in _ON_THE_BUS if name.startswith(names)), None)
+    return size * factor(ranks) / seconds if factor is not None and size and seconds > 0 and ranks > 1 else None
+
+
+def _phase_rows(profiles: Sequence[Profile], numbers: Sequence[int]) -> tuple[PhaseRow, ...]:
+    """Compare what the phases take on the ranks, where more than one has ops."""
+    times: dict[str, Array] = {}
+    for row, profile in enumerate(profiles):
+        of = columns(profile)
+        own = of.own.reshape(len(profile.ops), -1).mean(1) if len(profile.ops) else np.zeros(0)
+        computes = np.asarray([one.op_class != "communication" for one in profile.signatures], bool)[of.signature]
+        sums = np.bincount(of.phase[computes], own[computes], len(profile.phases)) * NANOSECOND
+        for name, seconds in zip(profile.phases, sums.tolist(), strict=True):
+            times.setdefault(name, np.zeros(len(profiles)))[row] += seconds
+    return tuple(
+        PhaseRow(name, float(of.mean()), float(of.min()), float(of.max()), numbers[int(of.argmax())])
+        for name, of in times.items()
+        if of.any()
+    )

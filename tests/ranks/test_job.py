@@ -1,0 +1,220 @@
+"""Who is waited for, by how much and why: jobs that are simulated (tests/data/make_ranks.py), and a recorded one."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from roofline import importing
+from roofline.core.schema import Profile, load
+from roofline.errors import InputError
+from roofline.ranks import Job, describe, folder
+from roofline.ranks.straggler import _is_late, is_lowest
+from roofline.renderers.ranks import _sentences, text
+from roofline.renderers.ranks import json as as_json
+
+sys.path.append(str(Path(__file__).parents[1] / "data"))
+
+import make_ranks
+from make_ranks import Slow
+
+
+def profiles(folder: Path, slow: Slow | None = None, **options: int) -> list[Profile]:
+    files = []
+    for rank, trace in enumerate(make_ranks.ranks(slow=slow, **options)):
+        files.append(folder / f"net_rank{rank}.json")
+        files[-1].write_bytes(trace)
+    return importing.read(files, device="h100-sxm")
+
+
+def job(folder: Path, slow: Slow | None = None, **options: int) -> Job:
+    return describe(profiles(folder, slow, **options))
+
+
+@pytest.mark.parametrize(
+    ("slow", "kind", "later"),
+    [
+        (Slow(rank=2, more=2), "other work", 3 * 200e-6),  # two kernels of 100 us before each of three collectives
+        (Slow(rank=2, pace=1.25), "slower ops", 0.25 * 1200e-6),  # kernels of 1200 us a step
+        (Slow(rank=2, idle=300), "idle device", 3 * 300e-6),
+        (Slow(rank=2, late=5000), "later start", 5000e-6 / 3),  # once in three steps
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_the_slow_rank_is_named_with_what_it_does_differently(
+    tmp_path: Path, slow: Slow, kind: str, later: float
+) -> None:
+    slowed = job(tmp_path, slow)
+    found = slowed.straggler
+    assert found is not None
+    assert [(outlier.rank, outlier.alike) for outlier in slowed.outliers] == {
+        "other work": [(2, False)],
+        "slower ops": [(2, True)],
+    }.get(kind, [])
+    assert (found.rank, found.kind, found.stands_out) == (2, kind, True)
+    assert found.later == pytest.approx(later, rel=0.1)
+    assert found.start + found.computing + found.idle == pytest.approx(found.later)
+
+
+def test_ranks_that_are_alike_are_not_told_apart(tmp_path: Path) -> None:
+    alike = job(tmp_path, steps=6)
+    assert alike.straggler is not None
+    assert not alike.straggler.stands_out
+    assert [key for key, _ in _sentences.sentences(alike)] == ["nobody-stands-out", "clocks"]
+
+
+def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_path: Path) -> None:
+    """Rank 2 comes 200 us later, up to a jitter of 6 us, to each of three collectives a step. A transfer: 60 us."""
+    slow = job(tmp_path, Slow(rank=2, idle=200), steps=4)
+    assert [row.waiting for row in slow.ranks] == pytest.approx([600e-6, 600e-6, 0, 600e-6], abs=3 * 6e-6)
+    assert [row.last for row in slow.ranks] == [0, 0, slow.matched, 0]
+    assert slow.matched == 4 * 3
+    (row,) = slow.collectives
+    assert (row.runs, row.shortest, row.last, row.times_last) == (12, pytest.approx(60e-6), 2, 12)
+    # Of 1 MB, 2 * 3/4 of it go over the link of each of four ranks.
+    assert row.bandwidth == pytest.approx(1.5 * 1e6 / 60e-6)
+    assert [profile.imported and profile.imported.waiting for profile in slow.profiles] == pytest.approx(
+        [row.waiting for row in slow.ranks]
+    )
+
+
+def test_clocks_need_not_agree(tmp_path: Path) -> None:
+    """All ranks end a collective at once, by clocks that are apart by 0 and by 7 s."""
+    found = [job(tmp_path, Slow(rank=1, late=900), clock=clock) for clock in (0, 7_000_000)]
+    assert [one.apart for one in found] == pytest.approx([0, 0], abs=1e-9)
+    assert found[0].straggler == found[1].straggler
+
+
+def test_a_rank_with_one_collective_less_is_matched_as_far_as_all_have_them(tmp_path: Path) -> None:
+    """Of step 8 one rank lacks a collective: what is left of that step may be any of them."""
+    one, *others = profiles(tmp_path)
+    table = one.collectives
+    assert table is not None
+    step = table.step[0]
+    columns = {name: column[1:] for name, column in msgspec.structs.asdict(table).items() if name != "messages"}
+    less = msgspec.structs.replace(one, collectives=msgspec.structs.replace(table, **columns))
+    found = describe([less, *others])
+    assert (found.matched, found.unmatched) == (len(table.step) - 3, 3)
+    assert step not in {table.step[row] for row in range(3, len(table.step))}
+    assert "unmatched" in [key for key, _ in _sentences.sentences(found)]
+
+
+def test_groups_are_matched_by_themselves(tmp_path: Path) -> None:
+    """Ranks 0 and 1 are one group, 2 and 3 another one: each waits for its own."""
+    ranks = profiles(tmp_path, Slow(rank=1, idle=200))
+    split = []
+    for rank, profile in enumerate(ranks):
+        table = profile.collectives
+        assert table is not None
+        members = (0, 1) if rank < 2 else (2, 3)
+        messages = tuple(msgspec.structs.replace(message, members=members, ranks=2) for message in table.messages)
+        split.append(msgspec.structs.replace(profile, collectives=msgspec.structs.replace(table, messages=messages)))
+    found = describe(split)
+    assert found.ranks[0].waiting == pytest.approx(600e-6, abs=3 * 6e-6)
+    assert found.ranks[2].waiting == pytest.approx(found.ranks[3].waiting, abs=3 * 12e-6)
+    assert [row.runs for row in found.collectives] == [len(split[0].collectives.step)] * 2  # type: ignore[union-attr]
+
+
+def test_chance_alone_makes_no_straggler() -> None:
+    """One collective has a last rank, whoever it is: that tells nothing. Eight of which it is always the same do."""
+    import numpy as np
+
+    took_part = np.ones((4, 8), bool)
+    duration = np.full((4, 8), 2.0)
+    duration[3] = 1.0
+    assert _is_late(duration, took_part, 3)
+    assert not _is_late(duration[:, :1], took_part[:, :1], 3)
+    assert not _is_late(np.full((4, 8), 2.0), took_part, 3)
+
+
+def test_a_rank_that_waits_far_less_than_the_others_stands_out() -> None:
+    """Where it began late once, no order shows it: 3 of 28 ms. Of even numbers one is the lowest by chance."""
+    import numpy as np
+
+    assert is_lowest(3.0, np.asarray([21.0, 22, 24, 25, 26, 28, 31]))
+    assert not is_lowest(3.0, np.asarray([4.0, 5, 6, 7, 8, 9, 10]))
+    assert not is_lowest(3.0, np.asarray([30.0]))
+
+
+def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> None:
+    """Its first all-to-all takes 10 us where those of the others take 514 to 7,635: it is the last to arrive."""
+    files = [recorded(f"ranks/dlrm_rank{rank}.json.gz") for rank in range(8)]
+    found = describe(importing.read(files))
+    assert found.straggler is not None
+    assert (found.straggler.rank, found.straggler.stands_out) == (7, True)
+    assert (found.straggler.last, found.straggler.of) == (5, 8)
+    assert found.straggler.kind == "later start"
+    assert found.ranks[1].waiting == pytest.approx(11.119e-3)
+    assert (found.matched, found.unmatched) == (8, 0)
+    assert found.apart == pytest.approx(3e-6, abs=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------ folders, formats
+
+
+def test_a_folder_holds_a_profile_per_rank_and_their_list(tmp_path: Path) -> None:
+    ranks = profiles(tmp_path)
+    folder.write(tmp_path, ranks)
+    assert json.loads((tmp_path / folder.MANIFEST).read_bytes()) == {
+        "schema": 1,
+        "of": 4,
+        "ranks": [{"rank": rank, "file": f"rank-{rank}.json"} for rank in range(4)],
+    }
+    assert describe(folder.read(tmp_path)) == describe(ranks)
+    assert load(tmp_path / "rank-2.json") == ranks[2]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"schema": 2, "of": 1, "ranks": [{"rank": 0, "file": "rank-0.json"}]}',
+        b'{"schema": 1, "of": 1, "ranks": []}',
+        b'{"schema": 1, "of": 1, "ranks": [{"rank": 0, "file": "../rank-0.json"}]}',
+    ],
+)
+def test_a_damaged_list_is_refused(tmp_path: Path, manifest: bytes) -> None:
+    (tmp_path / folder.MANIFEST).write_bytes(manifest)
+    with pytest.raises(InputError, match="import the traces again"):
+        folder.read(tmp_path)
+
+
+def test_the_screen_of_a_job(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    golden("ranks.txt", text.render(job(tmp_path, Slow(rank=2, pace=1.25))))
+
+
+def test_of_many_ranks_those_that_wait_least_and_most_are_shown(tmp_path: Path) -> None:
+    many = job(tmp_path, Slow(rank=2, more=1), number=20)
+    shown = text.render(many)
+    assert "8 more ranks" in shown
+    assert "8 more ranks" not in text.render(many, every=True)
+    assert sum(line.lstrip().startswith("2 ") for line in shown.splitlines()) == 1
+
+
+def test_numbers_of_all_formats_are_equal(tmp_path: Path) -> None:
+    slow = job(tmp_path, Slow(rank=2, pace=1.25))
+    document = json.loads(as_json.render(slow))
+    assert document["straggler"]["kind"] == "slower ops"
+    assert [row["waiting"] for row in document["ranks"]] == [row.waiting for row in slow.ranks]
+    assert [row["id"] for row in document["sentences"]] == [key for key, _ in _sentences.sentences(slow)]
+    assert document["collectives"][0]["bandwidth"] == slow.collectives[0].bandwidth
+
+
+def test_names_in_traces_are_only_names(tmp_path: Path) -> None:
+    one, *others = profiles(tmp_path)
+    evil = "\x1b[31mred\n<script>"
+    table = one.collectives
+    assert table is not None
+    messages = tuple(msgspec.structs.replace(message, name=evil, group=evil) for message in table.messages)
+    hostile = msgspec.structs.replace(one, model=evil, collectives=msgspec.structs.replace(table, messages=messages))
+    for rendered in (text.render(describe([hostile, *others])), as_json.render(describe([hostile, *others]))):
+        assert "\x1b" not in rendered
+    assert replace(describe([hostile]), of=3).of == 3

@@ -9,7 +9,7 @@ Python returns where a graph calls it (`callbacks`) and those that depend on num
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -148,15 +148,8 @@ def _functions(function_graphs: Any, run_shapes: Seen) -> Iterator[Function]:
     if _is_eager(function_graphs.pre_optimization_graph):
         return
     joined = _joined(function_graphs.partition_graphs)
-    kernels = {node.name: node.op for node in joined.node}
-    try:
-        shapes = inferred(joined, run_shapes)
-    except ERRORS:
-        # Some of oneDNN's ops infer wrong shapes (the bias of _MklNativeConv2DBackpropFilterWithBias, in TensorFlow
-        # 2.21). Grappler's graph has the same nodes under the names of the ops they stand for.
-        joined = function_graphs.post_optimization_graph
-        shapes = inferred(joined, run_shapes)
-    after = Graph(completed(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(joined, shapes)))
+    shapes = inferred(joined, run_shapes)
+    after = Graph(completed(_nodes(joined, shapes)))
     calls = [node for node in joined.node if node.op in CALLS]
     arguments_known = {
         node.attr["index"].i: node.attr for node in function_graphs.post_optimization_graph.node if node.op == "_Arg"

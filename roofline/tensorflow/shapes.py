@@ -30,6 +30,8 @@ ERRORS = (ValueError, KeyError, TypeError, AttributeError, tf.errors.OpError)
 _SAME = frozenset(("Enter", "Exit", "NextIteration", "LoopCond", "RefEnter", "RefExit", "RefNextIteration"))
 _RECEIVES = frozenset(("_Recv", "_HostRecv"))
 _MERGES, _BACK = frozenset(("Merge", "RefMerge")), frozenset(("NextIteration", "RefNextIteration"))
+#: oneDNN's ops of which TensorFlow infers other shapes than they make (mkl_nn_ops.cc, in 2.21).
+_PADS, _WITH_BIAS = "_MklNativePadWith", "_MklNativeConv2DBackpropFilterWithBias"
 #: Shapes that change from trip to trip are found in as many rounds as such loops stand one behind another.
 _ROUNDS = 6
 
@@ -118,9 +120,13 @@ def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
         # Whom it shall lie beside: shapes do not depend on it, and a node that grappler took out stops the import.
         node.attr.pop("_class", None)
         data = _data(node)
-        if PADDING in node.attr and node.attr[PADDING].list.i:
-            _pad_before(result, node)
-        if node.op in _SAME or (node.op in _RECEIVES and data):
+        if node.op.startswith(_PADS):
+            _pad_before(result, node, data[-1], node.attr["Tpaddings"].type)
+        elif PADDING in node.attr and node.attr[PADDING].list.i:
+            _pad_before(result, node, _amounts(result, node), tf.int32.as_datatype_enum)
+        if node.op == _WITH_BIAS:
+            _bias_apart(result, node)
+        elif node.op in _SAME or (node.op in _RECEIVES and data):
             _same(node, _kind(node), data)
         elif node.name in back:
             entries = [text for text in data if text not in back[node.name]]
@@ -131,15 +137,42 @@ def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
     return result
 
 
-def _pad_before(graph: Any, node: Any) -> None:
-    """Put zeros before a convolution that adds them by itself: the shapes that TensorFlow infers leave them out."""
+def _amounts(graph: Any, node: Any) -> str:
+    """Add a constant of the zeros that a convolution has as an attribute; return its name."""
     paddings = np.asarray(node.attr[PADDING].list.i, np.int32).reshape(-1, 2)
-    amounts = graph.node.add(name=f"{node.name}/paddings", op="Const")
-    amounts.attr["dtype"].type = tf.int32.as_datatype_enum
-    amounts.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(paddings))
-    padded = graph.node.add(name=f"{node.name}/padded", op="Pad", input=[node.input[0], amounts.name])
+    constant = graph.node.add(name=f"{node.name}/paddings", op="Const")
+    constant.attr["dtype"].type = tf.int32.as_datatype_enum
+    constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(paddings))
+    return str(constant.name)
+
+
+def _pad_before(graph: Any, node: Any, amounts: str, kind: int) -> None:
+    """Put zeros before a convolution that adds them by itself: the shapes that TensorFlow infers leave them out.
+
+    amounts: what gives the number of them, integers of that kind.
+    """
+    padded = graph.node.add(name=f"{node.name}/padded", op="Pad", input=[node.input[0], amounts])
     padded.attr["T"].type = node.attr["T"].type
+    padded.attr["Tpaddings"].type = kind
     node.input[0] = padded.name
+
+
+def _bias_apart(graph: Any, node: Any) -> None:
+    """Make two nodes of one that makes the gradients of a kernel and of a bias, and hand both on.
+
+    TensorFlow infers as many numbers of the bias as the image has channels.
+    """
+    kernel = graph.node.add()
+    kernel.CopyFrom(node)
+    kernel.name, kernel.op = f"{node.name}/kernel", node.op.removesuffix("WithBias")
+    bias = graph.node.add(name=f"{node.name}/bias", op="BiasAddGrad", input=_data(node)[2:])
+    for name in ("T", "data_format"):
+        bias.attr[name].CopyFrom(node.attr[name])
+    node.op = "IdentityN"
+    node.ClearField("attr")
+    node.attr["T"].list.type.extend((kernel.attr["T"].type,) * 2)
+    del node.input[:]
+    node.input.extend((kernel.name, bias.name))
 
 
 def _ways_back(graph: Any) -> Mapping[str, list[str]]:

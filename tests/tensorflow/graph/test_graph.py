@@ -321,6 +321,51 @@ def test_a_convolution_net_counts_valid_positions_and_no_unwanted_gradient(tmp_p
     assert sum(op.costed.cost.vector_flops for op in norm) == (8 + 11) * number + 4
 
 
+def test_a_graph_is_read_whatever_types_grappler_gave_its_ops(tmp_path: Path):
+    """Grappler gives a bias to a convolution in bf16, and one in fp32 makes the gradient of its own as oneDNN runs it.
+
+    4 x 4 places and 2 x 2 of every second one, each by a kernel of one tap: 3 channels to 5, then 5 to 2.
+    """
+    kernel, bias, second, second_bias = variable(1, 1, 3, 5), variable(5), variable(1, 1, 5, 2), variable(2)
+    image = data(2, 4, 4, 3)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            low, taps, offset = (tf.cast(value, tf.bfloat16) for value in (image, kernel, bias))
+            y = tf.cast(tf.nn.bias_add(tf.nn.conv2d(low, taps, 1, "SAME"), offset), tf.float32)
+            y = tf.nn.bias_add(tf.nn.conv2d(y, second, 2, "VALID"), second_bias)
+            loss = tf.reduce_sum(tf.square(y))
+        weights = [kernel, bias, second, second_bias]
+        for weight, gradient in zip(weights, tape.gradient(loss, weights), strict=True):
+            weight.assign_sub(0.1 * gradient)
+        return loss
+
+    found = record(step, tmp_path)
+    check(found)
+    one, two = 2 * 2 * 4 * 4 * 3 * 5, 2 * 2 * 2 * 2 * 5 * 2
+    assert found.flops("forward") == found.model_flops("forward") == one + two
+    assert found.flops("backward") == found.model_flops("backward") == one + 2 * two
+    with_bias = [node for node in found.graphs.functions[0].after if node.op.endswith("BackpropFilterWithBias")]
+    assert all(kernel.shape[-1:] == bias.shape for kernel, bias in (node.outputs for node in with_bias))
+
+
+def test_a_padding_that_onednn_takes_in_is_in_the_shapes_behind_it(tmp_path: Path):
+    """2 zeros on either side of 5 x 5 places: 3 results in either direction, 2 apart, of 3, 5 and 3 taps inside."""
+    image, kernel = data(2, 5, 5, 3), data(5, 5, 3, 5)
+
+    @tf.function
+    def step(image, kernel):
+        padded = tf.pad(image, ((0, 0), (2, 2), (2, 2), (0, 0)))
+        return tf.square(tf.nn.conv2d(padded, kernel, 2, "VALID"))
+
+    found = record(lambda: step(image, kernel), tmp_path)
+    check(found)
+    assert found.flops("forward") == found.model_flops("forward") == 2 * 2 * 3 * 5 * (3 + 5 + 3) ** 2
+    (square,) = (op.costed for op in found.counted.ops if op.costed.kind == "Square")
+    assert square.cost.bytes_written == 4 * 2 * 3 * 3 * 5
+
+
 def test_depthwise_and_3d_convolutions(tmp_path: Path):
     """VALID, stride 1: every tap counts. Depthwise: 2 filters for each of 3 channels, 4x4 results of 3x3 taps."""
     deep, wide = variable(3, 3, 3, 2), variable(2, 2, 2, 3, 5)

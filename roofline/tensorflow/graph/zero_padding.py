@@ -179,6 +179,8 @@ def cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], h
         return _reshaped(cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[_handed_on(user)])
     if _adds_bias(user, node.name):
         return cut_off(user, graph, consumers, hops - 1)
+    if user.op == "StridedSliceGrad":
+        return _picked(graph, user, cut_off(user, graph, consumers, hops - 1))
     if user.op == "Slice" or (user.op == "StridedSlice" and not backward):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
     if user.op == "ConcatV2":
@@ -257,12 +259,16 @@ def _filled(graph: Graph, node: Node, edges: Margins) -> Margins:
 
 
 def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
-    """Return the edges of every second or third element of a dimension, from the first element on."""
+    """Return the edges of every second or third element of an array, from the first element on.
+
+    node: the slice that takes them, or the gradient of it, which puts them back. edges: of the array.
+    """
     steps = numbers(graph, node, 3)
     every = (1 << len(steps)) - 1
     full_range = all(node.attrs.get(f"{end}_mask", 0) & every == every for end in ("begin", "end"))
     has_other_masks = any(node.attrs.get(f"{mask}_mask", 0) for mask in ("ellipsis", "new_axis", "shrink_axis"))
-    shape = node.in_types[0].shape if node.in_types else None
+    arrays = node.in_types if node.op == "StridedSlice" else node.outputs
+    shape = arrays[0].shape if arrays else None
     if not edges or not full_range or has_other_masks or shape is None or None in shape or min(steps, default=0) < 1:
         return ()
     steps = (*steps, *(1,) * (len(edges) - len(steps)))

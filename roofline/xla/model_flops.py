@@ -28,11 +28,11 @@ from roofline.xla.executed import Executed
 from roofline.xla.hlo import groups, linear_algebra, loops, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.live import live
-from roofline.xla.hlo.recomputed import GRADIENT, recomputed
+from roofline.xla.hlo.recomputed import recomputed
 from roofline.xla.hlo.schedule import INLINED, Unit, contractions, inlined, joined, schedule
 from roofline.xla.places import Placing, place_of
-from roofline.xla.regions import Part, Region
-from roofline.xla.scopes import FORWARD, is_recomputed, place
+from roofline.xla.regions import Region
+from roofline.xla.scopes import FORWARD, is_gradient, is_recomputed, place
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
 OPTIMISED_ONLY = "optimised-only"
@@ -50,7 +50,7 @@ class ModelWork:
 
     fixed: per execution of the program. as_executed: of those inside loops whose trips only a run can tell, and inside
     branches, per execution of that region; what ran counts. once: (op_name, FLOPs of one execution) of all of them,
-    zeros around images included: by that a product is known again. branches: which they are in, by name; None: in none.
+    zeros around images included: by that a product is known again. regions: the loops and branches around these.
     products, by_index: (op_name, FLOPs of one execution) of those that are asked for, and of those for which none is,
     with why: they have a one-hot matrix, or they interpolate. named: the names that only one region has. inlined: what
     they are called where XLA took away what is around. solving: the names of linear algebra
@@ -61,7 +61,7 @@ class ModelWork:
     fixed: dict[str, float] = field(default_factory=dict)
     as_executed: dict[str, dict[Region, float]] = field(default_factory=dict)
     once: list[tuple[str, float]] = field(default_factory=list)
-    branches: dict[str, set[Part | None]] = field(default_factory=dict)
+    regions: dict[tuple[str, float], set[Region]] = field(default_factory=dict)
     products: set[tuple[str, float]] = field(default_factory=set)
     by_index: dict[tuple[str, float], str] = field(default_factory=dict)
     named: dict[str, Region] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             repeats = is_recomputed(name) or unit.instruction in again_in_tensorflow
             if not repeats:
                 asked_work.once.append((name, flops))
-            asked_work.branches.setdefault(name, set()).add(regions.branch(region))
+                asked_work.regions.setdefault((name, flops), set()).add(region)
             picks = one_hot.picks(unit.instruction, unit.path)
             if picks or _interpolates(unit):
                 asked_work.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
@@ -154,6 +154,7 @@ def _add_missing(
         if missing:
             asked_work.fixed[name] = flops * missing / repeated[origin]
             asked_work.once.append((name, asked_work.fixed[name]))
+            asked_work.regions.setdefault((name, asked_work.fixed[name]), {()})
     forward_origins = {
         _origin(name, sum(regions_flops.values()))
         for name, regions_flops in asked_work.as_executed.items()
@@ -165,7 +166,7 @@ def _add_missing(
 
 
 def _is_forward(op_name: str) -> bool:
-    return place(op_name).phase == FORWARD and GRADIENT not in op_name
+    return place(op_name).phase == FORWARD and not is_gradient(op_name)
 
 
 def _is_of_each(unit: Unit) -> bool:
@@ -234,11 +235,11 @@ def assign(
             result |= {row: _as_linear_algebra(mine.pop(row), interner) for row in _solving(module, mine, wanted)}
             counted = {region for by_region in wanted.as_executed.values() for region in by_region}
             ran = regions.runs(module, mine.values(), wanted.named, counted)
-            idle = {
-                name for name in wanted.as_executed if None not in wanted.branches[name] and not _ran(wanted, name, ran)
-            }
+            idle_regions = {region for region in counted.difference(ran) if regions.branch(region) is not None}
+            idle = {product for product, around in wanted.regions.items() if around <= idle_regions}
+            branches = {product: set(map(regions.branch, around)) for product, around in wanted.regions.items()}
             instructions = [op.instruction for op in mine.values()]
-            xla_names.find(module, instructions, wanted.once, placing, wanted.branches, idle)
+            xla_names.find(module, instructions, wanted.once, placing, branches, idle)
         executed = {row: _executed(module, op) for row, op in mine.items()}
         if wanted is None:
             derived |= any(executed.values())
@@ -284,10 +285,6 @@ def _as_bounded(op: Executed, names: Set[str], interner: Interner) -> Executed:
         return op
     cost = op.costed.cost + Cost(quality="assumed", note=_BOUNDED)
     return replace(op, costed=interner(replace(op.costed, cost=cost)))
-
-
-def _ran(source: ModelWork, name: str, ran: Mapping[Region, float]) -> bool:
-    return any(region in ran for region in source.as_executed[name])
 
 
 def _expected(source: ModelWork, runs: float, ran: Mapping[Region, float], partitions: int) -> dict[str, float]:

@@ -54,14 +54,14 @@ def find(
     instructions: Iterable[Instruction],
     asked: Collection[tuple[str, float]],
     placing: Callable[[str], Place],
-    branches: Mapping[str, Collection[Part | None]],
-    idle: Collection[str],
+    branches: Mapping[tuple[str, float], Collection[Part | None]],
+    idle: Collection[tuple[str, float]],
 ) -> None:
     """Find names for the nameless products in `instructions` and keep them for `products`.
 
     asked: (op_name, FLOPs of one execution) of the products of the unoptimised program. placing: from an op_name to its
-    phase and scope. branches: of each name those that it stands in; None: it stands in none. idle: names of branches of
-    which nothing was seen to run: a product outside of branches has none.
+    phase and scope. branches: of each of these those that it stands in; None: it stands in none. idle: those that only
+    stand in branches of which nothing was seen to run: a product outside of branches is none of them.
     """
     around = regions.branches(module)
     everything = [
@@ -82,21 +82,22 @@ def find(
         phase = max((place.phase for place in (own_place, *near.above) if place.scope is not None), default=0)
         # Where the data come from says more than where they go: a layer's result goes to the next layer.
         scopes = [place.scope.split("/") for place in (own_place, *near.above, *near.above, *near.below) if place.scope]
-        as_large = [candidate for candidate, sizes in lost.items() if any(abs(size - flops) < 0.5 for size in sizes)]
+        sized = [(candidate, size) for candidate, sizes in lost.items() for size in dict.fromkeys(sizes)]
+        as_large = [candidate for candidate in sized if abs(candidate[1] - flops) < 0.5]
         if branch is None:
             as_large = [candidate for candidate in as_large if candidate not in idle]
-        likely = [candidate for candidate in as_large if placing(candidate).phase == phase]
+        likely = [candidate for candidate in as_large if placing(candidate[0]).phase == phase]
         # A gradient that is taken of forward values alone depends on nothing that says so.
-        likely = likely or [candidate for candidate in as_large if placing(candidate).phase > phase]
+        likely = likely or [candidate for candidate in as_large if placing(candidate[0]).phase > phase]
         if likely:
             # Of one scope that of its branch, as the name of what it took in tells it.
             path = [name.split("/")]
-            best = max(
+            best, _ = max(
                 likely,
                 key=lambda candidate: (
                     branch in branches[candidate],
-                    at_home((placing(candidate).scope or "").split("/"), scopes),
-                    at_home(candidate.split("/"), path),
+                    at_home((placing(candidate[0]).scope or "").split("/"), scopes),
+                    at_home(candidate[0].split("/"), path),
                 ),
             )
             names[product] = best

@@ -25,6 +25,8 @@ _OWN = frozenset(
 _PARTS_OF_LOOPS = ("body", "body_pred", "cond")
 _BRANCH = re.compile(r"branch_\d+_fun$")
 _CALL = re.compile(r"(\w+)\((.*)\)$", re.DOTALL)
+#: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
+_GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
 #: Calls of functions whose name is no scope: `jit(log_softmax)` is a library's own.
 _FUNCTIONS = frozenset(("jit", "pjit", "xla_call", "core_call", "named_call"))
 
@@ -77,6 +79,11 @@ def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
     if any(_matches(name, optimizers) for name in path[:1]):
         phase = OPTIMIZER
     return Place(phase, "/".join(path))
+
+
+def is_gradient(node_name: str) -> bool:
+    """Tell whether a node of TensorFlow belongs to the backward pass."""
+    return _GRADIENT.search(node_name) is not None
 
 
 def is_recomputed(op_name: str) -> bool:

@@ -259,6 +259,41 @@ def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once(compile
     assert model_flops_of(step, compiled) == (weights + PRODUCT) + (2 * weights + PRODUCT)
 
 
+@tf.custom_gradient
+def product(y: Any, w: Any) -> Any:
+    """Multiply matrices, with gradients whose names do not say what they are."""
+    return y @ w, lambda upstream: (upstream @ tf.transpose(w), tf.transpose(y) @ upstream)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_gradient_that_recompute_grad_waits_for_is_no_repetition(compiled: bool) -> None:
+    """Two products: of the first, which is done again, the gradient of its weight, and both gradients of the second."""
+    x, (v, w) = tf.ones((32, 64)), (tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            hidden = tf.recompute_grad(lambda y: tf.tanh(y @ v))(tf.tanh(x))
+            loss = tf.reduce_sum(product(hidden, w) ** 2)
+        return loss, tape.gradient(loss, [v, w])
+
+    assert model_flops_of(step, compiled) == (1 + 1) * PRODUCT + (1 + 2) * PRODUCT
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_a_vectorized_map_in_recompute_grad_are_asked_for(compiled: bool) -> None:
+    """A product forward, which is not done again where nobody needs its result, and both of its gradients."""
+    x, v = tf.ones((32, 64)), tf.Variable(tf.eye(64))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            block = tf.recompute_grad(lambda y: tf.vectorized_map(lambda row: tf.tanh(row[None] @ v)[0], y))
+            loss = tf.reduce_sum(block(tf.tanh(x)) ** 2)
+        return loss, tape.gradient(loss, [x, v])
+
+    assert model_flops_of(step, compiled) == (1 + 2) * PRODUCT
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_cross_entropy_that_checks_its_labels_recomputes_nothing(compiled: bool) -> None:
     """A product in a loop of one trip, one of as many FLOPs that only the loss takes, and its gradient."""

@@ -452,6 +452,26 @@ def test_branches_of_the_same_name_are_told_apart(first: bool, second: bool) -> 
     assert total(counted, "model_flops", "backward") == 2 * sum(asked)
 
 
+def test_a_product_outside_of_branches_is_none_of_a_branch_that_did_not_run() -> None:
+    """Of two branches of one name the second did not run, and has a product as large as that of a convolution behind.
+
+    XLA loses the name of the gradient of the convolution's kernel.
+    """
+
+    def loss(weights: Any, x: Any, first: Any, second: Any) -> Any:
+        short, across, wide, kernel = weights
+        x = jax.lax.cond(first, lambda x: jnp.tanh(x @ short), jax.nn.relu, x) @ across
+        x = jax.lax.cond(second, lambda x: jnp.tanh(x @ wide), jax.nn.relu, x).reshape(2, 6, 2)
+        numbers = ("NWC", "WIO", "NWC")
+        return jnp.mean(jax.lax.conv_general_dilated(x, kernel, (2,), "VALID", dimension_numbers=numbers) ** 2)
+
+    weights = [np.ones(shape, np.float32) for shape in ((8, 8), (8, 12), (12, 12), (3, 2, 12))]
+    counted = ran(jax.jit(jax.value_and_grad(loss)), weights, np.ones((2, 8), np.float32), True, False)
+    short, across, convolution = 2 * 2 * 8 * 8, 2 * 2 * 8 * 12, 2 * 2 * (2 * 3) * 2 * 12
+    assert total(counted, "model_flops", "forward") == short + across + convolution
+    assert total(counted, "model_flops", "backward") == short + 2 * (across + convolution)
+
+
 def test_a_product_that_a_branch_gives_to_the_host_alone_is_asked_for() -> None:
     def step(x: Any, yes: Any) -> Any:
         jax.lax.cond(yes, lambda: jax.debug.callback(lambda product: None, x @ x), lambda: None)

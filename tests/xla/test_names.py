@@ -43,7 +43,7 @@ def module() -> hlo.Module:
 
 def named(asked: dict[str, float]) -> dict[str, str]:
     made = module()
-    names.find(made, made.instructions.values(), list(asked.items()), place, dict.fromkeys(asked, (None,)), ())
+    names.find(made, made.instructions.values(), list(asked.items()), place, dict.fromkeys(asked.items(), (None,)), ())
     return {name: op_name for name, one in made.instructions.items() for _, op_name, _, _ in names.products(made, one)}
 
 

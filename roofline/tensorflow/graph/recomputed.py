@@ -34,20 +34,24 @@ def recomputed(graph: Graph) -> frozenset[str]:
         if name not in recomputed_names and not path(name)[0]:
             recomputed_names.add(name)
             waiting += consumers.get(name, [])
-    recomputed_names |= _taken_by(recomputed_names.difference(barriers), graph, consumers)
+    recomputed_names |= _taken_by(recomputed_names.difference(barriers), frozenset(barriers), graph, consumers)
     within = tuple(f"{name}/" for name in recomputed_names)
     return frozenset(recomputed_names | {node.name for node in graph if node.name.startswith(within)})
 
 
-def _taken_by(takers: Set[str], graph: Graph, consumers: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the nodes that are no gradients, and whose results nothing takes but these takers and gradients."""
+def _taken_by(takers: Set[str], barriers: Set[str], graph: Graph, consumers: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the nodes that are no gradients, and whose results nothing takes but these takers and gradients.
+
+    What the barriers are made of is none: a recomputed function is given it, or waits for it.
+    """
     recomputed_names = set(takers)
     waiting = list(takers)
     while waiting:
         node = graph.by_name.get(waiting.pop())
         for name, _ in node.inputs if node is not None else ():
-            is_exclusive = all(user in recomputed_names or path(user)[0] for user in consumers[name])
-            if is_exclusive and name not in recomputed_names and not path(name)[0]:
+            if name in recomputed_names or name in barriers or path(name)[0]:
+                continue
+            if all(user in recomputed_names or path(user)[0] for user in consumers[name]):
                 recomputed_names.add(name)
                 waiting.append(name)
     return recomputed_names

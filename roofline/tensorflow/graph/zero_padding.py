@@ -8,7 +8,6 @@ a part of the results is taken, and all of them are asked for.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -19,11 +18,10 @@ from roofline.tensorflow.graph.contractions import UnknownWork, attribute_at, in
 from roofline.tensorflow.graph.graph import Graph, Node, Tensor
 from roofline.tensorflow.graph.origin import constant, origin
 from roofline.tensorflow.graph.tables import CONVOLUTIONS, base
+from roofline.xla import scopes
 
 #: What hands on the elements that it is given, with dimensions of one element more or less.
 _REARRANGES = ("ExpandDims", "Reshape", "Squeeze")
-#: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
-_GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
 _NONE = (0, 0)
 #: A chain of these longer than this is not followed.
 _HOPS = 20
@@ -161,7 +159,7 @@ def _lies_along(cut: Margins, dimensions: Mapping[int, _Dimension]) -> bool:
 
 def is_gradient(node: Node) -> bool:
     """Return whether a node belongs to the backward pass."""
-    return _GRADIENT.search(node.name) is not None
+    return scopes.is_gradient(node.name)
 
 
 def cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from roofline.core.vocabulary import OpClass
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.opcodes import ARITHMETIC, REORDERED, TRANSPARENT
+from roofline.xla.scopes import is_gradient
 
 _PASSED = (REORDERED | TRANSPARENT | frozenset("copy convert broadcast reduce-precision".split())) - {"reverse"}
 #: A chain of views longer than this is damage.
@@ -186,4 +187,4 @@ class _Finder:
 
 def is_backward(instruction: Instruction) -> bool:
     """Tell whether an instruction is of the backward pass, by the name that the framework gave it."""
-    return "transpose(" in instruction.op_name or "gradient_tape/" in instruction.op_name
+    return "transpose(" in instruction.op_name or is_gradient(instruction.op_name)

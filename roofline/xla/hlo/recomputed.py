@@ -12,14 +12,13 @@ from math import isnan
 
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, number, origin
+from roofline.xla.scopes import is_gradient
 
 _PASSED_ON = COPIES | {"broadcast", "reshape"}
 #: Which instructions take a value, and as which operand.
 _Users = Mapping[Instruction, Sequence[tuple[Instruction, int]]]
 #: The op of TensorFlow's that chooses between 0 and not a number for a recomputed function.
 _CHOICE = "SelectV2"
-#: What TensorFlow's gradients have in their names.
-GRADIENT = "gradient_tape/"
 
 
 def recomputed(module: Module) -> frozenset[Instruction]:
@@ -29,7 +28,7 @@ def recomputed(module: Module) -> frozenset[Instruction]:
         starts = [each for each in everything if each.opcode == "add" and any(map(_is_zero_or_nan, each.operands))]
         users = _users(module) if starts else {}
         made = _made_of(module, starts, users)
-        module.memo["recomputed"] = frozenset(made | _taken_by(made.difference(starts), users))
+        module.memo["recomputed"] = frozenset(made | _taken_by(made.difference(starts), frozenset(starts), users))
     found: frozenset[Instruction] = module.memo["recomputed"]
     return found
 
@@ -51,14 +50,18 @@ def _users(module: Module) -> _Users:
     return users
 
 
-def _taken_by(takers: Set[Instruction], users: _Users) -> set[Instruction]:
-    """Return the instructions that are no gradients, and whose results nothing takes but these takers and gradients."""
+def _taken_by(takers: Set[Instruction], starts: Set[Instruction], users: _Users) -> set[Instruction]:
+    """Return the instructions that are no gradients, and whose results nothing takes but these takers and gradients.
+
+    What the sums at the start are made of is none: a recomputed function is given it, or waits for it.
+    """
     recomputed_values = set(takers)
     waiting = list(takers)
     while waiting:
         for operand in waiting.pop().operands:
-            is_exclusive = all(user in recomputed_values or GRADIENT in user.op_name for user, _ in users[operand])
-            if is_exclusive and operand not in recomputed_values and GRADIENT not in operand.op_name:
+            if operand in recomputed_values or operand in starts or is_gradient(operand.op_name):
+                continue
+            if all(user in recomputed_values or is_gradient(user.op_name) for user, _ in users[operand]):
                 recomputed_values.add(operand)
                 waiting.append(operand)
     return recomputed_values
@@ -72,7 +75,7 @@ def _made_of(module: Module, starts: list[Instruction], users: _Users) -> set[In
     waiting = list(starts)
     while waiting:
         each = waiting.pop()
-        if each in found or GRADIENT in each.op_name:
+        if each in found or is_gradient(each.op_name):
             continue
         found.add(each)
         waiting += [caller for caller in roots.get(each, ()) if caller.opcode in ("call", "while", "conditional")]

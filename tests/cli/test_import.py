@@ -321,6 +321,34 @@ def test_ranks_give_a_profile_each(make: ModuleType, tmp_path: Path, capsys: pyt
     assert run("import", *files, "-o", "job.json") == 2  # the files are there
 
 
+def test_a_folder_of_traces_gives_a_folder_of_ranks(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "traces").mkdir()
+    ranks(make, tmp_path / "traces", {"rank": 1, "world_size": 2}, {"rank": 0, "world_size": 2})
+    (tmp_path / "traces" / "notes.txt").write_text("no trace")
+    assert run("import", "traces", "-o", "job", "--device", "h100-sxm") == 0
+    shown = capsys.readouterr().out
+    assert "2 of 2 ranks" in shown.splitlines()[0]
+    assert "Wrote job/rank-0.json and job/rank-1.json\n" in shown
+    assert sorted(file.name for file in (tmp_path / "job").iterdir()) == ["rank-0.json", "rank-1.json", "ranks.json"]
+    assert run("show", "job") == 0
+    assert capsys.readouterr().out.splitlines()[0] == shown.splitlines()[0]
+    assert run("show", "job", "--format", "json") == 0
+    assert [row["number"] for row in json.loads(capsys.readouterr().out)["ranks"]] == [0, 1]
+    assert run("import", "traces", "-o", "job") == 2  # the profiles are there
+    assert run("import", "traces", "-o", "job", "--force") == 0
+    for wrong in (
+        ("show", "job", "--by", "op"),
+        ("show", "traces"),
+        ("import", "."),
+        ("import", "traces", "-o", "no/job"),
+    ):
+        capsys.readouterr()
+        assert run(*wrong) == 2, wrong
+        assert capsys.readouterr().err.startswith("roofline: ")
+
+
 @pytest.mark.parametrize(
     ("second", "why"),
     [

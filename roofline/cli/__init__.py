@@ -27,7 +27,7 @@ from roofline.version import __version__
 
 #: Verbs in the order of use, for the help; the others follow by name.
 _ORDER = (
-    *("profile", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
+    *("profile", "sweep", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
     *("verify", "calibrate", "devices", "models", "backends", "published", "doctor"),
 )
 

@@ -15,7 +15,7 @@ from roofline.cli.options.paths import check_once, load, path_name
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
-_RANKS = "roofline.renderers.ranks"
+_RANKS, _SWEEP = "roofline.renderers.ranks", "roofline.renderers.sweep"
 _LISTS = "roofline.renderers.shipped"
 _WALL = "roofline.renderers.wall"
 _FORMATS = "|".join(plugins.names("roofline.renderers"))
@@ -77,7 +77,7 @@ def command(
         _list(wall, by, depth, top, every, details, sort, contains, columns, caption, width=width, format=format)
         return
     if len(profiles) == 1 and profiles[0].is_dir():
-        _ranks(profiles[0], format, width, every, by, wall, depth, top, details, sort, contains, columns, caption)
+        _folder(profiles[0], format, width, every, by, wall, depth, top, details, sort, contains, columns, caption)
         return
     if wall:
         if details:
@@ -120,24 +120,26 @@ def command(
     tables.write(text, extra)
 
 
-def _ranks(path: Path, format: str, width: int | None, every: bool, *others: object) -> None:
-    """Print what the ranks of a job tell together.
-
-    path: the folder that `roofline import` wrote. others: options of a profile.
-    """
+def _folder(path: Path, format: str, width: int | None, every: bool, *others: object) -> None:
+    """Print what a sweep, or the ranks of a job, tell. path: the folder; others: options of a profile."""
     if any(option not in (None, False) for option in others):
-        raise InputError("A folder of ranks takes only --format, --width and --all.")
-    renderer = plugins.load(_RANKS, format, "format of a folder of ranks")
-    extra = tables.arguments(renderer, format, width=width)
-    if every and format == "text":
-        extra["every"] = True
+        raise InputError("A folder takes only --format, --width and, of ranks, --all.")
     from roofline import ranks
     from roofline.cli.options.words import if_long
-    from roofline.ranks import folder
+    from roofline.ranks import folder as folder_of_ranks
+    from roofline.sweeping import folder as folder_of_sweep
+    from roofline.sweeping import grid
 
-    with if_long(f"reading the ranks in {path_name(path)}"):
-        job = ranks.describe(folder.read(path))
-    tables.write(renderer.render(job, **extra), extra)
+    is_sweep = folder_of_sweep.is_folder(path)
+    if not is_sweep and not folder_of_ranks.is_folder(path):
+        raise InputError(f"{path} is no folder of `roofline sweep` or of the ranks of an import: name a profile in it.")
+    renderer = plugins.load(_SWEEP if is_sweep else _RANKS, format, "format of a folder")
+    extra = tables.arguments(renderer, format, width=width)
+    if every and format == "text" and not is_sweep:
+        extra["every"] = True
+    with if_long(f"reading {path_name(path)}"):
+        shown = grid.read(path) if is_sweep else ranks.describe(folder_of_ranks.read(path))
+    tables.write(renderer.render(shown, **extra), extra)
 
 
 def _list(*of_a_profile: object, width: int | None, format: str) -> None:

@@ -1,0 +1,150 @@
+"""Measure a step at many points: `roofline sweep`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roofline.cli.options import completion
+from roofline.cli.options.request import DEFAULTS
+from roofline.core.step import PRECISIONS
+from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from roofline.core.schema import Profile
+    from roofline.sweeping.plan import Point
+
+
+def command(
+    models: Annotated[
+        str | None,
+        typer.Argument(metavar="MODEL,...", help="Models (see `roofline models`). None: go on with the plan in DIR."),
+    ] = None,
+    backends: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", autocompletion=completion.backends_listed, help="Backends, one after the other."),
+    ] = None,
+    batch: Annotated[str, typer.Option(metavar="N,...", help="Batches; 1..64 doubles: 1,2,4,8,16,32,64.")] = "",
+    seq: Annotated[str, typer.Option(metavar="N,...", help="Tokens per sample; 8..1024 doubles.")] = "",
+    mode: Annotated[str, typer.Option(metavar="MODE,...", help="infer, train or generate.")] = DEFAULTS.mode,
+    precision: Annotated[str, typer.Option(metavar="NAME,...", help=f"{', '.join(PRECISIONS)}.")] = DEFAULTS.precision,
+    new_tokens: Annotated[
+        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens to generate per sample.")
+    ] = None,
+    size: Annotated[str, typer.Option(help="tiny, base, ... Default: base, the published size.")] = DEFAULTS.size,
+    layers: Annotated[int | None, typer.Option(help="Number of layers. Default: that of the size.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="CPU threads. Default: one per physical core.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Plain steps per process.")] = None,
+    rounds: Annotated[int, typer.Option(help="Fresh processes that time plain steps, of each point.")] = 1,
+    input: Annotated[str, typer.Option(help="Where the inputs of each step are: device or host.")] = DEFAULTS.input,
+    no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
+    budget: Annotated[
+        float | None, typer.Option(metavar="MINUTES", help="Begin no point after so long; corners of the grid first.")
+    ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Measure the I-th of N parts of the plan, as in a job array.")
+    ] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Measure points again that failed.")] = False,
+    plan_only: Annotated[bool, typer.Option("--plan-only", help="Write the plan and measure nothing.")] = False,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="DIR", help="The folder of the sweep, new or begun.")
+    ] = None,
+) -> None:
+    """Measure a step on several backends with many batches and lengths.
+
+    Each point is measured in a process of its own, and saved: a sweep that was stopped goes on where it was. What
+    fails is recorded, and the rest go on. `roofline show DIR` tells who is fastest where, and what limits whom.
+
+    Example: roofline sweep distilbert --backends torch,jax --batch 1..8 --seq 32..512 -o grid
+    """
+    from pathlib import Path
+
+    from roofline.cli.options import terminal, words
+    from roofline.cli.options.paths import check_writable
+    from roofline.renderers._words import counted
+    from roofline.renderers.sweep import text
+    from roofline.sweeping import folder, grid, plan
+    from roofline.sweeping.run import run
+
+    if output is None:
+        raise InputError("A sweep needs a folder: add -o DIR.")
+    into = Path(output)
+    if rounds < 1:
+        raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
+    alike = {
+        "new_tokens": new_tokens, "size": size, "layers": layers, "device": device, "threads": threads,
+        "steps": steps, "rounds": rounds, "input": input, "optimizer": not no_optimizer,
+    }  # fmt: skip
+    if models is None:
+        if not folder.is_folder(into):
+            raise InputError(f"{into} holds no plan: name a model and --backends.")
+        points: Sequence[Point] = folder.read_plan(into)
+    else:
+        if backends is None:
+            raise InputError("Give --backends, as in --backends torch,jax.")
+        asked = plan.points(
+            _listed(models), _listed_backends(backends), _listed(mode), _listed(precision),
+            plan.numbers(batch, "batch"), plan.numbers(seq, "seq"), **alike,
+        )  # fmt: skip
+        _check(asked)
+        check_writable(into if into.is_dir() else into.parent)
+        points = folder.write_plan(into, asked)
+    chosen = plan.shard(points, shard) if shard else list(points)
+    chosen = plan.coarse_first(chosen) if budget is not None else chosen
+    if not plan_only:
+        ended = run(into, chosen, _measure, words.say, retry=retry, budget=None if budget is None else budget * 60)
+        told = ", ".join(f"{number} {kind}" for kind, number in ended.items()) or "nothing to measure"
+        words.say(f"{counted(len(chosen), 'point')}: {told}.")
+    print(text.render(grid.read(into), page=terminal.page()), end="")
+    print(f"Next: roofline show {words.quoted(into)} --format json")
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, (part.strip() for part in text.split(",")))))
+
+
+def _listed_backends(text: str) -> list[str]:
+    """Split names of backends; options of one, "torch-compile:mode=default,dynamic=on", stay with it."""
+    names: list[str] = []
+    for part in _listed(text):
+        if "=" in part and ":" not in part and names:
+            names[-1] += f",{part}"
+        else:
+            names.append(part)
+    return names
+
+
+def _check(points: Sequence[Point]) -> None:
+    """Refuse what no point can be asked for: each model, backend, mode and precision by itself, before anything runs.
+
+    What some points refuse, as a length beyond a model's positions, is recorded with them.
+    """
+    from roofline.cli.options.request import check_choice, parse_backend
+    from roofline.core.step import MODES
+
+    for backend in dict.fromkeys(point.backend for point in points):
+        parse_backend(backend)
+    for name, choices in (("mode", MODES), ("precision", PRECISIONS)):
+        for value in dict.fromkeys(getattr(point, name) for point in points):
+            check_choice(name, value, choices)
+
+
+def _measure(point: Point) -> Profile:
+    """Measure a point as `roofline profile` does."""
+    import msgspec
+
+    from roofline.cli.options import words
+    from roofline.cli.options.request import make_request
+    from roofline.measuring import session
+    from roofline.measuring.rounds import profile_command
+
+    asked: dict[str, Any] = msgspec.structs.asdict(point)
+    model, backend, rounds = asked.pop("model"), asked.pop("backend"), asked.pop("rounds")
+    request = msgspec.structs.replace(make_request(model, backend, **asked), quiet=True)
+    return session.measure(
+        request, command=profile_command(request), rounds=rounds, say=lambda text: None, progress=words.calibrating
+    )

@@ -1,0 +1,71 @@
+"""Write JSON with stable fields (docs/json.md), for programs; times in seconds, absent is null."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from roofline.renderers.sweep import _sentences
+from roofline.sweeping.grid import Border, Cell, Grid, Result
+
+
+def render(grid: Grid) -> str:
+    """Write the document. ASCII, so that no name in it can act on a terminal."""
+    document = {
+        "schema": 1,
+        "backends": list(grid.backends),
+        "missing": grid.missing,
+        "cells": [_cell(cell) for cell in grid.cells],
+        "borders": [_border(border) for border in grid.borders],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "model": cell.cell.model,
+        "mode": cell.cell.mode,
+        "size": cell.cell.size,
+        "precision": cell.cell.precision,
+        "batch": cell.cell.batch,
+        "seq": cell.cell.seq,
+        "fastest": cell.fastest,
+        "next": cell.next,
+        "settled": cell.is_settled,
+        "factor": cell.factor,
+        "cause": _sentences.cause(cell.cause) or None,
+        "runs": [_result(result) for result in cell.results],
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "backend": result.point.backend,
+        "key": result.point.key,
+        "wall": result.wall,
+        "wall_ci95": result.ci95,
+        "limit": result.limit,
+        "limit_share": result.share,
+        "samples_per_second": result.samples,
+        "failure": None if result.failure is None else msgspec.to_builtins(result.failure),
+    }
+
+
+def _border(border: Border) -> dict[str, Any]:
+    return {
+        "id": border.what,
+        "axis": border.axis,
+        "model": border.cell.model,
+        "mode": border.cell.mode,
+        "precision": border.cell.precision,
+        "batch": None if border.axis == "batch" else border.cell.batch,
+        "seq": None if border.axis == "seq" else border.cell.seq,
+        "backend": border.backend or None,
+        "low": border.low,
+        "high": border.high,
+        "before": border.before,
+        "after": border.after,
+        "text": _sentences.border(border),
+    }

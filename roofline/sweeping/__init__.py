@@ -1,0 +1,7 @@
+"""Measure a step at many points, as on some backends with some batches, and tell where the answer changes.
+
+plan.py    the points, each with a key by its content
+folder.py  what of them is there: a profile each, or why there is none
+run.py     measures those that are missing, one at a time
+grid.py    who wins where, by what, and what limits whom
+"""

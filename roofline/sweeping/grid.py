@@ -1,0 +1,197 @@
+"""The grid of a sweep: of each cell which backend is fastest, as far as its runs tell, and what limits each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.comparison.account.row import Row
+from roofline.comparison.ranking import rank
+from roofline.core.schema import Profile, slug
+from roofline.core.vocabulary import BOUNDS
+from roofline.sweeping import folder as results
+from roofline.sweeping.folder import Failure
+from roofline.sweeping.plan import Point, cell_of
+
+#: What limits a step where that is no bound of ops: the time in which none ran.
+GAP = "gap"
+#: Flags of runs whose times are of more than the step.
+_DISTURBED = frozenset(("contended", "throttled", "beyond-step"))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a point came to. wall: seconds per step; ci95: of its median; limit: a bound of ops, or GAP, with most time.
+
+    share: that time, of the step. samples: per second. is_disturbed: whether other programs ran beside it, or the clock
+    was held back. failure: why there is no profile; None also where it was not
+    measured yet, or only counted.
+    """
+
+    point: Point
+    wall: float | None = None
+    ci95: tuple[float, float] | None = None
+    limit: str | None = None
+    share: float | None = None
+    samples: float | None = None
+    is_disturbed: bool = False
+    failure: Failure | None = None
+
+    @property
+    def mostly(self) -> str | None:
+        """Return what takes over half of the step; None where nothing does, or other programs disturbed the run."""
+        return self.limit if not self.is_disturbed and (self.share or 0.0) > 0.5 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of the grid: a point without its backend. results: of each backend, in the order of the plan.
+
+    fastest: the backend with the shortest step; is_settled: whether its run and that of the next one say that it is
+    faster (`comparison.headline`); factor: the next one's time over its; cause: the largest row of the account of both.
+    None where fewer than two backends have times.
+    """
+
+    cell: Point
+    results: tuple[Result, ...]
+    fastest: str | None = None
+    next: str | None = None
+    is_settled: bool = False
+    factor: float | None = None
+    cause: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A place where the answer changes between two neighbours along an axis, "batch" or "seq".
+
+    what: "winner" of all backends, or "limit" of one (`backend`), which takes over half of the step. before, after:
+    what it is on both sides; low, high: the last and the first number on the axis. cell: of the first side. cause: the
+    largest row of the account of its two fastest.
+    """
+
+    what: str
+    axis: str
+    cell: Point
+    low: int
+    high: int
+    before: str
+    after: str
+    backend: str = ""
+    cause: Row | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A sweep: its cells in the order of the plan, its backends, and the borders between cells that were measured."""
+
+    cells: tuple[Cell, ...]
+    backends: tuple[str, ...]
+    borders: tuple[Border, ...]
+    missing: int
+
+
+def read(folder: Path) -> Grid:
+    """Read the results of a folder. Raises InputError where a part of it is damaged."""
+    points = results.read_plan(folder)
+    by_cell: dict[Point, list[Point]] = {}
+    for point in points:
+        by_cell.setdefault(cell_of(point), []).append(point)
+    cells = tuple(_cell(folder, cell, of) for cell, of in by_cell.items())
+    missing = sum(one.wall is None and one.failure is None for cell in cells for one in cell.results)
+    backends = tuple(dict.fromkeys(point.backend for point in points))
+    return Grid(cells, backends, tuple(_borders(cells, backends)), missing)
+
+
+def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
+    timed: list[tuple[str, Profile]] = []
+    found = []
+    for point in points:
+        profile = results.profile(folder, point)
+        if profile is None:
+            found.append(Result(point, failure=results.failure(folder, point)))
+            continue
+        analysis = analyze(profile)
+        if isinstance(analysis, Analysis):
+            timed.append((point.backend, profile))
+            found.append(_result(point, analysis))
+        else:
+            found.append(Result(point))
+    return Cell(cell, tuple(found), *_winner(timed))
+
+
+def _result(point: Point, analysis: Analysis) -> Result:
+    share, bound = analysis.table.share, analysis.table.bound
+    times: dict[str, float] = {name: float(share[bound == code].sum()) for code, name in enumerate(BOUNDS)}
+    times[GAP] = max(0.0, analysis.gap)
+    limit = max(times, key=lambda name: times[name])
+    samples = analysis.profile.samples
+    return Result(
+        point=point,
+        wall=analysis.wall,
+        ci95=analysis.wall_interval,
+        limit=limit,
+        share=times[limit] / analysis.wall,
+        samples=None if samples is None else samples / analysis.wall,
+        is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
+    )
+
+
+def _winner(timed: Sequence[tuple[str, Profile]]) -> tuple[str | None, str | None, bool, float | None, Row | None]:
+    """Judge the fastest and the next one of the backends of a cell."""
+    if len(timed) < 2:
+        return (timed[0][0] if timed else None, None, False, None, None)
+    ranking = rank([profile for _, profile in timed])
+    first, second = ranking.order[:2]
+    pair = next(
+        pair
+        for pair, number in zip(ranking.pairs, ranking.order[1:], strict=True)
+        if number == second
+    )  # fmt: skip
+    is_settled = pair.headline.slower == 0 and pair.comparison.parity.verdict != "not comparable"
+    rows = [row for row in pair.account.rows if row.seconds]
+    cause = max(rows, key=lambda row: abs(row.seconds or 0.0), default=None)
+    walls = ranking.runs[second].wall / ranking.runs[first].wall
+    return timed[first][0], timed[second][0], is_settled, walls, cause
+
+
+def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
+    """Find neighbours along both axes of which one has another winner, or a backend another limit."""
+    for axis in ("batch", "seq"):
+        lines: dict[Point, list[Cell]] = {}
+        for cell in cells:
+            if getattr(cell.cell, axis) is not None:
+                lines.setdefault(_without(cell.cell, axis), []).append(cell)
+        for line in lines.values():
+            ordered = sorted(line, key=lambda cell: getattr(cell.cell, axis))
+            yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
+            for backend in backends:
+                yield from _limits(axis, backend, ordered)
+
+
+def _without(cell: Point, axis: str) -> Point:
+    return msgspec.structs.replace(cell, **{axis: None})
+
+
+def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
+    for one, other in pairwise(settled):
+        if one.fastest != other.fastest:
+            ends = getattr(one.cell, axis), getattr(other.cell, axis)
+            yield Border("winner", axis, one.cell, *ends, one.fastest or "", other.fastest or "", cause=one.cause)
+
+
+def _limits(axis: str, backend: str, ordered: Sequence[Cell]) -> Iterator[Border]:
+    of = [
+        (getattr(cell.cell, axis), cell.cell, result.mostly)
+        for cell in ordered
+        for result in cell.results
+        if result.point.backend == backend and result.mostly is not None
+    ]
+    for (low, cell, before), (high, _, after) in pairwise(of):
+        if before != after:
+            yield Border("limit", axis, cell, low, high, before or "", after or "", backend)

@@ -1,0 +1,78 @@
+"""Measure the points of a sweep that have no result yet, one at a time. What fails is recorded, and the rest go on."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from roofline import units
+from roofline.core.schema import Profile
+from roofline.errors import InputError, MissingError, RooflineError
+from roofline.sweeping import folder as results
+from roofline.sweeping.plan import Point
+
+#: How a measuring process says that memory ran out (recording/child.py).
+_OUT_OF_MEMORY = "out of memory"
+
+
+def run(
+    folder: Path,
+    points: Sequence[Point],
+    measure: Callable[[Point], Profile],
+    say: Callable[[str], None],
+    *,
+    retry: bool = False,
+    budget: float | None = None,
+) -> Counter[str]:
+    """Measure points that are not done, in order; return how many ended how: "measured", or a kind of failure.
+
+    measure: makes the profile of a point, or raises a RooflineError. retry: measure those again that failed. budget:
+    begin no point after so long [s].
+    """
+    ended: Counter[str] = Counter()
+    begin = time.monotonic()
+    for number, point in enumerate(points, 1):
+        if _has_result(folder, point, retry):
+            continue
+        if budget is not None and time.monotonic() - begin > budget:
+            break
+        with results.alone(folder, point.device):
+            if _has_result(folder, point, retry):  # another run was faster
+                continue
+            say(f"{number}/{len(points)} {point.name}{_left(ended.total(), time.monotonic() - begin, folder, points)}")
+            ended[_end(folder, point, measure, say)] += 1
+    return ended
+
+
+def _has_result(folder: Path, point: Point, retry: bool) -> bool:
+    return results.profile_path(folder, point).exists() if retry else results.is_done(folder, point)
+
+
+def _end(folder: Path, point: Point, measure: Callable[[Point], Profile], say: Callable[[str], None]) -> str:
+    """Measure a point, save what comes of it, and say how it ended."""
+    try:
+        results.keep(folder, point, measure(point))
+    except RooflineError as error:
+        kind = _kind(error)
+        results.fail(folder, point, kind, str(error))
+        say(f"  {kind}: {units.cut(str(error), 200)}")
+        return kind
+    return "measured"
+
+
+def _kind(error: RooflineError) -> results.Kind:
+    if isinstance(error, InputError):
+        return "refused"
+    if isinstance(error, MissingError):
+        return "missing"
+    return "out of memory" if _OUT_OF_MEMORY in str(error).lower() else "failed"
+
+
+def _left(done: int, seconds: float, folder: Path, points: Sequence[Point]) -> str:
+    """Say how long the points that are left may take, by the mean of those of this run; "" before the first one."""
+    if not done:
+        return ""
+    left = sum(not results.is_done(folder, point) for point in points)
+    return f" ({units.seconds(left * seconds / done)} left, if all take as long as so far)"

@@ -23,7 +23,7 @@ from roofline.core.schema import Profile, slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
-from roofline.renderers._facts import compiling, doubts, floors, notes
+from roofline.renderers._facts import compiling, doubts, floors, host, notes
 from roofline.renderers._facts.advice import advise
 from roofline.renderers._facts.measured import rates
 from roofline.renderers._names.distinct import LEAST, distinct
@@ -202,7 +202,7 @@ def bars(analysis: Analysis) -> list[Bar]:
         minimum = times.closing.floor / wall if ends else None
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    words, further = _gap_in_words(analysis), _further(analysis)
+    words, further = host.gap_in_words(analysis), _further(analysis)
     drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, further=further))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
@@ -235,17 +235,6 @@ def _least_launch(analysis: Analysis) -> str:
     launches = {f"launch.{one.executor or usual}" for one in analysis.profile.signatures}
     values = {ceiling.value for name in launches if (ceiling := analysis.device.ceilings.get(name))}
     return f", {units.seconds(min(values))}" if len(values) == 1 and min(values) > NANOSECOND else ""
-
-
-def _gap_in_words(analysis: Analysis) -> str:
-    """Give the gap, and its two largest parts with their times: "643 ms: 345 ms host dispatch, 285 ms ..."."""
-    gap = units.seconds(analysis.gap_told)
-    parts = sorted((analysis.gap_causes or {}).items(), key=lambda part: -part[1])
-    parts = [(name, seconds) for name, seconds in parts[:2] if seconds > 0] if analysis.gap > 0 else []
-    words = [f"{units.seconds(seconds)} {_words.gap_part(name)}" for name, seconds in parts]
-    if parts and units.seconds(parts[0][1]) == gap:
-        return f"{gap}, {_words.gap_part(parts[0][0])}"
-    return f"{gap}: {', '.join(words)}" if words else gap
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:

@@ -6,14 +6,20 @@ idle stretches hold the profiler's cost; the gap of plain steps may be smaller.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
-from roofline.analysis.analysis import Analysis
+import numpy as np
+
+from roofline import units
+from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.columns import columns, numbered
+from roofline.core.arrays import Array
+from roofline.core.rows import Ints, rows
 from roofline.core.schema import Op
-from roofline.core.vocabulary import GROUP_OF, Group
-from roofline.errors import InputError
-from roofline.renderers._words import plain
+from roofline.core.vocabulary import GROUP_OF, GROUPS
+from roofline.renderers import _words
+from roofline.renderers._facts import host
 
 #: Idle stretches and the idle time that was observed agree within this share of the step, or starts and own times do
 #: not say when ops ran. By choice: of 158 measured profiles the largest difference is 0.011; of a replayed graph, whose
@@ -26,105 +32,140 @@ _NONE = 0.5e-9
 Cause = Literal[
     "host in the framework", "host in Python", "host reads a result", "after the last op", "cause not recorded"
 ]
-CAUSES: tuple[Cause, ...] = (
-    "host in the framework",
-    "host in Python",
-    "host reads a result",
-    "after the last op",
-    "cause not recorded",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """An op in the step, `start` to `end` [s]. row: of the profile's ops."""
-
-    row: int
-    start: float
-    end: float
-    group: Group
+CAUSES: tuple[Cause, ...] = get_args(Cause)
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """A stretch in which no op ran, `start` to `end` [s]; before: the row of the op that ends it, None at the end."""
+    """The stretches in which no op ran, in turn: arrays with one entry each.
 
-    start: float
-    end: float
-    cause: Cause
-    before: int | None
+    start, end: where each lies [s]; cause: its place in `CAUSES`; before: the row of the op that ends it, -1 at the end
+    of the step. recorded: whether their lengths were recorded, as means of the kept steps, of ops in several pieces,
+    and are not what lies between the ops of this step.
+    """
+
+    start: Array
+    end: Array
+    cause: Ints
+    before: Ints
+    recorded: bool
+
+    @property
+    def seconds(self) -> float:
+        """Sum all stretches [s]."""
+        return float((self.end - self.start).sum())
+
+    def by_cause(self) -> dict[Cause, float]:
+        """Sum the stretches by cause [s]; causes without any are absent."""
+        sums = np.bincount(self.cause, weights=self.end - self.start, minlength=len(CAUSES)).tolist()
+        return {cause: seconds for cause, seconds in zip(CAUSES, sums, strict=True) if seconds > 0}
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A step of `wall` [s], as profiled: ops by their start, and idle stretches in turn."""
+    """A step of `wall` [s], as profiled: its ops by their start, as arrays with one entry each.
+
+    rows: of the profile's ops; start, end [s]; group, bound: places in `GROUPS` and `BOUNDS`. idle: None where ops ran
+    in several pieces whose times are not kept.
+    """
 
     wall: float
-    spans: tuple[Span, ...]
-    idle: tuple[Idle, ...]
+    rows: Ints
+    start: Array
+    end: Array
+    group: Ints
+    bound: Ints
+    idle: Idle | None
 
-    @property
-    def idle_seconds(self) -> float:
-        """Sum all idle stretches [s]."""
-        return sum(stretch.end - stretch.start for stretch in self.idle)
+    def beginning(self, number: int) -> Timeline:
+        """Return the step up to the end of its first ops, if it has more of them than `number`."""
+        if len(self.rows) <= number:
+            return self
+        wall = float(self.end[:number].max())
+        idle = self.idle
+        if idle is not None:
+            early = idle.end <= wall
+            idle = Idle(
+                idle.start[early], idle.end[early], idle.cause[early], idle.before[early], recorded=idle.recorded
+            )
+        rows, start, end = self.rows[:number], self.start[:number], self.end[:number]
+        return Timeline(wall, rows, start, end, self.group[:number], self.bound[:number], idle)
 
-    def by_cause(self) -> dict[Cause, float]:
-        """Sum the idle time by cause [s]; causes without any are absent."""
-        sums = dict.fromkeys(CAUSES, 0.0)
-        for stretch in self.idle:
-            sums[stretch.cause] += stretch.end - stretch.start
-        return {cause: seconds for cause, seconds in sums.items() if seconds > 0}
+
+def absent(analysis: WorkAnalysis) -> str:
+    """Say why there is no timeline; "" where there is one."""
+    profile = analysis.profile
+    if profile.profiled is None:
+        return "the step was counted and not timed"
+    if not profile.ops:
+        return "no op was recorded"
+    if not profile.has_times or not profile.profiled.walls:
+        return "no profiled step was kept"
+    if len(profile.ops) > 1 and len(np.unique(rows(profile).start)) == 1:
+        return "the profile does not say when its ops began"
+    return ""
 
 
 def timeline(analysis: Analysis) -> Timeline:
-    """Build the representative step. InputError where the profile lacks starts of its ops, or has only pieces."""
-    profile, profiled = analysis.profile, analysis.profile.profiled
-    name = f"{plain(profile.model, 60)} on {plain(profile.backend, 60)}"
-    if profiled is None or not profile.ops:
-        raise InputError(f"{name} has no ops, so there is no timeline: measure it again.")
-    if len(profile.ops) > 1 and not any(op.start_ns for op in profile.ops):
-        raise InputError(f"{name} does not say when its ops began, so there is no timeline: measure it again.")
-    order = sorted(
-        (row for row, op in enumerate(profile.ops) if op.own_ns[0] > 0), key=lambda row: _start(analysis, row)
+    """Build the step of a profile of which `absent` says nothing."""
+    profile = analysis.profile
+    assert profile.profiled is not None
+    starts, own = rows(profile).start * 1e-9, columns(profile).steps[:, 0]
+    order = np.argsort(starts, kind="stable")
+    start = np.asarray(starts[order] - min(0.0, float(starts.min())), np.float64)
+    end: Array = start + own[order]
+    kind, first = numbered(columns(profile).signature, columns(profile).phase)
+    groups = [GROUPS.index(GROUP_OF[analysis.op_class(profile.ops[row])]) for row in first.tolist()]
+    wall = max(profile.profiled.walls[0], float(end.max()))
+    step = Timeline(
+        wall, order, start, end, np.asarray(groups, np.int64)[kind[order]], analysis.table.bound[order], None
     )
-    spans = tuple(
-        Span(
-            row,
-            _start(analysis, row),
-            _start(analysis, row) + profile.ops[row].own_ns[0] * 1e-9,
-            GROUP_OF[analysis.op_class(profile.ops[row])],
-        )
-        for row in order
-    )
-    wall = max([profiled.walls[0], *(span.end for span in spans)])
-    idle, free = [], 0.0
-    for span in spans:
-        if span.start - free > _NONE:
-            idle.append(Idle(free, span.start, _cause(profile.ops[span.row]), span.row))
-        free = max(free, span.end)
-    if wall - free > _NONE:
-        idle.append(Idle(free, wall, "after the last op", None))
-    line_of_ops = Timeline(wall, spans, tuple(idle))
-    if profiled.idle:
-        # What the profiler cost was taken off the observed idle time.
-        observed = profiled.idle[0] + profiled.walls[0] - profiled.corrected[0]
-        if abs(line_of_ops.idle_seconds - observed) > _AGREE * wall:
-            raise InputError(
-                f"{name} was recorded with ops in several pieces whose times are not kept, so there is no timeline: "
-                "draw --kind bound, which needs none."
-            )
-    return line_of_ops
+    return replace(step, idle=_idle(analysis, step))
 
 
-def _start(analysis: Analysis, row: int) -> float:
-    return max(0, analysis.profile.ops[row].start_ns) * 1e-9
+def _idle(analysis: Analysis, step: Timeline) -> Idle | None:
+    """Find the stretches between the ops, or, where these ran in several pieces, those that were recorded, if any."""
+    profile = analysis.profile
+    profiled = profile.profiled
+    assert profiled is not None
+    reached = np.maximum.accumulate(np.concatenate([[0.0], step.end]))
+    begin, end, before = reached, np.append(step.start, step.wall), np.append(step.rows, -1)
+    is_recorded = False
+    # What the profiler cost was taken off the observed idle time.
+    observed = profiled.idle[0] + profiled.walls[0] - profiled.corrected[0] if profiled.idle else None
+    if observed is not None and abs(np.maximum(end - begin, 0.0).sum() - observed) > _AGREE * step.wall:
+        if any(op.host_ns is None for op in profile.ops):
+            return None
+        # What lies behind an op of several pieces may be one of them.
+        is_recorded = True
+        waited = rows(profile).waited[step.rows] * 1e-9
+        at_end = min(step.wall - reached[-1], max(0.0, (analysis.idle or 0.0) - waited.sum()))
+        begin = np.maximum(0.0, end - np.append(waited, at_end))
+    (kept,) = np.nonzero(end - begin > _NONE)
+    causes = [_cause(profile.ops[row] if row >= 0 else None) for row in before[kept].tolist()]
+    return Idle(begin[kept], end[kept], np.asarray(causes, np.int64), before[kept], is_recorded)
 
 
-def _cause(op: Op) -> Cause:
-    """Say why no op ran before an op: the activity of the host for most of that time."""
+def _cause(op: Op | None) -> int:
+    """Return why no op ran before an op: the activity of the host for most of that time. None: the end of the step."""
+    if op is None:
+        return CAUSES.index("after the last op")
     if op.host_ns is None or not any(op.host_ns):  # of queued kernels it is no matter of the host
-        return "cause not recorded"
+        return CAUSES.index("cause not recorded")
     framework, python = op.host_ns
     if op.host_reads:
-        return "host reads a result"
-    return "host in Python" if python > framework else "host in the framework"
+        return CAUSES.index("host reads a result")
+    return CAUSES.index("host in Python" if python > framework else "host in the framework")
+
+
+def sentences(analysis: Analysis, step: Timeline) -> list[str]:
+    """Say how long the step took and was idle, as profiled and in plain steps, each in fewer and fewer words."""
+    profiled = f"{units.seconds(step.wall)} as profiled"
+    if step.idle is not None:
+        profiled += f", {units.seconds(step.idle.seconds)} of it idle"
+    plain = f"plain steps {units.seconds(analysis.wall)}"
+    if analysis.profile.wall.source != "plain":
+        plain = f"in the median {units.seconds(analysis.wall)}"
+    name = _words.gap_name(analysis)
+    gap = f"{profiled}; {plain}, {name} {units.seconds(analysis.gap_told)}"
+    return list(dict.fromkeys((f"{profiled}; {plain}, {name} {host.gap_in_words(analysis)}", gap, profiled)))

@@ -28,6 +28,7 @@ from roofline.comparison.terms import compare
 from roofline.core import shipped
 from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
+from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
 from roofline.renderers import _points, _timeline, figures
 from roofline.renderers.comparison import _term_table
@@ -202,7 +203,7 @@ def test_odd_profiles(kind: str, tmp_path: Path) -> None:
     refused = {
         "breakdown": "has no op",
         "roofline": "nothing to put under",
-        "timeline": "has no ops",
+        "timeline": "no op was recorded",
         "devices": "No peak",
     }
     odd = [handmade.profile(ops=()), handmade.profile(device=bare)]
@@ -463,8 +464,12 @@ def test_a_timeline_is_the_first_kept_step() -> None:
     profiled = replace(handmade.profile().profiled, walls=(6e-3, 12e-3), corrected=(6e-3, 12e-3), idle=(2.8e-3, 1e-3))
     found = _timeline.timeline(analyze(handmade.profile(ops=ops, profiled=profiled)))
     assert found.wall == 6e-3
-    assert [span.group for span in found.spans] == ["matmul", "pointwise", "normalisation", "pointwise", "optimizer"]
-    idle = [(round(each.start * 1e6), round(each.end * 1e6), each.cause) for each in found.idle]
+    groups = [GROUPS[code] for code in found.group]
+    assert groups == ["matmul", "pointwise", "normalisation", "pointwise", "optimizer"]
+    idle = [
+        (round(start * 1e6), round(end * 1e6), _timeline.CAUSES[cause])
+        for start, end, cause in zip(found.idle.start, found.idle.end, found.idle.cause, strict=True)
+    ]
     assert idle == [
         (0, 500, "host in the framework"),
         (1700, 2000, "host in Python"),
@@ -473,19 +478,19 @@ def test_a_timeline_is_the_first_kept_step() -> None:
         (5500, 6000, "after the last op"),
     ]
     # 1000 + 300 - 100 beside each other + 1000 + 500 + 500 busy, the rest of 6000 idle
-    assert found.idle_seconds == pytest.approx((6000 - 3200) * 1e-6)
-    assert found.by_cause()["host in Python"] == pytest.approx(300e-6)
+    assert found.idle.seconds == pytest.approx((6000 - 3200) * 1e-6)
+    assert found.idle.by_cause()["host in Python"] == pytest.approx(300e-6)
 
 
 def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:
-    assert _timeline._cause(replace(handmade.OPS[0], host_ns=(0, 0))) == "cause not recorded"
-    assert _timeline._cause(replace(handmade.OPS[0], host_ns=(1, 0))) == "host in the framework"
+    for host_ns, cause in (((0, 0), "cause not recorded"), ((1, 0), "host in the framework")):
+        assert _timeline.CAUSES[_timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
 
 
 def test_ops_whose_pieces_are_not_kept_have_no_timeline() -> None:
     # The step was seen to be idle for 0.1 ms and the profiler cost 1.3 ms of it; 13.7 - 10.6 ms lie between the ops.
     pieces = replace(handmade.profile().profiled, idle=(0.1e-3,) * 3)
-    with pytest.raises(InputError, match="ops in several pieces whose times are not kept"):
+    with pytest.raises(InputError, match="ops ran in several pieces whose times are not kept"):
         figures.build("timeline", [analyze(handmade.profile(profiled=pieces))])
 
 

@@ -9,13 +9,24 @@ from roofline.analysis.gap_causes import COMPILED, seconds_of
 from roofline.analysis.gap_parts import COMPILING
 from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.core.executor import ASLEEP, COMPILED_CODE, PROGRAMS, compiles
-from roofline.renderers._words import conjunction, counted
+from roofline.renderers._words import conjunction, counted, gap_part
 
 #: From this share of the gap on a part of it is told; and from this share of the step on, the gap in the first
 #: sentence. By choice.
 _SOME = 0.1
 #: A part of the gap from this share on is most of it. By choice.
 _MOST = 0.5
+
+
+def gap_in_words(analysis: Analysis) -> str:
+    """Give the gap, and its two largest parts with their times: "643 ms: 345 ms host dispatch, 285 ms ..."."""
+    gap = units.seconds(analysis.gap_told)
+    parts = sorted((analysis.gap_causes or {}).items(), key=lambda part: -part[1])
+    parts = [(name, seconds) for name, seconds in parts[:2] if seconds > 0] if analysis.gap > 0 else []
+    words = [f"{units.seconds(seconds)} {gap_part(name)}" for name, seconds in parts]
+    if parts and units.seconds(parts[0][1]) == gap:
+        return f"{gap}, {gap_part(parts[0][0])}"
+    return f"{gap}: {', '.join(words)}" if words else gap
 
 
 def describe_host(analysis: Analysis) -> str:

@@ -1,16 +1,18 @@
-"""Draw the representative step in time: ops in a lane for each group, below them idle stretches with their causes."""
+"""Draw when ops ran in a step, group by group, and the idle stretches with their causes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
+from roofline.core.arrays import Array, Bools
 from roofline.core.vocabulary import GROUPS
+from roofline.errors import InputError
 from roofline.renderers import _words
-from roofline.renderers._timeline import CAUSES, Cause, Timeline, timeline
+from roofline.renderers._facts import evidence
+from roofline.renderers._timeline import CAUSES, Cause, Timeline, absent, sentences, timeline
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -34,30 +36,26 @@ _CAUSE: dict[Cause, dict[str, Any]] = {
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Draw one panel per run, all on one axis of time."""
-    lines = [timeline(item) for item in items]
+    lines = [_line(item) for item in items]
     names = called(item.profile for item in items)
     heading = _frame.heading(items, names, width)
-    groups = [group for group in GROUPS if any(span.group == group for line in lines for span in line.spans)]
+    groups = [group for number, group in enumerate(GROUPS) if any(number in line.group for line in lines)]
     longest = max(line.wall for line in lines)
     unit = _frame.unit(longest)
     lanes = [*groups, "idle"]
     left_edge, right = _measure.widest(lanes) + 0.08, 0.14
     room = width - left_edge - right
-    above = _measure.line(_measure.SMALL) + 0.015 if len(items) > 1 else 0.0
+    above = _measure.line(_measure.SMALL) + 0.015
     pitch = above + _LANE * len(lanes) + _APART
     top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.03
-    causes = [cause for cause in CAUSES if any(cause in line.by_cause() for line in lines)]
+    causes = [cause for cause in CAUSES if any(line.idle and cause in line.idle.by_cause() for line in lines)]
     keys = _frame.keys([_frame.Key(f"idle: {cause}", _look(cause)) for cause in causes], width)
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + pitch * len(items) - _APART + below)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, heading.lines, _measure.TEXT)
-    times = [f": {units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle" for line in lines]
-    fitted = _measure.fit_apart(heading.rows, width - 2 * _frame.EDGE - _measure.widest(times))
+    _headings(fig, items, lines, heading.rows, top, pitch)
     for number, line in enumerate(lines):
-        at = top + number * pitch
-        if len(items) > 1:
-            _frame.write(fig, _frame.EDGE, at, [fitted[number] + times[number]], _measure.SMALL)
-        axes = _frame.bars(fig, left_edge, at + above, room, _LANE * len(lanes))
+        axes = _frame.bars(fig, left_edge, top + number * pitch + above, room, _LANE * len(lanes))
         axes.set_xlim(0, longest / unit.seconds)
         _panel(axes, line, lanes, unit.seconds, room / longest)
         axes.set_yticks([(lane + 0.5) * _LANE for lane in range(len(lanes))], lanes, size=_measure.SMALL)
@@ -69,6 +67,31 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     return fig, _caption(items, names, lines)
 
 
+def _line(item: Analysis) -> Timeline:
+    """Build the step of a run. InputError where its profile does not hold it."""
+    step = None if (reason := absent(item)) else timeline(item)
+    if step is not None and step.idle is not None:
+        return step
+    reason = reason or "its ops ran in several pieces whose times are not kept"
+    cure = "draw --kind bound, which needs none" if step else "measure it again"
+    name = f"{_words.plain(item.profile.model, 60)} on {_words.plain(item.profile.backend, 60)}"
+    raise InputError(f"There is no timeline of {name}: {reason}: {cure}.")
+
+
+def _headings(
+    fig: Figure, items: Sequence[Analysis], lines: Sequence[Timeline], names: Sequence[str], top: float, pitch: float
+) -> None:
+    """Write above each panel the name of its run, if there are several, and its times in as many words as fit."""
+    room = fig.get_figwidth() - 2 * _frame.EDGE
+    ways = [sentences(item, line) for item, line in zip(items, lines, strict=True)]
+    if len(items) > 1:
+        name_room = room - _measure.widest([f": {words[-1]}" for words in ways])
+        names = [f"{name}: " for name in _measure.fit_apart(names, name_room)]
+    for number, (name, words) in enumerate(zip(names, ways, strict=True)):
+        text = _measure.first_that_fits([f"{name}{way}" for way in words], room)
+        _frame.write(fig, _frame.EDGE, top + number * pitch, [text], _measure.SMALL)
+
+
 def _look(cause: Cause) -> dict[str, Any]:
     return {"linewidth": 0.0, **_CAUSE[cause]}
 
@@ -78,28 +101,32 @@ def _panel(axes: Axes, line: Timeline, lanes: Sequence[str], unit: float, per: f
     for lane, name in enumerate(lanes):
         middle = (lane + 0.5) * _LANE
         axes.axhline(middle, color="#e0e0e0", linewidth=0.4, zorder=0)
-        for cause in CAUSES if name == "idle" else ():
-            spans = [(stretch.start, stretch.end) for stretch in line.idle if stretch.cause == cause]
-            _row(axes, spans, middle, unit, per, _look(cause))
-        if name != "idle":
-            spans = [(span.start, span.end) for span in line.spans if span.group == name]
-            colour = next(colour for group, (colour, _) in _style.GROUP.items() if group == name)
-            _row(axes, spans, middle, unit, per, {"facecolor": colour, "linewidth": 0.0})
+        for number, group in enumerate(GROUPS):
+            if group == name:
+                look = {"facecolor": _style.GROUP[group][0], "linewidth": 0.0}
+                _row(axes, _joined(line.start, line.end, line.group == number, per), middle, unit, look)
+    assert line.idle is not None
+    for number, cause in enumerate(CAUSES):
+        stretches = _joined(line.idle.start, line.idle.end, line.idle.cause == number, per)
+        _row(axes, stretches, (len(lanes) - 0.5) * _LANE, unit, _look(cause))
 
 
-def _row(
-    axes: Axes, spans: Sequence[tuple[float, float]], middle: float, unit: float, per: float, look: dict[str, Any]
-) -> None:
+def _joined(start: Array, end: Array, among: Bools, per: float) -> list[tuple[float, float]]:
+    """Return the times of some ops or stretches, and as one of those that are too near to be told apart."""
     joined: list[tuple[float, float]] = []
-    for start, end in spans:
-        if joined and (start - joined[-1][1]) * per < _JOINED:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+    for first, last in zip(start[among].tolist(), end[among].tolist(), strict=True):
+        if joined and (first - joined[-1][1]) * per < _JOINED:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
         else:
-            joined.append((start, end))
-    if not joined:
+            joined.append((first, last))
+    return joined
+
+
+def _row(axes: Axes, spans: Sequence[tuple[float, float]], middle: float, unit: float, look: dict[str, Any]) -> None:
+    if not spans:
         return
     if "hatch" in look:
-        wide = [(start / unit, (end - start) / unit) for start, end in joined]
+        wide = [(start / unit, (end - start) / unit) for start, end in spans]
         # Snapped to pixels, what is thinner than one would be nothing or as wide.
         axes.broken_barh(wide, (middle - _BAR / 2, _BAR), snap=False, **look)
         return
@@ -107,7 +134,7 @@ def _row(
     from matplotlib.path import Path
 
     # One broken line as thick as a bar: a file holds two points of each, not a path with its style.
-    ends = Path([(time / unit, middle) for span in joined for time in span], [Path.MOVETO, Path.LINETO] * len(joined))
+    ends = Path([(time / unit, middle) for span in spans for time in span], [Path.MOVETO, Path.LINETO] * len(spans))
     stroke: dict[str, Any] = {"facecolor": "none", "linewidth": _BAR * 72, "capstyle": "butt"}
     axes.add_patch(PathPatch(ends, snap=False, edgecolor=look["facecolor"], **stroke))
 
@@ -120,21 +147,11 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Ti
     short, long = [explanation], [explanation]
     for analysis, name, line in zip(items, names, lines, strict=True):
         of = f"{_words.subject(analysis)}, {_words.plain(name, 60)} on {_words.device(analysis)}"
-        causes = [f"{units.seconds(seconds)} {cause}" for cause, seconds in line.by_cause().items()]
-        idle = f" ({', '.join(causes)})" if causes else ""
-        gap = f"{_words.gap_name(analysis)} {units.seconds(analysis.gap_told)}"
-        times = f"{units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle{idle}"
-        whose_steps = (
-            "plain steps take" if analysis.profile.wall.source == "plain" else "its steps take, in the median,"
-        )
-        short.append(f"{of}: {times}; {whose_steps} {units.seconds(analysis.wall)}, {gap}.")
-        long += [short[-1], _words.provenance(analysis)]
-        if analysis.gap_causes:
-            causes_of_gap = [
-                f"{units.seconds(seconds)} {_words.plain(cause)}" for cause, seconds in analysis.gap_causes.items()
-            ]
-            by_cause = f"{_words.gap_name(analysis)} by cause: {', '.join(causes_of_gap)}."
-            long.append(f"{by_cause[0].upper()}{by_cause[1:]}")
+        short.append(f"{of}: {sentences(analysis, line)[0]}.")
+        gap = _words.gap_name(analysis)
+        long += [short[-1], f"{gap[0].upper()}{gap[1:]} {evidence.idle(analysis)}.", _words.provenance(analysis)]
+        if line.idle is not None and line.idle.recorded:
+            long.append("Ops of several pieces are drawn in one, and idle stretches are as long as in the mean step.")
         if any(op.times > 1 for op in analysis.profile.ops):
             long.append("An op that a loop repeats is drawn once, from its first turn on, with the time of all.")
     return Caption("One step in time", " ".join(short), " ".join(long))

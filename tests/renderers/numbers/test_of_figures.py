@@ -10,9 +10,13 @@ import pytest
 from same_numbers import cells, check_verdict, document, holds, profile, run, sums, written
 
 from roofline import plugins
+from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
-from roofline.renderers import figures
+from roofline.core import shipped
+from roofline.core.schema import load
+from roofline.renderers import _words, figures
 from roofline.renderers.comparison import json as comparison
+from roofline.renderers.report import report
 
 
 def drawn(kind: str, *letters: str) -> tuple[list[str], str]:
@@ -111,14 +115,58 @@ def draw_waterfall() -> None:
     assert sum(parts) == pytest.approx(ends[1] - ends[0], abs=5e-6 * len(parts))
 
 
+def stated_idle(words: str, name: str) -> tuple[str, str, str, str]:
+    """The step as profiled, its idle time, the plain step and its gap, as every writer of a timeline states them."""
+    found = re.search(
+        rf"([\d.]+ \S?s) as profiled, ([\d.]+ \S?s) of it idle; plain steps ([\d.]+ \S?s), {name} ([\d.]+ \S?s)", words
+    )
+    assert found, words
+    return found.groups()
+
+
+def draw_timeline() -> None:
+    texts, caption = drawn("timeline", "a")
+    told = stated_idle(caption, "host time")
+    assert stated_idle(next(text for text in texts if " as profiled" in text), "host time") == told
+    assert holds(told[0], profile().profiled.walls[0])
+    assert holds(told[2], document()["wall"]["median"])
+    assert holds(told[3], document()["gap"])
+
+
+@pytest.mark.parametrize("name", ["h100/bert-torch-infer-b32-bf16", "bert-torch-infer-b1-s128-amd-epyc-1"])
+def test_idle_time_and_its_parts_are_the_same_in_every_writer(name: str) -> None:
+    """Of one step on a GPU, whose stretches have causes, and of one on a CPU, whose stretches have none."""
+    analysis = analyze(load(shipped.paths()[name]))
+    gap = "GPU idle" if analysis.has_queue else "host time"
+    truth = json.loads(plugins.load("roofline.renderers", "json", "format").render(analysis, "group"))
+    svg, caption = figures.render("timeline", [analysis], ".svg", 7.0)
+    page = report([analysis.profile])
+    told = {stated_idle(words, gap) for words in (svg.decode(), caption, page)}
+    assert len(told) == 1
+    as_profiled, idle, plain, gap_told = told.pop()
+    text = plugins.load("roofline.renderers", "text", "format").render(analysis, None)
+    assert gap_told in text
+    assert gap_told in page
+    # A step as profiled is its ops and its idle time, with what ran beside others counted once: to 1 % of the step.
+    busy = sum(op.own_ns[0] - op.overlap_ns for op in analysis.profile.ops) * 1e-9
+    assert sum(written(idle)[1:]) / 2 + busy == pytest.approx(sum(written(as_profiled)[1:]) / 2, rel=0.01)
+    assert holds(plain, truth["wall"]["median"])
+    assert holds(gap_told, truth["gap"])
+    parts = sorted(truth["gap_causes"].items(), key=lambda part: -part[1])[:2]
+    for part, seconds in parts:
+        stated = re.search(rf"([\d.]+ \S?s) {_words.gap_part(part)}", caption)[1]
+        assert holds(stated, seconds)
+        assert f"{stated} {_words.gap_part(part)}" in text
+        assert f"{stated} {_words.gap_part(part)}" in page
+
+
 FIGURES: dict[str, Callable[[], None]] = {
     "bound": draw_bound,
     "breakdown": draw_breakdown,
     "devices": lambda: check_ceilings(drawn("devices")[0]),
     "roofline": lambda: check_ceilings(drawn("roofline", "a")[0]),
     "speedup": draw_speedup,
-    # Nothing in it is a number of an op: bars stand where the profile's ops began.
-    "timeline": lambda: None,
+    "timeline": draw_timeline,
     "waterfall": draw_waterfall,
     "wall": draw_wall,
 }

@@ -22,13 +22,13 @@ from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence, host, measured
+from roofline.renderers._timeline import absent, timeline
 from roofline.renderers.comparison import _account, _comparing, _evidence, _parity, _term_table
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
 from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, points
 from roofline.renderers.report.roofs import plane, used
-from roofline.renderers.report.timeline import absent, step
 from roofline.renderers.report.waterfall import extent, parts_of
 
 US, MB = 1e-6, 1e6
@@ -314,9 +314,8 @@ def test_a_module_of_unknown_work_has_none() -> None:
 def test_the_timeline_is_idle_where_no_op_runs() -> None:
     # The first kept step: own times are 0.99 of those above. Softmax ends at 6100 + 1980 = 8080, after mystery began at
     # 8000, which ends at 8000 + 363.33; the step of 13.7 ms ends 1.73 ms after adamw, at 9000 + 2970.
-    found = step(analyze(handmade.profile()))
-    stretches = [(each.start / US, each.end / US) for each in found.idle]
-    assert np.asarray(stretches) == pytest.approx(
+    found = timeline(analyze(handmade.profile()))
+    assert np.stack([found.idle.start, found.idle.end], axis=1) / US == pytest.approx(
         np.asarray(
             [
                 (0, 200),
@@ -330,7 +329,7 @@ def test_the_timeline_is_idle_where_no_op_runs() -> None:
             ]
         )
     )
-    assert [each.before for each in found.idle] == [0, 1, 2, 3, 4, 6, 7, -1]
+    assert found.idle.before.tolist() == [0, 1, 2, 3, 4, 6, 7, -1]
     assert found.wall == pytest.approx(13.7e-3)
 
 
@@ -361,11 +360,11 @@ def test_idle_time_that_is_recorded_is_told_and_not_what_lies_between_ops() -> N
     ops = [replace_row(synthetic.ADD), replace_row(synthetic.ADD)]
     plain = synthetic.step(ops)
     later = replace(plain, ops=(plain.ops[0], replace(plain.ops[1], start_ns=plain.ops[1].start_ns + 90_000)))
-    found = step(analyze(later))
-    assert found.recorded
+    found = timeline(analyze(later))
+    assert found.idle.recorded
     # 10 µs before each op; both take 19.8 µs in the first step, and the second one begins at 10 + 20 + 10 + 90 µs.
-    assert [each.seconds / US for each in found.idle[:2]] == pytest.approx([10, 10])
-    assert [each.start / US for each in found.idle[:2]] == pytest.approx([0, 120])
+    assert ((found.idle.end - found.idle.start) / US)[:2] == pytest.approx([10, 10])
+    assert (found.idle.start / US)[:2] == pytest.approx([0, 120])
 
 
 def replace_row(row: synthetic.Row) -> synthetic.Row:
@@ -548,7 +547,7 @@ def test_a_large_step_is_bounded() -> None:
     profile = handmade.wide(12_000, 20)
     analysis = analyze(profile)
     assert len(rows(analysis)["op"]["rows"]) == 10_000
-    assert len(step(analysis).rows) == 10_000
+    assert len(timeline(analysis).rows) == 12_000
     text = report([profile])
     assert len(text) < 4e6
     assert "Only the first 10,000 of 12,000 ops are drawn." in text

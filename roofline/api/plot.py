@@ -15,36 +15,43 @@ from roofline.renderers.notebook import _html
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plot:
-    """Hold a figure of some runs, drawn when it is shown or saved. width: in inches; caption: the text under it."""
+    """Hold a figure of some runs, drawn when it is shown or saved.
+
+    width: in inches; caption: the text under it; by: what its rows are, None: what is usual.
+    """
 
     kind: str
     items: tuple[WorkAnalysis | Device, ...]
     width: float
+    by: str | None = None
 
     def __repr__(self) -> str:
         return f"<Plot {self.kind!r} of {len(self.items)} runs, {self.width:g} in wide: save it with .save(path)>"
 
     def _repr_html_(self) -> str:
-        drawing, caption = figures.render(self.kind, self.items, ".svg", self.width)
+        drawing, caption = figures.render(self.kind, self.items, ".svg", self.width, by=self.by)
         return _html.page(_html.image(drawing, caption), _html.caption(caption))
 
     @property
     def caption(self) -> str:
         """The text under the figure: device, versions, number of steps and spread."""
-        return figures.render(self.kind, self.items, ".svg", self.width)[1]
+        return figures.render(self.kind, self.items, ".svg", self.width, by=self.by)[1]
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the figure to a .svg, .pdf or .png, over an existing file. Raises InputError for any other suffix."""
         file = Path(fspath(path))
-        figures.draw(self.kind, self.items, file, self.width)
+        figures.draw(self.kind, self.items, file, self.width, by=self.by)
         return file
 
 
-def plot(*runs: Run | WorkAnalysis | Device, kind: str = "bound", width: float = figures.WIDTH) -> Plot:
+def plot(
+    *runs: Run | WorkAnalysis | Device, kind: str = "bound", width: float = figures.WIDTH, by: str | None = None
+) -> Plot:
     """Draw a figure of one or more runs.
 
     runs: profiles, paths of saved ones, or analyses; for kind "devices" also a Device. kind: one of those of
-    `roofline plot --kind`. width: in inches, 3.3 for one column of a paper and 7 for two.
+    `roofline plot --kind`. width: in inches, 3.3 for one column of a paper and 7 for two. by: what the rows
+    of a breakdown are, as `roofline plot --by`.
 
     Returns a Plot, which shows itself in a notebook and is written by `save`. Raises InputError for an unknown kind, no
     runs, and runs of which the kind has nothing to draw.
@@ -52,5 +59,5 @@ def plot(*runs: Run | WorkAnalysis | Device, kind: str = "bound", width: float =
     >>> roofline.plot("torch.json", "jax.json", kind="waterfall", width=7).save("waterfall.pdf")
     """
     items = tuple(run if isinstance(run, WorkAnalysis | Device) else analyze(profile(run)) for run in runs)
-    figures.build(kind, items, width)  # an impossible figure is refused here, not where it is shown
-    return Plot(kind, items, width)
+    figures.build(kind, items, width, by)  # an impossible figure is refused here, not where it is shown
+    return Plot(kind, items, width, by)

@@ -50,6 +50,16 @@ def command(
     kind: Annotated[
         str, typer.Option(metavar="KIND", autocompletion=completion.formats(_FIGURES), help=f"What to draw: {_KINDS}.")
     ] = "bound",
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="KEY",
+            autocompletion=completion.keys,
+            help="What the rows of --kind breakdown are: group, class, op, scope, block, phase, kernel or source. "
+            "Default: group, and next to it block where there is room.",
+        ),
+    ] = None,
     width: Annotated[
         str,
         typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default fits one column of a two-column paper."),
@@ -76,7 +86,9 @@ def command(
     check_output(output, force, figures.SUFFIXES, profiles)
     check_once([Path(name) for name in profiles])
     with if_long(f"drawing {printable(output)}"):
-        caption_text = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
+        caption_text = figures.draw(
+            kind, [_item(name, kind) for name in profiles], output, inches, caption == "long", by
+        )
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(caption_text)
 

@@ -1,45 +1,76 @@
-"""Place ops as points under a roof: all ops of one signature and phase are one point. No format draws here."""
+"""Place the ops of a step as points under its roofs: all ops of one signature and phase are one. No format draws here.
+
+Ops without times are ticks at their intensity, all of one signature and group one.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.caches.counted import counted_on
-from roofline.core.vocabulary import GROUP_OF, Group
+from roofline.analysis.caches.counted import counted_on, counters_on
+from roofline.analysis.columns import numbered
+from roofline.analysis.floors import VECTOR_PRECISION
+from roofline.core.arrays import Array
+from roofline.core.rows import Ints, buffers_known
+from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group, OpClass
+from roofline.renderers import _words
+from roofline.renderers._sums import Sums, per_op, summed
+
+#: More points than anybody can tell apart: the ones of most time are shown.
+MOST = 5000
+#: What the bytes of an intensity are: all that an op touches, those of them that were in no cache at least and at most,
+#: or counted ones.
+ALL, COLD, COLD_HIGH, COUNTED = "dram", "cold", "cold_high", "counted"
 
 
 @dataclass(frozen=True, slots=True)
-class Bubble:
-    """Ops that do FLOP: intensity [FLOP/byte of main-memory traffic], rate [FLOP/s], both of matrix and vector work.
+class Point:
+    """All ops of one signature and phase: `number` of them in a step.
 
-    The traffic is counted by hardware where that counted all of the ops, else compulsory; `compulsory` is the intensity
-    by compulsory traffic, None where `intensity` is that. seconds: their own time per step [s]. number: of these ops in
-    a step.
+    op: the row of the first. family: "matrix" for products, "vector" for other work; precision: of its arithmetic, ""
+    where it is not known. seconds: share time; own: own time [s]. work: matrix and vector FLOP; moved: bytes by kind of
+    byte, None where not all were counted; intensity: FLOP per byte of them, None where there are none. bound: in words;
+    roof: the ceiling that binds most of their time, in words; attained: the range of minimum / time.
     """
 
+    signature: int
+    phase: int
+    op: int
     name: str
     group: Group
-    intensity: float
-    rate: float
-    seconds: float
+    op_class: OpClass
+    family: str
+    precision: str
     number: int
-    compulsory: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Ops that move bytes and do no FLOP (copies, gathers): rate [byte/s], seconds, number; traffic as of a `Bubble`.
-
-    compulsory: the rate by compulsory traffic; None where `rate` is that.
-    """
-
-    name: str
-    group: Group
-    rate: float
     seconds: float
-    number: int
-    compulsory: float | None = None
+    own: float
+    work: float
+    moved: Mapping[str, float | None]
+    intensity: Mapping[str, float | None]
+    bound: str
+    roof: str
+    attained: tuple[float | None, float | None]
+
+    @property
+    def rate(self) -> float:
+        """Return FLOP/s in their own time, 0 for ops without FLOP."""
+        return self.work / self.own
+
+    @property
+    def traffic(self) -> float:
+        """Return byte/s of compulsory traffic."""
+        return (self.moved[ALL] or 0.0) / self.own
+
+    @property
+    def counted_traffic(self) -> float | None:
+        """Return byte/s of counted traffic; None where hardware did not count all of it."""
+        counted = self.moved.get(COUNTED)
+        return counted / self.own if counted else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,70 +79,147 @@ class Tick:
 
     name: str
     group: Group
+    family: str
+    precision: str
     intensity: float
     work: float
 
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """Points of a step under its roofs, the longest first; of a step whose ops have no times only ticks, by work.
+    """Points with FLOP, those without, both by time; and the time without a place [s].
 
-    absent: the share of busy time in ops that are no point: of unknown work, or without any traffic.
+    unknown: of ops whose work is not known; crowded: of points beyond `MOST`. Of a step whose ops have no times only
+    ticks, by work.
     """
 
-    bubbles: tuple[Bubble, ...]
-    streams: tuple[Stream, ...]
-    absent: float
+    placed: tuple[Point, ...]
+    flopless: tuple[Point, ...]
+    unknown: float = 0.0
+    crowded: float = 0.0
     ticks: tuple[Tick, ...] = ()
 
     @property
-    def all(self) -> tuple[Bubble | Stream | Tick, ...]:
-        """Return the points of all kinds."""
-        return (*self.bubbles, *self.streams, *self.ticks)
+    def all(self) -> tuple[Point, ...]:
+        """Return every point, those with FLOP first."""
+        return (*self.placed, *self.flopless)
+
+    @property
+    def used(self) -> list[tuple[str, str]]:
+        """List family and precision of the work, those of most time first; of ops without times those of most work."""
+        sizes: dict[tuple[str, str], float] = {}
+        for kind, size in [
+            *(((point.family, point.precision), point.seconds) for point in self.placed),
+            *(((tick.family, tick.precision), tick.work) for tick in self.ticks),
+        ]:
+            sizes[kind] = sizes.get(kind, 0.0) + size
+        return sorted((kind for kind in sizes if kind[1]), key=lambda kind: -sizes[kind])
 
     @property
     def longest(self) -> float:
         """Return the longest time of a point [s]; 0 of none."""
-        times = [bubble.seconds for bubble in self.bubbles] + [stream.seconds for stream in self.streams]
-        return max(times, default=0.0)
+        return max((point.seconds for point in self.all), default=0.0)
 
 
 def points(analysis: WorkAnalysis) -> Points:
     """Collect the points of a step, or its ticks where its ops have no times."""
     if not isinstance(analysis, Analysis):
-        return Points((), (), 0.0, _ticks(analysis))
-    profile, table = analysis.profile, analysis.table
-    by_counters = counted_on(profile, analysis.device)
-    moved = (by_counters.read + by_counters.written).tolist()
-    merged: dict[tuple[int, int], tuple[int, float, float, Group]] = {}
-    for row, op in enumerate(profile.ops):
-        number, seconds, traffic, _ = merged.get((op.signature, op.phase), (0, 0.0, 0.0, None))
-        group = GROUP_OF[analysis.op_class(op)]
-        merged[op.signature, op.phase] = (number + 1, seconds + float(table.own[row]), traffic + moved[row], group)
-    bubbles: list[Bubble] = []
-    streams: list[Stream] = []
-    for (signature, _), (number, seconds, traffic, group) in merged.items():
-        name, cost = profile.signatures[signature].name, profile.signatures[signature].cost
-        if seconds <= 0 or cost.intensity is None:
-            continue  # not timed, unknown, or no traffic
-        is_counted = traffic > 0  # NaN, of which some ops were not counted, is not
-        least_bytes = number * (cost.bytes or 0.0)
-        if cost.intensity > 0:
-            work = number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))
-            intensity, compulsory = (work / traffic, cost.intensity) if is_counted else (cost.intensity, None)
-            bubbles.append(Bubble(name, group, intensity, work / seconds, seconds, number, compulsory))
-        else:
-            rate, compulsory = (
-                (traffic / seconds, least_bytes / seconds) if is_counted else (least_bytes / seconds, None)
-            )
-            streams.append(Stream(name, group, rate, seconds, number, compulsory))
-    own_seconds = float(table.own.sum())
-    shown = sum(bubble.seconds for bubble in bubbles) + sum(stream.seconds for stream in streams)
+        return Points((), (), ticks=_ticks(analysis))
+    if not analysis.profile.ops:
+        return Points((), ())
+    columns = analysis.table.columns
+    code, first = numbered(columns.signature, columns.phase)
+    sums = summed(per_op(analysis), code, len(first))
+    traffic = {
+        level: np.bincount(code, weights=amount, minlength=len(first)) for level, amount in _traffic(analysis).items()
+    }
+    roofs = _roofs(analysis, code, len(first))
+    merged: list[Point] = []
+    unknown = 0.0
+    for row, op in enumerate(first.tolist()):
+        if analysis.profile.signatures[int(columns.signature[op])].cost.intensity is None or sums.own[row] <= 0:
+            unknown += float(sums.seconds[row])
+            continue
+        moved = {level: None if math.isnan(amount[row]) else float(amount[row]) for level, amount in traffic.items()}
+        merged.append(_point(analysis, sums, row, op, moved, *roofs[row]))
+    merged.sort(key=lambda point: -point.seconds)
+    largest = merged[:MOST]
     return Points(
-        tuple(sorted(bubbles, key=lambda point: -point.seconds)),
-        tuple(sorted(streams, key=lambda point: -point.seconds)),
-        max(0.0, 1 - shown / own_seconds) if own_seconds else 0.0,
+        placed=tuple(point for point in largest if point.work > 0),
+        flopless=tuple(point for point in largest if point.work <= 0),
+        unknown=unknown,
+        crowded=sum(point.seconds for point in merged[MOST:]),
     )
+
+
+def _point(
+    analysis: Analysis, sums: Sums, row: int, op: int, moved: Mapping[str, float | None], bound: str, roof: str
+) -> Point:
+    """Build the point of a row of sums, whose first op is `op`."""
+    first = analysis.profile.ops[op]
+    work = float(sums.work[row])
+    family, precision = arithmetic(analysis, first.signature)
+    return Point(
+        signature=first.signature,
+        phase=first.phase,
+        op=op,
+        name=analysis.profile.signatures[first.signature].name,
+        group=GROUP_OF[analysis.op_class(first)],
+        op_class=analysis.op_class(first),
+        family=family,
+        precision=precision,
+        number=int(sums.ops[row]),
+        seconds=float(sums.seconds[row]),
+        own=float(sums.own[row]),
+        work=work,
+        moved=moved,
+        intensity={level: work / amount if amount else None for level, amount in moved.items()},
+        bound=bound,
+        roof=roof,
+        attained=sums.attained(row),
+    )
+
+
+def _roofs(analysis: Analysis, code: Ints, rows: int) -> list[tuple[str, str]]:
+    """Return of each point the bound and the ceiling in words that hold most of its time."""
+    table = analysis.table
+    bound = np.bincount(code * len(BOUNDS) + table.bound, weights=table.share, minlength=rows * len(BOUNDS))
+    near = np.bincount(code, weights=table.share * table.near_ridge, minlength=rows)
+    whole = np.bincount(code, weights=table.share, minlength=rows)
+    longest = np.lexsort((-table.share, code))
+    _, places = np.unique(code[longest], return_index=True)
+    return [
+        (
+            "near ridge" if near[row] > whole[row] / 2 else BOUNDS[number],
+            _words.roof_name(table.ceiling[longest[place]]),
+        )
+        for row, (number, place) in enumerate(
+            zip(bound.reshape(rows, len(BOUNDS)).argmax(axis=1).tolist(), places.tolist(), strict=True)
+        )
+    ]
+
+
+def _traffic(analysis: Analysis) -> dict[str, Array]:
+    """Return the bytes of each op by kind of byte, of the kinds that the profile knows; NaN: not counted."""
+    profile, table = analysis.profile, analysis.table
+    traffic = {ALL: per_op(analysis).traffic}
+    if buffers_known(profile):
+        traffic[COLD] = table.cold
+        if (table.cold_high > table.cold).any():
+            traffic[COLD_HIGH] = table.cold_high
+    if counters_on(profile, analysis.device):
+        by_counters = counted_on(profile, analysis.device)
+        traffic[COUNTED] = by_counters.read + by_counters.written
+    return traffic
+
+
+def arithmetic(analysis: WorkAnalysis, signature: int) -> tuple[str, str]:
+    """Return family and precision of the work: of a product its arithmetic, else the type of vector work."""
+    signature_of_op = analysis.profile.signatures[signature]
+    if signature_of_op.cost.flops:
+        return "matrix", (signature_of_op.precision.arithmetic or "") if signature_of_op.precision else ""
+    dtype = signature_of_op.computes_in or ""
+    return "vector", VECTOR_PRECISION.get(dtype, dtype)
 
 
 def _ticks(analysis: WorkAnalysis) -> tuple[Tick, ...]:
@@ -124,5 +232,6 @@ def _ticks(analysis: WorkAnalysis) -> tuple[Tick, ...]:
     for (signature, group), number in numbers.items():
         name, cost = profile.signatures[signature].name, profile.signatures[signature].cost
         if cost.intensity:
-            ticks.append(Tick(name, group, cost.intensity, number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))))
-    return tuple(sorted(ticks, key=lambda tick: -tick.work))
+            work = number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))
+            ticks.append(Tick(name, group, *arithmetic(analysis, signature), cost.intensity, work))
+    return tuple(sorted(ticks, key=lambda tick: -tick.work)[:MOST])

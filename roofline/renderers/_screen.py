@@ -19,7 +19,7 @@ from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
 from roofline.core.executor import executor_of
 from roofline.core.framework import framework, written_in
-from roofline.core.schema import Profile, slug
+from roofline.core.schema import slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables, _terminal, _words
@@ -45,8 +45,6 @@ _BAR = 40
 _SMALL = "where small ops take "
 _MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
 #: Modes in words.
-_GENERATES = "generate"
-_MODES = {"infer": "inference", "train": "training", _GENERATES: "generate"}
 #: Phases where there is no room for them.
 _SHORT_PHASES = {"forward": "fwd", "backward": "bwd"}
 
@@ -92,29 +90,12 @@ def _headline(analysis: Analysis) -> str:
     """Say what was run, and where: "bert · inference · batch 1 x 128 · fp32 · torch 2.13.0 · AMD EPYC, 2 threads"."""
     profile = analysis.profile
     parts = [
-        " ".join(filter(None, (_words.plain(profile.model, 60), _size(profile.size)))),
-        _MODES.get(profile.mode, _words.plain(profile.mode, 20)),
-        _lengths(profile),
+        *_words.subject_parts(profile),
         _words.plain(analysis.precision or profile.precision, 20).removeprefix("default"),
         _framework(analysis),
         _words.device(analysis),
     ]
     return " · ".join(filter(None, parts))
-
-
-def _lengths(profile: Profile) -> str:
-    """Write batch and tokens: "batch 1 x 128 tokens", "batch 1, prompt 128 + 32 new tokens"."""
-    if profile.mode == _GENERATES and profile.new_tokens is not None:
-        batch = "" if profile.batch is None else f"batch {units.count(profile.batch)}"
-        prompt = "" if profile.seq is None else f"prompt {units.count(profile.seq)} + "
-        return ", ".join(filter(None, (batch, f"{prompt}{units.count(profile.new_tokens)} new tokens")))
-    lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
-    return f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else ""
-
-
-def _size(size: str) -> str:
-    """Name the size of a model that is not the published one; "-" is of a model that has none."""
-    return "" if size in ("base", "-") else _words.plain(size, 20)
 
 
 def _framework(analysis: Analysis) -> str:
@@ -152,7 +133,7 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
 
 def _step(analysis: Analysis) -> str:
     """Name what was timed."""
-    return "generate call" if analysis.profile.mode == _GENERATES else "step"
+    return "generate call" if analysis.profile.mode == _words.GENERATES else "step"
 
 
 def _rate(per_second: float) -> str:

@@ -22,7 +22,7 @@ from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
 from roofline.core.rows import rows
-from roofline.core.schema import Wall, slug
+from roofline.core.schema import Profile, Wall, slug
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, PROTOCOLS, Bound
 from roofline.renderers import _tables
 
@@ -60,6 +60,8 @@ def gap_name(analysis: WorkAnalysis) -> str:
     return "host time" if analysis.device.kind == "cpu" else "GPU idle"
 
 
+GENERATES = "generate"
+_MODES = {"infer": "inference", "train": "training", GENERATES: "generate"}
 #: Parts of the gap in other words than in a profile's JSON.
 _GAP_PARTS = {DEVICE: "between launched kernels", OUTSIDE: "other code"}
 
@@ -73,6 +75,18 @@ def gap_part(name: str, analysis: WorkAnalysis | None = None) -> str:
     return f"{name} that other programs held" if name == FOR_A_CORE and is_seen else plain(name, 60)
 
 
+def range_of(shares: Sequence[float | None], digits: int) -> str:
+    """Write the range of the known shares; "" where none is known."""
+    known_shares = [share for share in shares if share is not None]
+    if not known_shares:
+        return ""
+    ends = [
+        units.percent(end, digits).replace(">", "over ").replace("<", "under ")
+        for end in (min(known_shares), max(known_shares))
+    ]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(' %')} to {ends[1]}"
+
+
 def subject(analysis: WorkAnalysis) -> str:
     """Say what was run: "bert infer, b1 s128"."""
     profile = analysis.profile
@@ -80,6 +94,27 @@ def subject(analysis: WorkAnalysis) -> str:
     return f"{plain(profile.model, _LONGEST)} {plain(profile.mode, _LONGEST)}" + (
         f", {' '.join(lengths)}" if lengths else ""
     )
+
+
+def subject_parts(profile: Profile) -> tuple[str, str, str]:
+    """Say what was run, in words: "bert", "inference", "batch 1 x 128 tokens"."""
+    model = " ".join(filter(None, (plain(profile.model, 60), _size(profile.size))))
+    return model, _MODES.get(profile.mode, plain(profile.mode, 20)), _lengths(profile)
+
+
+def _lengths(profile: Profile) -> str:
+    """Write batch and tokens: "batch 1 x 128 tokens", "batch 1, prompt 128 + 32 new tokens"."""
+    if profile.mode == GENERATES and profile.new_tokens is not None:
+        batch = "" if profile.batch is None else f"batch {units.count(profile.batch)}"
+        prompt = "" if profile.seq is None else f"prompt {units.count(profile.seq)} + "
+        return ", ".join(filter(None, (batch, f"{prompt}{units.count(profile.new_tokens)} new tokens")))
+    lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
+    return f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else ""
+
+
+def _size(size: str) -> str:
+    """Name the size of a model that is not the published one; "-" is of a model that has none."""
+    return "" if size in ("base", "-") else plain(size, 20)
 
 
 def device(analysis: WorkAnalysis) -> str:
@@ -121,7 +156,7 @@ def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: _
 
     low, high: by `_tables.attained`. among: the ops that these are some of; None: all.
     """
-    words = f"at {_of_roofs(low, high, roofs_of(analysis, name, among))}"
+    words = f"at {of_roofs(low, high, roofs_of(analysis, name, among))}"
     if low > 1 + ABOVE_TOLERANCE:
         fewer = (
             ", in kernels that need fewer multiplications than are counted"
@@ -141,7 +176,7 @@ def between(low: float, high: float) -> str:
     return units.percent_between(low, high).replace("–", " to ")
 
 
-def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
+def of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
     """Say how close ops come to their roofs: a share of rates, of launches the factor over the least time.
 
     A share of several roofs, each op's of its own, has their names in brackets.
@@ -294,6 +329,13 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
         return f"{head}, {odd}: where the time went is not known."
     if slower := times_as_slow(analysis.scale):
         head += f" (its ops timed in steps {units.significant(slower)} times as long)"
+    largest = limits(analysis, gap)
+    return f"{head}; {'; '.join(largest)}." if largest else f"{head}."
+
+
+def limits(analysis: Analysis, gap: str = "") -> list[str]:
+    """Say the shares of a step by bound and gap, the largest first; gap: a description of it, for a bracket."""
+    wall = analysis.wall
     lower, higher = _tables.split(analysis), _tables.split_at_upper_end(analysis)
     split: dict[Bound, _tables.Times] = {}
     upper: dict[Bound, _tables.Times] = {}
@@ -318,9 +360,7 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
         of_gap = f" ({gap})" if gap else ""
         parts.append((analysis.gap, f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{of_gap}{waits}"))
-    if not parts:
-        return f"{head}."
-    return f"{head}; {'; '.join(words for _, words in sorted(parts, key=lambda part: -part[0]))}."
+    return [words for _, words in sorted(parts, key=lambda part: -part[0])]
 
 
 def bytes_are_counted(analysis: Analysis) -> bool:

@@ -21,8 +21,8 @@ from roofline.renderers import perfetto
 from roofline.renderers._document import document
 from roofline.renderers._facts import evidence
 from roofline.renderers._ops import columns
-from roofline.renderers._points import points as bubbles
-from roofline.renderers.report.points import COUNTED, points
+from roofline.renderers._points import ALL, COUNTED, points
+from roofline.renderers.report.points import facts
 
 MB = 1e6
 OPS = len(handmade.OPS)
@@ -99,7 +99,10 @@ def test_what_was_counted_here_is_shown_under_no_other_device() -> None:
     # FLOP of gelu over 0.3 MB that were counted, over 0.8 MB by its formula.
     assert [_bubble(analysis, "aten::gelu") for analysis in (here, there)] == pytest.approx([4 / 3, 0.5])
     assert [COUNTED in points(analysis).placed[0].intensity for analysis in (here, there)] == [True, False]
-    assert ["counted" in dict(points(analysis).placed[0].facts) for analysis in (here, there)] == [True, False]
+    assert ["counted" in dict(facts(analysis, points(analysis).placed[0])) for analysis in (here, there)] == [
+        True,
+        False,
+    ]
     rows = [document(analysis, by="op")["ops"][0]["counted_bytes_written"] for analysis in (here, there)]
     assert rows == [4 * MB, None]
     assert [document(analysis)["counters"] is None for analysis in (here, there)] == [False, True]
@@ -110,7 +113,8 @@ def test_what_was_counted_here_is_shown_under_no_other_device() -> None:
 
 
 def _bubble(analysis: Analysis, name: str) -> float:
-    return next(bubble.intensity for bubble in bubbles(analysis).bubbles if bubble.name == name)
+    point = next(point for point in points(analysis).placed if point.name == name)
+    return point.intensity.get(COUNTED) or point.intensity[ALL]
 
 
 def test_runs_are_compared_by_counted_bytes_only_where_both_have_them() -> None:

@@ -278,11 +278,12 @@ def test_a_bar_and_what_stands_behind_it_fit() -> None:
 
 def test_profiles_of_one_device_are_named_once() -> None:
     runs = [analyze(handmade.profile(backend=name)) for name in ("torch", "jax")]
-    heading = _frame.heading(runs, ("torch", "jax"), 7.0)
-    assert heading.lines == ("toy train, b4 s25 on Round Device, 2 threads",)
+    heading = _frame.heading(runs, ("torch", "jax"), 7.0, "one sentence")
+    assert heading.title == ("toy tiny training, batch 4 x 25 tokens: one sentence",)
+    assert heading.lines == ("Round Device, 2 threads",)
     assert heading.rows == ("torch", "jax")
     other = analyze(handmade.profile(device=replace(handmade.device(), name="Other")))
-    assert _frame.heading([runs[0], other], ("torch", "jax"), 7.0).rows == (
+    assert _frame.heading([runs[0], other], ("torch", "jax"), 7.0, "one sentence").rows == (
         "torch, Round Device, 2 threads",
         "jax, Other, 2 threads",
     )

@@ -221,9 +221,9 @@ def _published_row(table: ClassShares, group: Group) -> Row:
 def _title(runs: Sequence[Run]) -> str:
     """Say which share of the work and of the time the matmuls of the runs are: "Matmuls are 99.8 % of ..."."""
     matmuls = [row for run in runs for row in run.rows if row.group == "matmul"]
-    flops = _between([row.flops for row in matmuls], 1)
-    traffic = _between([row.bytes for row in matmuls], 0)
-    time = _between([row.time for row in matmuls], 0)
+    flops = _words.range_of([row.flops for row in matmuls], 1)
+    traffic = _words.range_of([row.bytes for row in matmuls], 0)
+    time = _words.range_of([row.time for row in matmuls], 0)
     shares = [
         f"{share} of the {kind}"
         for share, kind in (
@@ -247,18 +247,6 @@ def _complete(analysis: WorkAnalysis, work: str) -> bool:
         return analysis.total.costed == analysis.total.ops
     share = analysis.coverage[work]
     return share is None or units.is_whole(share)
-
-
-def _between(shares: Sequence[float | None], digits: int) -> str:
-    """Write the range of the known shares; "" where none is known."""
-    known_shares = [share for share in shares if share is not None]
-    if not known_shares:
-        return ""
-    ends = [
-        units.percent(end, digits).replace(">", "over ").replace("<", "under ")
-        for end in (min(known_shares), max(known_shares))
-    ]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(' %')} to {ends[1]}"
 
 
 def _explanation(runs: Sequence[Run]) -> str:

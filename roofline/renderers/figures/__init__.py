@@ -2,14 +2,15 @@
 
 A kind is a module with `figure(items, width) -> (Figure, Caption)`; the command line finds it by its name. A kind that
 draws profiles without times, too, has a constant WITHOUT_TIMES: what it draws of them, in words ("" for nothing worth
-a hint). matplotlib is imported when something is drawn, so that help stays light.
+a hint). One whose rows may be sums by any key has a constant BY, the keys, and takes one as `by`.
+matplotlib is imported when something is drawn, so that help stays light.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roofline import plugins
 from roofline.errors import InputError
@@ -27,36 +28,48 @@ WIDTH = 3.3
 
 
 def draw(
-    kind: str, items: Sequence[WorkAnalysis | Device], path: Path, width: float = WIDTH, long_caption: bool = False
+    kind: str,
+    items: Sequence[WorkAnalysis | Device],
+    path: Path,
+    width: float = WIDTH,
+    long_caption: bool = False,
+    by: str | None = None,
 ) -> str:
     """Draw a figure of `width` [in]. Returns its caption, which is in the file too.
 
     Analyses are drawn in the order given; `devices` takes bare devices too. long_caption: with versions, number of
-    steps and spread of every run. Raises InputError for an unknown kind or suffix, and where the kind has nothing to
-    draw.
+    steps and spread of every run. by: what the rows of a kind are that has some. Raises InputError for an unknown kind,
+    suffix or key, and where the kind has nothing to draw.
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
     from roofline.core.files import write_atomically
 
-    data, caption = render(kind, items, path.suffix, width, long_caption)
+    data, caption = render(kind, items, path.suffix, width, long_caption, by)
     write_atomically(path, data)
     return caption
 
 
 def render(
-    kind: str, items: Sequence[WorkAnalysis | Device], suffix: str, width: float = WIDTH, long_caption: bool = False
+    kind: str,
+    items: Sequence[WorkAnalysis | Device],
+    suffix: str,
+    width: float = WIDTH,
+    long_caption: bool = False,
+    by: str | None = None,
 ) -> tuple[bytes, str]:
     """Return the bytes of a figure of `width` [in] in the format of a suffix (`SUFFIXES`), and its caption."""
     from roofline.renderers.figures import _style
 
     with _style.applied():
-        figure, caption = build(kind, items, width)
+        figure, caption = build(kind, items, width, by)
         caption_text = caption.text(long_caption)
         return write(figure, suffix, caption.title, caption_text), caption_text
 
 
-def build(kind: str, items: Sequence[WorkAnalysis | Device], width: float = WIDTH) -> tuple[Figure, Caption]:
+def build(
+    kind: str, items: Sequence[WorkAnalysis | Device], width: float = WIDTH, by: str | None = None
+) -> tuple[Figure, Caption]:
     """Draw the figure and write its caption. Call it, and save the figure, under `_style.applied()`.
 
     Raises InputError where there is nothing to draw, as of a profile without times for a kind that needs them.
@@ -66,8 +79,21 @@ def build(kind: str, items: Sequence[WorkAnalysis | Device], width: float = WIDT
     module = plugins.load(__name__, kind, "kind of figure")
     if not hasattr(module, "WITHOUT_TIMES"):
         _check_timed(kind, items)
-    figure, caption = module.figure(items, width)
+    figure, caption = module.figure(items, width) if by is None else _keyed(kind, module, by).figure(items, width, by)
     return figure, caption
+
+
+def _keyed(kind: str, module: Any, by: str) -> Any:
+    """Return the module of a kind that has rows by a key; InputError where it has none."""
+    keys = getattr(module, "BY", ())
+    if not keys:
+        kinds = [
+            name for name in plugins.names(__name__) if hasattr(plugins.load(__name__, name, "kind of figure"), "BY")
+        ]
+        raise InputError(f"--kind {kind} has no rows by {by}: leave --by out, or draw --kind {' or '.join(kinds)}.")
+    if by not in keys:
+        raise InputError(f"There is no breakdown by {by!r}; there are: {', '.join(keys)}.")
+    return module
 
 
 def _check_timed(kind: str, items: Sequence[WorkAnalysis | Device]) -> None:

@@ -12,9 +12,12 @@ from roofline.renderers.figures import _frame, _measure, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: What is narrower cannot be seen, and is in no key [in].
 SEEN = 0.7 / 72
+#: Between columns of cells at the right of bars [in].
+_COLUMN = 0.08
 
 #: All labels of segments, in the order of a bar and of its legend.
 ORDER = (
@@ -68,22 +71,75 @@ def length(pieces: Sequence[Piece]) -> float:
     return sum(piece.seconds for piece in pieces)
 
 
-def draw(
-    axes: Axes,
-    pieces: Sequence[Piece],
-    middle: float,
-    height: float,
-    unit: float,
-    per: float,
-    whisker: tuple[float, float] | None = None,
-) -> None:
-    """Draw one bar, with shares of the step where they have room.
+class Bar(NamedTuple):
+    """A bar of a figure: what stands above it, its pieces, its 95 % interval [s], and cells at the right of it."""
 
-    middle, height: of the bar [in]; unit: of the axis [s]; per: inches of the axis for a second; whisker: what is drawn
-    over the bar [s], where nothing is written.
+    name: str
+    pieces: Sequence[Piece]
+    whisker: tuple[float, float] | None = None
+    cells: tuple[str, ...] = ()
+
+    @property
+    def end(self) -> float:
+        """Return how far it reaches [s]."""
+        return max(length(self.pieces), self.whisker[1] if self.whisker else 0.0)
+
+
+class Size(NamedTuple):
+    """Heights of a bar, of what stands above it, and of the air below it [in]."""
+
+    bar: float
+    name: float
+    air: float
+
+    @property
+    def row(self) -> float:
+        """Return the height of all of it [in]."""
+        return self.bar + self.name + self.air
+
+
+def sheet(heading: _frame.Heading, bars: Sequence[Bar], heads: Sequence[str], size: Size, width: float) -> Figure:
+    """Draw bars below each other, on one axis of time, with columns of cells under their heads at the right.
+
+    In a bar stand shares of its own step; of a single bar the key has the times.
     """
-    begin, wall = 0.0, length(pieces)
-    for piece in pieces:
+    columns = [_measure.widest([head, *(bar.cells[n] for bar in bars)]) + _COLUMN for n, head in enumerate(heads)]
+    left_edge, right = 0.06, 0.14 + sum(columns)
+    room = width - left_edge - right
+    end = max(bar.end for bar in bars)
+    unit, per = _frame.unit(end), room / end
+    arranged = _frame.keys(keys([bar.pieces for bar in bars], per, values=len(bars) == 1), width)
+    high = size.row * len(bars) + 0.02
+    top = _frame.EDGE + heading.height + 0.02 + (_measure.line(_measure.SMALL) if heads else 0.0)
+    fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + arranged.height)
+    heading.draw(fig)
+    axes = _frame.bars(fig, left_edge, top, room, high)
+    for number, bar in enumerate(bars):
+        above = number * size.row + size.name
+        axes.text(0, above - 0.01, bar.name, ha="left", va="bottom", size=_measure.SMALL)
+        draw(axes, bar, above + size.bar / 2, size.bar, unit.seconds, per)
+    at = width - 0.06
+    for n, head in reversed(list(enumerate(heads))):
+        _frame.write(fig, at, top - _measure.line(_measure.SMALL), [head], _measure.SMALL, ha="right")
+        for number, bar in enumerate(bars):
+            middle = top + number * size.row + size.name + size.bar / 2 - _measure.line(_measure.SMALL) / 2
+            _frame.write(fig, at, middle, [bar.cells[n]], _measure.SMALL, ha="right")
+        at -= columns[n]
+    axes.set_xlim(0, end / unit.seconds)
+    _frame.linear(axes.xaxis, room)
+    below = top + high + _frame.TICKS
+    _frame.name_below(fig, left_edge + room / 2, f"time of one step [{unit.name}]", below)
+    _frame.draw_keys(fig, arranged, below + _frame.LABEL + 0.02)
+    return fig
+
+
+def draw(axes: Axes, bar: Bar, middle: float, height: float, unit: float, per: float) -> None:
+    """Draw one bar, with shares of the step where they have room and nothing else is drawn.
+
+    middle, height: of the bar [in]; unit: of the axis [s]; per: inches of the axis for a second.
+    """
+    begin, wall, whisker = 0.0, length(bar.pieces), bar.whisker
+    for piece in bar.pieces:
         axes.barh(middle, piece.seconds / unit, left=begin / unit, height=height, clip_on=False, **piece.look)
         text = f"{100 * piece.seconds / wall:.0f} %" if wall else ""
         room = piece.seconds
@@ -97,6 +153,10 @@ def draw(
             at = (begin + piece.seconds / 2) / unit
             axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=piece.ink, bbox=box)
         begin += piece.seconds
+    for colour, thick in (("white", 1.8), ("black", 0.7)) if whisker is not None else ():
+        ends = [end / unit for end in whisker or ()]
+        axes.plot(ends, [middle] * 2, color=colour, linewidth=thick, zorder=4)
+        axes.plot(ends, [middle] * 2, color=colour, linestyle="", marker="|", markersize=3, zorder=4)
 
 
 def keys(runs: Sequence[Sequence[Piece]], per: float, values: bool = False) -> list[_frame.Key]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 EDGE, PAGE = 0.04, 9.0
 #: What tick labels take below an axis, and an axis' name below them [in].
 TICKS, LABEL = 0.16, 0.14
+#: The size of the sentence above a figure [pt], and the colour of what stands below it.
+TITLE, FAINT = 8.0, "#595959"
 #: From this width on a figure has room for two columns of a paper [in].
 WIDE = 5.0
 
@@ -85,16 +87,28 @@ def upright(figure: Figure, x: float, top: float, high: float, texts: Sequence[s
 
 
 class Heading(NamedTuple):
-    """The lines that all runs of a figure have in common, and the name of each run beside them."""
+    """What stands above a figure: a sentence, what all runs have in common, and the name of each run beside them."""
 
+    title: tuple[str, ...]
     lines: tuple[str, ...]
-    rows: tuple[str, ...]
+    rows: tuple[str, ...] = ()
+
+    @property
+    def height(self) -> float:
+        """Return how high it is [in]."""
+        return _measure.line(TITLE) * len(self.title) + _measure.line(_measure.TEXT) * len(self.lines)
+
+    def draw(self, figure: Figure, top: float = EDGE) -> None:
+        """Write it, with its upper edge at `top` [in]."""
+        write(figure, EDGE, top, self.title, TITLE)
+        below = top + _measure.line(TITLE) * len(self.title)
+        write(figure, EDGE, below, self.lines, _measure.TEXT, color=FAINT)
 
 
-def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float) -> Heading:
+def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, sentence: str) -> Heading:
     """Write model and device in the heading where all runs share them, else in the name of each run.
 
-    names: of `labels.called`. width: of the figure [in].
+    names: of `labels.called`. width: of the figure [in]. sentence: what the figure shows, after the common subject.
     """
     subjects = [_words.subject(run) for run in runs]
     on = [_words.device(run) for run in runs]
@@ -105,16 +119,19 @@ def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float) ->
         if len(set(on)) > 1 and device and device not in parts[-1]:
             parts.append(device)
         rows.append(", ".join(parts))
-    common = [subjects[0]] if len(set(subjects)) == 1 else []
+    common = [on[0]] if len(set(on)) == 1 and on[0] else []
     if len(runs) == 1:
-        common, rows = [f"{subjects[0]}, {rows[0]}"], [""]
-    if len(set(on)) == 1 and on[0]:
-        common.append(on[0])
+        common, rows = [" on ".join([rows[0], *common])], [""]
     room = width - 2 * EDGE
-    common_line = _measure.level(" on ".join(common), _measure.TEXT)
-    if _measure.width(common_line, _measure.TEXT) <= room:
-        return Heading((common_line,) if common_line else (), tuple(rows))
-    return Heading(tuple(_measure.fit(part, room) for part in common), tuple(rows))
+    title = f"{_subject(runs[0])}: {sentence}" if len(set(subjects)) == 1 else f"{sentence[:1].upper()}{sentence[1:]}"
+    lines = (_measure.fit(line, room) for line in common)
+    return Heading(tuple(_measure.wrap(title, room, TITLE, 3)), tuple(lines), tuple(rows))
+
+
+def _subject(run: WorkAnalysis) -> str:
+    """Say what was run: "bert inference, batch 1 x 128 tokens"."""
+    model, mode, lengths = _words.subject_parts(run.profile)
+    return ", ".join(filter(None, (f"{model} {mode}", lengths)))
 
 
 # ------------------------------------------------------------------------------------------------------------ the key

@@ -89,6 +89,18 @@ class Board:
                     return Place(text, at, angle)
         return None
 
+    def beside(self, text: str, middle: Point, radius: float, size: float = _measure.SMALL) -> Place | None:
+        """Take a clear place for a text next to a marker, on any side the nearer the better; None: there is none."""
+        wide, high = _measure.extent(text, size)
+        for distance in (_AIR, 2 * _FARTHER, 4 * _FARTHER):
+            for right, up in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)):
+                reach = radius + distance
+                at = (middle[0] + right * (reach + wide / 2) - wide / 2, middle[1] + up * (reach + high / 2) - high / 2)
+                if self.is_clear(rectangle(at, wide, high, 0.0)):
+                    self.rectangles.append(rectangle(at, wide, high, 0.0))
+                    return Place(text, at, 0.0)
+        return None
+
     def inside(self, text: str, size: float = _measure.SMALL) -> Place | None:
         """Take a clear place for a text that belongs to the whole panel, the nearest to its middle."""
         wide, high = _measure.extent(text, size)

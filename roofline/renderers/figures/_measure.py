@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -123,7 +124,7 @@ def _both_ends(text: str, inches: float, size: float) -> str:
 
 def wrap(text: str, inches: float, size: float = TEXT, max_lines: int = 2) -> list[str]:
     """Break `text` at spaces into up to `max_lines` lines of at most `inches`; the rest is cut at the end."""
-    words = level(text, size).split(" ")
+    words = re.split(r" (?!(?:%|[mµn]?s)(?: |$))", level(text, size))  # a number keeps its unit
     lines: list[str] = []
     while words and len(lines) < max_lines - 1:
         number = 1

@@ -1,7 +1,7 @@
 """Define the look of all figures: one font, sizes of at least 6 pt, and marks that do not rest on colour alone.
 
-Colours are Okabe and Ito's, which colour-blind readers can distinguish; bounds differ in hatch, groups in marker and
-devices in line style and marker too, so that a grey print says the same.
+Bounds and groups have the colours of all pictures, devices those of Okabe and Ito; bounds differ in hatch, groups in
+marker and hatch, devices in line style and marker too, so that a grey print says the same.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from roofline.core.vocabulary import Bound, Group
 from roofline.errors import InputError
+from roofline.renderers import _palette
 from roofline.renderers.figures import _measure
 
 #: What an artist is drawn with: matplotlib's names of properties and their values.
@@ -23,16 +24,16 @@ BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, BLACK, GREY = "#CC79A7", "#000000", "#808080"
 SKY, INDIGO, BROWN = "#56B4E9", "#332288", "#8C510A"
 
-BOUND: dict[Bound, str] = {"compute": BLUE, "memory": ORANGE, "overhead": GREEN, "unknown": GREY}
+BOUND: dict[Bound, str] = {bound: paper for bound, (paper, _) in _palette.BOUNDS.items()}
 HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": "-----", "unknown": "xxxxx"}
-GROUP: dict[Group, tuple[str, str]] = {
-    "matmul": (BLUE, "o"),
-    "normalisation": (ORANGE, "s"),
-    "pointwise": (GREEN, "^"),
-    "optimizer": (RED, "D"),
-    "communication": (PURPLE, "v"),
-    "other": (GREY, "P"),
+#: Colour, marker, and hatch in bars of a group.
+GROUP: dict[Group, tuple[str, str, str]] = {
+    group: (colours[0], marker, hatch)
+    for (group, colours), marker, hatch in zip(
+        _palette.GROUPS.items(), "os^DvP", ("", "/////", "-----", "|||||", "xxxxx", ""), strict=True
+    )
 }
+SIDE: dict[str, str] = {side: paper for side, (paper, _) in _palette.SIDES.items()}
 #: (colour, line style, marker) of the n-th of several things compared.
 SERIES: tuple[tuple[str, Any, str], ...] = (
     (BLUE, "-", "o"),

@@ -9,18 +9,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
-from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.analysis import KEYS, Analysis, WorkAnalysis
 from roofline.analysis.run_names import called
 from roofline.errors import InputError
-from roofline.renderers import _tables, _words
+from roofline.renderers import _tables, _titles, _words
 from roofline.renderers._tables import Row, WorkRow
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WITHOUT_TIMES = "the shares of FLOP and bytes"
+#: What its rows can be.
+BY = KEYS
 #: Rows of a panel: more would be too small to read.
 MOST = 8
 _FLOP, _BYTES = "#202020", "#b8b8b8"
@@ -40,52 +43,101 @@ class _Size(NamedTuple):
 _FULL, _DENSE = _Size(0.09, 0.09, 0.33, True), _Size(0.035, 0.09, 0.19, False)
 
 
+class _Bar(NamedTuple):
+    """A bar: its place [in], its beginning `left` [%], its look, and the text behind it ("" for nothing)."""
+
+    middle: float
+    height: float
+    left: float
+    share: float
+    look: dict[str, Any]
+    label: str
+
+
 class _Panel(NamedTuple):
     title: str
     rows: Sequence[Row | WorkRow]
+    size: _Size
+
+    @property
+    def bars(self) -> list[_Bar]:
+        """Return the bars of all rows."""
+        return [bar for number, row in enumerate(self.rows) for bar in _bars(row, number * self.size.row, self.size)]
+
+    @property
+    def high(self) -> float:
+        """Return the height of all rows [in]."""
+        return self.size.row * len(self.rows)
 
 
-def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
+def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -> tuple[Figure, Caption]:
     """Draw one panel per profile by group; beside it, where two columns have room for it, one by block.
 
-    Raises InputError where no profile holds an op.
+    by: the key of the only panel instead. Raises InputError where no profile holds an op.
     """
     wide, number = width >= _frame.WIDE, len(items)
-    by = ("group", "block") if wide and number <= 3 else ("group",)
-    columns = len(by) if len(by) > 1 or number <= 2 else 3 if wide else 2
+    keys = (by,) if by else ("group", "block") if wide and number <= 3 else ("group",)
+    columns = len(keys) if len(keys) > 1 or number <= 2 else 3 if wide else 2
     size = _FULL if number <= 3 else _DENSE
     names = called(analysis.profile for analysis in items)
-    heading = _frame.heading(items, names, width)
+    heading = _frame.heading(items, names, width, _titles.work(items, keys[0]))
     panels = [
-        _Panel(", ".join(part for part in (name, f"by {key}" if len(by) > 1 else "") if part), _rows(analysis, key))
+        _Panel(
+            ", ".join(part for part in (name, f"by {key}" if len(keys) > 1 else "") if part),
+            _rows(analysis, key),
+            size,
+        )
         for analysis, name in zip(items, heading.rows, strict=True)
-        for key in by
+        for key in keys
     ]
     if not any(panel.rows for panel in panels):
         raise InputError(f"{_words.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
+    return _drawn(panels, columns, heading, width), _caption(items, names, keys, heading.title)
+
+
+def _drawn(panels: Sequence[_Panel], columns: int, heading: _frame.Heading, width: float) -> Figure:
+    """Draw panels in rows, as many `columns` next to each other; all share their axis, and their names in a column."""
     grid = [panels[start : start + columns] for start in range(0, len(panels), columns)]
-    heights = [size.row * max(len(panel.rows) for panel in row) for row in grid]
+    heights = [max(panel.high for panel in row) for row in grid]
     title = _measure.line(_measure.SMALL) + 0.02 if any(panel.title for panel in panels) else 0.0
-    top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.03
+    top = _frame.EDGE + heading.height + 0.03
     looks = {label: look for panel in panels for row in panel.rows for label, _, look in _time(row)}
     looks = {"FLOP": {"facecolor": _FLOP}, "bytes": {"facecolor": _BYTES}} | looks
     keys = _frame.keys([_frame.Key(label, look) for label, look in looks.items()], width)
     high = sum(heights) + (title + _BELOW) * len(grid)
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + high + below)
-    _frame.write(fig, _frame.EDGE, _frame.EDGE, heading.lines, _measure.TEXT)
+    heading.draw(fig)
     panel_width = (width - 0.14 - (columns - 1) * _APART) / columns
     titles = iter(_measure.fit_apart([panel.title for panel in panels], panel_width))
+    names = [_measure.fit_apart([row.label for row in panel.rows], 0.42 * panel_width) for panel in panels]
+    rooms = [
+        panel_width - max(map(_measure.widest, names[column::columns]), default=0.0) - 0.06 for column in range(columns)
+    ]
+    labelled = [(panel, rooms[place % columns]) for place, panel in enumerate(panels)]
+    end = max(100.0, *(_end(panel.bars, room) for panel, room in labelled))
     at = top
     for after, (row, height) in enumerate(zip(grid, heights, strict=True), 1):
         for column, panel in enumerate(row):
             left_edge = _frame.EDGE + column * (panel_width + _APART)
             _frame.write(fig, left_edge, at, [next(titles)], _measure.SMALL)
-            lowest = after == len(grid) or column >= len(grid[after])
-            _panel(fig, panel.rows, left_edge, at + title, panel_width, size, lowest)
+            room, right = rooms[column], left_edge + panel_width
+            axes = _frame.bars(fig, right - room, at + title, room, panel.high)
+            axes.set_xlim(0, end)
+            _panel(axes, panel, names[(after - 1) * columns + column], room)
+            if after == len(grid) or column >= len(grid[after]):
+                _frame.name_below(fig, right - room / 2, "share [%]", at + title + panel.high + _frame.TICKS)
+            else:
+                axes.tick_params(axis="x", labelbottom=False)
         at += title + height + _BELOW
     _frame.draw_keys(fig, keys, top + high - _BELOW + _frame.TICKS + _frame.LABEL + 0.02)
-    return fig, _caption(items, names, by)
+    return fig
+
+
+def _end(bars: Sequence[_Bar], room: float) -> float:
+    """Return the end of an axis of `room` [in] that has room for the text behind each bar [%]."""
+    labelled = [bar for bar in bars if bar.label]
+    return _frame.reach(0.0, [bar.left + bar.share for bar in labelled], [bar.label for bar in labelled], room)
 
 
 def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
@@ -97,44 +149,15 @@ def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
 
 
-def _panel(
-    fig: Figure,
-    rows: Sequence[Row | WorkRow],
-    left_edge: float,
-    top: float,
-    width: float,
-    size: _Size,
-    lowest: bool,
-) -> None:
-    """Draw the bars of one run, within `width` [in] with the names of its rows."""
-    names = _measure.fit_apart([row.label for row in rows], 0.42 * width)
-    room = width - _measure.widest(names) - 0.06
-    high = size.row * len(rows)
-    axes = _frame.bars(fig, left_edge + width - room, top, room, high)
-    bars = [bar for number, row in enumerate(rows) for bar in _bars(row, number * size.row, size)]
-    ends = [bar.left + bar.share for bar in bars if bar.label]
-    axes.set_xlim(0, max(100.0, _frame.reach(0.0, ends, [bar.label for bar in bars if bar.label], room)))
-    for bar in bars:
+def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None:
+    """Draw the bars of one run by one key, and write the names of its rows."""
+    for bar in panel.bars:
         axes.barh(bar.middle, bar.share, left=bar.left, height=bar.height, **bar.look)
         if bar.label:
             text_style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center"}
             axes.annotate(bar.label, (bar.left + bar.share, bar.middle), (2, 0), size=_measure.SMALL, **text_style)
-    axes.set_yticks([(number + 0.5) * size.row for number in range(len(rows))], names, size=_measure.SMALL)
+    axes.set_yticks([(number + 0.5) * panel.size.row for number in range(len(names))], names, size=_measure.SMALL)
     _frame.linear(axes.xaxis, room, 5)
-    axes.tick_params(axis="x", labelbottom=lowest)
-    if lowest:
-        _frame.name_below(fig, left_edge + width - room / 2, "share [%]", top + high + _frame.TICKS)
-
-
-class _Bar(NamedTuple):
-    """A bar: its place [in], its beginning `left` [%], its look, and the text behind it ("" for nothing)."""
-
-    middle: float
-    height: float
-    left: float
-    share: float
-    look: dict[str, Any]
-    label: str
 
 
 def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
@@ -185,14 +208,15 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     return [part for part in parts if part[1] > 0] or parts[1:]
 
 
-def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence[str]) -> Caption:
+def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence[str], title: Sequence[str]) -> Caption:
     timed = any(isinstance(analysis, Analysis) for analysis in items)
-    explanation = (
-        "Share of FLOP (matrix and vector), of compulsory bytes and of the step's time. The time bar is solid up to "
-        "the minimum time and pale above it, in the colour and hatch of the bound that holds most of it."
-        if timed
-        else "Share of FLOP (matrix and vector) and of compulsory bytes."
-    )
+    shares = "FLOP (matrix and vector), compulsory bytes and time" if timed else "FLOP (matrix and vector) and bytes"
+    explanation = f"Shares of {shares}, by {' and by '.join(keys)}."
+    if timed:
+        explanation += (
+            " The bar of time is solid up to the minimum time and pale above it, in the colour and hatch of the bound "
+            "that holds most of it."
+        )
     short, long = [explanation], [explanation]
     for analysis, name in zip(items, names, strict=True):
         of = f"{_words.subject(analysis)}, {_words.plain(name, 60)}"
@@ -205,5 +229,4 @@ def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence
         short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         long.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {coverage} of busy time.")
         long.append(_words.provenance(analysis))
-    title = "Work against time" if timed else "Work"
-    return Caption(f"{title}, by {' and by '.join(keys)}", " ".join(short), " ".join(long))
+    return Caption(" ".join(title), " ".join(short), " ".join(long))

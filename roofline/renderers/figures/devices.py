@@ -10,8 +10,10 @@ from roofline.analysis.analysis import WorkAnalysis
 from roofline.core.device import Device
 from roofline.errors import InputError
 from roofline.renderers import _words
+from roofline.renderers._points import points
+from roofline.renderers._roofs import MAIN, Roofs, extent, roofs
 from roofline.renderers._words import plain
-from roofline.renderers.figures import _frame, _labels, _measure, _roofs, _style
+from roofline.renderers.figures import _ceilings, _frame, _labels, _measure, _style
 from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
@@ -28,7 +30,8 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     shown: dict[str, tuple[Device, list[str]]] = {}
     for item in items:
         device = item.device if isinstance(item, WorkAnalysis) else item
-        asked = _roofs.precisions(item) if isinstance(item, WorkAnalysis) else []
+        used = points(item).used if isinstance(item, WorkAnalysis) else []
+        asked = [precision for family, precision in used if family == "matrix"]
         name = plain(device.ceilings_of or device.name)
         before = shown[name][1] if name in shown else []
         shown[name] = (device, list(dict.fromkeys([*before, *asked])))
@@ -36,8 +39,8 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
         raise InputError(
             f"A figure shows at most {len(_style.SERIES)} devices, and {len(shown)} are given: leave some out."
         )
-    lines = [_roofs.ceilings(device, used or list(COMMON), vector=False) for device, used in shown.values()]
-    within = _roofs.limits(lines, [])
+    lines = [_lines(device, used or COMMON) for device, used in shown.values()]
+    within = _ceilings.limits(extent(lines, [], None), lines, drawn=False)
     if within is None:
         # A step that was only counted has a device without ceilings, whose name says nothing.
         named = [name for name, (device, _) in shown.items() if device.ceilings]
@@ -50,7 +53,13 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     return fig, Caption("Rooflines of devices", " ".join([explanation, *short]), " ".join([explanation, *long]))
 
 
-def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roofs.Limits, width: float) -> Figure:
+def _lines(device: Device, precisions: Sequence[str]) -> Roofs:
+    """Collect the peaks of some precisions, and main memory."""
+    lines = roofs(device, [("matrix", precision) for precision in precisions])
+    return Roofs(lines.peaks, tuple(slope for slope in lines.slopes if slope.name == MAIN))
+
+
+def _drawn(names: Sequence[str], lines: Sequence[Roofs], within: _ceilings.Limits, width: float) -> Figure:
     entries = []
     for (colour, style, marker), name, line in zip(_style.SERIES, names, lines, strict=False):
         look = {"color": colour, "linestyle": style, "marker": marker, "markersize": 3.4, "markerfacecolor": "white"}
@@ -61,7 +70,7 @@ def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roof
     room, top = width - left_edge - 0.1, _frame.EDGE + 0.04
     high = (0.62 if width < _frame.WIDE else 0.42) * width
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.03 + keys.height)
-    within = within.with_room_above([peak for line in lines for _, peak in line.peaks], high)
+    within = within.with_room_above([peak.rate for line in lines for peak in line.peaks], high)
     axes = _frame.panel(fig, left_edge, top, room, high)
     axes.set(xscale="log", yscale="log", xlim=within[:2], ylim=within[2:])
     _frame.logarithmic(axes.xaxis, room)
@@ -69,11 +78,11 @@ def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roof
     axes.tick_params(which="minor", length=1.5, width=0.4)
     board = _labels.Board(_labels.window(axes))
     for (colour, style, marker), line in zip(_style.SERIES, lines, strict=False):
-        _roofs.draw(axes, line, within, colour, style, marker)
-        _roofs.take(board, axes, line, within)
+        _ceilings.draw(axes, line, within, colour, style, marker)
+        _ceilings.take(board, axes, line, within)
     for (colour, _, _), line in zip(_style.SERIES, lines, strict=False):
         # What finds no place stands in the key, as all do; the slopes lie close together and stand only there.
-        _roofs.label(board, axes, line, within, colour, slopes=False)
+        _ceilings.label(board, axes, line, within, colour, slopes=False)
     _frame.upright(fig, _frame.EDGE, top, high, ["attainable FLOP/s", "FLOP/s"])
     below = top + high + _frame.TICKS
     _frame.name_below(fig, left_edge + room / 2, "intensity [FLOP/byte of main-memory traffic]", below)
@@ -81,21 +90,23 @@ def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roof
     return fig
 
 
-def _slopes(lines: _roofs.Ceilings) -> list[str]:
-    return [units.byte_rate(rate) for _, rate in lines.slopes] or ["bandwidth not known"]
+def _slopes(lines: Roofs) -> list[str]:
+    return [units.byte_rate(slope.rate) for slope in lines.slopes] or ["bandwidth not known"]
 
 
-def _rates(lines: _roofs.Ceilings) -> list[str]:
-    return [*(f"{name} {units.flop_rate(rate)}" for name, rate in lines.peaks), *_slopes(lines)]
+def _rates(lines: Roofs) -> list[str]:
+    return [*(f"{peak.name} {units.flop_rate(peak.rate)}" for peak in lines.peaks), *_slopes(lines)]
 
 
-def _short(name: str, lines: _roofs.Ceilings) -> str:
-    ridges = [f"{peak} {units.intensity(rate / slope)}" for peak, rate in lines.peaks for _, slope in lines.slopes]
+def _short(name: str, lines: Roofs) -> str:
+    ridges = [
+        f"{peak.name} {units.intensity(peak.rate / slope.rate)}" for peak in lines.peaks for slope in lines.slopes
+    ]
     return f"{name}: {', '.join(_rates(lines))}; ridge points {', '.join(ridges) or units.UNKNOWN}."
 
 
-def _long(device: Device, lines: _roofs.Ceilings) -> str:
+def _long(device: Device, lines: Roofs) -> str:
     """Describe the ceilings of a device with their sources."""
-    used = ("dram.", *(f"matrix.{name}" for names, _ in lines.peaks for name in names.split(", ")))
+    used = ("dram.", *(f"matrix.{name}" for peak in lines.peaks for name in peak.precisions))
     sources = dict.fromkeys(plain(c.source) for name, c in device.ceilings.items() if name.startswith(used))
     return f"{_short(plain(device.ceilings_of or device.name), lines).removesuffix('.')} ({'; '.join(sources)})."

@@ -1,20 +1,23 @@
-"""Draw the roofline: ops under the ceilings of the device, on logarithmic axes that all panels share."""
+"""Draw the roofline: ops under the ceilings of their devices; some runs in one frame, more in a panel each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import floor, log10, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.places import place_name
 from roofline.analysis.run_names import called
 from roofline.comparison.common_ceilings import best_ceilings
-from roofline.core.vocabulary import GROUPS, Group
+from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _words
-from roofline.renderers._points import Bubble, Points, Stream, points
-from roofline.renderers.figures import _frame, _labels, _measure, _roofs, _style
+from roofline.renderers import _titles, _words
+from roofline.renderers._points import ALL, COUNTED, Point, Points, points
+from roofline.renderers._roofs import MAIN, Extent, Roofs, extent, roofs
+from roofline.renderers.figures import _ceilings, _frame, _labels, _measure, _style
 from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
@@ -24,8 +27,12 @@ if TYPE_CHECKING:
 WITHOUT_TIMES = "the intensity of its ops"
 #: Area of the marker of most time in a panel of one column, and of the least [pt^2].
 LARGEST, LEAST = 110.0, 3.0
+#: The looks of runs in one frame, which a grey print tells apart: how full a marker is, and whether its edge is black.
+_FILLS: tuple[tuple[float, bool], ...] = ((0.6, False), (0.0, False), (0.25, True), (1.0, True))
+#: Ops that are named below the panels of all runs.
+_NAMED = 6
 #: The panel of ops without FLOP, and between panels [in].
-_STRIP, _BESIDE, _APART, _BELOW = 0.24, 0.05, 0.12, 0.07
+_STRIP, _BESIDE, _APART, _BELOW = 0.3, 0.05, 0.12, 0.07
 #: Panels that are narrower are as high as wide [in].
 _SMALL = 1.4
 #: Widths of the ticks of most and least work [pt]; their height as a share of an axis with ceilings, and without any.
@@ -33,25 +40,38 @@ _THICKEST, _THINNEST, _TICK, _TICK_ALONE = 2.5, 0.5, 0.12, 0.75
 #: The height of panels that have nothing but ticks, in widths.
 _FLAT = 0.2
 #: Axes of runs that have nothing to put on them.
-_NO_LIMITS = _roofs.Limits(0.1, 100.0, 1e9, 1e12)
+_NO_LIMITS = _ceilings.Limits(0.1, 100.0, 1e9, 1e12)
 #: The ends of an axis of byte/s; None: there is none.
 Rates = tuple[float, float] | None
 _EMPTY = "no op of known work and time"
 
 
 class _Run(NamedTuple):
-    """A run, its name, its points and its ceilings."""
+    """A run, its name, its points, its ceilings, and how full its markers are."""
 
     analysis: WorkAnalysis
     name: str
     points: Points
-    lines: _roofs.Ceilings
+    lines: Roofs
+    fill: tuple[float, bool]
+
+
+class _Panel(NamedTuple):
+    """A frame with one run, or with several."""
+
+    runs: tuple[_Run, ...]
+    name: str
+
+    @property
+    def lines(self) -> list[Roofs]:
+        """Return the roofs of each device."""
+        return list(dict.fromkeys(run.lines for run in self.runs))
 
 
 class _Scales(NamedTuple):
     """The axes of all panels, the ends of the one of byte/s (None: no panel has one), and the scale of the markers."""
 
-    limits: _roofs.Limits
+    limits: _ceilings.Limits
     rates: Rates
     longest: float
     largest: float
@@ -60,42 +80,57 @@ class _Scales(NamedTuple):
         """Return the area of a marker [pt^2]."""
         return max(LEAST, self.largest * seconds / self.longest) if self.longest else LEAST
 
+    def reach(self, point: Point) -> float:
+        """Return how far a marker with its edge reaches from its middle [in]; a square on its corner more."""
+        return (sqrt(self.area(point.seconds) * (2 if _style.GROUP[point.group][1] == "D" else 1)) + 0.7) / 2 / 72
+
 
 def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
-    """Draw one panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP.
+    """Draw runs in one frame, or, of more than can be told apart, a panel each; beside it those of ops without FLOP.
 
     Of ops without times only the intensity is known: each is a tick.
     """
     names = called(analysis.profile for analysis in items)
-    heading = _frame.heading(items, names, width)
-    # What a device was seen to reach in one of the runs is its ceiling in all panels.
-    devices_by_name = {
-        item.device.name: [other_run.device for other_run in items if other_run.device.name == item.device.name]
-        for item in items
-    }
-    best = {name: best_ceilings(devices) for name, devices in devices_by_name.items()}
-    runs = [
-        _Run(item, name, points(item), _roofs.ceilings(best[item.device.name], _roofs.precisions(item), vector=True))
-        for item, name in zip(items, heading.rows, strict=True)
-    ]
-    if not any(run.points.all for run in runs):
+    timed = [item for item in items if isinstance(item, Analysis)]
+    sentence = _titles.limits(timed, names, of_ops=True) if len(timed) == len(items) else "the intensity of its ops"
+    heading = _frame.heading(items, names, width, sentence)
+    runs = _runs(items, heading.rows)
+    if not any(run.points.all or run.points.ticks for run in runs):
         raise InputError(_nothing(runs))
+    is_one = len(runs) <= len(_FILLS)
+    panels = [_Panel(tuple(runs), "")] if is_one else [_Panel((run,), run.name) for run in runs]
     notes: list[str] = []
     for _ in range(3):  # what stands below the panels may take of their height, and so of the room for names
-        fig, left_out = _drawn(runs, heading.lines, notes, width)
-        before, notes = notes, _notes(runs, left_out, width)
-        if notes == before:
+        fig, left_out, numbered = _drawn(panels, heading, notes, width)
+        before, notes = notes, _notes(runs, left_out, numbered, width)
+        if len(notes) == len(before):
             break
-    return fig, _caption(runs)
+    return fig, _caption(runs, heading.title)
 
 
-def _notes(runs: Sequence[_Run], left_out: Sequence[str], width: float) -> list[str]:
-    """Write the notes below the panels: ceilings whose names have no room, and devices without ceilings."""
+def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
+    """Collect the points of each run; what a device was seen to reach in one of them is its ceiling in all."""
+    plotted = [points(item) for item in items]
+    lines = []
+    is_one = len(items) <= len(_FILLS)
+    for place, item in enumerate(items):
+        alike = [number for number, other in enumerate(items) if other.device.name == item.device.name]
+        used = [kind for number in alike if is_one or number == place for kind in plotted[number].used]
+        all_lines = roofs(best_ceilings([items[number].device for number in alike]), used)
+        caches = [slope for slope in all_lines.slopes if slope.name != MAIN][:1]
+        main = [slope for slope in all_lines.slopes if slope.name == MAIN]
+        lines.append(Roofs(all_lines.peaks, (*main, *caches)))
+    fills = [_FILLS[number] if is_one else _FILLS[0] for number in range(len(items))]
+    return [_Run(*parts) for parts in zip(items, names, plotted, lines, fills, strict=True)]
+
+
+def _notes(runs: Sequence[_Run], left_out: Sequence[str], numbered: Sequence[str], width: float) -> list[str]:
+    """Write the notes below the panels: named ops, ceilings whose names have no room, devices without ceilings."""
     notes = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
-    bare = [_words.device(run.analysis) for run in runs if not run.lines.labels]
+    bare = [_words.device(run.analysis) for run in runs if not _ceilings.texts(run.lines)]
     notes += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare) if name]
     room = width - 2 * _frame.EDGE
-    return [line for text in notes for line in _measure.wrap(text, room, _measure.SMALL, 3)]
+    return [*numbered, *(line for text in notes for line in _measure.wrap(text, room, _measure.SMALL, 3))]
 
 
 def _nothing(runs: Sequence[_Run]) -> str:
@@ -129,21 +164,21 @@ class _Grid(NamedTuple):
 
 
 def _grid(
-    number: int, heading: int, below: float, limits: _roofs.Limits, rates: Rates, width: float, rated: bool
+    number: int, heading: float, below: float, limits: _ceilings.Limits, rates: Rates, width: float, rated: bool
 ) -> _Grid:
-    """Arrange panels, as high as the width asks for or as a page allows. heading: lines above.
+    """Arrange panels, as high as the width asks for or as a page allows. heading: its height [in].
 
     below: height that the axis, the key and the notes take [in]. rated: whether any panel has an axis of FLOP/s.
     """
     wide = width >= _frame.WIDE
-    columns = 1 if number == 1 else (2 if number <= 4 else 3) if wide else (1 if number == 2 else 2)
+    columns = 1 if number == 1 else 3 if wide else 2
     rows = -(-number // columns)
     left_edge = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(limits.low, limits.high)) + 0.06
     right = 0.1 if rates is None else _measure.widest(_frame.log_labels(*rates)) + 0.23 + _frame.EDGE
     panel = (width - left_edge - right - (columns - 1) * _APART) / columns
     plot = panel if rates is None else panel - _STRIP - _BESIDE
     above = _measure.line(_measure.SMALL) + 0.02 if number > 1 else 0.0
-    top = _frame.EDGE + _measure.line(_measure.TEXT) * heading + 0.03
+    top = _frame.EDGE + heading + 0.03
     highest = (_frame.PAGE - top - below) / rows - above - _BELOW
     shape = (0.55 if wide else 0.75) if number == 1 else 1.0 if plot < _SMALL else 0.75
     shape = shape if rated else _FLAT
@@ -153,140 +188,199 @@ def _grid(
 
 
 def _drawn(
-    runs: Sequence[_Run], heading: Sequence[str], notes: Sequence[str], width: float
-) -> tuple[Figure, tuple[str, ...]]:
-    """Draw the figure; return it and the ceilings whose names no panel had room for. notes: lines below the key."""
-    bubbles = [
-        (intensity, bubble.rate)
-        for run in runs
-        for bubble in run.points.bubbles
-        for intensity in (bubble.intensity, bubble.compulsory)
-        if intensity is not None
-    ]
-    rates = [rate for _, rate in bubbles] + [peak for run in runs for _, peak in run.lines.peaks]
-    # The axes hold the intensity of every tick; a rate it has none.
-    bubbles += [(tick.intensity, max(rates, default=_NO_LIMITS.low)) for run in runs for tick in run.points.ticks]
-    limits = _roofs.limits([run.lines for run in runs], bubbles) or _NO_LIMITS
-    scales = _Scales(limits, _rates(runs), max(run.points.longest for run in runs), LARGEST)
+    panels: Sequence[_Panel], heading: _frame.Heading, notes: Sequence[str], width: float
+) -> tuple[Figure, list[str], list[str]]:
+    """Draw the figure; return it, the ceilings whose names no panel had room for, and what is said of numbered ops.
+
+    notes: lines below the key.
+    """
+    runs = [run for panel in panels for run in panel.runs]
+    lines = [run.lines for run in runs]
+    held = extent(lines, [run.points for run in runs], (ALL, COUNTED))
+    rated = bool(held.rates)
+    held = held if rated else Extent(held.intensities, (_NO_LIMITS.low,), held.bandwidths)  # a tick has no rate
+    limits = _ceilings.limits(held, lines, drawn=any(run.points.placed for run in runs)) or _NO_LIMITS
+    rates = (min(held.bandwidths) / 2.5, max(held.bandwidths) * 2.5) if held.bandwidths else None
+    scales = _Scales(limits, rates, max(run.points.longest for run in runs), LARGEST)
     keys = _frame.keys(_keys(runs, scales), width, 0.15)
     below = _frame.TICKS + _frame.LABEL + 0.03 + keys.height + _measure.line(_measure.SMALL) * len(notes)
-    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width, bool(rates))
-    limits = limits.with_room_above([peak for run in runs for _, peak in run.lines.peaks], grid.high)
-    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width, bool(rates))
-    scales = scales._replace(limits=limits)
-    if (largest := LARGEST * min(1.0, max(0.3, grid.plot / 2.3))) < LARGEST:
-        scales = scales._replace(largest=largest)
-        keys = _frame.keys(_keys(runs, scales), width, 0.15)
+    grid = _grid(len(panels), heading.height, below, limits, rates, width, rated)
+    limits = limits.with_room_above([peak.rate for roofs in lines for peak in roofs.peaks], grid.high)
+    grid = _grid(len(panels), heading.height, below, limits, rates, width, rated)
+    scales = scales._replace(limits=limits, largest=LARGEST * min(1.0, max(0.3, grid.plot / 2.3)))
+    keys = _frame.keys(_keys(runs, scales), width, 0.15)
     fig = _frame.blank(width, grid.bottom + below)
-    _frame.write(fig, _frame.EDGE, _frame.EDGE, heading, _measure.TEXT)
-    names = _measure.fit_apart([run.name for run in runs], grid.column_pitch - _APART)
+    heading.draw(fig)
+    unlabelled, numbered = _panels(fig, panels, scales, grid, rated)
+    under = grid.bottom + _frame.TICKS
+    middle = grid.left + min(len(panels), grid.columns) * grid.column_pitch / 2
+    _frame.name_below(fig, middle, "intensity [FLOP/byte of main-memory traffic]", under)
+    _frame.draw_keys(fig, keys, under + _frame.LABEL + 0.03)
+    _frame.write(fig, _frame.EDGE, under + _frame.LABEL + 0.03 + keys.height, notes, _measure.SMALL)
+    return fig, unlabelled, numbered
+
+
+def _panels(
+    fig: Figure, panels: Sequence[_Panel], scales: _Scales, grid: _Grid, rated: bool
+) -> tuple[list[str], list[str]]:
+    """Draw all panels; return the ceilings that none of them names, and the sentences of the numbered ops."""
+    names = _measure.fit_apart([panel.name for panel in panels], grid.column_pitch - _APART)
     labelled: set[str] = set()
     unlabelled: dict[str, None] = {}
-    for place, (run, name) in enumerate(zip(runs, names, strict=True)):
+    numbered: list[str] = []
+    for place, (panel, name) in enumerate(zip(panels, names, strict=True)):
         left_edge, top = grid.at(place)
         _frame.write(fig, left_edge, top - grid.above, [name] if grid.above else [], _measure.SMALL)
         axes = _frame.panel(fig, left_edge, top, grid.plot, grid.high)
-        first, last = place % grid.columns == 0, place % grid.columns == grid.columns - 1 or place == len(runs) - 1
-        _axes(axes, limits, grid, first and bool(rates), place + grid.columns >= len(runs))
-        if not rates:
+        first, last = place % grid.columns == 0, place % grid.columns == grid.columns - 1 or place == len(panels) - 1
+        _axes(axes, scales.limits, grid, first and rated, place + grid.columns >= len(panels))
+        if not rated:
             axes.yaxis.set_visible(False)
             axes.spines["left"].set_visible(False)
-        missing = _panel(axes, run, scales, bool(rates))
-        labelled |= set(run.lines.labels) - set(missing)
+        missing, said = _panel(axes, panel, scales, rated, fig.get_figwidth() - 2 * _frame.EDGE)
+        numbered += said
+        labelled |= {text for lines in panel.lines for text in _ceilings.texts(lines)} - set(missing)
         unlabelled |= dict.fromkeys(missing)
-        if first and rates:
+        if first and rated:
             _frame.upright(fig, _frame.EDGE, top, grid.high, ["FLOP/s"])
         if scales.rates is not None:
             strip_axes = _frame.panel(fig, left_edge + grid.plot + _BESIDE, top, _STRIP, grid.high)
-            _strip(strip_axes, run, scales, grid.high, last)
+            _strip(strip_axes, panel, scales, grid.high, last)
             if last:
                 x = left_edge + grid.column_pitch - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.1
                 _frame.upright(fig, x, top, grid.high, ["byte/s of ops without FLOP", "byte/s, no FLOP", "byte/s"])
-    under = grid.bottom + _frame.TICKS
-    _frame.name_below(
-        fig,
-        grid.left + min(len(runs), grid.columns) * grid.column_pitch / 2,
-        "intensity [FLOP/byte of main-memory traffic]",
-        under,
-    )
-    _frame.draw_keys(fig, keys, under + _frame.LABEL + 0.03)
-    _frame.write(fig, _frame.EDGE, under + _frame.LABEL + 0.03 + keys.height, notes, _measure.SMALL)
-    return fig, tuple(text for text in unlabelled if text not in labelled)
+    return [text for text in unlabelled if text not in labelled], numbered
 
 
-def _rates(runs: Sequence[_Run]) -> Rates:
-    """Fit the axis of byte/s to all ops without FLOP and the bandwidths; None where no run has such ops."""
-    streams = [stream for run in runs for stream in run.points.streams]
-    rates = [rate for stream in streams for rate in (stream.rate, stream.compulsory) if rate is not None]
-    if not rates:
-        return None
-    rates += [rate for run in runs for _, rate in run.lines.slopes]
-    return min(rates) / 2.5, max(rates) * 2.5
-
-
-def _axes(axes: Axes, limits: _roofs.Limits, grid: _Grid, first: bool, lowest: bool) -> None:
+def _axes(axes: Axes, limits: _ceilings.Limits, grid: _Grid, first: bool, lowest: bool) -> None:
     """Set limits and ticks; with numbers only at the left and the lower edge of the grid."""
     axes.set(xscale="log", yscale="log", xlim=limits[:2], ylim=limits[2:])
     _frame.logarithmic(axes.xaxis, grid.plot)
     _frame.logarithmic(axes.yaxis, grid.high, upright=True)
     axes.tick_params(which="minor", length=1.5, width=0.4)
+    # Where numbers stand, ticks between show that they are logarithmic.
     axes.tick_params(labelleft=first, labelbottom=lowest)
+    axes.tick_params(which="minor", left=first, bottom=lowest)
 
 
-def _panel(axes: Axes, run: _Run, scales: _Scales, rated: bool) -> list[str]:
-    """Draw ceilings, ops and names of one run; return the names for which there is no room."""
+def _panel(axes: Axes, panel: _Panel, scales: _Scales, rated: bool, room: float) -> tuple[list[str], list[str]]:
+    """Draw ceilings, ops and names; return the ceilings without a place, and a line of `room` [in] on numbered ops."""
     board = _labels.Board(_labels.window(axes))
-    _roofs.draw(axes, run.lines, scales.limits, _style.BLACK)
-    _roofs.take(board, axes, run.lines, scales.limits)
-    _shifts(
-        axes,
-        [
-            (bubble.group, (bubble.compulsory, bubble.rate), (bubble.intensity, bubble.rate))
-            for bubble in run.points.bubbles
-            if bubble.compulsory is not None
-        ],
-    )
-    centres = _labels.places(axes, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles])
-    _mark(axes, run.points.bubbles, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles], scales)
-    for bubble, (x, y) in zip(run.points.bubbles, centres, strict=True):
-        half = (sqrt(scales.area(bubble.seconds)) + 0.7) / 2 / 72
-        board.box(x - half, y - half, x + half, y + half)
-    left_out = _roofs.label(board, axes, run.lines, scales.limits, _style.BLACK)
-    _ticks(axes, run, scales.limits, _TICK if rated else _TICK_ALONE)
-    if not run.points.bubbles and not run.points.ticks:
+    for lines, (_, style, _) in zip(panel.lines, _style.SERIES, strict=False):
+        _ceilings.draw(axes, lines, scales.limits, _style.BLACK, style)
+        _ceilings.take(board, axes, lines, scales.limits)
+    for run in panel.runs:
+        at = [(_intensity(point), point.rate) for point in run.points.placed]
+        for point, (x, y) in zip(run.points.placed, _labels.places(axes, at) if at else (), strict=True):
+            half = scales.reach(point)
+            board.box(x - half, y - half, x + half, y + half)
+        _shifts(axes, run.points.placed, [(point.intensity[ALL] or 0.0, point.rate) for point in run.points.placed], at)
+        _mark(axes, run, run.points.placed, at, scales)
+    _leads(axes, panel, board)
+    left_out = [
+        text for lines in panel.lines for text in _ceilings.label(board, axes, lines, scales.limits, _style.BLACK)
+    ]
+    most_work = max((tick.work for run in panel.runs for tick in run.points.ticks), default=0.0)
+    for run in panel.runs:
+        _ticks(axes, run, scales.limits, _TICK if rated else _TICK_ALONE, most_work)
+    if not any(run.points.placed or run.points.ticks for run in panel.runs):
         ways = (_EMPTY, "no op of known FLOP", "nothing known")
         place = next((place_found for text in ways if (place_found := board.inside(text))), None)
         if place is not None:
             _labels.write(axes, place, (0.0, 0.0, 0.0))
-    return left_out
+    return left_out, _numbers(axes, panel, scales, board, room)
 
 
-def _mark(axes: Axes, points: Sequence[Bubble | Stream], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
-    """Draw markers at places of the axes; those of a group at once, which is many times as fast as one by one."""
-    for group in GROUPS:
-        points_of_group = [(point, place) for point, place in zip(points, at, strict=True) if point.group == group]
-        if points_of_group:
-            colour, marker = _style.GROUP[group]
-            look: dict[str, Any] = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour}
-            xs, ys = zip(*(place for _, place in points_of_group), strict=True)
-            areas = [scales.area(point.seconds) for point, _ in points_of_group]
-            axes.scatter(xs, ys, s=areas, marker=marker, zorder=3, linewidth=0.7, **look)
+def _numbers(axes: Axes, panel: _Panel, scales: _Scales, board: _labels.Board, room: float) -> list[str]:
+    """Number the ops of most time where there is room beside their markers; return what is said of each."""
+    said: list[str] = []
+    for run, point in _largest(panel):
+        ((x, y),) = _labels.places(axes, [(_intensity(point), point.rate)])
+        place = board.beside(str(len(said) + 1), (x, y), scales.reach(point))
+        if place is not None and isinstance(run.analysis, Analysis):
+            _labels.write(axes, place, (0.0, 0.0, 0.0))
+            start, end = _op_words(run.analysis, point)
+            start = f"{place.text}: {f'{run.name}, ' if run.name else ''}{start}"
+            said.append(_measure.fit(start, room - _measure.width(end), _measure.SMALL) + end)
+    return said
 
 
-def _shifts(axes: Axes, shifts: Sequence[tuple[Group, tuple[float, float], tuple[float, float]]]) -> None:
+def _largest(panel: _Panel) -> list[tuple[_Run, Point]]:
+    """List the ops of most time that are to be named; the panels of many runs have no room for names."""
+    if panel.name:
+        return []
+    return [(run, point) for run in panel.runs for point in run.points.placed[: _NAMED // len(panel.runs)]]
+
+
+def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
+    """Lead a thin line from each named op up to where the roof that binds it would allow it to be."""
+    for _, point in _largest(panel):
+        low = point.attained[0]
+        if low is None or not 0 < low < 1:
+            continue
+        xs, ys = [_intensity(point)] * 2, [point.rate, min(point.rate / low, axes.get_ylim()[1])]
+        look: dict[str, Any] = {"marker": "_", "markersize": 3.0, "markeredgewidth": 0.7, "markevery": [1]}
+        colour = _style.pale(_style.GROUP[point.group][0], 0.8)
+        axes.plot(xs, ys, color=colour, linewidth=0.6, zorder=2.5, **look)
+        (x, start), (_, end) = _labels.places(axes, list(zip(xs, ys, strict=True)))
+        board.line((x, start), (x, end))
+        board.box(x - 0.025, end - 0.01, x + 0.025, end + 0.01)
+
+
+def _op_words(analysis: Analysis, point: Point) -> tuple[str, str]:
+    """Say what ops a point is; and their share of the step, and how close they come to the roof that binds them."""
+    profile = analysis.profile
+    block = profile.blocks[profile.ops[point.op].block]
+    name = f"{units.count(point.number)} x {_words.plain(place_name(profile.signatures[point.signature]), 40)}"
+    name = f"{name} ({_words.plain(block, 40)})" if block else name
+    share, (low, high) = f", {units.percent(point.seconds / analysis.wall)} of the step", point.attained
+    return name, share if low is None or high is None else f"{share}, at {_words.of_roofs(low, high, [point.roof])}"
+
+
+def _intensity(point: Point) -> float:
+    """Return FLOP per byte of the traffic that hardware counted, else of compulsory traffic."""
+    return point.intensity.get(COUNTED) or point.intensity[ALL] or 0.0
+
+
+def _mark(axes: Axes, run: _Run, some: Sequence[Point], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
+    """Draw markers at places of the axes; those of a group at once, which is many times as fast as one by one.
+
+    The least ones apart: of equal markers a file holds one.
+    """
+    for group, is_least in product(GROUPS, (True, False)):
+        marks = [
+            (scales.area(point.seconds), place) for point, place in zip(some, at, strict=True) if point.group == group
+        ]
+        marks = [(area, place) for area, place in marks if (area <= LEAST) == is_least]
+        if marks:
+            areas, places = zip(*marks, strict=True)
+            xs, ys = zip(*places, strict=True)
+            colour, marker, _ = _style.GROUP[group]
+            look = _look(colour, run.fill) | {"linewidth": 0.7, "clip_on": False, "zorder": 3}
+            axes.scatter(xs, ys, s=LEAST if is_least else areas, marker=marker, **look)
+
+
+def _look(colour: str, fill: tuple[float, bool]) -> dict[str, Any]:
+    share, is_black = fill
+    return {"facecolor": (*_style.pale(colour, share), 0.75), "edgecolor": _style.BLACK if is_black else colour}
+
+
+def _shifts(
+    axes: Axes, some: Sequence[Point], before: Sequence[tuple[float, float]], at: Sequence[tuple[float, float]]
+) -> None:
     """Draw a thin line from an op's place by compulsory traffic, marked with a dot, to that by counted traffic."""
-    for group, start, end in shifts:
-        colour = _style.pale(_style.GROUP[group][0], 0.45)
-        axes.plot(*zip(start, end, strict=True), color=colour, linewidth=0.6, zorder=2.5)
-        axes.plot(*start, color=colour, marker=".", markersize=2.5, markeredgewidth=0, zorder=2.5)
+    for point, start, end in zip(some, before, at, strict=True):
+        if point.counted_traffic is not None:
+            colour = _style.pale(_style.GROUP[point.group][0], 0.45)
+            axes.plot(*zip(start, end, strict=True), color=colour, linewidth=0.6, zorder=2.5)
+            axes.plot(*start, color=colour, marker=".", markersize=2.5, markeredgewidth=0, zorder=2.5)
 
 
-def _ticks(axes: Axes, run: _Run, limits: _roofs.Limits, share: float) -> None:
+def _ticks(axes: Axes, run: _Run, limits: _ceilings.Limits, share: float, most_work: float) -> None:
     """Draw a tick at the intensity of each op without a time; the more work, the thicker. share: of the axis."""
-    most_work = max((tick.work for tick in run.points.ticks), default=0.0)
     top = limits.low * (limits.high / limits.low) ** share
     for tick in reversed(run.points.ticks):
-        colour, marker = _style.GROUP[tick.group]
+        colour, marker, _ = _style.GROUP[tick.group]
         line = max(_THINNEST, _THICKEST * tick.work / most_work)
         axes.plot(
             [tick.intensity] * 2, [limits.low, top], color=colour, linewidth=line, zorder=2.5, solid_capstyle="butt"
@@ -295,7 +389,7 @@ def _ticks(axes: Axes, run: _Run, limits: _roofs.Limits, share: float) -> None:
         axes.plot([tick.intensity], [limits.low], color=colour, marker=marker, clip_on=False, zorder=3, **foot)
 
 
-def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) -> None:
+def _strip(axes: Axes, panel: _Panel, scales: _Scales, high: float, numbered: bool) -> None:
     """Draw ops without FLOP, by the bandwidth that they attain; the lines are those of the slopes."""
     axes.set(yscale="log", xlim=(0, 1), ylim=scales.rates, xticks=[])
     _frame.logarithmic(axes.yaxis, high, upright=True)
@@ -304,35 +398,47 @@ def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) 
     axes.spines["right"].set_visible(True)
     axes.tick_params(which="minor", length=1.5, width=0.4)
     axes.tick_params(labelright=numbered)
-    for number, (_, rate) in enumerate(run.lines.slopes):
-        axes.plot([0, 1], [rate, rate], color=_style.BLACK, linewidth=0.8 if number else 1.1, zorder=2)
-    # Side by side where rates are alike: the golden section never comes near a place that it had.
-    streams = run.points.streams
-    across = [0.2 + 0.6 * (n * 0.618 % 1.0) for n in range(len(streams))]
-    _shifts(
-        axes,
-        [
-            (stream.group, (x, stream.compulsory), (x, stream.rate))
-            for x, stream in zip(across, streams, strict=True)
-            if stream.compulsory is not None
-        ],
-    )
-    _mark(axes, streams, [(x, stream.rate) for x, stream in zip(across, streams, strict=True)], scales)
+    axes.tick_params(which="minor", right=numbered)
+    for lines, (_, style, _) in zip(panel.lines, _style.SERIES, strict=False):
+        for number, slope in enumerate(lines.slopes):
+            look: dict[str, Any] = {"linewidth": 0.8 if number else 1.1, "linestyle": style, "zorder": 2}
+            axes.plot([0, 1], [slope.rate] * 2, color=_style.BLACK, **look)
+    # Side by side where rates are alike: the golden section never comes near a place that it had. The largest marker
+    # has room at both edges.
+    edge = max(map(scales.reach, (point for run in panel.runs for point in run.points.flopless)), default=0.0) / _STRIP
+    drawn = 0
+    for run in panel.runs:
+        some = run.points.flopless
+        across = [edge + (1 - 2 * edge) * ((0.25 + (drawn + n) * 0.618) % 1.0) for n in range(len(some))]
+        at = [(x, point.counted_traffic or point.traffic) for x, point in zip(across, some, strict=True)]
+        _shifts(axes, some, [(x, point.traffic) for x, point in zip(across, some, strict=True)], at)
+        _mark(axes, run, some, at, scales)
+        drawn += len(some)
 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
-    """Make the key: groups by marker, and times by area."""
+    """Make the key: groups by marker, runs by how full it is, devices by line, and times by area."""
     present = {point.group for run in runs for point in run.points.all}
+    present |= {tick.group for run in runs for tick in run.points.ticks}
+    edge: dict[str, Any] = {"markeredgewidth": 0.7, "markersize": 5}
     keys = []
     for group in GROUPS:
         if group in present:
-            colour, marker = _style.GROUP[group]
-            look = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgecolor": colour, "markersize": 5}
-            keys.append(_frame.Key(group, {**look, "marker": marker, "markeredgewidth": 0.7}, "marker"))
+            colour, marker, _ = _style.GROUP[group]
+            look = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgecolor": colour, "marker": marker, **edge}
+            keys.append(_frame.Key(group, look, "marker"))
+    if 1 < len(runs) <= len(_FILLS):
+        for run in runs:
+            face = _look(_style.GREY, run.fill)
+            look = {"markerfacecolor": face["facecolor"], "markeredgecolor": face["edgecolor"], "marker": "o", **edge}
+            keys.append(_frame.Key(run.name, look, "marker"))
+    if len(runs) <= len(_FILLS) and len(lines := {run.lines: _words.device(run.analysis) for run in runs}) > 1:
+        for name, (_, style, _) in zip(lines.values(), _style.SERIES, strict=False):
+            keys.append(_frame.Key(name, {"color": _style.BLACK, "linestyle": style, "linewidth": 1.1}, "line"))
     for seconds in _round_times(scales):
-        look = {"markerfacecolor": "white", "markeredgecolor": "black", "markersize": sqrt(scales.area(seconds))}
+        look = {"markerfacecolor": "white", "markeredgecolor": "black", "marker": "o", **edge}
         label = f"area: {units.seconds(seconds).replace('.00', '').replace('.0 ', ' ')}"
-        keys.append(_frame.Key(label, {**look, "marker": "o", "markeredgewidth": 0.7}, "marker"))
+        keys.append(_frame.Key(label, {**look, "markersize": sqrt(scales.area(seconds))}, "marker"))
     return keys
 
 
@@ -345,27 +451,24 @@ def _round_times(scales: _Scales) -> list[float]:
     return [time for time in (first, first / 10) if scales.largest * time / scales.longest >= LEAST]
 
 
-def _caption(runs: Sequence[_Run]) -> Caption:
-    counted = any(
-        point.compulsory is not None
-        for run in runs
-        for kind in (run.points.bubbles, run.points.streams)
-        for point in kind
-    )
+def _caption(runs: Sequence[_Run], title: Sequence[str]) -> Caption:
+    all_points = [point for run in runs for point in run.points.all]
+    counted = any(COUNTED in point.moved for point in all_points)
     sentences = []
     if any(isinstance(run.analysis, Analysis) for run in runs):
         sentences.append(
-            "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of "
-            f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s in their own time, which is its area."
+            "Each marker is all ops with one signature in one phase: FLOP (matrix and vector) per byte of "
+            f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s in their own time; its area is their "
+            "time. From a numbered one a thin line leads up to where the roof that binds its ops would allow them."
         )
     if any(run.points.ticks for run in runs):
         sentences.append(
             "Each tick is all ops with one signature that were counted and not timed, at their FLOP (matrix and "
             "vector) per byte of compulsory traffic; a thicker tick is more FLOP. How fast they run is not known."
         )
-    if any(run.lines.labels for run in runs):
-        sentences.append("Lines are the ceilings of the device, white marks the ridge points.")
-    if any(run.points.streams for run in runs):
+    if any(_ceilings.texts(run.lines) for run in runs):
+        sentences.append("Black lines are the ceilings of the device, white marks the ridge points.")
+    if any(run.points.flopless for run in runs):
         sentences.append("Next to the panel: ops without FLOP, by their byte/s.")
     if counted:
         sentences.append(
@@ -374,24 +477,22 @@ def _caption(runs: Sequence[_Run]) -> Caption:
     explanation = " ".join(sentences)
     short, long = [explanation], [explanation]
     for run in runs:
-        analysis = run.analysis
-        of = f"{_words.subject(analysis)}, {run.name}" if run.name else _words.subject(analysis)
-        long.append(f"{of}: {_words.provenance(analysis)}")
-        if not isinstance(analysis, Analysis):
-            short.append(f"{of}: counted and not timed.")
-            continue
-        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
-        if run.points.bubbles:
-            first = run.points.bubbles[0]
-            long.append(f"The largest marker is {_words.plain(first.name)}, {units.seconds(first.seconds)} per step.")
-        if run.points.absent > 0.0005:
-            missing = (
-                f"{units.percent(run.points.absent)} of its busy time is in ops of unknown work, which are not shown."
-            )
-            short.append(missing)
-            long.append(missing)
-        if analysis.above_ceiling:
-            long.append(
-                f"{analysis.above_ceiling} ops ran faster than their minimum time: a defect of count or ceiling."
-            )
-    return Caption("Roofline", " ".join(short), " ".join(long))
+        of_run, more = _about(run)
+        short += of_run
+        long += [f"{of_run[0]} {_words.provenance(run.analysis)}", *of_run[1:], *more]
+    return Caption(" ".join(title), " ".join(short), " ".join(long))
+
+
+def _about(run: _Run) -> tuple[list[str], list[str]]:
+    """Say of a run what the short caption has, and what the long one has in addition."""
+    analysis = run.analysis
+    of = f"{_words.subject(analysis)}, {run.name}" if run.name else _words.subject(analysis)
+    if not isinstance(analysis, Analysis):
+        return [f"{of}: counted and not timed."], []
+    short = [f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step."]
+    if analysis.busy > 0 and (unknown := run.points.unknown / analysis.busy) > 0.0005:
+        short.append(f"{units.percent(unknown)} of its busy time is in ops of unknown work, which are not shown.")
+    long = [f"The largest marker is {''.join(_op_words(analysis, point))}." for point in run.points.placed[:1]]
+    if analysis.above_ceiling:
+        long.append(f"{analysis.above_ceiling} ops ran faster than their minimum time: a defect of count or ceiling.")
+    return short, long

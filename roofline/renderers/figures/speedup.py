@@ -13,7 +13,7 @@ from roofline.comparison.headline import Headline, judge_runs
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.errors import InputError
-from roofline.renderers import _words
+from roofline.renderers import _titles, _words
 from roofline.renderers.comparison import _comparing
 from roofline.renderers.figures import _bars, _frame, _measure
 from roofline.renderers.figures._written import Caption
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 #: Runs in one figure: a page is no higher.
 MOST = 30
-#: A bar, what stands above it, and air below it [in].
-_BAR, _NAME, _AIR = 0.125, 0.105, 0.035
+_SIZE = _bars.Size(bar=0.125, name=0.105, air=0.035)
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
@@ -43,43 +42,17 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     heads = [None, *(_headline(run, runs[0], (name, names[0])) for run, name in slower_runs)]
     # Of what other processes would have given, where there are some, and not of the steps of this one alone.
     whiskers = [interval(resampled.wall, resampled) for resampled in drawn]
-    heading = _frame.heading(runs, names, width)
-    # What the heading has of one run alone stands above its bar here.
-    named = heading.rows if len(runs) > 1 else names
-    pieces = [_bars.segments(run) for run in runs]
-    ends = [
-        max((run.wall, _bars.length(bar_pieces), *(whisker or ())))
-        for run, bar_pieces, whisker in zip(runs, pieces, whiskers, strict=True)
-    ]
-    left_edge, right = 0.06, 0.14
-    room = width - left_edge - right
-    unit = _frame.unit(max(ends))
-    per = room / max(ends)
-    keys = _frame.keys(_bars.keys(pieces, per), width)
-    row = _NAME + _BAR + _AIR
-    high = row * len(runs) + 0.02
-    top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.02
-    fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
-    _frame.write(fig, left_edge, _frame.EDGE, heading.lines, _measure.TEXT)
-    axes = _frame.bars(fig, left_edge, top, room, high)
+    head = heads[1] if len(runs) == 2 else None
+    sentence = _titles.times(runs, names) if head is None else _titles.faster(head)
+    heading = _frame.heading(runs, names, width, sentence)
+    room = width - 0.2
+    bars = []
     for number, run in enumerate(runs):
-        middle = number * row + _NAME + _BAR / 2
-        time_text = _measure.first_that_fits(_phrasings(run, runs[0], heads[number], judged[number]), 0.75 * room)
-        name = _measure.fit_apart(named, room - _measure.width(f": {time_text}"))[number]
-        axes.text(0, number * row + _NAME - 0.01, f"{name}: {time_text}", ha="left", va="bottom", size=_measure.SMALL)
-        whisker = whiskers[number]
-        _bars.draw(axes, pieces[number], middle, _BAR, unit.seconds, per, whisker)
-        if whisker is not None:
-            at = [end / unit.seconds for end in whisker]
-            for colour, thick in (("white", 1.8), ("black", 0.7)):
-                axes.plot(at, [middle] * 2, color=colour, linewidth=thick, zorder=4)
-                axes.plot(at, [middle] * 2, color=colour, linestyle="", marker="|", markersize=3, zorder=4)
-    axes.set_xlim(0, max(ends) / unit.seconds)
-    _frame.linear(axes.xaxis, room)
-    below = top + high + _frame.TICKS
-    _frame.name_below(fig, left_edge + room / 2, f"time of one step [{unit.name}]", below)
-    _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
-    return fig, _caption(runs, names, judged, heads)
+        time = _measure.first_that_fits(_phrasings(run, runs[0], heads[number], judged[number]), 0.75 * room)
+        # What the heading has of one run alone stands above its bar here.
+        fitted = _measure.fit_apart(heading.rows if len(runs) > 1 else names, room - _measure.width(f": {time}"))
+        bars.append(_bars.Bar(f"{fitted[number]}: {time}", _bars.segments(run), whiskers[number]))
+    return _bars.sheet(heading, bars, (), _SIZE, width), _caption(runs, names, judged, heads, heading.title)
 
 
 def _headline(run: Analysis, best: Analysis, names: tuple[str, str]) -> Headline:
@@ -112,14 +85,18 @@ def _phrasings(run: Analysis, best: Analysis, head: Headline | None, judged: Par
 
 
 def _caption(
-    runs: Sequence[Analysis], names: Sequence[str], judged: Sequence[Parity], heads: Sequence[Headline | None]
+    runs: Sequence[Analysis],
+    names: Sequence[str],
+    judged: Sequence[Parity],
+    heads: Sequence[Headline | None],
+    title: Sequence[str],
 ) -> Caption:
-    of = _comparing.subject(runs)
+    with_interval = any(head is not None and head.factor_ci95 for head in heads)
     explanation = (
-        "Time of one step by bound, the fastest first. Solid: minimum time of the ops on the device; pale: time above "
-        "the minimum; a bound names the roof that limits an op. Percentages are shares of the step; after each name "
-        "stand its time and, where these runs decide it, how much longer it took than the fastest"
-        f"{', with the 95 % interval' if any(head is not None and head.factor_ci95 for head in heads) else ''}."
+        f"Time of one step of {_comparing.subject(runs)} by bound, the fastest first. Solid: minimum time of the ops "
+        "on the device; pale: time above the minimum; a bound names the roof that limits an op. Percentages are shares "
+        "of the step; after each name stand its time and, where these runs decide it, how much longer it took than "
+        f"the fastest{', with the 95 % interval' if with_interval else ''}."
     )
     shown = [_words.plain(name, 60) for name in names]
     short, long = [explanation], [explanation]
@@ -133,4 +110,4 @@ def _caption(
         elif verdict.verdict == "named differences":
             named = " ".join(_words.plain(difference.text, 300) for difference in verdict.of("named"))
             long.append(f"Against {shown[0]}: {named}")
-    return Caption(f"Time of one step of {of}", " ".join(short), " ".join(long))
+    return Caption(" ".join(title), " ".join(short), " ".join(long))

@@ -10,7 +10,7 @@ from roofline.analysis.run_names import called
 from roofline.core.arrays import Array, Bools
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _words
+from roofline.renderers import _titles, _words
 from roofline.renderers._facts import evidence
 from roofline.renderers._timeline import CAUSES, Cause, Timeline, absent, sentences, timeline
 from roofline.renderers.figures import _frame, _measure, _style
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: A lane and what is drawn in it, and between runs [in].
-_LANE, _BAR, _APART = 0.11, 0.085, 0.06
+_LANE, _BAR, _APART = 0.103, 0.08, 0.05
 #: Ops of a lane that are nearer than this are drawn as one [in].
-_JOINED = 0.1 / 72
+_JOINED = 0.25 / 72
 
 _CAUSE: dict[Cause, dict[str, Any]] = {
     "host in the framework": {"facecolor": "#404040"},
     "host in Python": {"facecolor": _style.pale(_style.RED, 0.8), "edgecolor": "white", "hatch": "/////"},
-    "host reads a result": {"facecolor": _style.SKY, "edgecolor": "white", "hatch": "-----"},
+    "host reads a result": {"facecolor": "#a0a0a0", "edgecolor": "white", "hatch": "-----"},
     "after the last op": {"facecolor": "#c8c8c8"},
     "cause not recorded": {"facecolor": "#909090"},
 }
@@ -38,7 +38,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Draw one panel per run, all on one axis of time."""
     lines = [_line(item) for item in items]
     names = called(item.profile for item in items)
-    heading = _frame.heading(items, names, width)
+    heading = _frame.heading(items, names, width, _titles.idle(items, names))
     groups = [group for number, group in enumerate(GROUPS) if any(number in line.group for line in lines)]
     longest = max(line.wall for line in lines)
     unit = _frame.unit(longest)
@@ -47,12 +47,12 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     room = width - left_edge - right
     above = _measure.line(_measure.SMALL) + 0.015
     pitch = above + _LANE * len(lanes) + _APART
-    top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.03
+    top = _frame.EDGE + heading.height + 0.03
     causes = [cause for cause in CAUSES if any(line.idle and cause in line.idle.by_cause() for line in lines)]
     keys = _frame.keys([_frame.Key(f"idle: {cause}", _look(cause)) for cause in causes], width)
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + pitch * len(items) - _APART + below)
-    _frame.write(fig, _frame.EDGE, _frame.EDGE, heading.lines, _measure.TEXT)
+    heading.draw(fig)
     _headings(fig, items, lines, heading.rows, top, pitch)
     for number, line in enumerate(lines):
         axes = _frame.bars(fig, left_edge, top + number * pitch + above, room, _LANE * len(lanes))
@@ -64,7 +64,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     lowest = top + pitch * len(items) - _APART + _frame.TICKS
     _frame.name_below(fig, left_edge + room / 2, f"time in a profiled step [{unit.name}]", lowest)
     _frame.draw_keys(fig, keys, lowest + _frame.LABEL + 0.02)
-    return fig, _caption(items, names, lines)
+    return fig, _caption(items, names, lines, heading.title)
 
 
 def _line(item: Analysis) -> Timeline:
@@ -139,10 +139,12 @@ def _row(axes: Axes, spans: Sequence[tuple[float, float]], middle: float, unit: 
     axes.add_patch(PathPatch(ends, snap=False, edgecolor=look["facecolor"], **stroke))
 
 
-def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Timeline]) -> Caption:
+def _caption(
+    items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Timeline], title: Sequence[str]
+) -> Caption:
     explanation = (
-        "The first profiled step that was kept: ops by group, and idle stretches by what the host did before the op "
-        "that ends them. What profiling costs is in the stretches: the gap of plain steps may be smaller."
+        "One step in time, the first profiled one that was kept: ops by group, and idle stretches by what the host did "
+        "before the op that ends them. What profiling costs is in the stretches: the gap of plain steps may be smaller."
     )
     short, long = [explanation], [explanation]
     for analysis, name, line in zip(items, names, lines, strict=True):
@@ -154,4 +156,4 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Ti
             long.append("Ops of several pieces are drawn in one, and idle stretches are as long as in the mean step.")
         if any(op.times > 1 for op in analysis.profile.ops):
             long.append("An op that a loop repeats is drawn once, from its first turn on, with the time of all.")
-    return Caption("One step in time", " ".join(short), " ".join(long))
+    return Caption(" ".join(title), " ".join(short), " ".join(long))

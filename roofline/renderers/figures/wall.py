@@ -29,13 +29,9 @@ _NAME, _BAR, _LINE, _AIR = 0.125, 0.17, 0.045, 0.06
 _THICK, _SET_APART = 0.028, 0.07
 #: Between panels and between columns of text; below their headings; around a number in a bar [in].
 _APART, _BELOW_HEADS, _PAD = 0.1, 0.05, 0.035
-#: The size of the sentence above the bars [pt].
-_TITLE = 8.0
-_INK, _RANGE, _FAINT = "#000000", "#9a9a9a", "#595959"
+_INK, _RANGE, _FAINT = "#000000", "#9a9a9a", _frame.FAINT
 _KEY: dict[str, Any] = {"linewidth": 2.0, "solid_capstyle": "butt"}
-#: Hatches tell the groups apart in grey, where white lies on the colour.
-_HATCH: dict[Group, str] = {"matmul": "", "normalisation": "/////", "pointwise": "-----"}
-_WRITTEN_IN: dict[Group, str] = {"matmul": "white", "normalisation": "black", "pointwise": "white"}
+_WRITTEN_IN: dict[Group, str] = {"matmul": "white", "normalisation": "white", "pointwise": "black"}
 
 
 class _Kind(NamedTuple):
@@ -62,24 +58,21 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Draw a row of bars for each run, and for published shares of the same step; in % where there is room."""
     chart = wall.chart(items)
     room = width - 2 * _frame.EDGE
-    lines = _measure.wrap(chart.title, room, _TITLE, max_lines=3)
     about = [chart.subject, *([] if any(run.timed for run in chart.runs) else ["counted and not timed"])]
     subject = [line for part in about if part for line in _measure.wrap(part, room)]
+    heading = _frame.Heading(tuple(_measure.wrap(chart.title, room, _frame.TITLE, max_lines=3)), tuple(subject))
     wide = width >= _frame.WIDE
     rates = _rates(chart) if wide else {}
     bars = room - sum(_measure.widest(cells) + _APART for cells in rates.values())
     panels = _panels(chart, bars, wide)
     heads = _measure.line(_measure.SMALL) * (2 if rates else 1) + _BELOW_HEADS
-    top = _frame.EDGE + _measure.line(_TITLE) * len(lines) + _measure.line(_measure.TEXT) * len(subject) + 0.05
+    top = _frame.EDGE + heading.height + 0.05
     below = _LINE if any(row.floor for run in chart.runs for row in run.classes) else 0.0
     row = _NAME + _BAR + below + _AIR
     high = row * len(chart.every) + (_SET_APART if chart.published else 0.0)
     keys = _frame.keys(_entries(chart, panels, bool(below)), width)
     fig = _frame.blank(width, top + heads + high + keys.height)
-    _frame.write(fig, _frame.EDGE, _frame.EDGE, lines, _TITLE)
-    _frame.write(
-        fig, _frame.EDGE, _frame.EDGE + _measure.line(_TITLE) * len(lines), subject, _measure.TEXT, color=_FAINT
-    )
+    heading.draw(fig)
     begins = [number * row + (_SET_APART if run.table else 0.0) for number, run in enumerate(chart.every)]
     _named(fig, chart, [top + heads + begin for begin in begins], bars)
     for panel in panels:
@@ -115,7 +108,7 @@ def _share(row: Row, kind: _Kind) -> float | None:
 
 
 def _look(group: Group, published: bool) -> dict[str, Any]:
-    colour, hatch = _style.GROUP[group][0], _HATCH[group]
+    colour, _, hatch = _style.GROUP[group]
     if published:
         return {"facecolor": "white", "edgecolor": colour, "hatch": hatch, "linewidth": 0.8}
     return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}

@@ -19,7 +19,7 @@ from roofline.analysis.run_names import called
 from roofline.comparison.ranking import Ranking, rank
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.renderers import _words
+from roofline.renderers import _palette, _words
 from roofline.renderers.report.comparison import TITLE, comparison
 from roofline.renderers.report.groups import groups
 from roofline.renderers.report.measured import how
@@ -92,7 +92,7 @@ def _not_compared(why: str) -> Html | None:
 
 
 def _page(runs: Sequence[Run], parts: Sequence[Html], script_data: str) -> str:
-    style = _asset("report.css")
+    style = _palette.variables() + _asset("report.css")
     script = "\n".join(_asset(file) for file in _SCRIPTS)
     title = _title(runs)
     policy = "; ".join(

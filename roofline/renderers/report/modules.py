@@ -10,10 +10,10 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _tables
+from roofline.renderers._sums import Sums, per_op, summed
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
-from roofline.renderers.report.parts.sums import Sums, per_op, summed
 
 #: Modules that are shown: a tree of more is cut where the least time is.
 MOST = 3000

@@ -13,11 +13,11 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.core.vocabulary import BOUNDS, CLASSES
 from roofline.renderers import _tables, _words
+from roofline.renderers._sums import per_op
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns
 from roofline.renderers.report.parts.html import TITLE, Html, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
-from roofline.renderers.report.parts.sums import per_op
 
 #: Rows of the table: of more ops those of most time are listed, and the tables above have the sums of all.
 MOST = 10_000

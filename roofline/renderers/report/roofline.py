@@ -10,14 +10,17 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from roofline import units
+from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import GROUPS, Group
 from roofline.renderers import _words
 from roofline.renderers._facts import notes
-from roofline.renderers.report.parts import columns, labels, svg
+from roofline.renderers._points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
+from roofline.renderers._roofs import Peak, Roofs, Slope, roofs
+from roofline.renderers.report.parts import labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import Run, TimedRun, for_each_run, section
-from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
-from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
+from roofline.renderers.report.points import columns_of, facts
+from roofline.renderers.report.roofs import Axis, Plane, plane
 
 #: Radius of the largest and of the smallest mark [px].
 _LARGEST, _SMALLEST = 17.0, 2.5
@@ -38,47 +41,35 @@ _LEVELS = {
 def roofline(runs: Sequence[Run]) -> tuple[Html | None, list[dict[str, Any]]]:
     """Write the section and, for the script, the points of each run; none where no run has any op of known work."""
     points_of_runs = [points(run.analysis) for run in runs]
-    script_data = [columns_of(plotted) for plotted in points_of_runs]
+    script_data = [columns_of(run.analysis, plotted) for run, plotted in zip(runs, points_of_runs, strict=True)]
     if not any(plotted.all or plotted.ticks for plotted in points_of_runs):
         return None, script_data
-    axes = plane([run.analysis.device for run in runs], points_of_runs)
+    lines = [roofs(run.analysis.device, plotted.used) for run, plotted in zip(runs, points_of_runs, strict=True)]
+    axes = plane(lines, points_of_runs)
 
     def build(run: Run) -> Html:
-        return _run(run, points_of_runs[run.number], axes)
+        return _run(run, points_of_runs[run.number], lines[run.number], axes)
 
     return section("roofline", "Roofline", for_each_run(runs, build)), script_data
 
 
-def columns_of(plotted: Points) -> dict[str, Any]:
-    """Write the points for the script, in the order in which they are drawn."""
-    all_points = plotted.all
-    levels = dict.fromkeys(level for point in all_points for level in point.intensity)
-    facts = [fact for fact, _ in all_points[0].facts] if all_points else []
-    return {
-        "signature": [point.signature for point in all_points],
-        "phase": [point.phase for point in all_points],
-        "group": columns.texts(point.group for point in all_points),
-        "precision": columns.texts(point.precision for point in all_points),
-        "seconds": columns.numbers(point.seconds for point in all_points),
-        "intensity": {level: columns.numbers(point.intensity.get(level) for point in all_points) for level in levels},
-        "placed": len(plotted.placed),
-        "name": columns.names(point.name for point in all_points),
-        "facts": {
-            fact: columns.texts(point.facts[place][1] for point in all_points) for place, fact in enumerate(facts)
-        },
-    }
-
-
-def _run(run: Run, plotted: Points, axes: Plane) -> Html:
+def _run(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
     if not isinstance(run, TimedRun):
-        return _untimed(run, plotted, axes)
+        return _untimed(run, plotted, lines, axes)
     if not plotted.all:
         return tag("p", "There is no roofline: the work of no op is known.", class_="note")
     drawn = tag(
-        "div", _plane(run, plotted, axes), _strip(run, plotted, axes) if plotted.flopless else None, class_="plot"
+        "div",
+        _plane(run, plotted, lines, axes),
+        _strip(plotted, lines, axes) if plotted.flopless else None,
+        class_="plot",
     )
-    detail = tag("div", _first(plotted), class_="readout", aria_live="polite", id=f"{run.key}-point")
-    parts = [_controls(run, plotted), tag("div", drawn, detail, class_="plot-and-readout"), _explanation(run, plotted)]
+    detail = tag("div", _first(run.analysis, plotted), class_="readout", aria_live="polite", id=f"{run.key}-point")
+    parts = [
+        _controls(run, plotted, lines),
+        tag("div", drawn, detail, class_="plot-and-readout"),
+        _explanation(run, plotted),
+    ]
     return tag("div", parts, class_="roofline", data_roofline=run.number, **_scale(axes.x))
 
 
@@ -95,10 +86,7 @@ def _scale(axis: Axis) -> dict[str, str]:
 # ------------------------------------------------------------------------------------------------------- pictures
 
 
-def _plane(run: Run, plotted: Points, axes: Plane) -> Html:
-    device = run.analysis.device
-    lines = slopes(device)
-    tops = peaks(device, used(plotted))
+def _plane(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
     longest = max(point.seconds for point in plotted.all)
     marks = [
         mark(point, axes.x.share(point.intensity[ALL] or axes.x.low), 1 - axes.y.share(point.rate), longest)
@@ -111,8 +99,7 @@ def _plane(run: Run, plotted: Points, axes: Plane) -> Html:
         "svg",
         tag("title", title),
         _grid(axes),
-        _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
-        _peaks(tops, lines, axes),
+        _ceilings(lines, axes),
         tag("g", marks, class_="points"),
         tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
         class_="plane",
@@ -122,20 +109,17 @@ def _plane(run: Run, plotted: Points, axes: Plane) -> Html:
     )
 
 
-def _untimed(run: Run, plotted: Points, axes: Plane) -> Html:
+def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
     """Draw a tick at the intensity of each op, the thicker the more work, under the ceilings where they are known."""
     if not plotted.ticks:
         return tag("p", "There is no roofline: no op is known to do any FLOP.", class_="note")
-    device = run.analysis.device
-    lines, tops = slopes(device), peaks(device, used(plotted))
-    rated = bool(lines or tops)
+    rated = bool(lines.slopes or lines.peaks)
     title = f"Intensity of the ops of {_words.subject(run.analysis)}, which have no times"
     picture = tag(
         "svg",
         tag("title", title),
         _grid(axes, rated),
-        _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
-        _peaks(tops, lines, axes),
+        _ceilings(lines, axes),
         _ticks(plotted, axes, _TICKS if rated else _TICKS_ALONE),
         class_="plane" if rated else "plane flat",
         role="img",
@@ -199,6 +183,11 @@ def _grid(axes: Plane, rated: bool = True) -> Html:
     return tag("g", marks)
 
 
+def _ceilings(lines: Roofs, axes: Plane) -> Html:
+    top = lines.peaks[0].rate if lines.peaks else axes.y.high
+    return join([_slopes(lines.slopes, top, axes), _peaks(lines.peaks, lines.slopes, axes)])
+
+
 def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
     """Draw bandwidths, from the edge of the plane to the highest peak; each name where it touches no other."""
     drawn, names_placed = [], labels.Taken()
@@ -241,7 +230,7 @@ def _peaks(tops: Sequence[Peak], lines: Sequence[Slope], axes: Plane) -> Html:
         label = f"{peak.name} {units.flop_rate(peak.rate)}"
         below = round(base - at * _HEIGHT)
         words = tag("text", label, text_anchor="end", x="100%", y=svg.percent(at), dx=-4, dy=below)
-        drawn.append(tag("g", line, words, class_="roof peak", data_precision=peak.precision))
+        drawn.append(tag("g", line, words, class_="roof peak", data_precisions=" ".join(peak.precisions)))
     return tag("g", drawn)
 
 
@@ -275,17 +264,17 @@ def outline(group: Group, r: float) -> str:
     return f"M{-c} {-e}H{c}V{-c}H{e}V{c}H{c}V{e}H{-c}V{c}H{-e}V{-c}H{-c}z"
 
 
-def _strip(run: Run, plotted: Points, axes: Plane) -> Html:
+def _strip(plotted: Points, lines: Roofs, axes: Plane) -> Html:
     """Draw ops without FLOP, which have no place in the plane, by their bandwidth."""
     longest = max(point.seconds for point in plotted.all)
-    roofs, names_placed = [], labels.Taken()
-    for slope in slopes(run.analysis.device):
+    drawn_roofs, names_placed = [], labels.Taken()
+    for slope in lines.slopes:
         share = axes.bandwidth.share(slope.rate)
         at = names_placed.first(slope.name, ((_WIDTH * share - 4, top) for top in (12, 26)))
         words = tag("text", slope.name, x=svg.percent(share), y=at[1], dx=-4, text_anchor="end") if at else None
         line = tag("line", x1=svg.percent(share), x2=svg.percent(share), y1="0", y2="100%")
         about = tag("title", f"{slope.name} {units.byte_rate(slope.rate)}")
-        roofs.append(tag("g", about, line, words, class_=_look(slope), data_levels=" ".join(slope.levels)))
+        drawn_roofs.append(tag("g", about, line, words, class_=_look(slope), data_levels=" ".join(slope.levels)))
     marks = [
         mark(point, axes.bandwidth.share(max(point.traffic, axes.bandwidth.low)), 0.5, longest)
         for point in plotted.flopless
@@ -300,7 +289,7 @@ def _strip(run: Run, plotted: Points, axes: Plane) -> Html:
             grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_=look))
     title = "Ops that do no FLOP, by bandwidth"
     picture = tag(
-        "svg", tag("title", title), grid, roofs, tag("g", marks, class_="points"),
+        "svg", tag("title", title), grid, drawn_roofs, tag("g", marks, class_="points"),
         tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
         class_="strip", height=74, role="img", aria_label=title,
     )  # fmt: skip
@@ -310,15 +299,13 @@ def _strip(run: Run, plotted: Points, axes: Plane) -> Html:
 # ------------------------------------------------------------------------------------------------------- controls
 
 
-def _controls(run: Run, plotted: Points) -> Html:
+def _controls(run: Run, plotted: Points, lines: Roofs) -> Html:
     """Write the controls that choose points and leave them out; a script shows them, since only it can answer."""
     analysis, all_points = run.analysis, plotted.all
     levels_known = dict.fromkeys(level for point in all_points for level in point.intensity)
     named = _LEVELS | ({COLD: "main memory: least bytes that no cache held"} if COLD_HIGH in levels_known else {})
     levels = [(level, named[level]) for level in levels_known]
-    levels += [
-        (level, slope.name) for slope in slopes(analysis.device) for level in slope.levels if level not in _LEVELS
-    ]
+    levels += [(level, slope.name) for slope in lines.slopes for level in slope.levels if level not in _LEVELS]
     phases = [
         (str(number), analysis.profile.phases[number]) for number in dict.fromkeys(point.phase for point in all_points)
     ]
@@ -329,7 +316,11 @@ def _controls(run: Run, plotted: Points) -> Html:
     ]
     controls = [
         _select("bytes from", "level", levels),
-        _select("precision", "precision", [("", "all"), *((precision, precision) for precision in used(plotted))]),
+        _select(
+            "precision",
+            "precision",
+            [("", "all"), *((name, name) for name in dict.fromkeys(precision for _, precision in plotted.used))],
+        ),
         _select("phase", "phase", [("", "all"), *phases]),
         tag(
             "label",
@@ -362,11 +353,11 @@ def _sample(group: Group) -> Html:
     return tag("svg", shape, class_=f"swatch point group-{group}", width=16, height=16, aria_hidden="true")
 
 
-def _first(plotted: Points) -> Html:
+def _first(analysis: Analysis, plotted: Points) -> Html:
     """Describe the longest op, until another one is chosen."""
     point = max(plotted.all, key=lambda point: point.seconds)
-    facts = [[tag("dt", fact), tag("dd", words)] for fact, words in point.facts]
-    return join([tag("h4", name(point.name, 80)), tag("dl", facts)])
+    listed = [[tag("dt", fact), tag("dd", words)] for fact, words in facts(analysis, point)]
+    return join([tag("h4", name(point.name, 80)), tag("dl", listed)])
 
 
 def _explanation(run: TimedRun, plotted: Points) -> Html:

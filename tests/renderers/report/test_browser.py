@@ -21,8 +21,8 @@ from msgspec.structs import replace
 
 from roofline import units
 from roofline.analysis.analysis import analyze
+from roofline.renderers._points import points
 from roofline.renderers.report import report
-from roofline.renderers.report.points import points
 
 pytestmark = pytest.mark.slow
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: pip install playwright")
@@ -232,7 +232,7 @@ def test_the_roofline_shows_what_is_chosen(opened: Callable[..., Opened]) -> Non
     assert found.run("parseFloat(document.querySelector('.points > svg').getAttribute('x'))") > before
     found.page.locator("[data-choose=level]").select_option("cache.llc")
     assert found.run("document.querySelectorAll('.plane .slope:not(.faint)').length") == 1
-    assert "llc" in found.text(".plane .slope:not(.faint) text")
+    assert "last-level" in found.text(".plane .slope:not(.faint) text")
 
 
 def test_the_view_is_saved_as_svg_and_png(opened: Callable[..., Opened]) -> None:

@@ -22,14 +22,15 @@ from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence, host, measured
+from roofline.renderers._points import ALL, COLD, COLD_HIGH, points
+from roofline.renderers._roofs import roofs
 from roofline.renderers._timeline import absent, timeline
 from roofline.renderers.comparison import _account, _comparing, _evidence, _parity, _term_table
+from roofline.renderers.comparison._waterfall import Waterfall, axis, waterfall
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
-from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, points
-from roofline.renderers.report.roofs import plane, used
-from roofline.renderers.report.waterfall import extent, parts_of
+from roofline.renderers.report.roofs import plane
 
 US, MB = 1e-6, 1e6
 
@@ -259,7 +260,7 @@ def test_points_stand_where_their_work_puts_them() -> None:
 def test_axes_hold_every_point_and_a_point_at_its_roof_lies_on_the_line() -> None:
     analysis = analyze(handmade.profile())
     some = points(analysis)
-    axes = plane([analysis.device], [some])
+    axes = plane([roofs(analysis.device, some.used)], [some])
     for point in some.placed:
         assert 0 < axes.y.share(point.rate) < 1
         for intensity in filter(None, point.intensity.values()):
@@ -396,20 +397,20 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
 
 def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Profile], two: Page) -> None:
     found = rank(pair, as_given=True).pairs[0]
-    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Blue (−)"))
+    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Grey (−)"))
     assert rows[1][2] == units.seconds(found.comparison.a.wall)
     assert rows[-1][2] == units.seconds(found.comparison.b.wall)
     changes = [row[2] for row in rows[2:-1]]
-    parts = parts_of(found)
-    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(part.seconds)) for part in parts]
-    assert sum(part.seconds for part in parts) == pytest.approx(found.comparison.difference)
-    assert all((part.seconds > 0) == change.startswith("−") for change, part in zip(changes, parts, strict=True))
+    saved = [part.begin - part.end for part in waterfall(found).parts[1:-1]]
+    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(seconds)) for seconds in saved]
+    assert sum(saved) == pytest.approx(found.comparison.difference)
+    assert all((seconds > 0) == change.startswith("−") for change, seconds in zip(changes, saved, strict=True))
 
 
 def test_an_axis_that_does_not_begin_at_zero_is_broken_and_says_so() -> None:
-    assert extent(10.0, 4.0, [10.0, 4.0], ()).low == 0
-    near = extent(10.0, 9.5, [10.0, 9.5], ())
-    assert near.broken
+    assert axis(10.0, 4.0, [(4.0, 10.0)])[0] == 0
+    near = Waterfall((), *axis(10.0, 9.5, [(9.5, 10.0)]))
+    assert near.is_broken
     assert near.low == pytest.approx(9.5 - 0.25 * 0.5)
     assert near.share(10.0) == 1
     slower = synthetic.step(synthetic.LAYER * 4, extra_gap=100)
@@ -424,11 +425,11 @@ def test_runs_that_are_not_comparable_are_not_explained() -> None:
     assert "not comparable with" in found.text
     assert "so no cause is named" in found.text
     assert "add --allow" in found.text
-    assert not any(caption.startswith("Blue (−)") for caption in found.tables)
+    assert not any(caption.startswith("Grey (−)") for caption in found.tables)
     assert 'class="findings"' not in report(runs)
     allowed = page(*runs, allow=True)
     assert "NOT COMPARABLE, compared anyway" in allowed.text
-    assert any(caption.startswith("Blue (−)") for caption in allowed.tables)
+    assert any(caption.startswith("Grey (−)") for caption in allowed.tables)
 
 
 def test_several_runs_are_ranked() -> None:
@@ -491,9 +492,9 @@ def test_ops_without_times_are_ticks_at_their_intensity() -> None:
     """Products of 200.1 MFLOP and 4.804 MB; alone, without ceilings, and beside a timed run."""
     counted = handmade.profile(profiled=None)
     some = points(analyze(counted))
-    assert (some.all, used(some)) == ((), ["fp32"])
+    assert (some.all, {precision for _, precision in some.used}) == ((), {"fp32"})
     assert some.ticks[0].intensity == pytest.approx(200.1 / 4.804)
-    axes = plane([counted.device], [some])
+    axes = plane([roofs(counted.device, some.used)], [some])
     assert all(0 < axes.x.share(tick.intensity) < 1 for tick in some.ticks)
     bare = replace(counted, device=replace(counted.device, ceilings={}))
     for profiles, flat, others in (

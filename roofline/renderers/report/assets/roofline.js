@@ -55,7 +55,7 @@
       for (const roof of root.querySelectorAll(".slope"))
         roof.classList.toggle("faint", !roof.dataset.levels.split(" ").includes(level));
       for (const roof of root.querySelectorAll(".peak"))
-        roof.classList.toggle("faint", precision !== "" && roof.dataset.precision !== precision);
+        roof.classList.toggle("faint", precision !== "" && !roof.dataset.precisions.split(" ").includes(precision));
       look(chosen >= 0 && shown[chosen] ? chosen : -1);
     }
 

@@ -1,0 +1,68 @@
+"""Say in a sentence what a picture of some runs shows, after their common subject. No format draws here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from roofline import units
+from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.comparison.headline import Headline
+from roofline.renderers import _tables, _words
+
+
+def limits(runs: Sequence[Analysis], names: Sequence[str], of_ops: bool = False) -> str:
+    """Say what limits most of a step: "92 % compute-limited"; of several how long each takes. of_ops: not the gap."""
+    if len(runs) > 1:
+        return times(runs, names)
+    largest = [] if _words.beyond(runs[0]) else _words.limits(runs[0])
+    largest = [part for part in largest if not of_ops or "-limited" in part]
+    return largest[0].partition(" (")[0] if largest else f"{units.seconds(runs[0].wall)} a step"
+
+
+def times(runs: Sequence[Analysis], names: Sequence[str]) -> str:
+    """Say the least and the longest time of a step: "a step takes 3.07 ms (torch-compile) to 5.63 ms (torch)"."""
+    return f"a step takes {_ends([run.wall for run in runs], names, units.seconds)}"
+
+
+def idle(runs: Sequence[Analysis], names: Sequence[str]) -> str:
+    """Say how much of a plain step no op runs: "GPU idle for 41 % (torch-compile) to 64 % (torch) of the step"."""
+    gaps = dict.fromkeys(map(_words.gap_name, runs))
+    shares = _ends([run.gap_told / run.wall for run in runs], names, lambda share: units.percent(share, 0))
+    return f"{' and '.join(gaps)} for {shares} of the step"
+
+
+def _ends(values: Sequence[float], names: Sequence[str], write: Callable[[float], str]) -> str:
+    """Write the least and the largest of some values with the names of their runs; one that all share, alone."""
+    texts = list(map(write, values))
+    if len(set(texts)) == 1:
+        return texts[0]
+    ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
+    return " to ".join(f"{texts[n]} ({_words.plain(names[n], 40)})" for n in ends)
+
+
+def work(runs: Sequence[WorkAnalysis], by: str) -> str:
+    """Say how much of the time and of the FLOP the largest row takes, or of FLOP and bytes where nothing was timed."""
+    timed = [run for run in runs if isinstance(run, Analysis)]
+    sums: dict[str, list[tuple[float | None, float | None]]] = {}
+    for run in timed or runs:
+        rows: Sequence[_tables.Row | _tables.WorkRow] = (
+            _tables.rows(run, by, "")[:-2] if isinstance(run, Analysis) else _tables.work_rows(run, by)[:-1]
+        )
+        for row in rows:
+            shares = (row.time, row.flops) if isinstance(row, _tables.Row) else (row.flops, row.bytes)
+            sums.setdefault(row.label, []).append(shares)
+    if not sums:
+        return "no op"
+    label = max(sums, key=lambda name: sum(share or 0.0 for share, _ in sums[name]))
+    what = (("of the step", 0), ("of the FLOP", 1)) if timed else (("of the FLOP", 1), ("of the bytes", 0))
+    ranges = [
+        _words.range_of(shares, digits)
+        for shares, (_, digits) in zip(zip(*sums[label], strict=True), what, strict=True)
+    ]
+    parts = [f"{share} {of}" for share, (of, _) in zip(ranges, what, strict=True) if share]
+    return f"{_words.plain(label, 40)} {'is' if by == 'block' else 'ops are'} {' and '.join(parts)}"
+
+
+def faster(head: Headline) -> str:
+    """Say which of two runs is faster, as their headline does: its first sentence without what is in brackets."""
+    return head.text.partition(" (")[0].partition(". ")[0]

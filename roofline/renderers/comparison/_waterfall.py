@@ -1,0 +1,111 @@
+"""Build the way from one step's time to another's: what each row of their account adds or saves; no format draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline import units
+from roofline.analysis.bootstrap import Interval
+from roofline.comparison.account.row import Row
+from roofline.comparison.ranking import RankedPair
+from roofline.renderers._signed import snapped
+from roofline.renderers.comparison import _account, _comparing
+
+#: Where the steps between the two walls take less than this share of them, the axis does not begin at 0. By choice.
+_CUT = 0.35
+#: Rows below this share of the axis share one. By choice.
+_SMALL = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A bar from `begin` to `end` [s]: a whole step, or what the second one saves or adds, or of no width.
+
+    ci95: where its end may be [s]. is_gap: whether it is time in which no op ran.
+    """
+
+    label: str
+    begin: float
+    end: float
+    look: Literal["wall", "saves", "adds", "same"]
+    ci95: Interval | None = None
+    is_gap: bool = False
+
+    @property
+    def text(self) -> str:
+        """Write the time of a whole step, or what is added or saved: "−980 µs"."""
+        return units.seconds(self.end) if self.look == "wall" else signed(self.end - self.begin)
+
+    @property
+    def interval(self) -> str:
+        """Write the 95 % interval of what is added or saved; "" where there is none."""
+        return f"{signed(self.ci95[0] - self.begin)} to {signed(self.ci95[1] - self.begin)}" if self.ci95 else ""
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Return the lowest and the highest time that is drawn [s]."""
+        ends = (self.begin, self.end, *(self.ci95 or ()))
+        return min(ends), max(ends)
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """The step of A, each row from where the one before it ended, and the step of B; low, high: the axis [s]."""
+
+    parts: tuple[Part, ...]
+    low: float
+    high: float
+
+    @property
+    def is_broken(self) -> bool:
+        """Return whether the axis begins above 0."""
+        return self.low > 0
+
+    def share(self, seconds: float) -> float:
+        """Place a time on the axis."""
+        return (seconds - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+
+
+def waterfall(pair: RankedPair) -> Waterfall:
+    """Build the bars of two runs: the largest rows of the account that can be seen, and the sum of the others."""
+    a, b = pair.comparison.a.wall, pair.comparison.b.wall
+    rows = _account.rows(pair)
+    low, high = axis(a, b, [part.reach for part in _between(pair, rows)])
+    seen = [row for row in rows[: _account.MANY] if abs(_account.seconds(row)) >= _SMALL * (high - low)]
+    ends = [Part(_comparing.name(pair, side), 0.0, wall, "wall") for side, wall in enumerate((a, b))]
+    return Waterfall((ends[0], *_between(pair, seen), ends[1]), low, high)
+
+
+def axis(a: float, b: float, reaches: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the ends of the axis [s]: from 0, or nearer where the steps would be too small to be seen."""
+    ends = [a, b, *(end for reach in reaches for end in reach)]
+    low, high = min(ends), max(ends)
+    if high - low >= _CUT * high or high - low < 1e-6 * high:
+        return min(0.0, low), high
+    return max(0.0, low - 0.25 * (high - low)) if low > 0 else low, high
+
+
+def _between(pair: RankedPair, rows: Sequence[Row]) -> list[Part]:
+    """Return the bars of some rows and of the sum of the others."""
+    parts, wall = [], pair.comparison.a.wall
+    for row, name in zip(rows, _account.labels(rows), strict=True):
+        parts.append(_part(name, wall, _account.seconds(row), row.ci95, is_gap=row.kind == "gap"))
+        wall = parts[-1].end
+    if smaller := _account.smaller(pair, rows):
+        parts.append(_part(smaller, wall, _account.rest(pair, rows)))
+    return parts or [_part("no row differs", wall, 0.0)]
+
+
+def _part(name: str, wall: float, saved: float, ci95: Interval | None = None, *, is_gap: bool = False) -> Part:
+    """Return the bar of some seconds that A has more, from where the step ended that far."""
+    saved = snapped(saved)
+    ends = None if ci95 is None else (wall - ci95[1], wall - ci95[0])
+    return Part(name, wall, wall - saved, "saves" if saved > 0 else "adds" if saved < 0 else "same", ends, is_gap)
+
+
+def signed(seconds: float) -> str:
+    """Write a change of the step's time: "−980 µs", "+83.8 µs", "0 s"."""
+    seconds = snapped(seconds)
+    return f"{'+' if seconds > 0 else '−' if seconds < 0 else ''}{units.seconds(abs(seconds))}"

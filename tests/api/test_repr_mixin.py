@@ -15,10 +15,11 @@ import pytest
 from msgspec.structs import replace
 
 import roofline
-from roofline import devices
+from roofline import devices, units
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Profile
 from roofline.projection.least import least
+from roofline.renderers import figures
 from roofline.renderers import json as json_format
 from roofline.renderers import text as text_format
 from roofline.repr_mixin import ReprMixin
@@ -68,6 +69,29 @@ def test_a_result_prints_itself_and_fits_a_notebook(kind: str) -> None:
     assert Page(html).tags <= {"div", "p", "pre", "table", "thead", "tbody", "tr", "th", "td", "img"}
     json.dumps(result.to_dict(), allow_nan=False)
     assert len(result.to_pandas().columns) > 2
+
+
+@pytest.mark.parametrize("kind", ["profile", "analysis", "ranking", "several", "what-if"])
+def test_a_cell_shows_numbers_and_a_picture(kind: str) -> None:
+    page = Page(RESULTS[kind](handmade.filled())._repr_html_())
+    assert "img" in page.tags
+    assert page.tags & {"table", "pre"}
+
+
+def test_a_cell_says_why_it_has_no_picture() -> None:
+    """Of a step without any op there is none by group."""
+    page = Page(analyze(handmade.profile(ops=(), profiled=None))._repr_html_())
+    assert "img" not in page.tags
+    assert "No picture: toy train, b4 s25 has no op" in page.text
+
+
+def test_the_picture_of_a_projection_has_its_numbers() -> None:
+    whatif = roofline.whatif(handmade.profile(), "a100-40gb")
+    svg, caption = figures.render_projection(whatif, ".svg")
+    texts = re.findall(r"<text[^>]*>([^<]*)<", svg.decode())
+    assert {units.seconds(whatif.compared), units.seconds(whatif.seconds)} <= set(texts)
+    assert f"{units.significant(whatif.speedup)}x" in texts
+    assert units.seconds(whatif.seconds) in caption
 
 
 def test_a_profile_is_one_line_where_a_program_prints_it() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from roofline.analysis.analysis import WorkAnalysis
     from roofline.core.device import Device
+    from roofline.projection.project import WhatIf
 
 #: One column of a two-column paper [in].
 WIDTH = 3.3
@@ -65,6 +66,15 @@ def render(
         figure, caption = build(kind, items, width, by)
         caption_text = caption.text(long_caption)
         return write(figure, suffix, caption.title, caption_text), caption_text
+
+
+def render_projection(whatif: WhatIf, suffix: str, width: float = WIDTH) -> tuple[bytes, str]:
+    """Return the bytes of the figure of a step that was projected, of `width` [in], and its caption."""
+    from roofline.renderers.figures import _projection, _style
+
+    with _style.applied():
+        figure, caption = _projection.figure(whatif, width)
+        return write(figure, suffix, caption.title, caption.text(long=False)), caption.text(long=False)
 
 
 def build(

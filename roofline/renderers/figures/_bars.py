@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.core.vocabulary import GROUPS
 from roofline.renderers import _tables, _words
 from roofline.renderers.figures import _frame, _measure, _style
 
@@ -27,6 +28,7 @@ ORDER = (
         for part in ("minimum", "minimum or above it", "above it")
     ),
     "unknown",
+    *GROUPS,
     "host time",
     "GPU idle",
 )
@@ -147,8 +149,8 @@ def draw(axes: Axes, bar: Bar, middle: float, height: float, unit: float, per: f
             room = min(room, 2 * abs(begin + room / 2 - whisker[0]), 2 * abs(begin + room / 2 - whisker[1]))
             room = 0.0 if whisker[0] < begin + piece.seconds / 2 < whisker[1] else room
         if text and _measure.width(text) + 0.07 <= room * per:
-            # On a hatch the text stands on a ground of its own.
-            ground = piece.look["facecolor"] if piece.label.endswith("minimum") else "white"
+            # On a hatch the text stands on a ground of its own, of a full colour the same.
+            ground = piece.look["facecolor"] if piece.look["edgecolor"] == "white" else "white"
             box = {"facecolor": ground, "pad": 0.6, "linewidth": 0} if piece.look.get("hatch") else None
             at = (begin + piece.seconds / 2) / unit
             axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=piece.ink, bbox=box)

@@ -137,6 +137,14 @@ def solid(bound: Bound) -> Look:
     return {"facecolor": BOUND[bound], "edgecolor": "white", "hatch": HATCH[bound], "linewidth": 0.0}
 
 
+def filled(group: Group) -> tuple[Look, str]:
+    """Return the fill of a bar of a group, and the colour of the text on it."""
+    colour, _, hatch = GROUP[group]
+    red, green, blue = pale(colour, 1.0)
+    ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
+    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}, ink
+
+
 GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}
 
 

@@ -31,7 +31,6 @@ _THICK, _SET_APART = 0.028, 0.07
 _APART, _BELOW_HEADS, _PAD = 0.1, 0.05, 0.035
 _INK, _RANGE, _FAINT = "#000000", "#9a9a9a", _frame.FAINT
 _KEY: dict[str, Any] = {"linewidth": 2.0, "solid_capstyle": "butt"}
-_WRITTEN_IN: dict[Group, str] = {"matmul": "white", "normalisation": "white", "pointwise": "black"}
 
 
 class _Kind(NamedTuple):
@@ -108,10 +107,8 @@ def _share(row: Row, kind: _Kind) -> float | None:
 
 
 def _look(group: Group, published: bool) -> dict[str, Any]:
-    colour, _, hatch = _style.GROUP[group]
-    if published:
-        return {"facecolor": "white", "edgecolor": colour, "hatch": hatch, "linewidth": 0.8}
-    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}
+    look, _ = _style.filled(group)
+    return look | {"facecolor": "white", "edgecolor": look["facecolor"], "linewidth": 0.8} if published else look
 
 
 def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_frame.Key]:
@@ -161,7 +158,7 @@ def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
         axes.barh(middle, share, left=begin, height=_BAR, clip_on=False, **look)
         text = next((text for text in _numbers(share, panel) if _measure.width(text) <= share * panel.width - _PAD), "")
         if text:
-            ink = "black" if run.table is not None else _WRITTEN_IN[row.group]
+            ink = "black" if run.table is not None else _style.filled(row.group)[1]
             # On a hatch the text stands on a ground of its own.
             box = {"facecolor": look["facecolor"], "pad": 0.6, "linewidth": 0} if look["hatch"] else None
             at = begin + share / 2

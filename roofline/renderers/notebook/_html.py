@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 #: What a cell shows of one result [characters]: more is cut, and says so. Jupyter keeps every output in the notebook.
 MOST = 60_000
-#: A figure beyond this is left out [byte].
-_LARGEST_FIGURE = 30_000
 _NUMBER = "text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap"
 _NAME = "text-align: left"
 
@@ -54,17 +52,14 @@ def preformatted(text: str) -> str:
 
 
 def figure(kind: str, runs: Sequence[WorkAnalysis], width: float = 7.0) -> str:
-    """Draw a figure of `roofline plot`, `width` [in]; "" where it cannot be drawn of these runs, or would be large."""
+    """Draw a figure of `roofline plot`, `width` [in], or say why it cannot be drawn of these runs."""
     from roofline.errors import RooflineError
     from roofline.renderers import figures
 
     try:
-        drawing, description = figures.render(kind, runs, ".svg", width)
-    except RooflineError:
-        return ""
-    if len(drawing) > _LARGEST_FIGURE:
-        return ""
-    return image(drawing, description)
+        return image(*figures.render(kind, runs, ".svg", width))
+    except RooflineError as error:
+        return caption(f"No picture: {error}")
 
 
 def image(svg: bytes, description: str) -> str:

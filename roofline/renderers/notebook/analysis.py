@@ -19,7 +19,7 @@ def text(analysis: WorkAnalysis) -> str:
 def html(analysis: WorkAnalysis) -> str:
     """Write the verdict and the table of groups, and draw where the time went."""
     if not isinstance(analysis, Analysis):
-        return _html.page(_html.preformatted(text(analysis)))
+        return _html.page(_html.preformatted(text(analysis)), _html.figure("breakdown", [analysis]))
     groups = _tables.table(analysis, "group", _words.gap_name(analysis))
     return _html.page(
         _html.paragraph(_words.verdict(analysis, host.most(analysis))),

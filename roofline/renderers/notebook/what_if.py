@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from roofline.projection.project import WhatIf
+from roofline.renderers import figures
 from roofline.renderers.notebook import _html
 from roofline.renderers.whatif import json as json_format
 from roofline.renderers.whatif import text as text_format
@@ -17,8 +18,9 @@ def text(whatif: WhatIf) -> str:
 
 
 def html(whatif: WhatIf) -> str:
-    """Write the same text as HTML."""
-    return _html.page(_html.preformatted(text(whatif)))
+    """Write the text, and draw the step on both devices."""
+    drawing = figures.render_projection(whatif, ".svg", 7.0)
+    return _html.page(_html.preformatted(text(whatif)), _html.image(*drawing))
 
 
 def document(whatif: WhatIf) -> dict[str, Any]:

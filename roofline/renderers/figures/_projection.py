@@ -1,0 +1,53 @@
+"""Draw a step on its device and as it is projected to another one: a bar for each, by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roofline import units
+from roofline.core.vocabulary import Group
+from roofline.projection.project import WhatIf
+from roofline.renderers import _words
+from roofline.renderers.figures import _bars, _frame, _style
+from roofline.renderers.figures._written import Caption
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SIZE = _bars.Size(bar=0.2, name=0.115, air=0.06)
+
+
+def figure(whatif: WhatIf, width: float) -> tuple[Figure, Caption]:
+    """Stack the times of the groups that can be projected, here and there, each with the gap; there with its range."""
+    here, there = _words.device(whatif.here), _words.plain(whatif.there.name, 60)
+    times = whatif.compared, whatif.seconds
+    speed = units.UNKNOWN if whatif.speedup is None else f"{units.significant(whatif.speedup)}x"
+    groups = whatif.groups.items()
+    bars = (
+        _bars.Bar(here, _pieces(whatif, {name: row.measured for name, row in groups}), None, (_time(times[0]), "")),
+        _bars.Bar(
+            there,
+            _pieces(whatif, {name: row.projected for name, row in groups}),
+            whatif.interval,
+            (_time(times[1]), speed),
+        ),
+    )
+    sentence = f"{_time(times[0])} on {here}, {_time(times[1])} projected to {there}"
+    heading = _frame.heading([whatif.here], [whatif.here.profile.backend], width, sentence)
+    explanation = (
+        "Time of one step by group, of the ops that can be projected; the whisker is the range of the projection."
+    )
+    return _bars.sheet(heading, bars, ("time", "faster"), _SIZE, width), Caption(
+        " ".join(heading.title), explanation, explanation
+    )
+
+
+def _time(seconds: float) -> str:
+    return units.seconds(seconds)
+
+
+def _pieces(whatif: WhatIf, times: Mapping[Group, float]) -> list[_bars.Piece]:
+    """Return the pieces of a bar: the groups, and the gap, which stays as it is."""
+    pieces = [_bars.Piece(name, seconds, *_style.filled(name)) for name, seconds in times.items() if seconds > 0]
+    return [*pieces, _bars.Piece(_words.gap_name(whatif.here), max(0.0, whatif.gap), _style.GAP, "black")]

@@ -51,6 +51,12 @@ def scaled(value: float | None, unit: str, digits: int = 3) -> str:
     return f"{significant(value, digits)} {unit}"
 
 
+def tick(value: float, unit: str = "") -> str:
+    """Write a tick of a logarithmic axis, without exponents: "100 G", "0.01"."""
+    factor, prefix = next((scale for scale in _PREFIXES if value >= scale[0] * 0.999), (1.0, ""))
+    return f"{value / factor:g} {prefix}{unit}".rstrip()
+
+
 def flop(value: float | None) -> str:
     """Write work [FLOP]."""
     return scaled(value, "FLOP")

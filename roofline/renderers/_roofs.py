@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from roofline import units
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.device import Device
 from roofline.renderers._points import ALL, COLD, COLD_HIGH, COUNTED, Points
@@ -32,12 +34,43 @@ class Slope:
     levels: tuple[str, ...]
 
 
+class Line(NamedTuple):
+    """The part of a roof that is above all ops: its ends, each FLOP/byte and FLOP/s."""
+
+    roof: Peak | Slope
+    start: tuple[float, float]
+    end: tuple[float, float]
+
+    @property
+    def text(self) -> str:
+        """Write its name and rate: "fp32 100 GFLOP/s"."""
+        rate = units.flop_rate if isinstance(self.roof, Peak) else units.byte_rate
+        return f"{self.roof.name} {rate(self.roof.rate)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Roofs:
     """The roofs of a device: peaks, the highest first, and bandwidths, main memory first."""
 
     peaks: tuple[Peak, ...]
     slopes: tuple[Slope, ...]
+
+    def within(self, left: float, right: float, low: float, high: float) -> list[Line]:
+        """Cut the roofs to a plane: peaks from the first ridge on, slopes up to the highest peak.
+
+        left, right: FLOP/byte; low, high: FLOP/s. A slope that is not in it has no line.
+        """
+        steepest = max((slope.rate for slope in self.slopes), default=None)
+        top = max((peak.rate for peak in self.peaks), default=high)
+        lines = [
+            Line(peak, (max(left, peak.rate / steepest) if steepest else left, peak.rate), (right, peak.rate))
+            for peak in self.peaks
+        ]
+        for slope in self.slopes:
+            start, end = max(left, low / slope.rate), min(right, top / slope.rate)
+            if start < end:
+                lines.append(Line(slope, (start, start * slope.rate), (end, end * slope.rate)))
+        return lines
 
     @property
     def ridges(self) -> list[tuple[float, float]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from roofline import units
-from roofline.renderers._roofs import Extent, Peak, Roofs, Slope
+from roofline.renderers._roofs import Extent, Line, Peak, Roofs
 from roofline.renderers.figures import _labels, _style
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 _RING, _NAME = 1.7, 0.165
 #: Between what axes hold and their ends: so many times as much or as little.
 _MARGIN = 2.5
+#: A plane that holds every roof.
+_ALL = (0.0, inf, 0.0, inf)
 
 
 class Limits(NamedTuple):
@@ -32,15 +33,6 @@ class Limits(NamedTuple):
         free = min(0.5, _NAME / inches)
         need = self.low * (max(peaks, default=self.low) / self.low) ** (1 / (1 - free))
         return self._replace(high=max(self.high, need))
-
-
-class Line(NamedTuple):
-    """A ceiling within the limits: its name and rate, and its ends as data."""
-
-    text: str
-    start: tuple[float, float]
-    end: tuple[float, float]
-    thick: bool
 
 
 def limits(held: Extent, roofs: Sequence[Roofs], drawn: bool) -> Limits | None:
@@ -65,36 +57,18 @@ def limits(held: Extent, roofs: Sequence[Roofs], drawn: bool) -> Limits | None:
 
 def texts(lines: Roofs) -> list[str]:
     """Write all roofs of a device."""
-    return [*(_peak(peak) for peak in lines.peaks), *(_slope(slope) for slope in lines.slopes)]
+    return [line.text for line in lines.within(*_ALL)]
 
 
-def _peak(peak: Peak) -> str:
-    return f"{peak.name} {units.flop_rate(peak.rate)}"
-
-
-def _slope(slope: Slope) -> str:
-    return f"{slope.name} {units.byte_rate(slope.rate)}"
-
-
-def visible(lines: Roofs, within: Limits) -> list[Line]:
-    """Cut the ceilings to the parts that are roofs: peaks from the first ridge on, slopes up to the highest peak."""
-    roofs = []
-    steepest = max((slope.rate for slope in lines.slopes), default=None)
-    for number, peak in enumerate(lines.peaks):
-        start = max(within.left, peak.rate / steepest) if steepest else within.left
-        roofs.append(Line(_peak(peak), (start, peak.rate), (within.right, peak.rate), number == 0))
-    top = max((peak.rate for peak in lines.peaks), default=within.high)
-    for number, slope in enumerate(lines.slopes):
-        start, end = max(within.left, within.low / slope.rate), min(within.right, top / slope.rate)
-        if start < end:
-            roofs.append(Line(_slope(slope), (start, start * slope.rate), (end, end * slope.rate), number == 0))
-    return roofs
+def _is_thick(lines: Roofs, line: Line) -> bool:
+    """Return whether a roof is the highest peak or main memory."""
+    return line.roof in (*lines.peaks[:1], *lines.slopes[:1])
 
 
 def draw(axes: Axes, lines: Roofs, within: Limits, colour: str, style: Any = "-", marker: str = "o") -> None:
     """Draw peaks as level lines, bandwidths as slopes, ridge points as white marks."""
     for is_thick in (True, False):  # those of one look at once: a file holds it once
-        alike = [line for line in visible(lines, within) if line.thick == is_thick]
+        alike = [line for line in lines.within(*within) if _is_thick(lines, line) == is_thick]
         xs, ys = ([value for line in alike for value in (line.start[n], line.end[n], nan)] for n in (0, 1))
         axes.plot(xs, ys, color=colour, linestyle=style, linewidth=1.1 if is_thick else 0.8, zorder=2)
     look: dict[str, Any] = {"facecolor": "white", "edgecolor": colour, "linewidth": 0.8, "zorder": 4}
@@ -105,7 +79,7 @@ def draw(axes: Axes, lines: Roofs, within: Limits, colour: str, style: Any = "-"
 
 def take(board: _labels.Board, axes: Axes, lines: Roofs, within: Limits) -> None:
     """Put ceilings and ridge points on a board, so that no label stands on them."""
-    for line in visible(lines, within):
+    for line in lines.within(*within):
         start, end = _labels.places(axes, (line.start, line.end))
         board.line(tuple(start), tuple(end))
     radius = _RING / 72 + 0.01
@@ -118,8 +92,8 @@ def label(
 ) -> list[str]:
     """Write the names of the ceilings where there is room; returns those for which there is none."""
     left_out = []
-    for line in sorted(visible(lines, within), key=lambda roof: not roof.thick):
-        level = line.start[1] == line.end[1]
+    for line in sorted(lines.within(*within), key=lambda line: not _is_thick(lines, line)):
+        level = isinstance(line.roof, Peak)
         if not (level or slopes):
             continue
         start, end = _labels.places(axes, (line.start, line.end))

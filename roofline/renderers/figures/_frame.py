@@ -7,10 +7,11 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
 from roofline.errors import InputError
 from roofline.renderers import _signed, _words
-from roofline.renderers.figures import _measure, _style
+from roofline.renderers.figures import _measure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -259,7 +260,7 @@ def plain_numbers(values: Sequence[float]) -> list[str]:
 
 def log_labels(low: float, high: float) -> list[str]:
     """List labels as wide as any on a logarithmic axis."""
-    return [_style.si(m * 10.0**n) for n in range(floor(log10(low)), floor(log10(high)) + 1) for m in (1, 2)]
+    return [units.tick(m * 10.0**n) for n in range(floor(log10(low)), floor(log10(high)) + 1) for m in (1, 2)]
 
 
 def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
@@ -275,14 +276,14 @@ def logarithmic(axis: Axis, room: float, upright: bool = False) -> None:
         first = floor(log10(low))
         fine = [m * 10.0**n for n in range(first, ceil(log10(high)) + 1) for m in (1, 2, 5)]
         decades = [v for v in fine if low <= v <= high]
-    decades = [v for v in decades if _has_room(log10(v / low) / log10(high / low) * room, _style.si(v), room, upright)]
+    decades = [v for v in decades if _has_room(log10(v / low) / log10(high / low) * room, units.tick(v), room, upright)]
     for stride in range(1, len(decades) + 1):
         at = decades[::stride]
-        needs = _measure.line(_measure.SMALL) if upright else _measure.widest([_style.si(v) for v in at]) + 0.08
+        needs = _measure.line(_measure.SMALL) if upright else _measure.widest([units.tick(v) for v in at]) + 0.08
         if len(at) < 2 or needs <= room * log10(at[1] / at[0]) / log10(high / low):
             break
     axis.set_major_locator(FixedLocator(at if decades else []))
-    axis.set_major_formatter(FuncFormatter(_style.si))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: units.tick(value)))
     # Two ticks between decades show that they are logarithmic; eight are most of what a figure weighs.
     axis.set_minor_locator(LogLocator(subs=(2, 5)))
     axis.set_minor_formatter(NullFormatter())

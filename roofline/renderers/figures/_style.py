@@ -146,11 +146,3 @@ def filled(group: Group) -> tuple[Look, str]:
 
 
 GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}
-
-
-def si(value: float, _position: object = None) -> str:
-    """Write a tick of a logarithmic axis without exponents, whose digits would be too small to read: 100 G."""
-    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor * 0.999:
-            return f"{value / factor:g} {prefix}"
-    return f"{value:g}"

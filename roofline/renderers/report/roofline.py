@@ -171,67 +171,49 @@ def _grid(axes: Plane, rated: bool = True) -> Html:
         marks.append(tag("line", x1=svg.percent(at), x2=svg.percent(at), y1="0", y2="100%", class_="grid"))
         if 0.03 < at < 0.9:
             look = "small" if at < 0.7 else "small wide"
-            words = tag("text", svg.si(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look)
+            words = tag("text", units.tick(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look)
             marks.append(words)
     for value in svg.decades(axes.y.value(0.0), axes.y.value(1.0)) if rated else ():
         at = 1 - axes.y.share(value)
         marks.append(tag("line", x1="0", x2="100%", y1=svg.percent(at), y2=svg.percent(at), class_="grid"))
         if 0.06 < at < 0.94:
-            words = tag("text", svg.si(value, "FLOP/s"), x="0", y=svg.percent(at), dy=-3, dx=3, class_="small")
+            words = tag("text", units.tick(value, "FLOP/s"), x="0", y=svg.percent(at), dy=-3, dx=3, class_="small")
             marks.append(words)
     marks.append(tag("text", "FLOP/byte", x="100%", y="100%", dy=-5, dx=-4, class_="small", text_anchor="end"))
     return tag("g", marks)
 
 
 def _ceilings(lines: Roofs, axes: Plane) -> Html:
-    top = lines.peaks[0].rate if lines.peaks else axes.y.high
-    return join([_slopes(lines.slopes, top, axes), _peaks(lines.peaks, lines.slopes, axes)])
-
-
-def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
-    """Draw bandwidths, from the edge of the plane to the highest peak; each name where it touches no other."""
-    drawn, names_placed = [], labels.Taken()
-    for slope in lines:
-        start = max(axes.x.value(0.0), axes.y.value(0.0) / slope.rate)
-        (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(x * slope.rate)) for x in (start, top / slope.rate))
-        line = tag("line", x1=svg.percent(x1), y1=svg.percent(y1), x2=svg.percent(x2), y2=svg.percent(y2))
-        rate = f" {units.byte_rate(slope.rate)}"
-        words = f"{slope.name}{rate}"
+    """Draw the roofs: the name of a bandwidth where it touches no other, that of a peak below its line, if it would."""
+    drawn, names_placed, last = [], labels.Taken(), -math.inf
+    for line in lines.within(axes.x.value(0.0), axes.x.value(1.0), axes.y.value(0.0), axes.y.value(1.0)):
+        (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(y)) for x, y in (line.start, line.end))
+        place = {"x1": svg.percent(x1), "y1": svg.percent(y1), "x2": svg.percent(x2), "y2": svg.percent(y2)}
+        stroke, words = tag("line", **place), line.text
+        if isinstance(line.roof, Peak):
+            base = y1 * _HEIGHT - 4
+            if base - last < 14:
+                base = max(y1 * _HEIGHT + 13, last + 14)
+            last = base
+            below = round(base - y1 * _HEIGHT)
+            label = tag("text", words, text_anchor="end", x="100%", y=svg.percent(y1), dx=-4, dy=below)
+            drawn.append(tag("g", stroke, label, class_="roof peak", data_precisions=" ".join(line.roof.precisions)))
+            continue
         places = ((x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in (0.85, 0.7, 0.55, 0.4, 0.25))
         at = names_placed.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
-        label = None
+        written = None
         if at is not None:
-            x, y = at[0] / _WIDTH, at[1] / _HEIGHT
-            named = [slope.name, tag("tspan", rate, class_="wide")]
-            label = tag("text", named, x=svg.percent(x), y=svg.percent(y), text_anchor="end")
-        drawn.append(
-            tag("g", tag("title", words), line, label, class_=_look(slope), data_levels=" ".join(slope.levels))
-        )
+            named = [line.roof.name, tag("tspan", words.removeprefix(line.roof.name), class_="wide")]
+            x, y = svg.percent(at[0] / _WIDTH), svg.percent(at[1] / _HEIGHT)
+            written = tag("text", named, x=x, y=y, text_anchor="end")
+        levels = " ".join(line.roof.levels)
+        drawn.append(tag("g", tag("title", words), stroke, written, class_=_look(line.roof), data_levels=levels))
     return join(drawn)
 
 
 def _look(slope: Slope) -> str:
     """Style a bandwidth: main memory is chosen first."""
     return "roof slope" if ALL in slope.levels else "roof slope faint"
-
-
-def _peaks(tops: Sequence[Peak], lines: Sequence[Slope], axes: Plane) -> Html:
-    """Draw rates from the steepest slope on; a name that would touch the one above goes below its line."""
-    steepest = max((slope.rate for slope in lines), default=None)
-    drawn, last = [], -math.inf
-    for peak in tops:
-        at = 1 - axes.y.share(peak.rate)
-        start = axes.x.share(peak.rate / steepest) if steepest else 0.0
-        line = tag("line", x1=svg.percent(max(0.0, start)), x2="100%", y1=svg.percent(at), y2=svg.percent(at))
-        base = at * _HEIGHT - 4
-        if base - last < 14:
-            base = max(at * _HEIGHT + 13, last + 14)
-        last = base
-        label = f"{peak.name} {units.flop_rate(peak.rate)}"
-        below = round(base - at * _HEIGHT)
-        words = tag("text", label, text_anchor="end", x="100%", y=svg.percent(at), dx=-4, dy=below)
-        drawn.append(tag("g", line, words, class_="roof peak", data_precisions=" ".join(peak.precisions)))
-    return tag("g", drawn)
 
 
 def mark(point: Point, x: float, y: float, longest: float) -> Html:
@@ -286,7 +268,7 @@ def _strip(plotted: Points, lines: Roofs, axes: Plane) -> Html:
         grid.append(tag("line", x1=where, x2=where, y1="0", y2="100%", class_="grid"))
         if share < 0.9:
             look = "small wide" if number % 3 else "small"
-            grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_=look))
+            grid.append(tag("text", units.tick(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_=look))
     title = "Ops that do no FLOP, by bandwidth"
     picture = tag(
         "svg", tag("title", title), grid, drawn_roofs, tag("g", marks, class_="points"),

@@ -46,11 +46,3 @@ def decades(low: float, high: float) -> Sequence[float]:
     """List the powers of ten between two numbers, ends included."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1)]
-
-
-def si(value: float, unit: str = "") -> str:
-    """Write a tick of a logarithmic axis: "100 G", "0.01"."""
-    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor * 0.999:
-            return f"{value / factor:g} {prefix}{unit}"
-    return f"{value:g} {unit}".rstrip()

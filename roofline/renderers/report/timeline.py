@@ -110,12 +110,13 @@ def _box(start: float, end: float, scale: float, top: int, height: int) -> str:
 
 def _ticks(drawn_step: Timeline) -> list[Html]:
     marks = []
-    for value in svg.ticks(drawn_step.wall, 8):
+    for number, value in enumerate(svg.ticks(drawn_step.wall, 8)):
         share = value / drawn_step.wall
         where = svg.percent(share)
         marks.append(tag("line", x1=where, x2=where, y1=84, y2=90, class_="tick"))
         anchor = "start" if share < 0.04 else "end" if share > 0.94 else "middle"
-        marks.append(svg.text(share, 104, units.seconds(value) if value else "0", "small", anchor))
+        look = "small wide" if number % 3 else "small"  # a telephone has less room
+        marks.append(svg.text(share, 104, units.seconds(value) if value else "0", look, anchor))
     return marks
 
 

@@ -22,7 +22,8 @@
       to = from + length;
       const scale = WIDE / step.wall;
       lanes.setAttribute("viewBox", `${from * scale} 0 ${length * scale} 70`);
-      const rough = length / 8, power = 10 ** Math.floor(Math.log10(rough));
+      const number = Math.max(2, Math.min(8, Math.floor(picture.clientWidth / 90)));
+      const rough = length / number, power = 10 ** Math.floor(Math.log10(rough));
       const apart = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough * 0.999);
       const made = [];
       for (let at = Math.ceil(from / apart - 1e-9) * apart; at <= to * (1 + 1e-12); at += apart) {

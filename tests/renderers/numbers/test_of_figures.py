@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
-from same_numbers import cells, check_verdict, document, holds, profile, run, sums, written
+from same_numbers import cells, check_verdict, document, holds, ops, profile, run, sums, written
 
 from roofline import plugins
 from roofline.analysis.analysis import analyze
@@ -15,8 +18,10 @@ from roofline.comparison.ranking import rank
 from roofline.core import shipped
 from roofline.core.schema import load
 from roofline.renderers import _words, figures
+from roofline.renderers._points import points
 from roofline.renderers.comparison import json as comparison
 from roofline.renderers.report import report
+from roofline.renderers.report.points import facts
 
 
 def drawn(kind: str, *letters: str) -> tuple[list[str], str]:
@@ -91,6 +96,47 @@ def draw_wall() -> None:
         assert float(text[2:]) == pytest.approx(rates[0] / rate, rel=0.05)
 
 
+def largest_of_json(letter: str) -> list[tuple[float, float]]:
+    """Share of the step and of the roof of all ops of one signature in one phase that do FLOP, by the JSON [%]."""
+    found: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for op in ops(letter):
+        if op["flops"] + op["vector_flops"]:
+            found.setdefault((op["name"], op["shapes"], op["phase"]), []).append(op)
+    wall = document(letter)["wall"]["median"]
+    rows = [
+        (
+            100 * sum(op["seconds"] for op in some) / wall,
+            100 * sum(op["floor"] for op in some) / sum(op["own_seconds"] for op in some),
+        )
+        for some in found.values()
+    ]
+    return sorted(rows, reverse=True)
+
+
+def draw_roofline() -> None:
+    """The largest ops as the figure lists them, as the report's points have them, and by the JSON."""
+    texts, _ = drawn("roofline", "a")
+    check_ceilings(texts)
+    told = [
+        re.search(r", (<?[\d.]+ %) of the step, at ([\d.]+) (%|times)", text).groups()
+        for text in texts
+        if re.match(r"\d: ", text)
+    ]
+    truth = largest_of_json("a")
+    assert len(told) >= 3
+    analysis = run("a")
+    placed = points(analysis).placed
+    for (share, of_roof, unit), (exact_share, exact), point in zip(told, truth, placed, strict=False):
+        stated = dict(facts(analysis, point))
+        assert holds(share, exact_share)
+        assert share in stated["time"]
+        if unit == "%":
+            assert round(float(of_roof)) == round(exact)
+            assert holds(stated["of roof"], exact)
+        else:  # so many times the least time of a launch
+            assert float(of_roof) == pytest.approx(100 / exact, rel=0.06)
+
+
 def draw_speedup() -> None:
     texts, _ = drawn("speedup", "a", "b")
     walls = [document(letter)["wall"]["median"] for letter in "ab"]
@@ -113,6 +159,15 @@ def draw_waterfall() -> None:
     assert all(holds(text, -row["seconds"]) for row, text in zip(shown, numbers[1:-2], strict=True))
     parts = [sum(ends) / 2 for ends in (written(text)[1:] for text in numbers[1:-1])]
     assert sum(parts) == pytest.approx(ends[1] - ends[0], abs=5e-6 * len(parts))
+    # The report draws the same bars, and Markdown and CSV have the rows with the same seconds.
+    page = report([profile("a"), profile("b")])
+    table = page.partition("Waterfall from A to B")[2].partition("</table>")[0]
+    cells = [re.sub(r"<[^>]*>", "", cell) for cell in re.findall(r"<td[^>]*>([^<]*)</td>", table)]
+    assert [cell for cell in cells if cell in numbers] == numbers
+    rows = csv.DictReader(io.StringIO(plugins.load("roofline.renderers.comparison", "csv", "format").render(ranking)))
+    seconds = [float(row["seconds"]) for row in rows if row.get("seconds")]
+    for text, row in zip(numbers[1:-2], shown, strict=True):
+        assert any(holds(text, -value) for value in seconds), (text, row["seconds"])
 
 
 def stated_idle(words: str, name: str) -> tuple[str, str, str, str]:
@@ -164,7 +219,7 @@ FIGURES: dict[str, Callable[[], None]] = {
     "bound": draw_bound,
     "breakdown": draw_breakdown,
     "devices": lambda: check_ceilings(drawn("devices")[0]),
-    "roofline": lambda: check_ceilings(drawn("roofline", "a")[0]),
+    "roofline": draw_roofline,
     "speedup": draw_speedup,
     "timeline": draw_timeline,
     "waterfall": draw_waterfall,

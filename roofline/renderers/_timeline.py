@@ -30,7 +30,11 @@ _NONE = 0.5e-9
 
 #: What the host did while no op ran, as the op that ends the stretch has it recorded.
 Cause = Literal[
-    "host in the framework", "host in Python", "host reads a result", "after the last op", "cause not recorded"
+    "host in the framework",
+    "host in Python",
+    "host reads a result",
+    "after the last op",
+    "cause of the stretch not recorded",
 ]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
@@ -151,7 +155,7 @@ def _cause(op: Op | None) -> int:
     if op is None:
         return CAUSES.index("after the last op")
     if op.host_ns is None or not any(op.host_ns):  # of queued kernels it is no matter of the host
-        return CAUSES.index("cause not recorded")
+        return CAUSES.index("cause of the stretch not recorded")
     framework, python = op.host_ns
     if op.host_reads:
         return CAUSES.index("host reads a result")

@@ -552,7 +552,7 @@ def test_a_timeline_is_the_first_kept_step() -> None:
         (0, 500, "host in the framework"),
         (1700, 2000, "host in Python"),
         (3000, 4000, "host reads a result"),
-        (4500, 5000, "cause not recorded"),
+        (4500, 5000, "cause of the stretch not recorded"),
         (5500, 6000, "after the last op"),
     ]
     # 1000 + 300 - 100 beside each other + 1000 + 500 + 500 busy, the rest of 6000 idle
@@ -561,7 +561,7 @@ def test_a_timeline_is_the_first_kept_step() -> None:
 
 
 def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:
-    for host_ns, cause in (((0, 0), "cause not recorded"), ((1, 0), "host in the framework")):
+    for host_ns, cause in (((0, 0), "cause of the stretch not recorded"), ((1, 0), "host in the framework")):
         assert _timeline.CAUSES[_timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
 
 

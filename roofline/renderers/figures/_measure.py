@@ -16,6 +16,8 @@ TEXT = 7.0
 SMALL = 6.0
 FONT = "DejaVu Sans"
 
+#: A number keeps its unit.
+_BETWEEN_WORDS = re.compile(r" (?!(?:%|[kMGTPmµn]?(?:s|(?:B|FLOP)(?:/s)?))(?:[ ,.;:)]|$))")
 #: What is measured is set without hinting, and a viewer may set it a little wider.
 _SLACK = 1.01
 #: A letter is hardly ever narrower than this share of its size: what is longer need not be measured.
@@ -124,7 +126,7 @@ def _both_ends(text: str, inches: float, size: float) -> str:
 
 def wrap(text: str, inches: float, size: float = TEXT, max_lines: int = 2) -> list[str]:
     """Break `text` at spaces into up to `max_lines` lines of at most `inches`; the rest is cut at the end."""
-    words = re.split(r" (?!(?:%|[mµn]?s)(?: |$))", level(text, size))  # a number keeps its unit
+    words = _BETWEEN_WORDS.split(level(text, size))
     lines: list[str] = []
     while words and len(lines) < max_lines - 1:
         number = 1

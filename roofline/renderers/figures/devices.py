@@ -46,11 +46,14 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
         named = [name for name, (device, _) in shown.items() if device.ceilings]
         of = f" of {_words.conjunction(named)}" if named else ""
         raise InputError(f"No peak is known{of}, so there is no roof: `roofline calibrate` measures this machine.")
-    fig = _drawn(list(shown), lines, within, width)
+    heading = _frame.Heading(
+        tuple(_measure.wrap(_title(list(shown), lines), width - 2 * _frame.EDGE, _frame.TITLE)), ()
+    )
+    fig = _drawn(list(shown), lines, within, heading, width)
     short = [_short(name, line) for name, line in zip(shown, lines, strict=True)]
     long = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
     explanation = "The highest FLOP/s that an op can reach, by its intensity; marks are the ridge points."
-    return fig, Caption("Rooflines of devices", " ".join([explanation, *short]), " ".join([explanation, *long]))
+    return fig, Caption(" ".join(heading.title), " ".join([explanation, *short]), " ".join([explanation, *long]))
 
 
 def _lines(device: Device, precisions: Sequence[str]) -> Roofs:
@@ -59,7 +62,19 @@ def _lines(device: Device, precisions: Sequence[str]) -> Roofs:
     return Roofs(lines.peaks, tuple(slope for slope in lines.slopes if slope.name == MAIN))
 
 
-def _drawn(names: Sequence[str], lines: Sequence[Roofs], within: _ceilings.Limits, width: float) -> Figure:
+def _title(names: Sequence[str], lines: Sequence[Roofs]) -> str:
+    """Say which device has the highest peak, and how high it is; of one device its peak and bandwidth."""
+    rates = [line.peaks[0].rate if line.peaks else 0.0 for line in lines]
+    first = max(range(len(rates)), key=rates.__getitem__)
+    peak = f"{units.flop_rate(rates[first])} ({lines[first].peaks[0].name})"
+    if len(names) > 1:
+        return f"{names[first]} has the highest peak, {peak}"
+    return f"{names[0]}: at most {peak}, {', '.join(_slopes(lines[0]))}"
+
+
+def _drawn(
+    names: Sequence[str], lines: Sequence[Roofs], within: _ceilings.Limits, heading: _frame.Heading, width: float
+) -> Figure:
     entries = []
     for (colour, style, marker), name, line in zip(_style.SERIES, names, lines, strict=False):
         look = {"color": colour, "linestyle": style, "marker": marker, "markersize": 3.4, "markerfacecolor": "white"}
@@ -67,9 +82,10 @@ def _drawn(names: Sequence[str], lines: Sequence[Roofs], within: _ceilings.Limit
         entries.append(_frame.Key(label, {**look, "linewidth": 1.1, "markeredgewidth": 0.8}, "line"))
     keys = _frame.keys(entries, width)
     left_edge = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(within.low, within.high)) + 0.06
-    room, top = width - left_edge - 0.1, _frame.EDGE + 0.04
+    room, top = width - left_edge - 0.1, _frame.EDGE + heading.height + 0.04
     high = (0.62 if width < _frame.WIDE else 0.42) * width
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.03 + keys.height)
+    heading.draw(fig)
     within = within.with_room_above([peak.rate for line in lines for peak in line.peaks], high)
     axes = _frame.panel(fig, left_edge, top, room, high)
     axes.set(xscale="log", yscale="log", xlim=within[:2], ylim=within[2:])

@@ -30,7 +30,7 @@ _CAUSE: dict[Cause, dict[str, Any]] = {
     "host in Python": {"facecolor": _style.pale(_style.RED, 0.8), "edgecolor": "white", "hatch": "/////"},
     "host reads a result": {"facecolor": "#a0a0a0", "edgecolor": "white", "hatch": "-----"},
     "after the last op": {"facecolor": "#c8c8c8"},
-    "cause not recorded": {"facecolor": "#909090"},
+    "cause of the stretch not recorded": {"facecolor": "#909090"},
 }
 
 
@@ -45,7 +45,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     lanes = [*groups, "idle"]
     left_edge, right = _measure.widest(lanes) + 0.08, 0.14
     room = width - left_edge - right
-    above = _measure.line(_measure.SMALL) + 0.015
+    texts = _headings(items, lines, heading.rows, width - 2 * _frame.EDGE)
+    above = _measure.line(_measure.SMALL) * max(map(len, texts)) + 0.015
     pitch = above + _LANE * len(lanes) + _APART
     top = _frame.EDGE + heading.height + 0.03
     causes = [cause for cause in CAUSES if any(line.idle and cause in line.idle.by_cause() for line in lines)]
@@ -53,8 +54,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + pitch * len(items) - _APART + below)
     heading.draw(fig)
-    _headings(fig, items, lines, heading.rows, top, pitch)
     for number, line in enumerate(lines):
+        _frame.write(fig, _frame.EDGE, top + number * pitch, texts[number], _measure.SMALL)
         axes = _frame.bars(fig, left_edge, top + number * pitch + above, room, _LANE * len(lanes))
         axes.set_xlim(0, longest / unit.seconds)
         _panel(axes, line, lanes, unit.seconds, room / longest)
@@ -79,17 +80,17 @@ def _line(item: Analysis) -> Timeline:
 
 
 def _headings(
-    fig: Figure, items: Sequence[Analysis], lines: Sequence[Timeline], names: Sequence[str], top: float, pitch: float
-) -> None:
-    """Write above each panel the name of its run, if there are several, and its times in as many words as fit."""
-    room = fig.get_figwidth() - 2 * _frame.EDGE
+    items: Sequence[Analysis], lines: Sequence[Timeline], names: Sequence[str], room: float
+) -> list[list[str]]:
+    """Say the times of a run in up to two lines, of several each in one, in as many words as fit behind its name."""
     ways = [sentences(item, line) for item, line in zip(items, lines, strict=True)]
-    if len(items) > 1:
-        name_room = room - _measure.widest([f": {words[-1]}" for words in ways])
-        names = [f"{name}: " for name in _measure.fit_apart(names, name_room)]
-    for number, (name, words) in enumerate(zip(names, ways, strict=True)):
-        text = _measure.first_that_fits([f"{name}{way}" for way in words], room)
-        _frame.write(fig, _frame.EDGE, top + number * pitch, [text], _measure.SMALL)
+    if len(items) == 1:
+        return [_measure.wrap(ways[0][0], room, _measure.SMALL)]
+    fitted = _measure.fit_apart(names, room - _measure.widest([f": {words[-1]}" for words in ways]))
+    return [
+        [_measure.first_that_fits([f"{name}: {way}" for way in words], room)]
+        for name, words in zip(fitted, ways, strict=True)
+    ]
 
 
 def _look(cause: Cause) -> dict[str, Any]:

@@ -57,6 +57,15 @@ class Times:
         )
 
     @property
+    def pieces(self) -> tuple[float, float, float]:
+        """Split `seconds` into the floor, what may be floor or above it, and the rest: what is drawn of a bar [s].
+
+        Ops that ran faster than their floors fill their time; the words say by how much.
+        """
+        floor, reach = (min(self.seconds, end) for end in (self.closing.floor, self.closing.reach))
+        return floor, reach - floor, self.seconds - reach
+
+    @property
     def attained(self) -> float | None:
         """Return floor / own time; None where nothing is costed."""
         own_seconds = self.floor + self.loss

@@ -55,15 +55,13 @@ def segments(analysis: Analysis) -> list[Piece]:
         if bound == "unknown":
             pieces.append(Piece("unknown", times.seconds, _style.lighten(bound), "black"))
             continue
-        closing = times.closing
-        # What is above its roof fills its bar; the caption says by how much.
-        floor, reach = (min(times.seconds, part) for part in (closing.floor, closing.reach))
+        floor, either, above = times.pieces
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
         pieces.append(Piece(f"{bound}, minimum", floor, _style.solid(bound), ink))
-        if reach > floor:
-            pieces.append(Piece(f"{bound}, minimum or above it", reach - floor, _style.half(bound), "black"))
-        pieces.append(Piece(f"{bound}, above it", times.seconds - reach, _style.lighten(bound), "black"))
+        if either > 0:
+            pieces.append(Piece(f"{bound}, minimum or above it", either, _style.half(bound), "black"))
+        pieces.append(Piece(f"{bound}, above it", above, _style.lighten(bound), "black"))
     pieces.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
     return pieces
 

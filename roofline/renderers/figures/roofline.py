@@ -103,7 +103,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     for _ in range(3):  # what stands below the panels may take of their height, and so of the room for names
         fig, left_out, numbered = _drawn(panels, heading, notes, width)
         before, notes = notes, _notes(runs, left_out, numbered, width)
-        if len(notes) == len(before):
+        if notes == before:
             break
     return fig, _caption(runs, heading.title)
 

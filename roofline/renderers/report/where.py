@@ -91,14 +91,11 @@ def by_bound(run: TimedRun) -> list[Line]:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        closing, ends = times.closing, _tables.ends(times, upper[bound])
-        # What is drawn is as long as the time, also where ops are faster than their floors.
-        solid = min(closing.floor, closing.seconds)
-        half = min(closing.reach - closing.floor, closing.seconds - solid)
+        ends, (solid, half, pale) = _tables.ends(times, upper[bound]), times.pieces
         parts = (
             Part(f"{bound}: minimum", bound, solid),
             Part(f"{bound}: minimum or above it, which its range leaves open", f"{bound} half", half),
-            Part(f"{bound}: above the minimum", f"{bound} pale", closing.seconds - solid - half),
+            Part(f"{bound}: above the minimum", f"{bound} pale", pale),
         )
         shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
         share, floor, loss = (_tables.between(min(range_ends), max(range_ends)) for range_ends in shares)

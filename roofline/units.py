@@ -42,13 +42,15 @@ def significant(value: float, digits: int = 3) -> str:
 
 def scaled(value: float | None, unit: str, digits: int = 3) -> str:
     """Write `value` [unit] with an SI prefix: scaled(9.89e14, "FLOP/s") is "989 TFLOP/s"."""
-    if value is None:
-        return UNKNOWN
-    for factor, prefix in _PREFIXES:
-        # 999.6 G would print as "1000 G": the next prefix takes over half a digit early.
-        if abs(value) >= factor * (1 - 0.5 * 10**-digits):
-            return f"{significant(value / factor, digits)} {prefix}{unit}"
-    return f"{significant(value, digits)} {unit}"
+    return scaled_unit(abs(value or 0.0), unit, digits)(value)
+
+
+def scaled_unit(largest: float, unit: str, digits: int = 3) -> Callable[[float | None], str]:
+    """Make a function that writes the amounts of a column: all with the prefix of the largest [unit]."""
+    # 999.6 G would print as "1000 G": the next prefix takes over half a digit early.
+    ends = ((factor, prefix) for factor, prefix in _PREFIXES if largest >= factor * (1 - 0.5 * 10**-digits))
+    factor, prefix = next(ends, (1.0, ""))
+    return lambda value: UNKNOWN if value is None else f"{significant(value / factor, digits)} {prefix}{unit}"
 
 
 def tick(value: float, unit: str = "") -> str:
@@ -98,9 +100,12 @@ def seconds_unit(largest: float) -> Callable[[float | None], str]:
     return lambda value: UNKNOWN if value is None else f"{significant(value / factor)} {unit}"
 
 
-def seconds_between(low: float, high: float) -> str:
-    """Write two times [s]: "12.4–12.6 ms"; with one unit where they share it, and around 0: "-0.224 to 10.0 ms"."""
-    write = seconds_unit(max(-low, high)) if low < 0 else seconds
+def seconds_between(low: float, high: float, *, write: Callable[[float | None], str] | None = None) -> str:
+    """Write two times [s]: "12.4–12.6 ms"; with one unit where they share it, and around 0: "-0.224 to 10.0 ms".
+
+    write: of the column that they stand in (`seconds_unit`); None: each in its own unit.
+    """
+    write = write or (seconds_unit(max(-low, high)) if low < 0 else seconds)
     first, second = write(low), write(high)
     number, _, unit = first.partition(" ")
     if not second.endswith(f" {unit}"):

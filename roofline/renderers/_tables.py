@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -186,17 +187,44 @@ class Column:
     """A column: heading (lines of it), the function that writes a cell, whether it holds numbers, and its rank.
 
     cell: of a `Row`, or of a `WorkRow` in a table of work. rank: the highest goes first for want of room, 0 stays.
+    about: what a caption says of it. in_one_unit: writes all of its cells, where these have units; None: as `cell`.
     """
 
     heading: str
     cell: Callable[[Any], str]
     number: bool = True
     rank: int = 0
+    about: str = ""
+    in_one_unit: Callable[[Sequence[Any]], list[str]] | None = None
 
     @property
     def name(self) -> str:
         """Write the heading on one line."""
         return self.heading.replace("\n", " ")
+
+    def cells(self, rows: Sequence[Any]) -> list[str]:
+        """Write the cells of a column, amounts all in the unit of the largest."""
+        return [self.cell(row) for row in rows] if self.in_one_unit is None else self.in_one_unit(rows)
+
+
+def amounts(
+    heading: str,
+    amount: Callable[[Any], float | None],
+    unit: str,
+    rank: int = 0,
+    about: str = "",
+    mark: Callable[[Any], str] = lambda row: "",
+) -> Column:
+    """Make a column of amounts [unit]: s, FLOP or B. mark: what stands before each."""
+    write = units.seconds if unit == "s" else partial(units.scaled, unit=unit)
+
+    def in_one_unit(rows: Sequence[Any]) -> list[str]:
+        values = [amount(row) for row in rows]
+        largest = max((abs(value) for value in values if value is not None), default=0.0)
+        write_all = units.seconds_unit(largest) if unit == "s" else units.scaled_unit(largest, unit)
+        return [f"{mark(row)}{write_all(value)}" for row, value in zip(rows, values, strict=True)]
+
+    return Column(heading, lambda row: f"{mark(row)}{write(amount(row))}", True, rank, about, in_one_unit)
 
 
 def fused(parts: Sequence[str]) -> str:
@@ -233,34 +261,50 @@ def relative(value: float | None) -> str:
     return "0" if value == 0 else "<0.001" if value < 0.0005 else f"{value:.3f}"
 
 
+#: Of the lines of captions.
+_OF_WORK, _OF_STEP = "share of the known work", "share of the step"
 COLUMNS = (
-    Column("FLOP\n%", lambda row: percent(row.flops), rank=4),
-    Column("bytes\n%", lambda row: percent(row.bytes), rank=5),
-    Column("time", lambda row: units.seconds(row.seconds)),
-    Column("time\n%", lambda row: percent(row.time), rank=1),
-    Column("% of\nbusy", lambda row: percent(row.busy), rank=9),
-    Column("minimum\n%", lambda row: between(row.floor, row.floor_high), rank=6),
-    Column("above\n%", _loss, rank=7),
-    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8),
-    Column("limited\nby", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
-    Column("of roof\n%", lambda row: between(row.attained, row.attained_high), rank=2),
+    Column("FLOP\n%", lambda row: percent(row.flops), rank=4, about=_OF_WORK),
+    Column("bytes\n%", lambda row: percent(row.bytes), rank=5, about=_OF_WORK),
+    amounts("time", lambda row: row.seconds, "s"),
+    Column("time\n%", lambda row: percent(row.time), rank=1, about=_OF_STEP),
+    Column("% of\nbusy", lambda row: percent(row.busy), rank=9, about="share of the time in which any op runs"),
+    Column(
+        "minimum\n%",
+        lambda row: between(row.floor, row.floor_high),
+        rank=6,
+        about="least time on this device, share of the step",
+    ),
+    Column("above\n%", _loss, rank=7, about="own time − minimum, share of the step"),
+    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8, about="rate over that of the matmuls"),
+    Column(
+        "limited\nby", lambda row: row.roof or units.UNKNOWN, number=False, rank=3, about="roof that sets the minimum"
+    ),
+    Column("of roof\n%", lambda row: between(row.attained, row.attained_high), rank=2, about="minimum / own time"),
 )
 #: What stands behind them, where hardware counted the bytes of ops.
 _COUNTED = (
-    Column("bytes\nto move", lambda row: units.byte(row.moved), rank=4),
-    Column("bytes\ncounted", lambda row: f"{'≥ ' if row.partly else ''}{units.byte(row.counted)}", rank=4),
+    amounts("bytes\nto move", lambda row: row.moved, "B", rank=4, about="the least by the ops' formulas"),
+    amounts(
+        "bytes\ncounted",
+        lambda row: row.counted,
+        "B",
+        rank=4,
+        about="to and from main memory, by hardware counters",
+        mark=lambda row: "≥ " if row.partly else "",
+    ),
 )
 #: What stands first in tables with long names.
 NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=10)
 WORK_COLUMNS = (
     Column("ops", lambda row: units.count(row.ops), rank=3),
-    Column("model\nFLOP", lambda row: units.flop(row.model), rank=6),
-    Column("executed\nFLOP", lambda row: units.flop(row.executed), rank=2),
-    Column("vector\nFLOP", lambda row: units.flop(row.vector), rank=7),
-    Column("FLOP\n%", lambda row: percent(row.flops)),
-    Column("read", lambda row: units.byte(row.read), rank=4),
-    Column("written", lambda row: units.byte(row.written), rank=5),
-    Column("bytes\n%", lambda row: percent(row.bytes), rank=1),
+    amounts("model\nFLOP", lambda row: row.model, "FLOP", rank=6, about="what the program asks for"),
+    amounts("executed\nFLOP", lambda row: row.executed, "FLOP", rank=2, about="what runs"),
+    amounts("vector\nFLOP", lambda row: row.vector, "FLOP", rank=7, about="what is no matmul"),
+    Column("FLOP\n%", lambda row: percent(row.flops), about=_OF_WORK),
+    amounts("read", lambda row: row.read, "B", rank=4),
+    amounts("written", lambda row: row.written, "B", rank=5),
+    Column("bytes\n%", lambda row: percent(row.bytes), rank=1, about=_OF_WORK),
 )
 
 

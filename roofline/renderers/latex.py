@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline.analysis.analysis import WorkAnalysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
-from roofline.renderers._latex.escape import escape as escape
+from roofline.renderers._latex import captions
 from roofline.renderers._latex.escape import letters
-from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
+from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._rows.choice import USUAL, Choice
 from roofline.renderers._tables import Row, WorkRow
+
+#: What the rows are, by the key of the table.
+_ROWS = {"group": "group of ops", "class": "class of ops", "scope": "layer", "source": "line of source"}
+
+
+#: What goes before all others for want of room: minimum and above add up to a row's share of the step.
+_RANKS = {"FLOP %": 12, "time %": 11, "bytes %": 7}
 
 
 def render(
@@ -20,35 +27,57 @@ def render(
 ) -> str:
     """Write the table by `by` (default: group). Needs the packages booktabs, graphicx and (before 2020) textcomp.
 
-    columns: of a two-column page, the width of the table. caption: "short" is the verdict; "long" also explains the
-    columns and the measurement, which otherwise stand in a comment.
+    columns: of a two-column page, the width of the table. caption: "short" says what was measured and what the columns
+    are; "long" also all versions, the spread and remarks, which otherwise stand in a comment.
     """
     key = by or "group"
     content = _tables.table(analysis, key, _words.gap_name(analysis), rows)
-    table_rows, shown_columns = content.rows, content.columns
-    heads = [column.heading.partition("\n") for column in shown_columns]
+    ranks = _RANKS if isinstance(analysis, Analysis) else {}
     table = Table(
         name=key,
-        heads=[[top for top, _, _ in heads], [bottom for _, _, bottom in heads]],
-        rows=[[column.cell(row) for column in shown_columns] for row in table_rows],
-        numbers=[column.number for column in shown_columns],
-        ranks=[column.rank for column in shown_columns],
+        columns=[
+            Column(
+                _heading(column),
+                column.cells(content.rows),
+                column.number,
+                ranks.get(column.name.removeprefix("known "), column.rank),
+                column.about,
+            )
+            for column in content.columns
+        ],
+        named=lambda room: _names(content.rows, room, key),
         # Ops, the gap and the total: a rule before each of the last rows says that they add up.
-        rules=tuple(range(len(table_rows) - content.sums, len(table_rows))),
-        named=lambda room: _names(table_rows, room, key),
+        rules=tuple(range(len(content.rows) - content.sums, len(content.rows))),
         least=LEAST_LONG_NAME if key in _tables.LONG else LEAST_NAME,
+        lines=LINES if key in _tables.LONG else None,
     )
-    verdict, notes_below = _words.verdict(analysis), notes.caption(analysis)
-    long = caption == "long"
-    profile = analysis.profile
+    long, profile = caption == "long", analysis.profile
+    remarks = _remarks(analysis)
     lines = floated(
         table,
         columns,
-        f"{verdict} {notes_below}" if long else verdict,
+        captions.measured(analysis, _ROWS.get(key, key)),
         label(profile.model, profile.backend, profile.mode, key),
-        [*([] if long else [notes_below]), *_fused(table_rows, key)],
+        [_words.verdict(analysis), *([] if long else [remarks]), *_fused(content.rows, key)],
+        remarks if long else "",
     )
     return "\n".join([PACKAGES, *lines, ""])
+
+
+def _heading(column: _tables.Column) -> str:
+    """Write the heading of a column no wider than its numbers."""
+    return column.heading.replace("minimum", "min.")
+
+
+def _remarks(analysis: WorkAnalysis) -> str:
+    """Say what belongs beside the table: ops that overlapped or are above their roofs, device, versions, spread."""
+    remarks = (
+        (notes.overlap(analysis), notes.beyond(analysis), notes.above(analysis))
+        if isinstance(analysis, Analysis)
+        else ()
+    )
+    further = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
+    return " ".join([*further, _words.provenance(analysis)])
 
 
 def _fused(rows: Sequence[Row | WorkRow], by: str) -> list[str]:

@@ -45,7 +45,7 @@ Columns = Annotated[
 ]
 Caption = Annotated[
     str | None,
-    typer.Option(metavar="short|long", help="With --format latex: long adds versions, steps and their spread."),
+    typer.Option(metavar="short|long", help="With --format latex: long adds all versions and the spread of the steps."),
 ]
 Details = Annotated[
     bool,

@@ -17,6 +17,8 @@ _SPECIAL = {
     "–": "--",
     "−": "$-$",
     "×": r"$\times$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
     "µ": r"\textmu{}",
     "…": r"\ldots{}",
 } | {letter: f"\\{letter}" for letter in "&%$#_{}"}
@@ -29,6 +31,8 @@ _UNBROKEN = 16
 _WORD_AT_MOST, _AT_MOST = 80, 1500
 _LONG_WORD = re.compile(rf"(\S{{{_WORD_AT_MOST}}})\S+")
 _WORD = re.compile(rf"\S{{{_UNBROKEN}}}(?=\S)")
+#: A blank of a caption at which no line ends: between a number and its unit.
+_TIED = re.compile(r"(?<=\d) (?=(?:\\%|[mn]?s|\\textmu\{\}s)(?![A-Za-z]))")
 _BREAK = "\u2028"  # no `plain` text has one
 
 
@@ -47,7 +51,7 @@ def sentences(text: str) -> str:
     text_cut = _LONG_WORD.sub(r"\1…", letters(text))
     text_cut = text_cut if len(text_cut) <= _AT_MOST else f"{text_cut[: _AT_MOST - 1]}…"
     parts = _WORD.sub(lambda word: f"{word[0]}{_BREAK}", text_cut).split(_BREAK)
-    return r"\allowbreak{}".join(map(escape_letters, parts))
+    return _TIED.sub("~", r"\allowbreak{}".join(map(escape_letters, parts)))
 
 
 def escape_letters(text: str) -> str:

@@ -24,13 +24,19 @@ _DIGITS = 1e4
 #: What goes first of the columns for want of room: the highest.
 RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
-LEGEND = (
-    "A − B = ceilings + kernels + other. Ceilings: the part that the devices' peak rates explain, of work that both "
-    "runs do. Kernels: the rest of the time of that work, which reaches another share of its roof. Other: work of one "
-    "run alone or without a known minimum time, and time that ops share. A part is a range where ops are below half of "
-    "their roof and two ways of splitting their time disagree (docs/comparing.md), and where it is not recorded what "
-    "the caches held: the first number holds if all that fits a cache came from it, the last if nothing did."
+#: What a caption says of the columns.
+ABOUT = {
+    "ceilings": "the part that the devices' peak rates explain, of work that both runs do",
+    "kernels": "the rest of the time of that work, which reaches another share of its roof",
+    "other": "work of one run alone or without a known minimum time, and time that ops share",
+}
+_ABOUT_ALL = " ".join(f"{name.capitalize()}: {about}." for name, about in ABOUT.items())
+_RANGES = (
+    "A part is a range where ops are below half of their roof and two ways of splitting their time disagree "
+    "(docs/comparing.md), and where it is not recorded what the caches held: the first number holds if all that fits a "
+    "cache came from it, the last if nothing did."
 )
+LEGEND = f"A − B = ceilings + kernels + other. {_ABOUT_ALL} {_RANGES}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +215,17 @@ def observed(pair: RankedPair, limit: int, table: Breakdown | None) -> tuple[tup
 def legend(pair: RankedPair) -> str:
     """Explain the columns of the table; empty where they explain themselves."""
     if pair.breakdown is None:
+        return _term_table.LEGEND.removesuffix(_term_table.PHASES) + remarks(pair)
+    return LEGEND if remarks(pair) else ""
+
+
+def remarks(pair: RankedPair) -> str:
+    """Say what of the table is said of no column; empty where nothing is split."""
+    if pair.breakdown is None:
         ranges = any(_words.is_range(run) for run in (pair.comparison.a, pair.comparison.b))
-        return _term_table.LEGEND + _term_table.LOWER_ENDS * ranges
+        return _term_table.PHASES + _term_table.LOWER_ENDS * ranges
     splits = [row.split for row in pair.breakdown.rows if row.split is not None]
-    return LEGEND if any(any((*split.ceilings, *split.kernels, split.unshared)) for split in splits) else ""
+    return _RANGES if any(any((*split.ceilings, *split.kernels, split.unshared)) for split in splits) else ""
 
 
 def hardware(pair: RankedPair) -> str:

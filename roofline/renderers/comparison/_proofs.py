@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,8 +23,12 @@ _RANKS = (0, 2, 5, 1, 4, 0)
 _MOVED = 4
 
 
-def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
-    """Return a line per experiment, in the columns of HEADINGS; what was not measured or predicted is a dash."""
+def rows(proofs: Sequence[Proof], write: Callable[[float | None], str] | None = None) -> list[tuple[str, ...]]:
+    """Return a line per experiment, in the columns of HEADINGS; what was not measured or predicted is a dash.
+
+    write: writes all times in one unit (`in_one_unit`); None: each in its own.
+    """
+    seconds = write or units.seconds
     lines: list[tuple[str, ...]] = []
     for number, proof in enumerate(proofs, 1):
         lines.append(
@@ -32,18 +36,24 @@ def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
                 str(number),
                 _names(proof),
                 _switch(proof),
-                units.seconds(proof.predicted),
-                _interval(proof.predicted_ci95),
-                units.seconds(proof.observed),
-                _interval(proof.observed_ci95),
+                seconds(proof.predicted),
+                _interval(proof.predicted_ci95, write),
+                seconds(proof.observed),
+                _interval(proof.observed_ci95, write),
                 proof.verdict,
             )
         )
     return lines
 
 
-def _interval(ends: tuple[float, float] | None) -> str:
-    return units.UNKNOWN if ends is None else units.seconds_between(*ends)
+def in_one_unit(proofs: Sequence[Proof]) -> Callable[[float | None], str]:
+    """Make a function that writes all times of a table in the unit of the largest."""
+    times = (time for proof in proofs for time in (proof.predicted, proof.observed) if time is not None)
+    return units.seconds_unit(max(map(abs, times), default=0.0))
+
+
+def _interval(ends: tuple[float, float] | None, write: Callable[[float | None], str] | None) -> str:
+    return units.UNKNOWN if ends is None else units.seconds_between(*ends, write=write)
 
 
 def _names(proof: Proof) -> str:

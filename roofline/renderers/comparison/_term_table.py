@@ -16,25 +16,45 @@ from roofline.renderers._words import plain
 Places = list[tuple[str | None, str | None]]
 #: A row below this share of the difference or the largest row, and all after so many, go to the other places.
 _SMALL, _MOST = 0.01, 12
-#: A heading of the table of terms, two lines of it, and the kinds of terms in that column. Each kind is in one column.
-COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("compute\nwork", ("floor.compute.work",)),
-    ("memory\nwork", ("floor.memory.work",)),
-    ("launch\nwork", ("floor.launch.work",)),
-    ("ceil-\nings", ("floor.compute.ceiling", "floor.memory.ceiling", "floor.launch.ceiling")),
-    ("other\nroof", ("floor.rebinding",)),
-    ("above\nmin.", ("loss",)),
-    ("un-\ncosted", ("uncosted", "floor.unknown")),
-    ("over-\nlap", ("overlap",)),
+_WORK = "the minimum time of work that one run does more of, at the mean rate of both"
+#: A heading of the table of terms, two lines of it, the kinds of terms in that column, and what these are. Each kind is
+#: in one column.
+COLUMNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("compute\nwork", ("floor.compute.work",), _WORK),
+    ("memory\nwork", ("floor.memory.work",), _WORK),
+    ("launch\nwork", ("floor.launch.work",), _WORK),
+    (
+        "ceil-\nings",
+        ("floor.compute.ceiling", "floor.memory.ceiling", "floor.launch.ceiling"),
+        "the same work at another peak rate (hardware, precision, access pattern)",
+    ),
+    ("other\nroof", ("floor.rebinding",), "what changes where another ceiling limits an op"),
+    ("above\nmin.", ("loss",), "own time − minimum time"),
+    (
+        "un-\ncosted",
+        ("uncosted", "floor.unknown"),
+        "time of ops of unknown work, and the minimum time of the other run's ops in their place",
+    ),
+    ("over-\nlap", ("overlap",), "time that ops share, subtracted"),
 )
 _PHASES = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
-LEGEND = (
-    "All numbers are A − B. Work: the minimum time of work that one run does more of, at the mean rate of both. "
-    "Ceilings: the same work at another peak rate (hardware, precision, access pattern). Other roof: what changes "
-    "where another ceiling limits an op. Above min.: own time − minimum time. Uncosted: time of ops of unknown work, "
-    "and the minimum time of the other run's ops in their place. Overlap: time that ops share, subtracted. fwd, bwd, "
-    "opt: forward, backward, optimizer."
-)
+
+
+def joined(top: str, bottom: str) -> str:
+    """Join a heading of two lines."""
+    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
+
+
+def _legend() -> str:
+    """Say what the columns are; the three of work in one sentence."""
+    names = {about: "work" if about == _WORK else joined(*heading.split("\n")) for heading, _, about in COLUMNS}
+    columns = "".join(f"{name[0].upper()}{name[1:]}: {about}. " for about, name in names.items())
+    return f"All numbers are A − B. {columns}{PHASES}"
+
+
+#: What else the table needs.
+PHASES = "fwd, bwd, opt: forward, backward, optimizer."
+LEGEND = _legend()
 #: What is added of runs whose floors are ranges.
 LOWER_ENDS = (
     " Minimum times are ranges; here their lower ends stand, as if all that fits a cache came from it (--by class "
@@ -157,7 +177,7 @@ def _row(
 ) -> Row:
     """Sum up places and causes of the gap in one row."""
     terms = [term for place in places for term in by_place[place]]
-    columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
+    columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds, _ in COLUMNS]
     view, wanted = comparison.work, set(places)
     drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
     drawn = sum((comparison.gap[term.kind.removeprefix("gap.")][1:] for term in causes), drawn)
@@ -207,11 +227,6 @@ def labels(table: Table, room: int, sanitize: Callable[[str], str] = plain) -> l
         causes = (row.label.partition(": ")[2] or row.label for row in table.gap)
         names = [*(row.label for row in table.places), *causes]
     return distinct(names, room, sanitize=sanitize)
-
-
-def joined(top: str, bottom: str) -> str:
-    """Join a heading of two lines."""
-    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
 
 
 def cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _words
+from roofline.renderers._latex import captions
 from roofline.renderers._latex.escape import comment, letters
-from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
+from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
 from roofline.renderers._names.distinct import distinct
+from roofline.renderers._signed import scale
 from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
@@ -18,8 +20,8 @@ def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
     """Write why two runs differ, where, and what was proven; of more, the table of runs, and each pair's rows by a
     key that was asked for.
 
-    columns: of a two-column page, that the tables are as wide as. caption: "long" also says what the columns are and
-    how the runs were measured, which otherwise stands in a comment.
+    columns: of a two-column page, that the tables are as wide as. caption: "short" says what was measured and what the
+    columns are; "long" also all versions and the spread of the steps, which otherwise stand in a comment.
     """
     long = caption == "long"
     lines = [PACKAGES]
@@ -40,35 +42,60 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
     every = _account.rows(pair)
     shown, smaller = every[: _account.MANY], _account.smaller(pair, every[: _account.MANY])
     times = [_account.seconds(row) for row in shown] + ([_account.rest(pair, shown)] if smaller else [])
-    rows = [(_account.written(pair, time), _comparing.share(time, pair)) for time in times]
+    sign, in_unit = -1 if _account.is_turned(pair) else 1, scale(times)
+    # Of a row that only the profiler showed its size is an upper end.
+    ends = ["≥ " * (sign * time < 0) or "≤ " for time in times]
+    marks = [end * row.upper for end, row in zip(ends, shown, strict=False)] + [""] * bool(smaller)
+    cells = [f"{mark}{in_unit.write(sign * time)} {in_unit.unit}" for mark, time in zip(marks, times, strict=True)]
     table = Table(
         name="row",
-        heads=[[_account.difference(pair), "share"]],
-        rows=rows,
-        numbers=[True, True],
-        ranks=[0, 1],
-        rules=(len(shown),) if smaller else (),
+        columns=[
+            Column(_account.difference(pair), cells),
+            Column("share", [_comparing.share(time, pair) for time in times], rank=1),
+        ],
         named=lambda width: distinct([*_account.labels(shown), *filter(None, [smaller])], width, sanitize=letters),
+        rules=(len(shown),) if smaller else (),
     )
-    caption = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair))))
-    lines = []
-    for number, row in enumerate(every, 1):
-        lines.append(comment(f"{number}: {_account.said(row)} {_account.meaning(row)}".rstrip()))
-    key = label(*pair.names, "why")
-    return [*lines, *floated(table, columns, f"{caption} {_account.heading(pair)}.", key)]
+    said = [
+        comment(f"{number}: {_account.said(row)} {_account.meaning(row)}".rstrip())
+        for number, row in enumerate(every, 1)
+    ]
+    caption = _compared(_account.heading(pair), pair)
+    return [*said, *floated(table, columns, caption, label(*pair.names, "why"), [_comparing.verdict(pair)])]
+
+
+def _compared(head: str, pair: RankedPair) -> str:
+    """Write the first sentences of a caption: what its table is of, what was compared, and how."""
+    runs = captions.compared((pair.comparison.a, pair.comparison.b), pair.names, ("A: ", "B: "))
+    return f"{_comparing.warning(pair)} {head}: {runs} {_ratio(pair)}".strip()
+
+
+def _ratio(pair: RankedPair) -> str:
+    """Say how many times as long A takes; "" of runs that are not comparable."""
+    if pair.comparison.parity.verdict == "not comparable":
+        return ""
+    head, interval = pair.headline, ""
+    if head.factor_ci95 is not None:
+        low, high = map(units.significant, head.factor_ci95)
+        interval = f" (95 % interval {low}–{high})"
+    return f"A takes {units.significant(head.factor)} times as long as B{interval}."
 
 
 def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
     """Write the rows that add up to the difference: the terms by phase and block, or the ops by another key."""
-    unresolved = _broken_down.unresolved(pair)
-    caption = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), unresolved)))
-    explanation = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
-    table = _terms(pair) if pair.breakdown is None else _ops(pair)
-    key = label(*pair.names, "where", number or "")
-    remarks = _said(pair)
-    if long:
-        return floated(table, columns, f"{caption} {explanation}", key, remarks)
-    return floated(table, columns, caption, key, [*remarks, explanation])
+    by = "phase and block" if pair.breakdown is None else pair.breakdown.by
+    names = [_comparing.lettered(pair, side) for side in (0, 1)]
+    caption = _compared(f"A − B, the difference of {names[0]} and {names[1]}, by {by}", pair)
+    further = (_broken_down.remarks(pair), _comparing.places(pair), _measured(pair))
+    remarks = " ".join(filter(None, further))
+    return floated(
+        _terms(pair) if pair.breakdown is None else _ops(pair),
+        columns,
+        f"{caption} {_broken_down.unresolved(pair)}".strip(),
+        label(*pair.names, "where", number or ""),
+        [_comparing.verdict(pair), *_said(pair), *([] if long else [remarks])],
+        remarks if long else "",
+    )
 
 
 def _said(pair: RankedPair) -> list[str]:
@@ -80,26 +107,28 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
     """Write what taking causes away gained, where that was measured."""
     if not pair.proofs:
         return []
-    rows = _proofs.rows(pair.proofs)
+    rows = _proofs.rows(pair.proofs, _proofs.in_one_unit(pair.proofs))
     names = [cause if switch == units.UNKNOWN else f"{cause}; {switch}" for _, cause, switch, *_ in rows]
-    heads = _proofs.HEADINGS[3:]
+    cells, heads = zip(*(row[3:] for row in rows), strict=True), _proofs.HEADINGS[3:]
     table = Table(
         name="cause",
-        heads=[heads],
-        rows=[row[3:] for row in rows],
-        numbers=[head != "verdict" for head in heads],
-        ranks=[2, 4, 1, 3, 0],
-        rules=(),
+        columns=[
+            Column(head, column, head != "verdict", rank)
+            for head, column, rank in zip(heads, cells, (2, 4, 1, 3, 0), strict=True)
+        ],
         named=lambda width: distinct(names, width, sanitize=letters),
         least=LEAST_LONG_NAME,
     )
-    full_names = [f"{number}: {name}" for number, name in enumerate(names, 1)]
     return floated(
         table,
         columns,
         _proofs.HEAD,
         label(*pair.names, "proof"),
-        [*full_names, *_proofs.notes(pair.proofs), *_proofs.moved_notes(pair.proofs)],
+        [
+            *(f"{number}: {name}" for number, name in enumerate(names, 1)),
+            *_proofs.notes(pair.proofs),
+            *_proofs.moved_notes(pair.proofs),
+        ],
     )
 
 
@@ -113,17 +142,19 @@ def _measured(pair: RankedPair) -> str:
 
 def _terms(pair: RankedPair) -> Table:
     terms = _term_table.table(pair.comparison)
-    scale, rows = terms.scale, (*terms.rows, terms.total)
-    numbers = terms.columns(scale)
-    heads = _term_table.headings(numbers)
+    in_unit, rows = terms.scale, (*terms.rows, terms.total)
+    numbers = terms.columns(in_unit)
+    cells = zip(*(_term_table.cells(row, numbers, in_unit) for row in rows), strict=True)
+    heads = ["\n".join(head) for head in _term_table.headings(numbers)]
+    about = [*(_term_table.COLUMNS[number][2] for number in numbers), "", ""]
     return Table(
-        name=f"where [{scale.unit}]",
-        heads=[[*column] for column in zip(*heads, strict=True)],
-        rows=[_term_table.cells(row, numbers, scale) for row in rows],
-        numbers=[True] * len(heads),
-        ranks=_term_table.ranks(terms, numbers),
-        rules=(len(terms.places), len(rows) - 1),
+        name=f"where [{in_unit.unit}]",
+        columns=[
+            Column(head, column, rank=rank, about=words)
+            for head, column, rank, words in zip(heads, cells, _term_table.ranks(terms, numbers), about, strict=True)
+        ],
         named=lambda width: [*_term_table.labels(terms, width, letters), terms.total.label],
+        rules=(len(terms.places), len(rows) - 1),
     )
 
 
@@ -132,45 +163,57 @@ def _ops(pair: RankedPair) -> Table:
     by = pair.breakdown.by
     lines = _broken_down.lines(pair, pair.breakdown)
     rows: Sequence[Line] = (*lines.rows, lines.ops, *lines.gap, lines.total)
-    scale = _broken_down.scale_of(lines.rows, rows[len(lines.rows) :])
-    heads, *cells = _broken_down.cells(rows, scale)
+    in_unit = _broken_down.scale_of(lines.rows, rows[len(lines.rows) :])
+    heads, *cells = _broken_down.cells(rows, in_unit)
     return Table(
-        name=f"{by} [{scale.unit}]",
-        heads=[heads],
-        rows=cells,
-        numbers=[True] * len(heads),
-        ranks=[_broken_down.RANKS[head] for head in heads],
-        rules=(len(lines.rows), len(lines.rows) + 1, len(rows) - 1),
+        name=f"{by} [{in_unit.unit}]",
+        columns=[
+            Column(head, column, rank=_broken_down.RANKS[head], about=_broken_down.ABOUT.get(head, ""))
+            for head, column in zip(heads, zip(*cells, strict=True), strict=True)
+        ],
         named=lambda width: _broken_down.labels(rows, width, by, letters),
+        rules=(len(lines.rows), len(lines.rows) + 1, len(rows) - 1),
         least=LEAST_LONG_NAME if by in _tables.LONG else LEAST_NAME,
+        lines=LINES if by in _tables.LONG else None,
     )
+
+
+#: What a caption says of the columns of several runs.
+_ABOUT = {
+    "step": "median",
+    "factor": "step over that of the fastest run",
+    "busy": "share of the step in which any op runs",
+    "gap": "the rest of it",
+    "of roof": "minimum / own time of the ops",
+    "parity": "whether the work is that of the fastest run",
+}
 
 
 def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
     """Write a line per run, the fastest first."""
     names = [ranking.names[number] for number in ranking.order]
-    heads = [*_ranked.HEADS[2:-1], "parity"]
+    runs = [ranking.runs[number] for number in ranking.order]
+    cells = dict(
+        zip([*_ranked.HEADS[2:-1], "parity"], list(zip(*_ranked.rows(ranking, 200), strict=True))[2:], strict=True)
+    )
+    write = units.seconds_unit(max(run.wall for run in runs))
+    cells["step"] = tuple(write(run.wall) for run in runs)
     table = Table(
         name="run",
-        heads=[heads],
-        rows=[row[2:] for row in _ranked.rows(ranking, 200)],
-        numbers=[head != "parity" for head in heads],
-        ranks=[0, 0, 3, 4, 5, 2],
-        rules=(),
+        columns=[
+            Column(head, column, head != "parity", rank, _ABOUT[head])
+            for (head, column), rank in zip(cells.items(), (0, 0, 3, 4, 5, 2), strict=True)
+        ],
         named=lambda width: distinct(names, width, sanitize=letters),
     )
-    measured = [
-        f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
-        for number in ranking.order
-    ]
+    measured = " ".join(
+        f"{_words.plain(name, 60)}: {_words.provenance(run)}" for name, run in zip(names, runs, strict=True)
+    )
     remarks = [
         f"{_comparing.name(pair, 0)} with {_comparing.name(pair, 1)}: {words}"
         for pair in ranking.pairs
         for words in _said(pair)
     ]
-    least = units.seconds(ranking.runs[ranking.fastest].wall)
-    caption = f"{_comparing.headline(ranking)} Factors and parity are with the fastest, which takes {least} per step."
-    key = label(*names, "runs")
-    if long:
-        return floated(table, columns, " ".join([caption, *measured]), key, remarks)
-    return floated(table, columns, caption, key, [*measured, *remarks])
+    caption = f"Time of one step of {len(runs)} runs: {captions.compared(runs, names)}"
+    comments = [_comparing.headline(ranking), *([] if long else [measured]), *remarks]
+    return floated(table, columns, caption, label(*names, "runs"), comments, measured if long else "")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from roofline.renderers._facts.wall import COLUMNS, Chart, in_lines
+from roofline import units
+from roofline.renderers._facts.wall import COLUMNS, Chart, Row
+from roofline.renderers._facts.wall import Column as ChartColumn
 from roofline.renderers._latex.escape import letters
-from roofline.renderers._latex.table import LEAST_NAME, PACKAGES, Table, floated, label
+from roofline.renderers._latex.table import PACKAGES, Column, Table, floated, label
 from roofline.renderers._names.distinct import distinct
-
-#: Letters of a line of the column of words.
-_LETTERS = 46
 
 
 def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
@@ -17,45 +16,50 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
     columns: of a two-column page, the width of the table. caption: "short" is the sentence and the kind of the shares;
     "long" has the notes too, which otherwise stand in comments.
     """
-    runs = chart.every
-    rows: list[list[str]] = []
-    groups: list[list[str]] = []  # of each run, one name per row below its own
+    rows: list[Row | None] = []  # None: the line with the name of a run, above its rows
     rules = []
-    for run in runs:
-        if rows:
-            rules.append(len(rows))
-        groups.append([])
-        rows.append([""] * len(COLUMNS))
-        for row in run.shown:
-            lines = in_lines([column.cell(row) for column in COLUMNS], _LETTERS)
-            rows += lines
-            groups[-1] += [row.group, *[""] * (len(lines) - 1)]
+    for run in chart.every:
+        rules.append(len(rows))
+        rows += [None, *run.shown]
 
     def named(room: int) -> list[str]:
-        names = distinct([run.name for run in runs], room, sanitize=letters)
-        return [name for run, below in zip(names, groups, strict=True) for name in (run, *below)]
+        names = iter(distinct([run.name for run in chart.every], room, sanitize=letters))
+        return [next(names) if row is None else row.group for row in rows]
 
-    heads = [column.heading.partition("\n") for column in COLUMNS]
     table = Table(
         name="group",
-        heads=[[top for top, _, _ in heads], [bottom for _, _, bottom in heads]],
-        rows=rows,
-        numbers=[column.number for column in COLUMNS],
-        ranks=[column.rank for column in COLUMNS],
-        rules=rules,
+        columns=[Column(column.heading, _cells(column, rows), column.number, column.rank) for column in COLUMNS],
         named=named,
-        least=LEAST_NAME,
+        rules=rules[1:],
     )
     sentences = f"{chart.title}. {chart.about}"
-    notes = [*(f"{run.heading}." for run in runs if run.about), *chart.notes]
+    notes = [*(f"{run.heading}." for run in chart.every if run.about), *chart.notes]
     long = caption == "long"
-    first = next((run.analysis.profile for run in runs if run.analysis is not None), None)
+    first = next((run.analysis.profile for run in chart.every if run.analysis is not None), None)
     words = (first.model, first.mode) if first is not None else ()
     written = floated(
         table,
         columns,
-        " ".join([sentences, *notes]) if long else sentences,
+        sentences,
         label(*words, "wall"),
         [] if long else notes,
+        " ".join(notes) if long else "",
     )
     return "\n".join([PACKAGES, *written, ""])
+
+
+def _cells(column: ChartColumn, rows: list[Row | None]) -> list[str]:
+    """Write the cells of a column, times all in the unit of the longest."""
+    write = units.seconds_unit(max((row.seconds or 0.0 for row in rows if row is not None), default=0.0))
+    cells = []
+    for row in rows:
+        if row is None:
+            cells.append("")
+        elif column.heading == "time":
+            cells.append(write(row.seconds))
+        elif column.heading == "minimum" and row.floor is not None:
+            low, high = map(write, row.floor)
+            cells.append(low if low == high else units.seconds_between(*row.floor, write=write))
+        else:
+            cells.append(column.cell(row))
+    return cells

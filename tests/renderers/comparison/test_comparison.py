@@ -190,7 +190,7 @@ def _runs(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_the_table_by_hand() -> None:
     table = _term_table.table(two().pairs[0].comparison)
-    heads = [head.partition("\n")[0] for head, _ in _term_table.COLUMNS]
+    heads = [head.partition("\n")[0] for head, *_ in _term_table.COLUMNS]
     rows = {row.label: row for row in table.rows}
     assert list(rows) == [
         "fwd attention core", "other places (4)", "host time: host dispatch", "host time: waiting for input",
@@ -232,7 +232,7 @@ def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
 
 
 def test_every_kind_of_term_is_in_one_column() -> None:
-    kinds = [kind for _, kinds in _term_table.COLUMNS for kind in kinds]
+    kinds = [kind for _, kinds, _ in _term_table.COLUMNS for kind in kinds]
     assert len(set(kinds)) == len(kinds)
     found = compare(handmade.profile(), faster())
     used = {term.kind for term in found.work.terms if not term.kind.startswith("gap.")}
@@ -313,7 +313,7 @@ def test_what_parts_that_cancel_leave_is_no_whole() -> None:
 
 @pytest.mark.parametrize("loss", [2e-3, -2e-3])
 def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
-    number = [head for head, _ in _term_table.COLUMNS].index("above\nmin.")
+    number = [head for head, *_ in _term_table.COLUMNS].index("above\nmin.")
 
     def row(loss: float, overlap: float, seconds: float) -> Row:
         terms = [None] * len(_term_table.COLUMNS)

@@ -109,7 +109,9 @@ def test_a_paper_and_a_spreadsheet_have_them_too() -> None:
     ranking = Ranking(pair.names, (pair.comparison.a, pair.comparison.b), 0, (pair,))
     tex = latex.render(ranking, columns=2)
     set_in_latex.check(tex)
-    assert "& 40.0 ms & 35.0--44.0 ms & 38.0 ms & 36.0--41.0 ms & confirmed" in tex
+    assert "predicted & 95 \\% & observed & 95 \\% & verdict" in tex
+    assert "& ms & ms & ms & ms &" in tex, "one unit for all times"
+    assert "& 40.0\\phantom{0} & 35.0--44.0 & 38.0\\phantom{00} & 36.0--41.0 & confirmed" in tex
     assert "% 2: fusion + host-bound; A: torch.compile off -> on\n" in tex
     assert "% 3: jax, dropout 0.1 -> off: predicted 2.00 ms" in tex
     rows = [row for row in csv.DictReader(io.StringIO(comparison_csv.render(ranking))) if row["row"] == "proof"]

@@ -64,10 +64,10 @@ def read_markdown() -> None:
 
 def read_latex() -> None:
     for by in ("group", "block", "op"):
-        text = render("latex", by, columns=2)
+        text = re.sub(r"\\phantom\{[.0]*\}", "", render("latex", by, columns=2))
         for tex, plain in ((r"\textmu{}", "µ"), (r"\textless{}", "<"), ("--", "–"), (r"\_", "_"), (r"\%", "%")):
             text = text.replace(tex, plain)
-        check_verdict(re.search(r"\\caption\{(.*)\}", text)[1])
+        check_verdict(text.splitlines()[1])
         rows = [line[4:].removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r"\\")]
         (_, *tops), (_, *bottoms), *body = rows
         if by == "op":  # names are cut; the ops are in the order of their time
@@ -75,6 +75,11 @@ def read_latex() -> None:
             names = sorted(times, key=lambda name: -times[name]["seconds"])
             body = [[name, *line[1:]] for name, line in zip([*names, "host time", "total"], body, strict=True)]
         heads = [" ".join(filter(None, map(str.strip, pair))) for pair in zip(tops, bottoms, strict=True)]
+        (time,) = (number for number, head in enumerate(heads) if head in ("time s", "time ms", "time µs"))
+        unit, heads = heads[time].removeprefix("time "), [head.replace("min. ", "minimum ") for head in heads]
+        heads[time] = "time"
+        for line in body:
+            line[time + 1] += f" {unit}"
         check_table(table(heads, body), by)
 
 

@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
+from roofline.core import shipped
+from roofline.core.schema import load
 from roofline.renderers import latex
 from roofline.renderers._latex import table
 from roofline.renderers._latex.escape import escape, letters, sentences
@@ -27,6 +29,8 @@ HOSTILE = (
     r'quotes " '  # ' and " are letters of a kernel's name
     "漢字 back\\slash under_score dollar$ percent% hash# and& tilde~ hat^ {brace} <less> |bar| `tick` «guille» ħþŋ"
 )
+#: A generation on a busy machine, and a training step.
+SHIPPED = ("keras-benchmark/gemma-generate-b1-keras-jax", "h100/bert-torch-train-b32-tf32")
 DOCUMENT = r"""\documentclass[twocolumn]{article}
 \usepackage{booktabs,graphicx}
 \usepackage[textwidth=7.1in,columnsep=0.5in]{geometry}
@@ -55,7 +59,12 @@ def hostile_profile(text: str):
 
 @needs_tex
 def test_a_paper_with_any_names_compiles_and_nothing_runs_over(tmp_path: Path) -> None:
-    profiles = [handmade.profile(), hostile_profile(HOSTILE), hostile_profile("W" * 300), hostile_profile("_" * 300)]
+    profiles = [
+        handmade.profile(),
+        *map(hostile_profile, (HOSTILE, "W" * 300, "_" * 300, "[0] * of brackets (and (more)", "*")),
+        replace(handmade.profile(), profiled=None),  # counted and not timed
+        *(load(shipped.paths()[name]) for name in SHIPPED),
+    ]
     floats = [
         latex.render(analyze(profile), by, columns=columns, caption=caption)
         for profile in profiles
@@ -121,22 +130,88 @@ def test_labels_are_letters_digits_and_hyphens() -> None:
     assert len(table.label("a" * 300)) == 84
 
 
-def test_one_column_leaves_columns_out_and_says_so_and_two_have_room() -> None:
+def _table(text: str) -> list[list[str]]:
+    """Its lines of cells, the heading first."""
+    return [line[4:].removesuffix(r" \\").split(" & ") for line in text.splitlines() if line.endswith(r"\\")]
+
+
+def _caption(text: str) -> str:
+    return re.search(r"\\caption\{(.*)\}", text)[1]
+
+
+def test_one_column_has_minimum_and_time_above_it_and_its_caption_speaks_of_no_other() -> None:
     narrow, wide = (latex.render(analyze(handmade.profile()), None, columns=columns) for columns in (1, 2))
-    assert "% Left out for want of room: known bytes %, % of busy, minimum %, above % and FLOP/s vs matmul" in narrow
-    assert r"\begin{table}[t]" in narrow
+    tops, units = _table(narrow)[:2]
+    assert list(zip(tops, units, strict=True))[1:] == [
+        *(("time", "ms"), ("min.", r"\%"), ("above", r"\%"), ("limited", "by"), ("of roof", r"\%"))
+    ]
+    left_out = "known FLOP %, known bytes %, time %, % of busy and FLOP/s vs matmul"
+    assert f"% Left out for want of room: {left_out}; --columns 2 has room for more." in narrow
+    assert "share of the known work" not in _caption(narrow)
+    assert r"Known FLOP \% and known bytes \%: share of the known work" in _caption(wide)
     assert "Left out" not in wide
-    assert r"\begin{table*}[t]" in wide
+    assert (r"\begin{table}[t]" in narrow, r"\begin{table*}[t]" in wide) == (True, True)
     for text in (narrow, wide):
         assert r"\label{tab:toy-torch-train-group}" in text
+        assert "least time on this device" in _caption(text)
 
 
-def test_the_caption_is_short_and_long_on_request() -> None:
-    short, long = (latex.render(analyze(handmade.profile()), None, caption=each) for each in ("short", "long"))
-    told = {text: re.search(r"\\caption\{(.*)\}", text)[1] for text in (short, long)}
-    assert "torch 2.13.0" not in told[short]
-    assert "torch 2.13.0" in told[long]
-    assert "% FLOP and bytes are shares" in short, "what a caption leaves out is in a comment"
+def test_a_column_has_one_unit_and_its_decimal_points_below_each_other() -> None:
+    # Ops of the handmade step take between 0.1 and 5 ms, and the step 12.5.
+    _, units, *body = _table(latex.render(analyze(handmade.profile()), "op"))
+    assert units[1] == "ms"
+    times = [row[1] for row in body]
+    decimals = {len(time.replace(r"\phantom{", "").rstrip("}").partition(".")[2]) for time in times}
+    assert len(decimals) == 1
+    assert times[-1] == rf"12.5\phantom{{{'0' * (max(decimals) - 1)}}}"
+    numbers = [float(time.partition("\\")[0]) for time in times]
+    assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=0.05)
+
+
+def test_a_heading_of_one_line_is_one_line() -> None:
+    columns = [table.Column("A", ["1", "2"]), table.Column("B", ["x", "y"], number=False)]
+    one = table.floated(table.Table("name", columns, lambda room: ["a", "b"]), 1, "Words.", "tab:x")
+    assert _table("\n".join(one)) == [["name", "A", "B"], ["a", "1", "x"], ["b", "2", "y"]]
+    # A second line was there for a column that has no room.
+    wide = table.Column("C\nbelow", ["3" * 60, "4"], rank=1)
+    both = table.floated(table.Table("name", [*columns, wide], lambda room: ["a", "b"]), 1, "Words.", "tab:x")
+    assert both[1:] == one
+    assert both[0].startswith("% Left out for want of room: C below;")
+
+
+def test_words_take_several_lines_and_are_not_cut() -> None:
+    cause = "matmul rate (MKL in torch, oneDNN in jax); A: oneDNN off -> on"
+    columns = [table.Column(head, ["1.00 ms"]) for head in ("predicted", "observed", "95 % of it", "more of it")]
+    lines = table.floated(table.Table("cause", columns, lambda room: [cause[:room]]), 1, "Words.", "tab:x")
+    (name,) = (line.partition(" & ")[0] for line in lines if "matmul" in line)
+    written = re.fullmatch(r" *\\parbox\[t\]\{[\d.]+pt\}\{\\raggedright\\hangindent6.0pt (.*)\\strut\}", name)[1]
+    assert written.replace(r"\newline{}", " ").replace(r"\textgreater{}", ">") == cause
+
+
+def test_a_row_that_begins_with_a_bracket_is_no_argument_of_the_one_before() -> None:
+    column = table.Column("A", ["1", "2", "3"])
+    lines = table.floated(table.Table("name", [column], lambda room: ["[4]", "*", "a"]), 1, "Words.", "tab:x")
+    assert [line.strip() for line in lines if "&" in line] == [
+        *(r"name & A \\", r"{}[4] & 1 \\", r"{}* & 2 \\", r"a & 3 \\")
+    ]
+
+
+def test_the_caption_says_what_was_measured_how_and_what_to_doubt() -> None:
+    profile = handmade.profile(flags=("contended",))
+    short, long = (latex.render(analyze(profile), None, caption=each) for each in ("short", "long"))
+    for words in (
+        "One step of toy tiny training (batch 4, 25 tokens, fp32) by group of ops; torch 2.13.0, Round Device, 2 "
+        "threads.",
+        r"Median of 10 steps 12.5~ms (95~\% interval 12.4--12.6~ms), back to back.",
+        "The machine was busy with other programs; times are too long.",
+    ):
+        assert words in _caption(short)
+        assert words in _caption(long)
+    assert "python 3.11.9" not in _caption(short)
+    assert "python 3.11.9" in _caption(long)
+    verdict, remarks = short.splitlines()[1:3]
+    assert verdict.startswith("% toy train, b4 s25 on Round Device, 2 threads: 12.5 ms per step; ")
+    assert "python 3.11.9" in remarks, "what a caption leaves out is in a comment"
 
 
 def test_estimated_widths_are_not_below_those_of_the_font() -> None:

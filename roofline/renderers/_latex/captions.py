@@ -1,0 +1,90 @@
+"""Say what a table of a paper is of: what was measured, on what and how, in the sentences of a caption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roofline import units
+from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.core.framework import framework, written_in
+from roofline.core.schema import Profile
+from roofline.renderers import _words
+from roofline.renderers._facts import doubts
+from roofline.renderers._words import counted, plain
+
+#: Letters of a name.
+_LONGEST = 60
+_MODES = {"infer": "inference", "train": "training", "generate": "generation"}
+
+
+def measured(analysis: WorkAnalysis, by: str) -> str:
+    """Say what was measured, how, and what makes its times doubtful. by: what the rows of the table are.
+
+    "One step of bert inference (batch 1, 512 tokens, fp32) by group of ops; torch 2.13.0, AMD EPYC, 1 thread. Median
+    of 10 steps 1.15 s (95 % interval 1.11–1.20 s), back to back."
+    """
+    step = "call" if analysis.profile.mode == "generate" else "step"
+    where = ", ".join(filter(None, (software(analysis.profile), _words.device(analysis))))
+    sentences = [f"One {step} of {subject(analysis)} by {by}; {where}.", f"{_capital(how(analysis))}."]
+    return " ".join([*sentences, *(doubts.reasons(analysis) if isinstance(analysis, Analysis) else ())])
+
+
+def compared(runs: Sequence[Analysis], names: Sequence[str], letters: Sequence[str] = ()) -> str:
+    """Say the same of several runs: what they share once, then of each its name, its software and its time.
+
+    letters: what stands before each.
+    """
+    subjects = " against ".join(dict.fromkeys(map(subject, runs)))
+    devices = " and ".join(dict.fromkeys(filter(None, map(_words.device, runs))))
+    sentences = [f"{', '.join(filter(None, (subjects, devices)))}."]
+    for run, name, letter in zip(runs, names, letters or [""] * len(runs), strict=True):
+        shown, written = plain(name, _LONGEST), software(run.profile)
+        called = written if written.startswith(shown) else f"{shown}, {written}"
+        sentences += [f"{letter}{called}, {how(run)}.", *doubts.reasons(run)]
+    return " ".join(sentences)
+
+
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def subject(analysis: WorkAnalysis) -> str:
+    """Say what was run: "bert inference (batch 1, 512 tokens, fp32)"."""
+    profile = analysis.profile
+    size = "" if profile.size in ("base", "-") else f" {plain(profile.size, 20)}"
+    mode = _MODES.get(profile.mode, plain(profile.mode, 20))
+    precision = plain(analysis.precision or profile.precision, 20).removeprefix("default")
+    settings = ", ".join(filter(None, (*_lengths(profile), precision)))
+    return f"{plain(profile.model, _LONGEST)}{size} {mode}{f' ({settings})' if settings else ''}"
+
+
+def _lengths(profile: Profile) -> list[str]:
+    """List batch and tokens."""
+    lengths = [] if profile.batch is None else [f"batch {units.count(profile.batch)}"]
+    if profile.seq is not None:
+        tokens = counted(profile.seq, "token")
+        lengths.append(f"prompt of {tokens}" if profile.new_tokens is not None else tokens)
+    return lengths if profile.new_tokens is None else [*lengths, f"{units.count(profile.new_tokens)} new"]
+
+
+def software(profile: Profile) -> str:
+    """Name the backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
+    backend = plain(profile.backend, _LONGEST)
+    names = [name for name in dict.fromkeys((written_in(profile), framework(profile))) if name in profile.versions]
+    versions = {name: plain(profile.versions[name].partition("+")[0], 20) for name in names}
+    if names == [profile.backend]:
+        return f"{backend} {versions[profile.backend]}"
+    listed = ", ".join(f"{plain(name, 20)} {version}" for name, version in versions.items())
+    return f"{backend} ({listed})" if listed else backend
+
+
+def how(analysis: WorkAnalysis) -> str:
+    """Say how long a step took, and how that was measured: "median of 10 steps 1.15 s (95 % interval ...), ..."."""
+    wall = analysis.profile.wall
+    if analysis.wall is None:
+        return "counted and not timed"
+    interval = analysis.wall_interval
+    steps = "one step" if len(wall.steps) == 1 else f"median of {len(wall.steps)} steps"
+    across = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
+    spread = f" (95 % interval{across} {units.seconds_between(*interval)})" if interval else ""
+    return f"{steps} {units.seconds(analysis.wall)}{spread}, {_words.protocol(wall)}"

@@ -55,7 +55,7 @@ SLOW = (
     "api/test_callbacks.py",
     "api/test_public_names.py",
     "api/test_step_profiler.py",
-    "published/test_work.py",
+    "benchmarks/test_forms.py",
     "pytorch/test_shapes.py",
     "models/test_transformer_xl.py",
     "tensorflow/graph/test_graph.py",

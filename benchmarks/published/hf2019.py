@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from forms.products import forward
+from forms.transformers import bert
+
 from roofline.published import presets
-from roofline.published.products import forward
 from roofline.published.publication import Publication
-from roofline.published.transformers import bert
 
 _TASK = "average of all models, batches and lengths"
 

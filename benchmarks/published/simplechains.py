@@ -7,7 +7,6 @@ from itertools import product
 
 from roofline import devices
 from roofline.published.publication import Publication
-from roofline.published.work import work
 
 _MLP, _LENET, _ACCURACY = "MLP, 10,000 epochs", "LeNet5, 10 epochs", "LeNet5, accuracy on the test images"
 #: Of the MLP: every step has all samples.
@@ -42,7 +41,7 @@ class _Table:
     def flops(self, task: str) -> float:
         """Count the work of a task [FLOP]."""
         cell = next(cell for cell in self.publication.cells if cell.task == task)
-        counted = work(self.publication.row(cell).work, cell.batch).flops
+        counted = self.publication.work(self.publication.row(cell).work, cell.batch).flops
         if counted is None:
             raise ValueError(f"the work of {task} is not counted")
         return counted

@@ -1,8 +1,8 @@
 """Published benchmarks as data, the work of their steps by shape, and what their numbers imply.
 
 `NAME.csv` holds the figures of one publication with source and status, cell by cell, as they were published, and
-`NAME.toml` what surrounds them: set-up, devices, which work a row is, and notes on cells. `work` counts what a row does
-from shapes alone, and `implied` holds a figure against the ceilings of its device.
+`NAME.toml` what surrounds them: set-up, devices, the work of a row, and notes on cells. `implied` holds a figure
+against the ceilings of its device.
 """
 
 from __future__ import annotations

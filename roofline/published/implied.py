@@ -13,8 +13,7 @@ from math import prod
 
 from roofline import devices
 from roofline.core.device import Device
-from roofline.published.publication import Cell, Note, Publication, Row
-from roofline.published.work import Work, work
+from roofline.published.publication import Cell, Note, Publication, Row, Work
 
 #: What products may run in, slowest first, where a publication says that it computes in the first of them.
 ALLOWED = {"fp32": ("fp32", "tf32"), "bf16": ("bf16",), "fp16": ("fp16",)}
@@ -65,7 +64,7 @@ def implied(publication: Publication, cell: Cell) -> Implied:
     row = publication.row(cell)
     notes = publication.notes_on(cell)
     counted = row.work and not any(note.uncounted for note in notes)
-    figure_work = work(row.work, cell.batch) if counted else None
+    figure_work = publication.work(row.work, cell.batch) if counted else None
     name = publication.devices.get(cell.hardware)
     device = _device(name) if name else None
     flops, read = (figure_work.flops, figure_work.bytes) if figure_work else (None, None)

@@ -54,7 +54,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """A task and what is known of it.
 
     columns: which ones do it so, all of them where empty; the first row that fits a cell holds.
-    work: a name of `work.WORKS`, or "" where its work is not counted; `why` says why not, or what the count leaves out.
+    work: the name of a `Form`, or "" where its work is not counted; `why` says why not, or what the count leaves out.
     stated: the arithmetic that the publication says it used: fp32, bf16, fp16.
     """
 
@@ -63,6 +63,35 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     stated: str = ""
     work: str = ""
     why: str = ""
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """The work that a published figure stands for.
+
+    flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
+    is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in
+    counting, "" for nothing.
+    """
+
+    flops: float | None = None
+    bytes: float | None = None
+    form: str
+    bytes_form: str = ""
+    assumed: str = ""
+
+
+class Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The work of a row, by its shapes: what the closed forms of benchmarks/published/forms make of them.
+
+    flops: by batch, as published ("" where the work does not depend on it). Others: as of a `Work`.
+    """
+
+    name: str
+    flops: dict[str, int]
+    form: str
+    bytes: int | None = None
+    bytes_form: str = ""
+    assumed: str = ""
 
 
 class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -109,27 +138,12 @@ class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     tasks: dict[str, str]
 
 
-class _Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The contents of a TOML; `devices` leads from a hardware's name in the table to a device of roofline/devices."""
-
-    title: str
-    address: str
-    setup: str
-    statistic: str
-    row: tuple[Row, ...]
-    devices: dict[str, str] = {}
-    baseline: str = ""
-    means: str = ""
-    note: tuple[Note, ...] = ()
-    classes: ClassTable | None = None
-
-
-class Publication(msgspec.Struct, frozen=True, kw_only=True):
+class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A published benchmark: its figures, and what is known of how they came about.
 
     statistic: what one figure is of the measured times. baseline: the column that the others are compared with, ""
-    where there is none. means: what an average over the rows can or cannot say. classes: its table of shares by class
-    of operator, if it has one.
+    where there is none. means: what an average over the rows can or cannot say. devices: from a hardware's name in the
+    table to a device of roofline/devices. classes: its table of shares by class of operator, if it has one.
     """
 
     name: str
@@ -137,12 +151,13 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     address: str
     setup: str
     statistic: str
-    baseline: str
-    means: str
-    devices: dict[str, str]
-    rows: tuple[Row, ...]
-    notes: tuple[Note, ...]
+    rows: tuple[Row, ...] = msgspec.field(name="row")
     cells: tuple[Cell, ...]
+    forms: tuple[Form, ...] = msgspec.field(name="work", default=())
+    notes: tuple[Note, ...] = msgspec.field(name="note", default=())
+    devices: dict[str, str] = {}
+    baseline: str = ""
+    means: str = ""
     classes: ClassTable | None = None
 
     @property
@@ -155,6 +170,13 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
         return next(
             row for row in self.rows if row.task == cell.task and cell.column in (row.columns or (cell.column,))
         )
+
+    def work(self, name: str, batch: str) -> Work:
+        """Return the work of a row by its name; batch: as published. KeyError where it was not counted for that."""
+        forms = {form.name: form for form in self.forms}
+        form = forms[name]
+        flops, read = float(form.flops[batch]), None if form.bytes is None else float(form.bytes)
+        return Work(flops=flops, bytes=read, form=form.form, bytes_form=form.bytes_form, assumed=form.assumed)
 
     def notes_on(self, cell: Cell) -> tuple[Note, ...]:
         """Return the notes on a cell."""
@@ -179,27 +201,9 @@ def read(folder: Path, name: str, names: tuple[str, ...]) -> Publication:
     """Read the publication `name`, one of `names`, from `folder`. Raises InputError for another name."""
     if name not in names:
         raise InputError(f"There is no publication called {name!r}; there are: {', '.join(names)}.")
-    stem = name.replace("-", "_")
-    table = files.read(folder / f"{stem}.csv", _LARGEST, "a table of figures").decode("utf-8")
-    setup = msgspec.convert(
-        tomllib.loads(files.read(folder / f"{stem}.toml", _LARGEST, "a set-up").decode("utf-8")), _Setup
+    stem = folder / name.replace("-", "_")
+    setup, table = (
+        files.read(stem.with_suffix(suffix), _LARGEST, "a publication").decode("utf-8") for suffix in (".toml", ".csv")
     )
-    lines = [{key: text or None if key == "value" else text for key, text in line.items()} for line in _lines(table)]
-    return Publication(
-        name=name,
-        title=setup.title,
-        address=setup.address,
-        setup=setup.setup,
-        statistic=setup.statistic,
-        baseline=setup.baseline,
-        means=setup.means,
-        devices=setup.devices,
-        rows=setup.row,
-        notes=setup.note,
-        cells=msgspec.convert(lines, tuple[Cell, ...], strict=False),
-        classes=setup.classes,
-    )
-
-
-def _lines(table: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(table)))
+    cells = [{**line, "value": line["value"] or None} for line in csv.DictReader(io.StringIO(table))]
+    return msgspec.convert({**tomllib.loads(setup), "name": name, "cells": cells}, Publication, strict=False)

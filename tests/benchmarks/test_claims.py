@@ -10,11 +10,11 @@ import claims as script
 import ivanov
 import keras_benchmark
 import pytest
+from forms.work import work
 from msgspec.structs import replace
 
 from roofline import published
 from roofline.published.implied import implied
-from roofline.published.work import work
 
 CLAIMS = {name: {claim.id: claim for claim in words.claims(name)} for name in words.FIGURES}
 
@@ -174,7 +174,7 @@ def test_the_small_mlp() -> None:
             "most": 15.28 / 0.410168,
             "pytorch_ms": 1.522,
             "simplechains_us": 41.0168,
-            "mflop": 39.68,  # tests/published/test_work.py has the work
+            "mflop": 39.68,  # tests/benchmarks/test_forms.py has the work
             "at_most": 0.416341 / 15.22,
         }
     )
@@ -209,7 +209,7 @@ def test_lenet5() -> None:
             "epyc_most": 15.09 / 3.083624,
         }
     )
-    rate = 910.224e9 / 17.62  # tests/published/test_work.py has the work
+    rate = 910.224e9 / 17.62  # tests/benchmarks/test_forms.py has the work
     assert figures("simplechains", "gpu") == pytest.approx(
         {"gflop": 910.224, "seconds": 17.62, "gflops": rate / 1e9, "share": rate / 19.5e12, "flux": 17.62 / 1.676934}
     )

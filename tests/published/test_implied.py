@@ -13,11 +13,10 @@ from roofline.errors import InputError
 from roofline.published.implied import Implied, implied
 from roofline.published.means import speedups
 from roofline.published.table import table
-from roofline.published.work import work
 
 ROOT = Path(__file__).resolve().parents[2]
 KERAS = published.load("keras-benchmark")
-#: BERT-base, one sequence of 512, as tests/published/test_work.py derives it [FLOP].
+#: BERT-base, one sequence of 512, as tests/benchmarks/test_forms.py derives it [FLOP].
 SEQUENCE = 512 * 12 * (8 * 768**2 + 4 * 768 * 3072 + 4 * 512 * 768) + 2 * 768**2 + 2 * 768 * 2
 
 
@@ -58,7 +57,7 @@ def test_the_two_sentences_of_the_benchmark() -> None:
 def test_generate_has_a_share_of_both_roofs() -> None:
     """Gemma at batch 1: 44 passes over 17.08 GB at 1555 GB/s are 483 ms of JAX's 703.46; bf16 is 312 TFLOP/s."""
     one = cell("Gemma generate", "Keras 3 (JAX)", batch="1")
-    floor, flops = 44 * 2 * 8_537_680_896 / 1555e9, work("gemma-generate-keras", "1").flops or 0
+    floor, flops = 44 * 2 * 8_537_680_896 / 1555e9, KERAS.work("gemma-generate-keras", "1").flops or 0
     assert (one.roof, one.faster, set(one.shares)) == ("memory", False, {"memory", "bf16"})
     assert one.floor_memory == pytest.approx(floor)
     assert one.share == one.shares["memory"] == pytest.approx(floor / 0.70346)

@@ -20,8 +20,7 @@ from roofline.published import presets
 from roofline.published.implied import ALLOWED
 from roofline.published.presets.beside import Beside, Figure, beside
 from roofline.published.presets.compared import rows
-from roofline.published.publication import Row
-from roofline.published.work import Work, work
+from roofline.published.publication import Row, Work
 from roofline.renderers import _words
 from roofline.renderers._facts import host
 from roofline.renderers.preset import markdown
@@ -106,7 +105,7 @@ def predicted(names: Sequence[str], publication: str = "keras-benchmark") -> lis
         for cell in group:
             columns.setdefault(published.row(cell), []).append(cell.column)
         for row, names in columns.items():
-            counted = work(row.work, batch)
+            counted = published.work(row.work, batch)
             who = f", {', '.join(names)}" if row.columns else ""
             cells = [_least(counted, row.stated, sheet) for sheet in sheets]
             lines.append(f"| {task} b{batch}{who} | {_amount(counted)} | {' | '.join(cells)} |")

@@ -8,30 +8,16 @@ repeat it where these are installed. Keras's form of adapters was checked agains
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypedDict
 
-from roofline.published.networks import denoiser, dense, image_encoder, lenet5
-from roofline.published.products import Products, forward, training
-from roofline.published.transformers import bert, decoder_with_adapters, encoder_layer, generation, vision_encoder
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """The work that a published figure stands for.
-
-    flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
-    is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in
-    counting, "" for nothing.
-    """
-
-    flops: float | None = None
-    bytes: float | None = None
-    form: str
-    bytes_form: str = ""
-    assumed: str = ""
-
+from forms.networks import denoiser, dense, image_encoder, lenet5
+from forms.products import Products, forward, training
+from forms.transformers import bert, decoder_with_adapters, encoder_layer, generation, vision_encoder
+from roofline import published
+from roofline.published.publication import Work
 
 #: Passes of decode in one call of `generate`, a token each. Keras: 44 or 45 (50 tokens in all, of which a prompt of
 #: five words takes five or, with a mark of its beginning, six). transformers: 45 new ones, one of them from prefill.
@@ -113,7 +99,7 @@ def _read(products: Products, parameters: int, form: str) -> Work:
     )
 
 
-#: By the name that `NAME.toml` gives: the batch of a row -> its work.
+#: By the name that roofline/published/NAME.toml gives: the batch of a row -> its work.
 WORKS: Mapping[str, Callable[[int], Work]] = {
     "bert-fit": lambda batch: Work(flops=training(_bert(batch)), form=THREE),
     "bert-predict": lambda batch: Work(flops=forward(_bert(batch)), form="forward"),
@@ -153,3 +139,25 @@ WORKS: Mapping[str, Callable[[int], Work]] = {
 def work(name: str, batch: str) -> Work:
     """Return the work of a row by its name in `WORKS`; batch: as published, "" where the work does not depend on it."""
     return WORKS[name](int(batch) if batch else 0)
+
+
+def entries(name: str) -> Iterator[str]:
+    """Write the `[[work]]` of each row of a publication for roofline/published/NAME.toml."""
+    publication = published.load(name)
+    batches: dict[str, dict[str, int]] = {}
+    for cell in publication.cells:
+        if (row := publication.row(cell)).work:
+            batches.setdefault(row.work, {})[cell.batch] = 0
+    for form, numbers in batches.items():
+        works = {batch: work(form, batch) for batch in numbers}
+        flops = ", ".join(f"{json.dumps(batch)} = {counted.flops:.0f}" for batch, counted in works.items())
+        first = next(iter(works.values()))
+        yield f'\n[[work]]\nname = "{form}"\nflops = {{ {flops} }}\nform = {json.dumps(first.form)}'
+        if first.bytes is not None:
+            yield f"bytes = {first.bytes:.0f}\nbytes_form = {json.dumps(first.bytes_form)}"
+        if first.assumed:
+            yield f"assumed = {json.dumps(first.assumed)}"
+
+
+if __name__ == "__main__":
+    print("\n".join(entries(sys.argv[1])))

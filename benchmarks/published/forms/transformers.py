@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roofline.published.products import BOTH, NONE, ONE, Product, Products, attention, same
+from forms.products import BOTH, NONE, ONE, Product, Products, attention, same
 
 
 def encoder_layer(batch: int, seq: int, hidden: int, heads: int, ffn: int) -> Products:

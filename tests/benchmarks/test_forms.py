@@ -9,22 +9,26 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 
+import msgspec
 import pytest
-
-from roofline.published.networks import denoiser, dense, image_encoder, lenet5
-from roofline.published.products import BOTH, NONE, ONE, Convolution, Product, Products, forward, training
-from roofline.published.transformers import (
+from forms.networks import denoiser, dense, image_encoder, lenet5
+from forms.products import BOTH, NONE, ONE, Convolution, Product, Products, forward, training
+from forms.transformers import (
     bert,
     decoder_with_adapters,
     encoder_layer,
     generation,
     vision_encoder,
 )
-from roofline.published.work import WORKS, work
+from forms.work import WORKS, entries, work
+
+from roofline import published
+from roofline.published.publication import Form
 
 
 def padded(products: Iterable[Product | Convolution], train: bool = False) -> float:
@@ -159,13 +163,22 @@ def test_adapters_that_keras_adds_to_the_weights(name: str, layers: int, hidden:
     assert apart[1] - apart[0] == extra
 
 
+def test_the_publications_have_what_the_forms_count() -> None:
+    """`python -m forms.work NAME`, in benchmarks/published, writes these tables for roofline/published/NAME.toml."""
+    names = set()
+    for name in published.names():
+        publication = published.load(name)
+        counted = {(row.work, cell.batch) for cell in publication.cells if (row := publication.row(cell)).work}
+        for form, batch in counted:
+            assert publication.work(form, batch) == work(form, batch), (name, form, batch)
+        assert {(form.name, batch) for form in publication.forms for batch in form.flops} == counted
+        written = tomllib.loads("\n".join(entries(name))).get("work", [])
+        assert msgspec.convert(written, tuple[Form, ...]) == publication.forms
+        names |= {form for form, _ in counted}
+    assert names == set(WORKS)
+
+
 def test_rows_scale_with_their_batch() -> None:
-    assert set(WORKS) == {
-        *("bert-fit", "bert-predict", "sam-fit", "sam-predict", "sd-fit", "sd-predict", "gemma-fit", "mistral-fit"),
-        *("gemma-fit-keras", "mistral-fit-keras"),
-        *(f"{name}-generate{form}" for name in ("gemma", "mistral") for form in ("", "-keras", "-keras-eager")),
-        *("mlp-training", "lenet5-training", "layer-512", "layer-128"),
-    }
     for name in ("bert-fit", "bert-predict", "sam-fit", "sam-predict", "sd-fit", "sd-predict", "gemma-fit"):
         one, eight = work(name, "1").flops, work(name, "8").flops
         assert one is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from roofline.published.products import BOTH, ONE, Convolution, Product, Products, attention, same
+from forms.products import BOTH, ONE, Convolution, Product, Products, attention, same
 
 
 def dense(samples: int, widths: Sequence[int], gradients: int = ONE) -> Products:

@@ -1,0 +1,1 @@
+"""Count the work of published steps by closed forms of their shapes: the FLOPs in roofline/published/NAME.toml."""

@@ -53,6 +53,11 @@ class Implied:
         """Return how much of the nearest roof was attained."""
         return self.shares.get(self.roof)
 
+    def of(self, roof: str) -> float | None:
+        """Return the least time under a roof over the published time: an arithmetic, whatever was used, or "memory"."""
+        least = self.floor_memory if roof == "memory" else self.floors.get(roof)
+        return None if least is None or not self.cell.seconds else least / self.cell.seconds
+
     @property
     def corrected(self) -> float | None:
         """Return the rate over the time of a step, where that is known to be another one than the figure [FLOP/s]."""

@@ -33,7 +33,7 @@ def test_both_formats_show_every_figure(roofline: Run, name: str) -> None:
 
 
 def test_what_a_row_says(roofline: Run) -> None:
-    """9.277 TFLOP in 693.37 ms are 13.4 TFLOP/s, 68.6 % of 19.5; in 202.43 ms 45.8, 29.4 % of 156.
+    """9.277 TFLOP in 693.37 ms are 13.4 TFLOP/s, 68.6 % of 19.5 and 8.6 % of 156; in 202.43 ms 45.8, 235 % and 29.4 %.
 
     The Trainer's clock holds 99 of 100 steps: 13.38 x 0.99 = 13.2 TFLOP/s.
     """
@@ -42,17 +42,22 @@ def test_what_a_row_says(roofline: Run) -> None:
     task = [" ".join(line.split()) for line in lines[start : start + 11]]
     assert task[1] == "9.28 TFLOP (3 x forward: each product has two gradients), stated fp32"
     assert task[2].startswith("least time on NVIDIA A100 40 GB: 476 ms in IEEE FP32 (19.5 TFLOP/s), 59.5 ms in TF32")
-    assert any(
-        line.startswith(
-            "Native PyTorch (eager) 693.37 ms 13.4 TFLOP/s 68.6 % within IEEE FP32; corrected 13.2 TFLOP/s ["
-        )
-        for line in task
+    assert task[3] == "published rate of FP32 of TF32 what that implies"
+    eager, compiled = task[5:7]
+    assert eager.startswith("Native PyTorch (eager) 693.37 ms 13.4 TFLOP/s 68.6 % 8.6 % corrected 13.2 TFLOP/s [")
+    assert compiled.startswith(
+        "Native PyTorch (compiled) 202.43 ms 45.8 TFLOP/s 235.0 % 29.4 % ! above IEEE FP32: TF32 or less; "
     )
-    assert "Keras 3 (PyTorch eager) 808.68 ms 11.5 TFLOP/s 58.8 % within IEEE FP32" in task
-    assert any(
-        line.startswith("Native PyTorch (compiled) 202.43 ms 45.8 TFLOP/s 29.4 % ! above IEEE FP32: TF32 or less; ")
-        for line in task
-    )
+    assert "Keras 3 (PyTorch eager) 808.68 ms 11.5 TFLOP/s 58.8 % 7.4 %" in task
+
+
+def test_a_row_that_reads_has_a_share_of_the_memory_roof_too(roofline: Run) -> None:
+    """751 GB in 703.46 ms are 1.07 TB/s, 68.7 % of 1.555; of 312 TFLOP/s 2.17 are 0.7 %. No column mixes the two."""
+    lines = roofline("published", "keras-benchmark").out.splitlines()
+    start = lines.index("Gemma generate, batch 1, 2024-04 (v0.0.5)")
+    task = [" ".join(line.split()) for line in lines[start : start + 30]]
+    assert "published rate read of BF16 of memory what that implies" in task
+    assert "Keras 3 (JAX) 703.46 ms 2.17 TFLOP/s 1.07 TB/s 0.7 % 68.7 %" in task
 
 
 def test_what_nobody_read_is_marked(roofline: Run) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import groupby
 from string import ascii_lowercase
 
 from roofline import units
 from roofline.core.device import Device
-from roofline.published.implied import Implied
+from roofline.published.implied import ALLOWED, Implied
 from roofline.published.publication import Note
 from roofline.published.table import Table
 from roofline.renderers import _terminal
 
 #: How an arithmetic is called in a sentence.
 _NAMES = {"fp32": "IEEE FP32", "tf32": "TF32", "bf16": "BF16", "fp16": "FP16", "memory": "memory"}
-_HEAD = ("", "published", "rate", "of roof", "what that implies")
 
 
 def render(table: Table) -> str:
@@ -38,9 +38,10 @@ def render(table: Table) -> str:
 
 
 _READING = (
-    "Rates are the FLOP of contractions over the whole published time. A rate above a ceiling proves that the "
-    "arithmetic, the count or the time is another one; a rate below it proves nothing. ! marks a rate that the stated "
-    "arithmetic cannot reach on the device; ? a figure that nobody read in a source that can be cited."
+    "Rates are the FLOP of contractions, and the bytes that must be read, over the whole published time; shares are of "
+    "one roof in each column. A rate above a ceiling proves that the arithmetic, the count or the time is another one; "
+    "a rate below it proves nothing. ! marks a rate that the stated arithmetic cannot reach on the device; ? a figure "
+    "that nobody read in a source that can be cited."
 )
 
 
@@ -54,16 +55,32 @@ def _task(cells: Sequence[Implied], notes: dict[Note, str], several: bool) -> li
     title += f", {first.cell.version}" if several else ""
     lines = [title, *(line for sentence in _work(cells) for line in _hanging("  ", sentence))]
     machines = len({figure.cell.hardware for figure in cells}) > 1
-    rows = [_HEAD] if _shows_rates(cells) else [("", "published", "", "", "")]
+    columns = _columns(cells)
+    rows: list[tuple[str, ...]] = [("", "published", *columns, "what that implies" if columns else "")]
     for figure in cells:
         marks = "".join(f"[{notes[note]}]" for note in figure.notes if note in notes)
         implications = " ".join(filter(None, (_implies(figure), marks)))
-        rows.append((_place(figure, machines), _published(figure), _rate(figure), _share(figure), implications))
-    return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0, 4)), 1)]
+        known = (column(figure) for column in columns.values())
+        rows.append((_place(figure, machines), _published(figure), *known, implications))
+    return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0, len(columns) + 2)), 1)]
 
 
-def _shows_rates(cells: Iterable[Implied]) -> bool:
-    return any(figure.rate is not None or figure.speed is not None for figure in cells)
+def _columns(cells: Sequence[Implied]) -> dict[str, Callable[[Implied], str]]:
+    """Return the columns of rates and of shares, one roof in each, that any cell has something in."""
+    columns: dict[str, Callable[[Implied], str]] = {}
+    if any(figure.rate is not None for figure in cells):
+        columns["rate"] = lambda figure: "" if figure.rate is None else units.flop_rate(figure.rate)
+    if any(figure.speed is not None for figure in cells):
+        columns["read"] = lambda figure: "" if figure.speed is None else units.byte_rate(figure.speed)
+    for roof in (*ALLOWED["fp32"], *ALLOWED["bf16"], *ALLOWED["fp16"], "memory"):
+        if any(figure.of(roof) is not None for figure in cells):
+            columns[f"of {roof if roof == 'memory' else roof.upper()}"] = partial(_share, roof)
+    return columns
+
+
+def _share(roof: str, figure: Implied) -> str:
+    share = figure.of(roof)
+    return "" if share is None else units.percent(share)
 
 
 def _place(figure: Implied, machines: bool) -> str:
@@ -80,35 +97,15 @@ def _published(figure: Implied) -> str:
     return f"{number}{'' if cell.citable else ' ?'}"
 
 
-def _rate(figure: Implied) -> str:
-    """Write the rate towards the nearest roof."""
-    if figure.speed is not None and figure.roof in ("", "memory"):
-        return units.byte_rate(figure.speed)
-    return units.flop_rate(figure.rate) if figure.rate is not None else ""
-
-
-def _share(figure: Implied) -> str:
-    return units.percent(figure.share) if figure.share is not None else ""
-
-
 def _implies(figure: Implied) -> str:
     """Word what the rate of a figure excludes, and the note that the table has of it."""
     clauses = []
-    if figure.roof == "memory":
-        clauses.append("! above the memory roof" if figure.shares["memory"] > 1 else "of the memory roof")
-        clauses += [
-            f"{units.flop_rate(figure.rate)}, {units.percent(share)} of {_NAMES[name]}"
-            for name, share in figure.shares.items()
-            if name != "memory"
-        ]
-    elif figure.rate is not None and figure.floors:
-        stated = _NAMES[figure.row.stated]
-        if not figure.roof:
-            clauses.append("! above every ceiling: count or time is wrong")
-        elif figure.faster:
-            clauses.append(f"! above {stated}: {_NAMES[figure.roof]} or less")
-        else:
-            clauses.append(f"within {stated}")
+    if figure.rate is not None and figure.floors and not figure.roof:
+        clauses.append("! above every ceiling: count or time is wrong")
+    elif figure.shares.get("memory", 0.0) > 1:
+        clauses.append("! above the memory roof")
+    elif figure.faster:
+        clauses.append(f"! above {_NAMES[figure.row.stated]}: {_NAMES[figure.roof]} or less")
     if figure.corrected is not None:
         clauses.append(f"corrected {units.flop_rate(figure.corrected)}")
     clauses += [figure.cell.note] if figure.cell.note else []

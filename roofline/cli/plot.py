@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options import completion
 from roofline.cli.options.paths import check_once, check_output, load
+from roofline.cli.options.width import COLUMN, HELP, read_inches
 from roofline.cli.options.words import if_long
 from roofline.errors import InputError
 from roofline.units import printable
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 _FIGURES = "roofline.renderers.figures"
 _KINDS = "|".join(plugins.names(_FIGURES))
 _CAPTIONS = ("short", "long")
-_UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
-#: Limits of the width [in]: text of 6 pt in a narrower figure leaves no room for the data; a wider one fits no page.
-_NARROWEST, _WIDEST = 2.5, 20.0
 
 
 def command(
@@ -62,8 +59,8 @@ def command(
     ] = None,
     width: Annotated[
         str,
-        typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default fits one column of a two-column paper."),
-    ] = "3.3in",
+        typer.Option(metavar="WIDTH", help=HELP),
+    ] = COLUMN,
     caption: Annotated[
         str,
         typer.Option(metavar="short|long", help="Length of the caption: long adds versions, steps and their spread."),
@@ -78,7 +75,7 @@ def command(
     if caption not in _CAPTIONS:
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
     plugins.require(_FIGURES, kind, "kind of figure")
-    inches = _inches(width)
+    inches = read_inches(width)
     from roofline.renderers import figures
 
     if output is None:
@@ -91,16 +88,6 @@ def command(
         )
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(caption_text)
-
-
-def _inches(width: str) -> float:
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm)\s*", width, re.ASCII)
-    if match is None:
-        raise InputError(f"{width!r} is not a width: write it like 3.3in, 8.4cm or 84mm.")
-    inches = float(match[1]) * _UNITS[match[2]]
-    if not _NARROWEST <= inches <= _WIDEST:
-        raise InputError(f"A figure cannot be {width} wide: choose {_NARROWEST}in to {_WIDEST:g}in.")
-    return inches
 
 
 def _item(name: str, kind: str) -> WorkAnalysis | Device:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from roofline import plugins
 from roofline.cli.options import completion
+from roofline.cli.options.paths import check_output
+from roofline.cli.options.width import COLUMN, HELP, read_inches
 from roofline.errors import InputError
+from roofline.units import printable
 
 _RENDERERS = "roofline.renderers.published"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -29,6 +33,18 @@ def command(
         typer.Option(metavar="FORMAT", autocompletion=completion.formats(_RENDERERS), help=f"The format: {_FORMATS}."),
     ] = "text",
     all: Annotated[bool, typer.Option("--all", help="Show every published version of the table.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FIG",
+            help="Draw the table instead, to FIG.svg, FIG.pdf or FIG.png: how many times as fast as one of its columns "
+            "the others are, row by row.",
+        ),
+    ] = None,
+    width: Annotated[str, typer.Option(metavar="WIDTH", help=f"With --output: {HELP[0].lower()}{HELP[1:]}")] = COLUMN,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
     """Show what the numbers of published benchmarks imply.
 
@@ -43,9 +59,17 @@ def command(
     from roofline.published.table import table
 
     if name is None:
-        if format != "text" or all:
-            raise InputError("--format and --all need the NAME of a publication: give one.")
+        if format != "text" or all or output is not None:
+            raise InputError("--format, --all and --output need the NAME of a publication: give one.")
         typer.echo("\n".join(f"{key:16}  {published.load(key).title}" for key in published.names()))
         return
 
+    if output is not None:
+        from roofline.renderers import figures
+
+        inches = read_inches(width)
+        check_output(output, force, figures.SUFFIXES)
+        caption = figures.draw_published(published.load(name), output, inches)
+        typer.echo(f"Wrote {printable(output)}\n{caption}")
+        return
     typer.echo(renderer.render(table(published.load(name), everything=all)), nl=False)

@@ -138,6 +138,13 @@ class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     tasks: dict[str, str]
 
 
+class Picture(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A panel of the picture of a table: the column that others are held against, and these; all where empty."""
+
+    over: str
+    columns: tuple[str, ...] = ()
+
+
 class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A published benchmark: its figures, and what is known of how they came about.
 
@@ -157,6 +164,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     notes: tuple[Note, ...] = msgspec.field(name="note", default=())
     devices: dict[str, str] = {}
     baseline: str = ""
+    pictures: tuple[Picture, ...] = msgspec.field(name="picture", default=())
     means: str = ""
     classes: ClassTable | None = None
 
@@ -164,6 +172,11 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def versions(self) -> tuple[str, ...]:
         """Return the versions of the table, the one that is shown first."""
         return tuple(dict.fromkeys(cell.version for cell in self.cells))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of the table."""
+        return tuple(dict.fromkeys(cell.column for cell in self.cells))
 
     def row(self, cell: Cell) -> Row:
         """Return what is known of a cell's task."""

@@ -60,6 +60,15 @@ def test_a_row_that_reads_has_a_share_of_the_memory_roof_too(roofline: Run) -> N
     assert "Keras 3 (JAX) 703.46 ms 2.17 TFLOP/s 1.07 TB/s 0.7 % 68.7 %" in task
 
 
+def test_the_table_is_drawn(roofline: Run, tmp_path: Path) -> None:
+    file = str(tmp_path / "keras.svg")
+    ended = roofline("published", "keras-benchmark", "-o", file, "--width", "7in")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"Wrote {file}\nKeras 3 benchmarks (April 2024). Published times, not measured here: ")
+    assert "4.94 times as fast" in Path(file).read_text(encoding="utf-8")
+    assert "add --force" in roofline("published", "keras-benchmark", "-o", file).err
+
+
 def test_what_nobody_read_is_marked(roofline: Run) -> None:
     out = " ".join(roofline("published", "ivanov").out.split())
     assert "cuDNN 131 ms ? [" in out
@@ -70,7 +79,9 @@ def test_what_nobody_read_is_marked(roofline: Run) -> None:
     ("words", "message"),
     [
         (("mlperf",), "There is no publication called 'mlperf'; there are: hf2019, ivanov, keras-benchmark,"),
-        (("--all",), "--format and --all need the NAME of a publication: give one."),
+        (("--all",), "--format, --all and --output need the NAME of a publication: give one."),
+        (("ivanov", "-o", "x.txt"), "Cannot write x.txt: the name must end in .svg or .pdf or .png."),
+        (("ivanov", "-o", "x.svg", "--width", "1in"), "A figure cannot be 1in wide: choose 2.5in to 20in."),
         (("ivanov", "--format", "html"), "There is no format called 'html'; there are: json, text."),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 from roofline import devices
 from roofline.analysis.analysis import KEYS
 from roofline.cli import plot, show
-from roofline.cli.options import paths
+from roofline.cli.options import paths, width
 from roofline.core import shipped
 from roofline.core.schema import save
 from roofline.errors import InputError
@@ -156,13 +156,13 @@ def test_a_profile_that_ships_is_never_written_over() -> None:
     ("text", "inches"), [("3.3in", 3.3), ("8.4cm", 8.4 / 2.54), ("84mm", 84 / 25.4), ("7 in", 7.0)]
 )
 def test_widths(text: str, inches: float) -> None:
-    assert plot._inches(text) == pytest.approx(inches)
+    assert width.read_inches(text) == pytest.approx(inches)
 
 
 @pytest.mark.parametrize("text", ["3.3", "wide", "-3in", "1e9in", "0in", "nanin", "3.3inch", "٣in", "1mm"])
 def test_what_is_no_width(text: str) -> None:
     with pytest.raises(InputError):
-        plot._inches(text)
+        width.read_inches(text)
 
 
 def test_outputs_are_checked_before_anything_is_drawn(profile: Path, tmp_path: Path) -> None:

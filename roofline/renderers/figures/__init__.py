@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from roofline.analysis.analysis import WorkAnalysis
     from roofline.core.device import Device
     from roofline.projection.project import WhatIf
+    from roofline.published.publication import Publication
 
 #: One column of a two-column paper [in].
 WIDTH = 3.3
@@ -117,3 +118,20 @@ def _check_timed(kind: str, items: Sequence[WorkAnalysis | Device]) -> None:
             kinds = " or ".join(f"--kind {name} ({words})" for name, words in drawn.items() if words)
             profile = f"Profile {number}, {_words.plain(item.profile.backend, 60)},"
             raise InputError(f"{profile} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")
+
+
+def draw_published(publication: Publication, path: Path, width: float = WIDTH) -> str:
+    """Draw the table of a publication: how many times as fast as one of its columns the others are, row by row.
+
+    Returns its caption, which is in the file too. Raises InputError for an unknown suffix, and of a publication without
+    pictures.
+    """
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
+    from roofline.core.files import write_atomically
+    from roofline.renderers.figures import _published, _style
+
+    with _style.applied():
+        figure, caption = _published.figure(publication, width)
+        write_atomically(path, write(figure, path.suffix, caption.title, caption.text(long=False)))
+    return caption.text(long=False)

@@ -386,30 +386,10 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
     table = [replace(row, named=True) for row in table]
     # What many ops have in common is no roof.
     table += [replace(_row(analysis, label, total, rate), roof="") for label, total in selection.remainders]
-    table.append(_bare(analysis, gap, analysis.gap_told, None))
-    total_row = _row(analysis, "total", analysis.total, rate)
-    table.append(
-        Row(
-            label="total",
-            ops=total_row.ops,
-            flops=total_row.flops,
-            bytes=total_row.bytes,
-            seconds=analysis.wall,
-            time=1.0,
-            floor=total_row.floor,
-            loss=total_row.loss,
-            rate=total_row.rate,
-            roof="",
-            attained=total_row.attained,
-            busy=total_row.busy,
-            floor_high=total_row.floor_high,
-            attained_high=total_row.attained_high,
-            moved=total_row.moved,
-            counted=total_row.counted,
-            partly=total_row.partly,
-        )
-    )
-    return table
+    wall, gap_seconds = analysis.wall, analysis.gap_told
+    table.append(Row(gap, None, None, None, gap_seconds, gap_seconds / wall, None, None, None, "", None))
+    total = _row(analysis, "total", analysis.total, rate)
+    return [*table, replace(total, seconds=wall, time=1.0, roof="", bound="unknown")]
 
 
 def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None, parts: tuple[str, ...] = ()) -> Row:
@@ -441,10 +421,6 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         counted=total.counted_read + total.counted_written if total.counted else None,
         partly=total.counted > 0 and total.uncounted > 0,
     )
-
-
-def _bare(analysis: Analysis, label: str, seconds: float, ops: int | None) -> Row:
-    return Row(label, ops, None, None, seconds, seconds / analysis.wall, None, None, None, "", None)
 
 
 def _share(part: float, total: float) -> float | None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from roofline.analysis.analysis import WorkAnalysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
-from roofline.renderers._markdown import escape
+from roofline.renderers._markdown import escape, grid
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._rows.choice import USUAL, Choice
 from roofline.renderers._tables import Row, WorkRow
@@ -18,21 +16,16 @@ def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
     key = by or "group"
     table = _tables.table(analysis, key, _words.gap_name(analysis), rows)
     names = iter(distinct([row.label for row in table.rows if row.named], by=key))
-    columns = table.columns
-    head = _line([key, *(column.heading.replace("\n", " ") for column in columns)])
-    rule = _line(["---", *("---:" if column.number else "---" for column in columns)])
     body = [
-        _line([_name(next(names) if row.named else row.label, row), *(column.cell(row) for column in columns)])
+        [_name(next(names) if row.named else row.label, row), *(column.cell(row) for column in table.columns)]
         for row in table.rows
     ]
+    numbers = [number for number, column in enumerate(table.columns, 1) if column.number]
+    heads = [key, *(column.name for column in table.columns)]
     sentence, caption = escape(_words.verdict(analysis)), escape(notes.caption(analysis))
-    return "\n".join([sentence, "", head, rule, *body, "", f"*{caption}*", ""])
+    return "\n".join([sentence, "", *grid(heads, body, numbers), "", f"*{caption}*", ""])
 
 
 def _name(name: str, row: Row | WorkRow) -> str:
     """Name a row, with the ops fused into its own."""
     return escape(f"{name} {_tables.fused(row.parts)}".strip())
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -10,7 +10,7 @@ import claims as script
 import ivanov
 import keras_benchmark
 import pytest
-from forms.work import work
+from forms.work import flops
 from msgspec.structs import replace
 
 from roofline import published
@@ -99,7 +99,7 @@ def test_against_compiled_pytorch() -> None:
     assert found["rows"] == len(slower) == 4
     assert {task: found[task.lower().replace(" ", "_")] for task in slower} == pytest.approx(slower)
     for task, form in (("Gemma fit", "gemma"), ("Mistral fit", "mistral")):
-        native, adapted = (work(f"{form}-fit{more}", "8").flops or 0 for more in ("", "-keras"))
+        native, adapted = (flops(f"{form}-fit{more}", "8") for more in ("", "-keras"))
         assert found[f"{form}_fit_work"] == pytest.approx(adapted / native - 1)
         assert found[f"{form}_fit_rate"] == pytest.approx(1 - (adapted / BEST[task]) / (native / TABLE[task][COMPILED]))
     assert sorted(round(100 * less) for less in slower.values()) == [1, 5, 6, 9]

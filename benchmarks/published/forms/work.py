@@ -8,16 +8,14 @@ repeat it where these are installed. Keras's form of adapters was checked agains
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypedDict
 
 from forms.networks import denoiser, dense, image_encoder, lenet5
 from forms.products import Products, forward, training
 from forms.transformers import bert, decoder_with_adapters, encoder_layer, generation, vision_encoder
 from roofline import published
-from roofline.published.publication import Work
 
 #: Passes of decode in one call of `generate`, a token each. Keras: 44 or 45 (50 tokens in all, of which a prompt of
 #: five words takes five or, with a mark of its beginning, six). transformers: 45 new ones, one of them from prefill.
@@ -27,10 +25,6 @@ PROMPT, ROOM = 5, 50
 BF16 = 2  # bytes
 #: Parameters that every pass reads; Gemma's table of words is its head too, Mistral's is only looked up.
 GEMMA, MISTRAL = 8_537_680_896, 7_241_732_096 - 32_000 * 4_096
-
-THREE = "3 x forward: each product has two gradients"
-FROZEN = "frozen weights: one gradient per product, two for attention and the adapters of rank 4"
-MERGED = f"{FROZEN}, which are added to the weights of query and value, that need one more for it"
 
 
 class _Decoder(TypedDict):
@@ -65,99 +59,66 @@ def _mistral(batch: int, merged: bool = False) -> Products:
     return decoder_with_adapters(batch, 128, **_MISTRAL, rank=4, merged=merged)
 
 
-def _layer(batch: int, seq: int) -> Work:
-    products = encoder_layer(batch, seq, hidden=1024, heads=16, ffn=4096)
-    return Work(flops=training(products), form=f"{THREE}, that of the layer's input too")
+def _layer(batch: int, seq: int) -> float:
+    return training(encoder_layer(batch, seq, hidden=1024, heads=16, ffn=4096))
 
 
-def _generate(batch: int, dims: _Decoder, parameters: int) -> Work:
-    """Return the work in transformers: the cache grows, and the head runs for the last token of the prompt alone."""
-    return _read(
-        generation(batch, PROMPT, PASSES, **dims, grows=True, logits=1),
-        parameters,
-        f"prefill of a prompt of {PROMPT} tokens and {PASSES} passes of decode, whose cache grows",
-    )
+def _generate(batch: int, dims: _Decoder) -> float:
+    """Count what transformers does: the cache grows, and the head runs for the last token of the prompt alone."""
+    return forward(generation(batch, PROMPT, PASSES, **dims, grows=True, logits=1))
 
 
-def _generate_padded(batch: int, dims: _Decoder, parameters: int, logits: int) -> Work:
-    """Return the work in Keras: the cache has room for all tokens, which prefill and every pass attend to."""
-    head = "with the head for each of them" if logits else "without the head, which nobody needs there"
-    return _read(
-        generation(batch, ROOM, PASSES, **dims, grows=False, logits=logits),
-        parameters,
-        f"prefill of all {ROOM} tokens, padding included, {head}, and {PASSES} passes of decode over as many",
-    )
+def _generate_padded(batch: int, dims: _Decoder, logits: int) -> float:
+    """Count what Keras does: the cache has room for all tokens, which prefill and every pass attend to.
+
+    logits: for how many tokens of prefill the head runs, where nobody needs it.
+    """
+    return forward(generation(batch, ROOM, PASSES, **dims, grows=False, logits=logits))
 
 
-def _read(products: Products, parameters: int, form: str) -> Work:
-    return Work(
-        flops=forward(products),
-        bytes=float(PASSES * BF16 * parameters),
-        form=form,
-        bytes_form=f"weights in bf16, read once for each of {PASSES} tokens",
-        assumed=f"{PASSES} tokens a call, of the 44 to 45 that a limit of 50 leaves",
-    )
-
-
-#: By the name that roofline/published/NAME.toml gives: the batch of a row -> its work.
-WORKS: Mapping[str, Callable[[int], Work]] = {
-    "bert-fit": lambda batch: Work(flops=training(_bert(batch)), form=THREE),
-    "bert-predict": lambda batch: Work(flops=forward(_bert(batch)), form="forward"),
-    "sam-fit": lambda batch: Work(
-        flops=training(_sam(batch)), form=f"{THREE}, but for the first layer's, whose input needs none"
-    ),
-    "sam-predict": lambda batch: Work(flops=forward(_sam(batch)), form="forward of the image encoder"),
-    "sd-fit": lambda batch: Work(
-        flops=training(image_encoder(batch)), form=f"{THREE}, but for the first layer's, whose input needs none"
-    ),
-    "sd-predict": lambda batch: Work(
-        flops=forward(denoiser(2 * batch)), form="forward of the UNet, with the text and without it"
-    ),
-    "gemma-fit": lambda batch: Work(flops=training(_gemma(batch)), form=FROZEN),
-    "mistral-fit": lambda batch: Work(flops=training(_mistral(batch)), form=FROZEN),
-    "gemma-fit-keras": lambda batch: Work(flops=training(_gemma(batch, merged=True)), form=MERGED),
-    "mistral-fit-keras": lambda batch: Work(flops=training(_mistral(batch, merged=True)), form=MERGED),
-    "gemma-generate": lambda batch: _generate(batch, _GEMMA, GEMMA),
-    "mistral-generate": lambda batch: _generate(batch, _MISTRAL, MISTRAL),
-    "gemma-generate-keras": lambda batch: _generate_padded(batch, _GEMMA, GEMMA, logits=0),
-    "mistral-generate-keras": lambda batch: _generate_padded(batch, _MISTRAL, MISTRAL, logits=0),
-    "gemma-generate-keras-eager": lambda batch: _generate_padded(batch, _GEMMA, GEMMA, logits=ROOM),
-    "mistral-generate-keras-eager": lambda batch: _generate_padded(batch, _MISTRAL, MISTRAL, logits=ROOM),
-    "mlp-training": lambda batch: Work(
-        flops=10_000 * training(dense(batch, (4, 32, 16, 4))),
-        form=f"{THREE}, but for the first layer's, whose input needs none; 10,000 steps",
-    ),
-    "lenet5-training": lambda batch: Work(
-        flops=10 * training(lenet5(60_000)),
-        form=f"{THREE}, but for the first layer's, whose input needs none; 10 x 60,000 images, whatever the batch",
-    ),
+#: By the name that roofline/published/NAME.toml gives: the batch of a row -> FLOPs of its contractions.
+FLOPS: Mapping[str, Callable[[int], float]] = {
+    "bert-fit": lambda batch: training(_bert(batch)),
+    "bert-predict": lambda batch: forward(_bert(batch)),
+    "sam-fit": lambda batch: training(_sam(batch)),
+    "sam-predict": lambda batch: forward(_sam(batch)),
+    "sd-fit": lambda batch: training(image_encoder(batch)),
+    "sd-predict": lambda batch: forward(denoiser(2 * batch)),
+    "gemma-fit": lambda batch: training(_gemma(batch)),
+    "mistral-fit": lambda batch: training(_mistral(batch)),
+    "gemma-fit-keras": lambda batch: training(_gemma(batch, merged=True)),
+    "mistral-fit-keras": lambda batch: training(_mistral(batch, merged=True)),
+    "gemma-generate": lambda batch: _generate(batch, _GEMMA),
+    "mistral-generate": lambda batch: _generate(batch, _MISTRAL),
+    "gemma-generate-keras": lambda batch: _generate_padded(batch, _GEMMA, logits=0),
+    "mistral-generate-keras": lambda batch: _generate_padded(batch, _MISTRAL, logits=0),
+    "gemma-generate-keras-eager": lambda batch: _generate_padded(batch, _GEMMA, logits=ROOM),
+    "mistral-generate-keras-eager": lambda batch: _generate_padded(batch, _MISTRAL, logits=ROOM),
+    "mlp-training": lambda batch: 10_000 * training(dense(batch, (4, 32, 16, 4))),
+    "lenet5-training": lambda batch: 10 * training(lenet5(60_000)),
     "layer-512": lambda batch: _layer(batch, 512),
     "layer-128": lambda batch: _layer(batch, 128),
 }
 
 
-def work(name: str, batch: str) -> Work:
-    """Return the work of a row by its name in `WORKS`; batch: as published, "" where the work does not depend on it."""
-    return WORKS[name](int(batch) if batch else 0)
+def flops(name: str, batch: str) -> float:
+    """Count a row by its name in `FLOPS`; batch: as published, "" where the work does not depend on it."""
+    return FLOPS[name](int(batch) if batch else 0)
 
 
-def entries(name: str) -> Iterator[str]:
-    """Write the `[[work]]` of each row of a publication for roofline/published/NAME.toml."""
-    publication = published.load(name)
-    batches: dict[str, dict[str, int]] = {}
-    for cell in publication.cells:
-        if (row := publication.row(cell)).work:
-            batches.setdefault(row.work, {})[cell.batch] = 0
-    for form, numbers in batches.items():
-        works = {batch: work(form, batch) for batch in numbers}
-        flops = ", ".join(f"{json.dumps(batch)} = {counted.flops:.0f}" for batch, counted in works.items())
-        first = next(iter(works.values()))
-        yield f'\n[[work]]\nname = "{form}"\nflops = {{ {flops} }}\nform = {json.dumps(first.form)}'
-        if first.bytes is not None:
-            yield f"bytes = {first.bytes:.0f}\nbytes_form = {json.dumps(first.bytes_form)}"
-        if first.assumed:
-            yield f"assumed = {json.dumps(first.assumed)}"
+def read(name: str) -> float | None:
+    """Return the bytes that a row reads at least: its weights, once for each pass; None where that is not known."""
+    parameters = {"gemma-generate": GEMMA, "mistral-generate": MISTRAL}.get(name.partition("-keras")[0])
+    return None if parameters is None else float(PASSES * BF16 * parameters)
+
+
+def main(publication_name: str) -> None:
+    """Print what each row of a publication asks for."""
+    publication = published.load(publication_name)
+    rows = {(publication.row(cell).work, cell.batch) for cell in publication.cells}
+    for name, batch in sorted(row for row in rows if row[0]):
+        print(f"{name:28} batch {batch or '-':6} {flops(name, batch):20.0f} FLOP  bytes: {read(name)}")
 
 
 if __name__ == "__main__":
-    print("\n".join(entries(sys.argv[1])))
+    main(sys.argv[1])

@@ -11,7 +11,7 @@ import msgspec
 from roofline import units
 from roofline.comparison.proof.proof import Proof
 from roofline.renderers import _terminal, _words
-from roofline.renderers._markdown import escape
+from roofline.renderers._markdown import escape, grid
 from roofline.renderers._signed import signed, snapped
 
 HEADINGS = ("", "rows", "turned", "predicted", "95 %", "observed", "95 %", "verdict")
@@ -128,9 +128,8 @@ def markdown(proofs: Sequence[Proof]) -> list[str]:
     """Return the lines of a Markdown document."""
     if not proofs:
         return [NOTHING]
-    marks = ("---" if column in _LEFT else "---:" for column in range(len(HEADINGS)))
-    table = [HEADINGS, tuple(marks), *(tuple(escape(cell) for cell in row) for row in rows(proofs))]
-    lines = [f"| {' | '.join(row)} |" for row in table]
+    numbers = [column for column in range(len(HEADINGS)) if column not in _LEFT]
+    lines = grid(HEADINGS, (tuple(map(escape, row)) for row in rows(proofs)), numbers)
     remarks = [line for note in (*notes(proofs), *moved_notes(proofs)) for line in ("", escape(note))]
     return [escape(HEAD), "", *lines, *remarks]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
-from roofline.renderers._markdown import escape
+from roofline.renderers._markdown import escape, grid
 from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
@@ -86,7 +86,7 @@ def _rows(pair: RankedPair, limit: int) -> list[str]:
     heads = ["", _account.difference(pair), "share", "what was seen", "what that is, and what to try"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return [*lines, f"{escape(_account.heading(pair))}:", "", *_grid(heads, rows, numbers=(0, 1, 2))]
+    return [*lines, f"{escape(_account.heading(pair))}:", "", *grid(heads, rows, numbers=(0, 1, 2))]
 
 
 def _observed(pair: RankedPair, limit: int, table: Breakdown | None) -> list[str]:
@@ -112,7 +112,7 @@ def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
     heads, *cells = _broken_down.cells(rows, scale)
     names = map(escape, _broken_down.labels(rows, _LONGEST, by))
     body = [[name, *line] for name, line in zip(names, cells, strict=True)]
-    return _grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
+    return grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
 
 
 def _terms(pair: RankedPair) -> list[str]:
@@ -121,22 +121,16 @@ def _terms(pair: RankedPair) -> list[str]:
     numbers = table.columns(scale)
     heads = [_term_table.joined(*head) for head in _term_table.headings(numbers)]
     rows = [[escape(row.label), *_term_table.cells(row, numbers, scale)] for row in (*table.rows, table.total)]
-    return _grid([f"where \\[{scale.unit}\\]", *heads], rows, numbers=range(1, len(heads) + 1))
+    return grid([f"where \\[{scale.unit}\\]", *heads], rows, numbers=range(1, len(heads) + 1))
 
 
 def _runs(ranking: Ranking) -> list[str]:
     rows = [list(map(escape, row)) for row in _ranked.rows(ranking, 200)]
-    return _grid(list(_ranked.HEADS), rows, numbers=(0, 2, 3, 4, 5, 6))
+    return grid(list(_ranked.HEADS), rows, numbers=(0, 2, 3, 4, 5, 6))
 
 
 def _matrix(ranking: Ranking) -> list[str]:
     head, *rows = _ranked.matrix(ranking, limit=len(ranking.order))
     note = f"{_ranked.MATRIX} {_comparing.MARKS}."
     cells = [list(map(escape, row)) for row in rows]
-    return [*_grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(note)]
-
-
-def _grid(heads: list[str], rows: Iterable[list[str]], numbers: Iterable[int]) -> list[str]:
-    right = set(numbers)
-    rule = ["---:" if number in right else "---" for number in range(len(heads))]
-    return [f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows)]
+    return [*grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(note)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from roofline.renderers._facts.wall import COLUMNS, Chart
-from roofline.renderers._markdown import escape
+from roofline.renderers._markdown import escape, grid
 from roofline.renderers._names.distinct import distinct
 
 
@@ -14,16 +12,11 @@ def render(chart: Chart) -> str:
     runs = chart.every
     names = distinct([run.heading for run in runs])
     body = [
-        _line([f"**{escape(name)}**" if number == 0 else "", row.group, *(column.cell(row) for column in COLUMNS)])
+        [f"**{escape(name)}**" if number == 0 else "", row.group, *(column.cell(row) for column in COLUMNS)]
         for name, run in zip(names, runs, strict=True)
         for number, row in enumerate(run.shown)
     ]
-    head = _line(["run", "group", *(column.name for column in COLUMNS)])
-    rule = _line(["---", "---", *("---:" if column.number else "---" for column in COLUMNS)])
+    numbers = [number for number, column in enumerate(COLUMNS, 2) if column.number]
     notes = [line for note in chart.notes for line in ("", f"*{escape(note)}*")]
-    lead = escape(f"{chart.title}. {chart.about}")
-    return "\n".join([lead, "", head, rule, *body, *notes, ""])
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    lead, heads = escape(f"{chart.title}. {chart.about}"), ["run", "group", *(column.name for column in COLUMNS)]
+    return "\n".join([lead, "", *grid(heads, body, numbers), *notes, ""])

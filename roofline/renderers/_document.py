@@ -21,55 +21,42 @@ from roofline.renderers._tables import Times, attained, split, split_at_upper_en
 MAX_ROWS = 5000
 
 
-def total(value: WorkTotal, analysis: WorkAnalysis) -> dict[str, Any]:
-    """Write a row of classes, groups, phases or blocks: the same fields everywhere; times only where measured."""
-    busy = analysis.busy
-    costed = value.costed > 0  # work is known without a ceiling, too
-    row: dict[str, Any] = {
-        "ops": value.ops,
-        "kernels": value.kernels,
-        "model_flops": value.model_flops if costed else None,
-        "flops": value.flops if costed else None,
-        "useful_flops": value.useful_flops if costed else None,
-        "vector_flops": value.vector_flops if costed else None,
-        "transcendentals": dict(value.functions),
-        "int_ops": value.int_ops if costed else None,
-        "bytes_read": value.bytes_read if costed else None,
-        "bytes_written": value.bytes_written if costed else None,
-    }
-    if not isinstance(value, Total):
-        return row | dict.fromkeys((*_TIMES, *_BY_COUNTERS))
-    return row | {
-        "seconds": value.seconds,
-        "busy_share": value.seconds / busy if busy else None,
-        "own_seconds": value.own_seconds,
-        "overlap": value.overlap,
-        "uncosted": value.uncosted,
-        "floor": value.floor,
-        "floor_high": value.floor_high,
-        "floor_reach": value.floor_reach,
-        "loss": value.loss,
-        "divided_seconds": value.divided_seconds,
-        "bounds": dict(value.bounds),
-        "counted_bytes_read": value.counted_read if value.counted else None,
-        "counted_bytes_written": value.counted_written if value.counted else None,
-        "uncounted_ops": None if analysis.profile.counters is None else value.uncounted,
-    }
-
-
-#: Fields of the step that only times can say, in their order.
+#: Fields of a row that its work says, before and after its functions.
+_WORK = ("model_flops", "flops", "useful_flops", "vector_flops"), ("int_ops", "bytes_read", "bytes_written")
+#: Fields of a row that only times can say, in their order, and what hardware counters of the timed step say.
+_TIMES = (
+    *("seconds", "busy_share", "own_seconds", "overlap", "uncosted", "floor", "floor_high", "floor_reach", "loss"),
+    *("divided_seconds", "bounds"),
+)
+_BY_COUNTERS = ("counted_bytes_read", "counted_bytes_written", "uncounted_ops")
+#: The same of the step.
 _STEP_TIMES = (
     *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "host", "overlap", "uncosted", "inflation", "scale"),
     *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "bounds_turning"),
     *("unattained", "near_ridge"),
     *("roofs", "mfu"),
 )
-#: The same of a row, and what hardware counters of the timed step say.
-_BY_COUNTERS = ("counted_bytes_read", "counted_bytes_written", "uncounted_ops")
-_TIMES = (
-    *("seconds", "busy_share", "own_seconds", "overlap", "uncosted", "floor", "floor_high", "floor_reach", "loss"),
-    *("divided_seconds", "bounds"),
-)
+
+
+def total(value: WorkTotal, analysis: WorkAnalysis) -> dict[str, Any]:
+    """Write a row of classes, groups, phases or blocks: the same fields everywhere; times only where measured."""
+    # Work is known without a ceiling, too.
+    before, after = ({name: getattr(value, name) if value.costed > 0 else None for name in names} for names in _WORK)
+    row = {"ops": value.ops, "kernels": value.kernels, **before, "transcendentals": dict(value.functions), **after}
+    if not isinstance(value, Total):
+        return row | dict.fromkeys((*_TIMES, *_BY_COUNTERS))
+    times = {name: getattr(value, name, None) for name in _TIMES}
+    return (
+        row
+        | times
+        | {
+            "busy_share": value.seconds / analysis.busy if analysis.busy else None,
+            "bounds": dict(value.bounds),
+            "counted_bytes_read": value.counted_read if value.counted else None,
+            "counted_bytes_written": value.counted_written if value.counted else None,
+            "uncounted_ops": None if analysis.profile.counters is None else value.uncounted,
+        }
+    )
 
 
 def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
@@ -77,30 +64,13 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
     profile, device = analysis.profile, analysis.device
     document: dict[str, Any] = {
         "schema": 1,
-        "model": profile.model,
-        "backend": profile.backend,
-        "options": dict(profile.options),
-        "mode": profile.mode,
-        "batch": profile.batch,
-        "seq": profile.seq,
-        "size": profile.size,
-        "precision": profile.precision,
-        "command": profile.command,
-        "versions": dict(profile.versions),
-        "switches": dict(profile.switches),
+        **_fields(profile, "model backend options mode batch seq size precision command versions switches"),
         "device": {
             "name": device.name,
             "kind": device.kind,
             "ceilings_of": device.ceilings_of or None,
             "ceilings": {
-                name: {
-                    "value": ceiling.value,
-                    "source": ceiling.source,
-                    "spread": ceiling.spread,
-                    "date": ceiling.date,
-                    "waited": ceiling.waited,
-                    "flag": ceiling.flag,
-                }
+                name: _fields(ceiling, "value source spread date waited flag")
                 for name, ceiling in device.ceilings.items()
             },
         },
@@ -111,18 +81,8 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "groups": {name: total(value, analysis) for name, value in analysis.by("group").items()},
         "phases": {name: total(value, analysis) for name, value in analysis.by("phase").items()},
         "blocks": {name: total(value, analysis) for name, value in analysis.by("block").items()},
-        "parameters": profile.parameters,
-        "trainable": profile.trainable,
-        "devices": profile.devices,
-        "samples": profile.samples,
-        "tokens": profile.tokens,
-        "new_tokens": profile.new_tokens,
-        "memory": {
-            "peak": profile.memory.peak,
-            "parameters": profile.memory.parameters,
-            "optimizer": profile.memory.optimizer,
-            "source": profile.memory.source,
-        },
+        **_fields(profile, "parameters trainable devices samples tokens new_tokens"),
+        "memory": _fields(profile.memory, "peak parameters optimizer source"),
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
@@ -240,12 +200,17 @@ def _counters(counters: Counters | None) -> dict[str, Any] | None:
     """Write the source of counted bytes; the bytes themselves are in the rows."""
     if counters is None:
         return None
-    return {name: getattr(counters, name) for name in ("tool", "file", "kernels", "unjoined", "joined", "busy")}
+    return _fields(counters, "tool file kernels unjoined joined busy")
 
 
 def _whole(facts: Imported | None) -> dict[str, Any] | None:
     """Write the facts of a trace; every field is there, and null where it is not known."""
-    return None if facts is None else {name: getattr(facts, name) for name in facts.__struct_fields__}
+    return None if facts is None else _fields(facts, " ".join(facts.__struct_fields__))
+
+
+def _fields(facts: object, names: str) -> dict[str, Any]:
+    """Write fields under their own names."""
+    return {name: getattr(facts, name) for name in names.split()}
 
 
 def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
@@ -296,21 +261,16 @@ def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
     return rows
 
 
-_OP_TIMES = (
-    *("seconds", "own_seconds", "floor", "floor_high", "floor_reach", "loss", "uncosted", "bound", "ceiling"),
-    *("near_ridge", "above_ceiling"),
-)
+#: Times of an op, by the columns that have them.
+_OP_SECONDS = {
+    **{"seconds": "share", "own_seconds": "own"},
+    **{name: name for name in ("floor", "floor_high", "floor_reach", "loss", "uncosted")},
+}
+_OP_TIMES = (*_OP_SECONDS, "bound", "ceiling", "near_ridge", "above_ceiling")
 
 
 def _op_times(table: OpTable, row: int) -> dict[str, Any]:
-    return {
-        "seconds": float(table.share[row]),
-        "own_seconds": float(table.own[row]),
-        "floor": float(table.floor[row]),
-        "floor_high": float(table.floor_high[row]),
-        "floor_reach": float(table.floor_reach[row]),
-        "loss": float(table.loss[row]),
-        "uncosted": float(table.uncosted[row]),
+    return {name: float(getattr(table, column)[row]) for name, column in _OP_SECONDS.items()} | {
         "bound": BOUNDS[int(table.bound[row])],
         "ceiling": table.ceiling[row] or None,
         "near_ridge": bool(table.near_ridge[row]),

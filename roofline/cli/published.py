@@ -56,7 +56,7 @@ def command(
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import published
-    from roofline.published.table import table
+    from roofline.published.implied import cells_implied
 
     if name is None:
         if format != "text" or all or output is not None:
@@ -72,4 +72,5 @@ def command(
         caption = figures.draw_published(published.load(name), output, inches)
         typer.echo(f"Wrote {printable(output)}\n{caption}")
         return
-    typer.echo(renderer.render(table(published.load(name), everything=all)), nl=False)
+    publication = published.load(name)
+    typer.echo(renderer.render(publication, cells_implied(publication, everything=all)), nl=False)

@@ -64,6 +64,12 @@ class Implied:
         return None if self.rate is None or self.longer == 1 else self.rate / self.longer
 
 
+def cells_implied(publication: Publication, everything: bool = False) -> tuple[Implied, ...]:
+    """Return what the cells imply of the version of a table that is shown first, or of all versions."""
+    shown = publication.versions if everything else publication.versions[:1]
+    return tuple(implied(publication, cell) for cell in publication.cells if cell.version in shown)
+
+
 def implied(publication: Publication, cell: Cell) -> Implied:
     """Return what one cell implies."""
     row = publication.row(cell)

@@ -212,11 +212,13 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 def read(folder: Path, name: str, names: tuple[str, ...]) -> Publication:
     """Read the publication `name`, one of `names`, from `folder`. Raises InputError for another name."""
-    if name not in names:
-        raise InputError(f"There is no publication called {name!r}; there are: {', '.join(names)}.")
-    stem = folder / name.replace("-", "_")
-    setup, table = (
-        files.read(stem.with_suffix(suffix), _LARGEST, "a publication").decode("utf-8") for suffix in (".toml", ".csv")
-    )
+    setup, table = (text_of(folder, name, names, suffix, "publication") for suffix in (".toml", ".csv"))
     cells = [{**line, "value": line["value"] or None} for line in csv.DictReader(io.StringIO(table))]
     return msgspec.convert({**tomllib.loads(setup), "name": name, "cells": cells}, Publication, strict=False)
+
+
+def text_of(folder: Path, name: str, names: tuple[str, ...], suffix: str, kind: str) -> str:
+    """Read a file of `name`, one of `names`, from `folder`. kind: what it is. Raises InputError for another name."""
+    if name not in names:
+        raise InputError(f"There is no {kind} called {name!r}; there are: {', '.join(names)}.")
+    return files.read(folder / f"{name.replace('-', '_')}{suffix}", _LARGEST, f"a {kind}").decode("utf-8")

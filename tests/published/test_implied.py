@@ -10,9 +10,8 @@ import pytest
 
 from roofline import devices, published
 from roofline.errors import InputError
-from roofline.published.implied import Implied, implied
+from roofline.published.implied import Implied, cells_implied, implied
 from roofline.published.means import speedups
-from roofline.published.table import table
 
 ROOT = Path(__file__).resolve().parents[2]
 KERAS = published.load("keras-benchmark")
@@ -83,7 +82,7 @@ def test_what_is_not_published_implies_nothing() -> None:
 @pytest.mark.parametrize("name", published.names())
 def test_every_rate_is_work_over_time_and_no_cell_is_above_all_ceilings(name: str) -> None:
     publication = published.load(name)
-    for one in table(publication, everything=True).cells:
+    for one in cells_implied(publication, everything=True):
         time = one.cell.seconds
         if one.work is None or time is None:
             assert (one.rate, one.speed, one.share) == (None, None, None)
@@ -156,8 +155,8 @@ def test_means_of_ratios() -> None:
 
 
 def test_versions_are_shown_on_request() -> None:
-    assert len(table(KERAS).cells) == 72  # 12 rows, 6 columns
-    assert len(table(KERAS, everything=True).cells) == 72 + 48 + 60  # without native PyTorch; the first version
+    assert len(cells_implied(KERAS)) == 72  # 12 rows, 6 columns
+    assert len(cells_implied(KERAS, everything=True)) == 72 + 48 + 60  # without native PyTorch; the first version
 
 
 def test_an_unknown_name_is_told_with_the_others() -> None:

@@ -10,11 +10,8 @@ from typing import Any
 
 import msgspec
 
-from roofline.core import files
 from roofline.errors import InputError
-
-#: A preset holds some kilobytes.
-_LARGEST = 1 << 20
+from roofline.published.publication import text_of
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -193,7 +190,5 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 def read(folder: Path, name: str, names: tuple[str, ...]) -> Preset:
     """Read the preset `name`, one of `names`, from `folder`. Raises InputError for another name."""
-    if name not in names:
-        raise InputError(f"There is no preset called {name!r}; there are: {', '.join(names)}.")
-    text = files.read(folder / f"{name.replace('-', '_')}.toml", _LARGEST, "a preset").decode("utf-8")
-    return msgspec.structs.replace(msgspec.convert(tomllib.loads(text), Preset), name=name)
+    text = text_of(folder, name, names, ".toml", "preset")
+    return msgspec.convert({**tomllib.loads(text), "name": name}, Preset)

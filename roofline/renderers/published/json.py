@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from roofline.published.implied import Implied
-from roofline.published.table import Table
+from roofline.published.means import speedups
+from roofline.published.publication import Publication
 
 
-def render(table: Table) -> str:
+def render(publication: Publication, cells: Sequence[Implied]) -> str:
     """Write the publication, its cells in order, and the means of its columns."""
-    publication = table.publication
     document = {
         "schema": 1,
         "name": publication.name,
@@ -19,11 +20,11 @@ def render(table: Table) -> str:
         "address": publication.address,
         "setup": publication.setup,
         "statistic": publication.statistic,
-        "cells": [_cell(figure) for figure in table.cells],
+        "cells": [_cell(figure) for figure in cells],
         "baseline": publication.baseline or None,
         "means": [
             {"column": mean.column, "rows": mean.rows, "arithmetic": mean.arithmetic, "geometric": mean.geometric}
-            for mean in table.means
+            for mean in speedups(publication)
         ],
         "means_note": publication.means,
     }

@@ -11,29 +11,28 @@ from string import ascii_lowercase
 from roofline import units
 from roofline.core.device import Device
 from roofline.published.implied import ALLOWED, Implied
-from roofline.published.publication import Note
-from roofline.published.table import Table
+from roofline.published.means import speedups
+from roofline.published.publication import Note, Publication
 from roofline.renderers import _terminal
 
 #: How an arithmetic is called in a sentence.
 _NAMES = {"fp32": "IEEE FP32", "tf32": "TF32", "bf16": "BF16", "fp16": "FP16", "memory": "memory"}
 
 
-def render(table: Table) -> str:
+def render(publication: Publication, cells: Sequence[Implied]) -> str:
     """Write the publication, its tables, the means, the notes and the sources."""
-    publication = table.publication
-    notes = dict(zip(_noted(table.cells), ascii_lowercase, strict=False))
+    notes = dict(zip(dict.fromkeys(note for figure in cells for note in figure.notes), ascii_lowercase, strict=False))
     lines = [publication.title, ""]
     lines += _terminal.facts(
         [("from", publication.address), ("set-up", publication.setup), ("a figure", publication.statistic)]
     )
-    for _, group in groupby(table.cells, key=lambda figure: (figure.cell.version, figure.cell.task, figure.cell.batch)):
+    for _, group in groupby(cells, key=lambda figure: (figure.cell.version, figure.cell.task, figure.cell.batch)):
         lines += ["", *_task(list(group), notes, several=len(publication.versions) > 1)]
-    lines += ["", *_means(table)]
+    lines += ["", *_means(publication)]
     lines += [""] if notes else []
     for note, mark in notes.items():
         lines += _hanging(f"[{mark}] ", f"{note.kind}: {note.says} ({note.evidence}).")
-    lines += ["", *_hanging("", _READING), "", *_sources(table.cells)]
+    lines += ["", *_hanging("", _READING), "", *_sources(cells)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -43,10 +42,6 @@ _READING = (
     "a rate below it proves nothing. ! marks a rate that the stated arithmetic cannot reach on the device; ? a figure "
     "that nobody read in a source that can be cited."
 )
-
-
-def _noted(cells: Iterable[Implied]) -> list[Note]:
-    return list(dict.fromkeys(note for figure in cells for note in figure.notes))
 
 
 def _task(cells: Sequence[Implied], notes: dict[Note, str], several: bool) -> list[str]:
@@ -159,12 +154,12 @@ def _least(figure: Implied, device: Device) -> list[str]:
     return floors
 
 
-def _means(table: Table) -> list[str]:
-    lines = _hanging("Means: ", table.publication.means)
-    if not table.means:
+def _means(publication: Publication) -> list[str]:
+    lines, means = _hanging("Means: ", publication.means), speedups(publication)
+    if not means:
         return lines
-    rows = [(f"  times as fast as {table.publication.baseline}", "rows", "arithmetic", "geometric")]
-    for mean in table.means:
+    rows = [(f"  times as fast as {publication.baseline}", "rows", "arithmetic", "geometric")]
+    for mean in means:
         factors = (units.significant(mean.arithmetic), units.significant(mean.geometric))
         rows.append((f"  {mean.column}", str(mean.rows), *factors))
     return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0,)), 1)]

@@ -16,8 +16,6 @@ from roofline.renderers._tables import Row, WorkRow
 
 #: What the rows are, by the key of the table.
 _ROWS = {"group": "group of ops", "class": "class of ops", "scope": "layer", "source": "line of source"}
-
-
 #: What goes before all others for want of room: minimum and above add up to a row's share of the step.
 _RANKS = {"FLOP %": 12, "time %": 11, "bytes %": 7}
 

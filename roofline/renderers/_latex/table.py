@@ -19,9 +19,10 @@ from roofline.units import UNKNOWN
 _WIDTHS = {1: 3.3 * 72.27, 2: 7.0 * 72.27}
 #: Half of the space between two columns of a table [pt].
 _SPACE = {1: 2.0, 2: 4.0}
-#: Names are given so much before a column makes room for them [pt], long ones more; and so many letters at least.
+#: Names are given so much before a column makes room for them [pt], long ones more; and so many letters at least, and
+#: at most.
 LEAST_NAME, LEAST_LONG_NAME = 56.0, 126.0
-_FEWEST = 12
+_FEWEST, _MOST = 12, 120
 #: Lines of a name that may be cut. Others take as many as they need.
 LINES = 2
 #: A column of words is no wider [pt].
@@ -226,7 +227,7 @@ def _cells(column: Column) -> Iterator[str]:
 def _names(table: Table, room: float) -> list[str]:
     """Write the names in as many letters as there is room for [pt]."""
     lines = table.lines or max(map(len, table.named(1000)), default=1)
-    number = max(_FEWEST, min(400, int(lines * room / (0.28 * _SIZE))))
+    number = max(_FEWEST, min(_MOST, int(lines * room / (0.28 * _SIZE))))
     names = table.named(number)
     while number > _FEWEST and max((len(_broken(name, room)) for name in names), default=0) > lines:
         number -= 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +32,7 @@ def command(
     allow: Annotated[
         bool, typer.Option("--allow", help="Continue if the runs are not comparable, and mark the comparison.")
     ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
     """Write an HTML page about one or more profiles.
@@ -55,3 +58,13 @@ def command(
         page = report(loaded, allow=allow)
     write_atomically(output, page.encode())
     typer.echo(f"Wrote {printable(output)}")
+    if show:
+        _open(output)
+
+
+def _open(page: Path) -> None:
+    """Open a page in the user's browser, or say why it stays closed: a run in CI has nobody to look at it."""
+    if os.environ.get("CI"):
+        typer.echo("Did not open it: this is a run in CI.")
+    elif not webbrowser.open(page.absolute().as_uri()):
+        typer.echo(f"Could not open it: there is no browser here. Copy {printable(page)} to a machine that has one.")

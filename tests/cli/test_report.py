@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 
 import handmade
@@ -24,6 +25,40 @@ def test_it_writes_one_page(profile: Path, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == f"Wrote {page}\n"
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert sorted(each.name for each in profile.parent.iterdir()) == ["p.json", "x.html"]
+
+
+@pytest.mark.parametrize(
+    ("ci", "has_browser", "opened", "words"),
+    [("", True, True, ""), ("", False, True, "no browser"), ("true", True, False, "CI")],
+)
+def test_it_opens_the_page_or_says_why_not(
+    ci: str,
+    has_browser: bool,
+    opened: bool,
+    words: str,
+    profile: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pages: list[str] = []
+
+    class Browser(webbrowser.BaseBrowser):
+        """A browser that notes its pages, or cannot start."""
+
+        def open(self, url: str, new: int = 0, autoraise: bool = True) -> bool:
+            pages.append(url)
+            return has_browser
+
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setattr(webbrowser, "_tryorder", ["notes"])
+    monkeypatch.setattr(webbrowser, "_browsers", {"notes": [None, Browser("notes")]})
+    page = profile.with_name("x.html")
+    report.command([profile], page, show=True)
+    assert pages == ([page.as_uri()] if opened else [])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == f"Wrote {page}"
+    assert len(others) == bool(words)
+    assert words in "".join(others)
 
 
 def test_several_profiles_are_one_page(profile: Path) -> None:

@@ -26,7 +26,7 @@ from roofline.renderers.report.measured import how
 from roofline.renderers.report.modules import modules
 from roofline.renderers.report.ops import ops
 from roofline.renderers.report.parts.html import Html, data, join, name, tag
-from roofline.renderers.report.parts.run import Run, run_of, section
+from roofline.renderers.report.parts.run import Run, runs_of, section
 from roofline.renderers.report.roofline import roofline
 from roofline.renderers.report.timeline import timeline
 from roofline.renderers.report.verdict import verdict
@@ -48,30 +48,28 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
     """
     if not profiles:
         raise InputError("There is nothing to report: give at least one profile.")
-    runs = [
-        run_of(number, label, analyze(profile))
-        for number, (label, profile) in enumerate(zip(called(profiles), profiles, strict=True))
-    ]
+    runs = runs_of([(label, analyze(profile)) for label, profile in zip(called(profiles), profiles, strict=True)])
     ranking, why_not = _ranked(profiles)
     picture, points = roofline(runs)
     listed, rows = ops(runs)
     line, steps = timeline(runs)
-    parts = [
-        section("verdict", "Verdict", verdict(runs, ranking, allow)),
-        where(runs),
-        wall(runs),
-        groups(runs),
-        picture,
-        listed,
-        modules(runs),
-        line,
-        comparison(ranking, allow) if ranking is not None else _not_compared(why_not),
-        how(runs),
+    sections = [
+        ("verdict", "Verdict", section("verdict", "Verdict", verdict(runs, ranking, allow))),
+        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else _not_compared(why_not)),
+        ("where", "Time", where(runs)),
+        ("wall", "Work", wall(runs)),
+        ("tables", "Tables", groups(runs)),
+        ("roofline", "Roofline", picture),
+        ("ops", "Ops", listed),
+        ("modules", "Modules", modules(runs)),
+        ("timeline", "Timeline", line),
+        ("measured", "Measured", how(runs)),
     ]
     script_data = [
         {"ops": rows[run.number], "points": points[run.number], "timeline": steps[run.number]} for run in runs
     ]
-    return _page(runs, [part for part in parts if part is not None], data({"runs": script_data}))
+    links = [tag("a", label, href=f"#{key}") for key, label, part in sections if part is not None]
+    return _page(runs, links, [part for _, _, part in sections], data({"runs": script_data}))
 
 
 def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
@@ -91,7 +89,7 @@ def _not_compared(why: str) -> Html | None:
 # ------------------------------------------------------------------------------------------------------- the page
 
 
-def _page(runs: Sequence[Run], parts: Sequence[Html], script_data: str) -> str:
+def _page(runs: Sequence[Run], links: Sequence[Html], parts: Sequence[Html | None], script_data: str) -> str:
     style = _palette.variables() + _asset("report.css")
     script = "\n".join(_asset(file) for file in _SCRIPTS)
     title = _title(runs)
@@ -119,7 +117,7 @@ def _page(runs: Sequence[Run], parts: Sequence[Html], script_data: str) -> str:
         tag("a", "To the verdict", href="#verdict", class_="skip screen"),
         _hatch(),
         _header(runs, title),
-        _bar(runs, parts),
+        _bar(runs, links),
         tag("main", parts, id="main"),
         tag("footer", tag("p", f"Made by roofline {__version__}. One file, no network: it can be kept and sent.")),
         # JSON runs nothing; what stands in it cannot end it.
@@ -155,24 +153,8 @@ def _header(runs: Sequence[Run], title: str) -> Html:
     return tag("header", tag("h1", name(title, 120)), tag("p", line, class_="about"))
 
 
-_NAMES = {
-    "verdict": "Verdict",
-    "where": "Time",
-    "wall": "Work",
-    "tables": "Tables",
-    "roofline": "Roofline",
-    "ops": "Ops",
-    "modules": "Modules",
-    "timeline": "Timeline",
-    "comparison": "Comparison",
-    "measured": "Measured",
-}
-
-
-def _bar(runs: Sequence[Run], parts: Sequence[Html]) -> Html:
-    """Write the bar that stays on the screen: the sections, the choice of the run, and the theme."""
-    present = [key for key in _NAMES if any(part.startswith(f'<section id="{key}"') for part in parts)]
-    links = tag("nav", [tag("a", _NAMES[key], href=f"#{key}") for key in present], aria_label="Sections")
+def _bar(runs: Sequence[Run], links: Sequence[Html]) -> Html:
+    """Write the bar that stays on the screen: links to the sections, the choice of the run, and the theme."""
     switch = None
     if len(runs) > 1:
         boxes = [
@@ -190,7 +172,12 @@ def _bar(runs: Sequence[Run], parts: Sequence[Html]) -> Html:
         tag("select", [tag("option", theme, value=theme) for theme in ("auto", "light", "dark")], id="theme"),
     )
     paper = tag("button", "Print", type="button", id="print")
-    return tag("div", links, tag("div", switch, light, paper, class_="controls"), class_="topbar screen")
+    return tag(
+        "div",
+        tag("nav", links, aria_label="Sections"),
+        tag("div", switch, light, paper, class_="controls"),
+        class_="topbar screen",
+    )
 
 
 def _asset(file: str) -> str:

@@ -1,9 +1,10 @@
-"""Compare the runs: whether they may be compared, the waterfall, and the account with its observations and advice."""
+"""Say why one run is faster: whether both do the same work, the waterfall, and the rows of the account."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables
 from roofline.renderers._signed import Scale
@@ -15,23 +16,32 @@ from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import section
 from roofline.renderers.report.waterfall import waterfall
 
-#: Of runs that say which is faster, that do not, and that are not compared.
+#: Of runs that do not say which is faster, and of those that are not compared.
 TITLE = "How the runs compare"
 
 
 def comparison(ranking: Ranking, allow: bool) -> Html:
     """Write the section. allow: explain differences that parity refuses."""
+    explained = [pair for pair in ranking.pairs if allow or pair.comparison.parity.verdict != "not comparable"]
+    is_told = any(pair.headline.slower is not None for pair in explained)
     parts: list[Html] = []
     if len(ranking.runs) > 2:
         parts += [_runs(ranking), _matrix(ranking)]
-    for number, pair in enumerate(ranking.pairs):
-        body = _pair(pair, allow or pair.comparison.parity.verdict != "not comparable")
-        if len(ranking.pairs) == 1:
-            parts.append(body)
-        else:
-            title = tag("summary", name(pair.names[0], 60), " against ", name(pair.names[1], 60))
-            parts.append(tag("details", title, body, class_="pair", open=number == len(ranking.pairs) - 1))
-    return section("comparison", TITLE, parts)
+        parts += [_folded(pair, pair in explained, pair is ranking.pairs[-1]) for pair in ranking.pairs]
+    else:
+        parts.append(_pair(ranking.pairs[0], bool(explained)))
+    return section("comparison", "Why one run is faster" if is_told else TITLE, parts)
+
+
+def _folded(pair: RankedPair, explained: bool, last: bool) -> Html:
+    """Write one of several pairs below its names. last: whether it is open, and its verdict stands above the page."""
+    warning = _comparing.warning(pair)
+    parts = [tag("summary", name(pair.names[0], 60), " against ", name(pair.names[1], 60))]
+    if explained and warning:
+        parts.append(tag("p", warning, class_="warning", role="note"))
+    if explained and (warning or not last):
+        parts.append(tag("p", _comparing.verdict(pair, advise=True), class_="lead"))
+    return tag("details", parts, _pair(pair, explained), class_="pair", open=last)
 
 
 def _runs(ranking: Ranking) -> Html:
@@ -55,52 +65,54 @@ def _matrix(ranking: Ranking) -> Html:
 
 
 def _pair(pair: RankedPair, explained: bool) -> Html:
-    lead = tag("p", _comparing.verdict(pair, advise=True), class_="lead")
-    parts = [_parity_box(pair, explained)]
+    parts = [_same_work(pair, explained)]
     if not explained:
         note = "The difference is not explained: measure the same work in both, or add --allow."
         return join([*parts, facts(_evidence.runs(pair)), tag("p", note, class_="note")])
-    if warning := _comparing.warning(pair):
-        parts.append(tag("p", warning, class_="warning", role="note"))
-    parts += [lead, facts(_evidence.runs(pair)), waterfall(pair), _account_rows(pair)]
+    parts += [waterfall(pair), _account_rows(pair)]
     rows, words = _broken_down.observed(pair, _broken_down.OBSERVED, pair.breakdown)
     if rows:
         parts.append(_lines(rows, (), pair.observations.by if pair.observations else "", words))
-    parts += [_differences(pair), facts([*_evidence.table(pair), *_evidence.doubts(pair)])]
-    return join(parts)
+    evidence = [facts(_evidence.runs(pair)), _differences(pair)]
+    evidence.append(facts([*_evidence.table(pair), *_evidence.doubts(pair)]))
+    summary = tag("summary", "Both runs as they were timed, and the table that adds up to the difference")
+    return join([*parts, tag("details", summary, evidence)])
 
 
-def _parity_box(pair: RankedPair, explained: bool) -> Html:
+def _same_work(pair: RankedPair, explained: bool) -> Html:
     """Write the box that says whether the runs may be compared, and all differences; explained: whether rows follow."""
-    parity = pair.comparison.parity
-    differences = [tag("li", words) for words in _parity.differences(pair, numbered=explained)]
-    look = parity.verdict.replace(" ", "-")
-    listed = tag("ul", differences) if differences else tag("p", "Nothing differs that is known to matter.")
-    head_line = tag("p", tag("b", "Parity "), _parity.judged(parity), class_="judged")
-    return tag("div", head_line, listed, class_=f"parity {look}")
+    alike = [("same work?", f"{_parity.same_work(pair)}.")]
+    if explained:
+        settings, doubts = _parity.settings(pair), _parity.doubts(pair)
+        alike += [("", words) for words in _parity.work(pair)]
+        alike += [(("settings", "")[number > 0], words) for number, words in enumerate(settings)]
+        alike += [(("trust", "")[number > 0], words) for number, words in enumerate(doubts)]
+    else:
+        alike += [("", words) for words in _parity.differences(pair, numbered=False)]
+    return tag("div", facts(alike), class_=f"parity {pair.comparison.parity.verdict.replace(' ', '-')}")
 
 
 def _account_rows(pair: RankedPair) -> Html:
-    """List the rows of the account, the largest first."""
-    account_rows, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
+    """List the rows of the account, the largest first; those after the first few are folded."""
+    rows, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
     notes = [tag("p", unresolved, class_="note")] if unresolved else []
-    if not account_rows:
+    if not rows:
         return join([*notes, tag("p", "Nothing differs: each row of the account is 0.", class_="note")])
-    entries = []
-    for row, label in zip(account_rows, _account.labels(account_rows), strict=True):
-        times = [_account.size(pair, row), _comparing.share(_account.seconds(row), pair)]
-        figures = [tag("span", words, class_="figure") for words in times]
-        meaning = _account.meaning(row)
-        entries.append(
-            tag(
-                "li",
-                tag("p", tag("b", name(label, 120)), *figures, class_="what"),
-                tag("p", tag("i", "Seen "), _account.said(row)),
-                tag("p", meaning) if meaning else None,
-            )
-        )
-    about = tag("p", f"{_account.heading(pair)}.", class_="note")
-    return join([tag("h3", "The account"), *notes, about, tag("ol", entries, class_="findings")])
+    entries = [_entry(pair, row, label) for row, label in zip(rows, _account.labels(rows), strict=True)]
+    first, others = rows[: _account.FEW], entries[_account.FEW :]
+    parts = [*notes, tag("p", f"{_account.heading(pair)}:"), tag("ol", entries[: len(first)], class_="findings")]
+    if others:
+        rest = _account.rest(pair, first)
+        figures = f"{_account.written(pair, rest)}, {_comparing.share(rest, pair)}"
+        listed = tag("ol", others, class_="findings", start=len(first) + 1)
+        parts.append(tag("details", tag("summary", f"{_account.smaller(pair, first)}: {figures}"), listed))
+    return join(parts)
+
+
+def _entry(pair: RankedPair, row: AccountRow, label: str) -> Html:
+    figures = _account.size(pair, row), _comparing.share(_account.seconds(row), pair)
+    head = tag("p", tag("b", name(label, 120)), *(tag("span", words, class_="figure") for words in figures))
+    return tag("li", head, *(tag("p", words) for words in _account.lines(pair, row)))
 
 
 def _differences(pair: RankedPair) -> Html:

@@ -8,7 +8,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._facts import floors, host
-from roofline.renderers.comparison import _account, _comparing
+from roofline.renderers.comparison import _comparing
 from roofline.renderers.report.parts.html import Html, tag
 from roofline.renderers.report.parts.run import Run
 
@@ -21,22 +21,21 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     if ranking is None:
         return tag("div", [_alone(run) for run in runs], class_="verdict")
     refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
-    warning, lead = "", []
+    warning, lead = "", ""
     if refused and not allow:
         warning = _refusal(refused)
     if len(ranking.runs) > 2:
-        lead = [_comparing.headline(ranking)]
-        slowest = ranking.pairs[-1]
-        if allow or slowest not in refused:
-            lead.append(_account.largest(slowest))
+        lead = _comparing.headline(ranking)
     elif not warning:
         pair = ranking.pairs[0]
-        warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _account.largest(pair)]
-    verdicts = [tag("li", run.title, ": ", sentences(run)[0]) for run in runs]
+        warning, lead = _comparing.warning(pair), _comparing.verdict(pair, advise=True)
+    steps = {f"{_words.subject(run.analysis)} on {_words.device(run.analysis)}: " for run in runs}
+    common = steps.pop() if len(steps) == 1 else ""  # the head of the page has it
+    verdicts = [tag("li", run.title, ": ", sentences(run)[0].removeprefix(common)) for run in runs]
     return tag(
         "div",
         tag("p", warning, class_="warning", role="note") if warning else None,
-        tag("p", " ".join(filter(None, lead)), class_="lead") if any(lead) else None,
+        tag("p", lead, class_="lead") if lead else None,
         tag("ul", verdicts),
         class_="verdict",
     )

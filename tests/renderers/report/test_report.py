@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import handmade
 import numpy as np
@@ -18,7 +19,7 @@ from roofline import units
 from roofline.analysis.analysis import KEYS, analyze
 from roofline.comparison.ranking import rank
 from roofline.core.cost import unknown
-from roofline.core.schema import Imported, Profile, Wall
+from roofline.core.schema import Imported, Profile, Wall, load
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence, host, measured
@@ -33,6 +34,8 @@ from roofline.renderers.report.ops import rows
 from roofline.renderers.report.roofs import plane
 
 US, MB = 1e-6, 1e6
+#: Pairs that were measured, for the docs.
+MEASURED = Path(__file__).resolve().parents[3] / "docs" / "measured"
 
 
 class Page(HTMLParser):
@@ -121,7 +124,7 @@ def two(pair: tuple[Profile, Profile]) -> Page:
 def test_the_order_of_the_page(one: Page, two: Page) -> None:
     order = ["verdict", "where", "tables", "roofline", "ops", "modules", "timeline", "measured"]
     assert [each for each in one.ids if each in order] == order
-    order.insert(-1, "comparison")
+    order.insert(1, "comparison")
     # The steps of `synthetic` have one scope without a name, so no modules.
     order.remove("modules")
     assert [each for each in two.ids if each in order] == order
@@ -379,11 +382,11 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
     ranking = rank(pair, as_given=True)
     found = ranking.pairs[0]
     assert found.account.rows
-    assert said(_comparing.verdict(found), two)
-    assert said(_account.largest(found), two)
-    assert said(_parity.judged(found.comparison.parity), two)
+    assert two.text.count(_comparing.verdict(found)) == 1
+    for words in (_parity.same_work(found), *_parity.work(found), *_parity.settings(found), *_parity.doubts(found)):
+        assert said(words, two)
     for row in _account.rows(found):
-        assert said(row.text, two)
+        assert all(said(words, two) for words in _account.lines(found, row))
     for _, words in (*_evidence.runs(found), *_evidence.table(found), *_evidence.doubts(found)):
         assert said(words, two)
     made = _term_table.table(found.comparison)
@@ -392,7 +395,10 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
         "total",
     ]
     for run in ranking.runs:
-        assert said(_words.verdict(run, host.most(run)), two)
+        step = f"{_words.subject(run)} on {_words.device(run)}: "
+        verdict = _words.verdict(run, host.most(run))
+        assert verdict.startswith(step)  # which the head of the page says of both
+        assert said(verdict.removeprefix(step), two)
 
 
 def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Profile], two: Page) -> None:
@@ -438,6 +444,24 @@ def test_several_runs_are_ranked() -> None:
     (table,) = (rows for caption, rows in found.tables.items() if caption == "The runs, the fastest first")
     assert [row[1] for row in table[1:]] == ["jax", "torch", "keras-jax"]
     assert len(json.loads(found.data)["runs"]) == 3
+    # Of each pair one is A: no run of the page is.
+    assert found.words.count("A ") == found.words.count("B ") == 0
+    # The slowest and the fastest are compared in the first sentence, the other pair below its names.
+    for compared in rank(runs, as_given=True).pairs:
+        assert found.text.count(_comparing.verdict(compared)) == 1
+
+
+def test_the_smaller_rows_are_folded_and_counted() -> None:
+    """Of an account of more than three rows the others are below one line, which has their number and their sum."""
+    runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("torch", "jax")]
+    compared = rank(runs, as_given=True).pairs[0]
+    rows = _account.rows(compared)
+    assert len(rows) > _account.FEW
+    found = page(*runs)
+    rest = _account.rest(compared, rows[: _account.FEW])
+    assert sum(map(_account.seconds, rows)) == pytest.approx(compared.comparison.difference)
+    assert said(f"{_account.smaller(compared, rows[: _account.FEW])}: {_account.written(compared, rest)}", found)
+    assert all(said(words, found) for row in rows for words in _account.lines(compared, row))
 
 
 def test_a_run_that_was_only_counted_is_shown_and_not_compared() -> None:

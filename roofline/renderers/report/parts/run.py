@@ -11,11 +11,15 @@ from roofline.renderers.report.parts.html import Html, name, tag
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A profile under its own ceilings. number: its place among those given; called: a name that no other run has."""
+    """A profile under its own ceilings. number: its place among those given; called: a name that no other run has.
+
+    letter: what sentences about two runs call it, A or B; "" in a page of more, where each pair has an A and a B.
+    """
 
     number: int
     called: str
     analysis: WorkAnalysis
+    letter: str = ""
 
     @property
     def key(self) -> str:
@@ -23,14 +27,9 @@ class Run:
         return f"run{self.number}"
 
     @property
-    def letter(self) -> str:
-        """Return its letter in the sentences about two runs: A, B, ..."""
-        return chr(ord("A") + self.number) if self.number < 26 else str(self.number + 1)
-
-    @property
     def title(self) -> Html:
         """Write letter and name."""
-        return tag("span", tag("b", self.letter), " ", name(self.called, 60), class_="called")
+        return tag("span", tag("b", self.letter, " ") if self.letter else "", name(self.called, 60), class_="called")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,15 @@ class TimedRun(Run):
     analysis: Analysis
 
 
-def run_of(number: int, called: str, analysis: WorkAnalysis) -> Run:
-    """Make a run of an analysis: a TimedRun where its ops have times."""
-    if isinstance(analysis, Analysis):
-        return TimedRun(number, called, analysis)
-    return Run(number, called, analysis)
+def runs_of(named: Sequence[tuple[str, WorkAnalysis]]) -> list[Run]:
+    """Make runs of named analyses: a TimedRun where its ops have times."""
+    letters = "AB" if len(named) == 2 else [""] * len(named)
+    return [
+        TimedRun(number, called, analysis, letter)
+        if isinstance(analysis, Analysis)
+        else Run(number, called, analysis, letter)
+        for number, (letter, (called, analysis)) in enumerate(zip(letters, named, strict=True))
+    ]
 
 
 def for_each_run(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from roofline.analysis.analysis import WorkAnalysis
 from roofline.core.arrays import Array
 from roofline.core.rows import Ints
+from roofline.core.vocabulary import BOUNDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +111,17 @@ def summed(ops: PerOp, code: Ints, rows: int) -> Sums:
         traffic=by(ops.traffic),
         blind=by(ops.own * ~ops.traffic_known),
     )
+
+
+def limits(analysis: WorkAnalysis, code: Ints, first: Ints) -> list[str]:
+    """Name what limits the ops of each row: the bound of most of their time, or "near ridge" where that is most of it.
+
+    code: the row of each op; first: the first op of each row, whose bound counts where no time was measured.
+    """
+    table, number = analysis.table, len(first)
+    by_bound = np.bincount(code * len(BOUNDS) + table.bound, weights=table.share, minlength=number * len(BOUNDS))
+    by_bound = by_bound.reshape(number, len(BOUNDS))
+    seconds, near = by_bound.sum(axis=1), np.bincount(code, weights=table.share * table.near_ridge, minlength=number)
+    bound = np.where(seconds > 0, by_bound.argmax(axis=1), table.bound[first])
+    ridge = np.where(seconds > 0, near > seconds / 2, table.near_ridge[first])
+    return ["near ridge" if is_near else BOUNDS[row] for is_near, row in zip(ridge, bound.tolist(), strict=True)]

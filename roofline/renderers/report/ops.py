@@ -1,4 +1,7 @@
-"""Write all ops of a step into one table: the rows are data, and the page's script sorts, filters and shows them."""
+"""Write all ops of a step into one table: the rows are data, and the page's script sorts, filters and shows them.
+
+Equal ops, with one signature in one phase, are one row with their number, until each is asked for.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,14 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted_on, counters_on
-from roofline.core.vocabulary import BOUNDS, CLASSES
+from roofline.analysis.columns import numbered
+from roofline.analysis.scope_names import name_scopes
+from roofline.analysis.scope_tree import to_depth
+from roofline.core.arrays import Array
+from roofline.core.rows import Ints
+from roofline.core.vocabulary import CLASSES
 from roofline.renderers import _tables, _words
-from roofline.renderers._sums import per_op
+from roofline.renderers._sums import Sums, limits, per_op, summed
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns
 from roofline.renderers.report.parts.html import TITLE, Html, tag
@@ -38,8 +46,9 @@ AFTER = (("roof", "limited by"), ("source", "work known"))
 
 
 def ops(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any]]]:
-    """Write the section and, for the script, the rows of each run."""
-    return section("ops", "Every op", for_each_run(runs, _run)), [rows(run.analysis) for run in runs]
+    """Write the section and, for the script, the rows of each run: of each op, and of all equal ones."""
+    data = [{"each": rows(run.analysis), "equal": rows(run.analysis, equal=True)} for run in runs]
+    return section("ops", "Every op", for_each_run(runs, _run)), data
 
 
 def _run(run: Run) -> Html:
@@ -131,70 +140,83 @@ def _filters(run: Run) -> Html:
         for key, words in _words_of(run.analysis)
         if key in ("op", "scope", "kernel")
     ]
-    return tag("div", *typed, *selects, class_="controls screen")
+    fold = tag("input", type="checkbox", checked=True, data_equal=True)
+    folded = tag("label", tag("span", "equal ops"), tag("span", fold, " in one row"))
+    return tag("div", folded, *typed, *selects, class_="controls screen")
 
 
-def rows(analysis: WorkAnalysis) -> dict[str, Any]:
-    """Write the rows for the script, those of most time first; of a step that was not timed those of most FLOP."""
-    profile, table, per_row = analysis.profile, analysis.table, per_op(analysis)
-    largest = per_row.seconds if isinstance(analysis, Analysis) else per_row.work
+def rows(analysis: WorkAnalysis, *, equal: bool = False) -> dict[str, Any]:
+    """Write the rows for the script, those of most time first; of a step that was not timed those of most FLOP.
+
+    equal: one row for all ops with one signature in one phase; else one for each op.
+    """
+    profile, of = analysis.profile, analysis.table.columns
+    every = np.arange(len(profile.ops))
+    code, first = numbered(of.signature, of.phase) if equal else (every, every)
+    ops = per_op(analysis)
+    sums = summed(ops, code, len(first))
+    largest = sums.seconds if isinstance(analysis, Analysis) else sums.work
     order = np.argsort(-largest, kind="stable")[:MOST].tolist()
-    signatures = profile.signatures
-    numbers = [profile.ops[row].signature for row in order]
-    work = [units.flop(_known(per_row.work[row], per_row.work_known[row])) for row in order]
-    traffic = [units.byte(_known(per_row.traffic[row], per_row.traffic_known[row])) for row in order]
-    script_rows: dict[str, Any] = {
-        "rows": len(order),
-        "signature": numbers,
-        "phase_number": [profile.ops[row].phase for row in order],
-        "op": columns.names(signatures[number].name for number in numbers),
-        "shapes": columns.names(signatures[number].shapes for number in numbers),
-        "class": columns.texts(analysis.op_class(profile.ops[row]) for row in order),
-        "phase": columns.names((profile.phases[profile.ops[row].phase] for row in order), 60),
-        "scope": columns.names(profile.scopes[profile.ops[row].scope] for row in order),
-        "kernel": columns.names(_kernel(analysis, row) for row in order),
-        "source": columns.texts(signatures[number].cost.quality for number in numbers),
-        "note": columns.names((signatures[number].cost.note for number in numbers), 300),
-        "work": columns.texts(work),
-        "traffic": columns.texts(traffic),
-        "by": {
-            "work": columns.numbers(_known(per_row.work[row], per_row.work_known[row]) for row in order),
-            "traffic": columns.numbers(_known(per_row.traffic[row], per_row.traffic_known[row]) for row in order),
-        },
+    heads = [profile.ops[first[row]] for row in order]
+    signatures = [profile.signatures[op.signature] for op in heads]
+    amounts: dict[str, list[float | None]] = {
+        "work": [_known(sums.work[row], ops.work_known[first[row]]) for row in order],
+        "traffic": [_known(sums.traffic[row], ops.traffic_known[first[row]]) for row in order],
     }
     if counters_on(profile, analysis.device):
         by_counters = counted_on(profile, analysis.device)
-        moved = [
-            None if math.isnan(moved) else moved for moved in (by_counters.read + by_counters.written)[order].tolist()
-        ]
-        script_rows["counted"] = columns.texts(map(units.byte, moved))
-        script_rows["by"]["counted"] = columns.numbers(moved)
-    if not isinstance(analysis, Analysis):
-        return script_rows
-    wall = analysis.wall
-    costed = [per_row.own[row] > per_row.uncosted[row] for row in order]
-    seconds = [float(per_row.seconds[row]) for row in order]
-    rates = [_rate(per_row.work[row], per_row.own[row], per_row.work_known[row]) for row in order]
+        moved = np.bincount(code, weights=by_counters.read + by_counters.written, minlength=len(first))
+        amounts["counted"] = [None if math.isnan(count) else count for count in moved[order].tolist()]
+    script_rows: dict[str, Any] = {
+        "rows": len(order),
+        "signature": [op.signature for op in heads],
+        "phase_number": [op.phase for op in heads],
+        "op": columns.names(signature.name for signature in signatures),
+        "shapes": columns.names(signature.shapes for signature in signatures),
+        "class": columns.texts(map(analysis.op_class, heads)),
+        "phase": columns.names((profile.phases[op.phase] for op in heads), 60),
+        "source": columns.texts(signature.cost.quality for signature in signatures),
+        "note": columns.names((signature.cost.note for signature in signatures), 300),
+        "by": {key: columns.numbers(column) for key, column in amounts.items()},
+    }
+    for key, column in amounts.items():
+        script_rows[key] = columns.written(units.flop if key == "work" else units.byte, column)
+    if equal:
+        script_rows["times"] = columns.texts(map(units.count, sums.ops[order].tolist()))
+        script_rows |= _places(analysis, code, order)
+    else:
+        script_rows["scope"] = columns.names(profile.scopes[op.scope] for op in heads)
+        script_rows["kernel"] = columns.names(_kernel(analysis, op.kernels) for op in heads)
+    if isinstance(analysis, Analysis):
+        _add_times(script_rows, analysis, sums, order, amounts["work"])
+        roofs = limits(analysis, code, first)
+        script_rows["roof"] = columns.texts(roofs[row] for row in order)
+        script_rows["ceiling"] = columns.names((analysis.table.ceiling[first[row]] for row in order), 80)
+    return script_rows
 
-    def of_wall(values: Any) -> list[float | None]:
-        return [float(values[row]) / wall if is_costed else None for row, is_costed in zip(order, costed, strict=True)]
 
-    floors, reaches, losses = of_wall(per_row.floor), of_wall(per_row.reach), of_wall(per_row.loss)
-    attained = [
-        _attained(per_row.floor[row], per_row.own[row], is_costed) for row, is_costed in zip(order, costed, strict=True)
-    ]
-    highest = [
-        _attained(per_row.reach[row], per_row.own[row], is_costed) for row, is_costed in zip(order, costed, strict=True)
+def _add_times(
+    script_rows: dict[str, Any], analysis: Analysis, sums: Sums, order: Sequence[int], work: Sequence[float | None]
+) -> None:
+    """Add the columns of time to some rows. order: their places among the sums; work: their FLOP."""
+    seconds = [float(sums.seconds[row]) for row in order]
+    ends = [sums.attained(row) for row in order]
+
+    def of_wall(values: Array) -> list[float | None]:
+        return [float(values[row]) / analysis.wall if sums.costed[row] > 0 else None for row in order]
+
+    floors, reaches, losses = of_wall(sums.floor), of_wall(sums.reach), of_wall(sums.loss)
+    rates = [
+        None if flop is None or sums.own[row] <= 0 else float(flop / sums.own[row])
+        for row, flop in zip(order, work, strict=True)
     ]
     script_rows |= {
-        "time": columns.texts(map(units.seconds, seconds)),
-        "share": columns.texts(_tables.percent(time / wall) for time in seconds),
-        "floor": columns.texts(map(_tables.between, floors, reaches)),
-        "loss": columns.texts(map(_loss, floors, reaches, losses)),
-        "rate": columns.texts(map(units.flop_rate, rates)),
-        "attained": columns.texts(map(_tables.between, attained, highest)),
-        "roof": columns.texts(_roof(analysis, row) for row in order),
-        "ceiling": columns.names((table.ceiling[row] for row in order), 80),
+        "time": columns.written(units.seconds, seconds),
+        "share": columns.written(lambda time: _tables.percent(time / analysis.wall), seconds),
+        "floor": columns.written(_tables.between, floors, reaches),
+        "loss": columns.written(_loss, floors, reaches, losses),
+        "rate": columns.written(units.flop_rate, rates),
+        "attained": columns.written(_tables.between, *zip(*ends, strict=True)),
     }
     script_rows["by"] |= {
         "time": columns.numbers(seconds),
@@ -202,21 +224,27 @@ def rows(analysis: WorkAnalysis) -> dict[str, Any]:
         "floor": columns.numbers(floors),
         "loss": columns.numbers(losses),
         "rate": columns.numbers(rates),
-        "attained": columns.numbers(attained),
+        "attained": columns.numbers(low for low, _ in ends),
     }
-    return script_rows
+
+
+def _places(analysis: WorkAnalysis, code: Ints, order: Sequence[int]) -> dict[str, Any]:
+    """Write the scopes and the kernels of the ops of each row. code: the row of each op."""
+    profile = analysis.profile
+    scopes, kernels = ([dict[Any, None]() for _ in order] for _ in range(2))
+    folded, place = to_depth(profile, None).scopes, {row: place for place, row in enumerate(order)}
+    for op, row in zip(profile.ops, code.tolist(), strict=True):
+        if row in place:
+            scopes[place[row]][folded[op.scope]] = None
+            kernels[place[row]][op.kernels] = None
+    return {
+        "scope": columns.names(name_scopes(list(names)) for names in scopes),
+        "kernel": columns.names(_kernel(analysis, [pair for op in ops for pair in op]) for ops in kernels),
+    }
 
 
 def _known(quantity: float, is_known: bool) -> float | None:
     return float(quantity) if is_known else None
-
-
-def _rate(work: float, own_seconds: float, is_known: bool) -> float | None:
-    return float(work / own_seconds) if is_known and own_seconds > 0 else None
-
-
-def _attained(floor: float, own_seconds: float, costed: bool) -> float | None:
-    return float(floor / own_seconds) if costed and own_seconds > 0 else None
 
 
 def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
@@ -225,15 +253,10 @@ def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
     return _tables.between(loss - (reach - floor), loss)
 
 
-def _roof(analysis: WorkAnalysis, row: int) -> str:
-    return "near ridge" if analysis.table.near_ridge[row] else BOUNDS[int(analysis.table.bound[row])]
-
-
-def _kernel(analysis: WorkAnalysis, row: int) -> str:
-    """Name the kernel of most time, and count the others."""
-    kernels = analysis.profile.ops[row].kernels
+def _kernel(analysis: WorkAnalysis, kernels: Sequence[tuple[int, int]]) -> str:
+    """Name the kernel of most time, and count the others. kernels: name and time of each."""
     if not kernels:
         return ""
     longest = max(kernels, key=lambda pair: pair[1])[0]
-    others_counted = f" (and {len(kernels) - 1} more)" if len(kernels) > 1 else ""
-    return analysis.profile.kernels[longest][: 2 * TITLE] + others_counted
+    others = len({name for name, _ in kernels} - {longest})
+    return analysis.profile.kernels[longest][: 2 * TITLE] + (f" (and {others} more)" if others else "")

@@ -237,6 +237,24 @@ def test_every_op_is_a_row_with_the_words_of_the_text() -> None:
     assert found["attained"]["texts"][found["attained"]["rows"][product]] == "80.0"
 
 
+def test_equal_ops_are_one_row_with_their_sums() -> None:
+    """Two products of 200.1 MFLOP, 4.804 MB and 2500 µs, each at 2000 / 2500 of its roof, of a step of 12,500 µs."""
+    found = rows(analyze(handmade.profile()), equal=True)
+
+    def cell(key: str, row: int) -> str:
+        return found[key]["texts"][found[key]["rows"][row]]
+
+    product = ("op", "times", "time", "share", "work", "traffic", "rate", "attained", "roof", "scope")
+    assert [cell(key, 0) for key in product] == [
+        *("aten::addmm", "2", "5.00 ms", "40.0", "400 MFLOP", "9.61 MB", "80.0 GFLOP/s", "80.0", "compute"),
+        "toy/layer.*/ffn",
+    ]
+    assert found["rows"] == 7
+    assert [cell("times", row) for row in range(1, 7)] == ["1"] * 6
+    mystery = next(row for row in range(7) if cell("op", row) == "mylib::mystery")
+    assert found["by"]["work"][mystery] is None
+
+
 # --------------------------------------------------------------------------------------------------- the roofline
 
 

@@ -1,4 +1,5 @@
-// The table of all ops: sorted and filtered as columns of numbers, of which a page is made into rows.
+// The table of all ops: sorted and filtered as columns of numbers, of which a page is made into rows. Equal ops are one
+// row, until one of its scopes or kernels is looked for, or each op is asked for.
 {
   const PAGE = 30;
   const WIDTH = { op: 70, scope: 48, kernel: 50 };
@@ -18,24 +19,28 @@
     return Float64Array.from(column.rows, (number) => rank[number]);
   }
 
-  function tableOf(root, ops) {
+  function tableOf(root, { each, equal }) {
     const heads = [...root.querySelectorAll("th button[data-sort]")];
     const keys = heads.map((button) => button.dataset.sort);
     const body = root.querySelector("tbody");
     const count = root.querySelector(".count");
     const clear = root.querySelector("[data-clear]");
+    const fold = root.querySelector("[data-equal]");
     const numbers = (key) => key in ops.by;
+    let ops = equal;
     let sorted = keys.includes("time") ? "time" : "work";
     let down = true;
     let page = 0;
     let only = null;
     let rows = new Int32Array(0);
-    const known = {};
+    const known = new Map([[each, {}], [equal, {}]]);
 
     const values = (key) =>
-      (known[key] ??= numbers(key) ? Float64Array.from(ops.by[key], (value) => value ?? NaN) : ranks(ops[key]));
+      (known.get(ops)[key] ??= numbers(key) ? Float64Array.from(ops.by[key], (value) => value ?? NaN) : ranks(ops[key]));
 
     function find() {
+      const ofEach = ["scope", "kernel"].some((key) => root.querySelector(`[data-search="${key}"]`)?.value.trim());
+      ops = fold.checked && !only && !ofEach ? equal : each;
       const kept = new Uint8Array(ops.rows).fill(1);
       let filtered = only !== null;
       for (const input of root.querySelectorAll("[data-filter]")) {
@@ -83,10 +88,17 @@
         button.type = "button";
         button.dataset.row = row;
         button.append(nameOf(words, WIDTH.op));
+        if (ops === equal && textOf(ops.times, row) !== "1") {
+          const times = make("button", `${textOf(ops.times, row)} ×`, "times");
+          times.type = "button";
+          times.title = "each of them in a row";
+          times.dataset.unfold = row;
+          cell.append(times, " ");
+        }
         cell.append(button);
         const shapes = textOf(ops.shapes, row);
         if (shapes) cell.appendChild(make("small")).append(nameOf(shapes, WIDTH.op));
-      } else if (key in WIDTH) cell.append(nameOf(words, WIDTH[key], key === "scope"));
+      } else if (key in WIDTH) cell.append(nameOf(words, WIDTH[key], key === "scope" && ops === each));
       else {
         cell.textContent = words;
         const more = key === "source" ? ops.note : key === "roof" ? ops.ceiling : null;
@@ -107,7 +119,8 @@
       }
       body.replaceChildren(made);
       const of = rows.length === ops.rows ? `${ops.rows}` : `${rows.length} (of ${ops.rows})`;
-      count.textContent = rows.length ? `${first + 1}–${last} of ${of} ops` : `no op of ${ops.rows} fits`;
+      const what = ops === equal ? "different ops" : "ops";
+      count.textContent = rows.length ? `${first + 1}–${last} of ${of} ${what}` : `no op of ${each.rows} fits`;
       root.querySelector('[data-turn="-1"]').disabled = first === 0;
       root.querySelector('[data-turn="1"]').disabled = last === rows.length;
       for (const button of heads) {
@@ -128,7 +141,7 @@
     }
 
     root.addEventListener("input", (event) => {
-      if (event.target.matches("[data-filter], [data-search]")) again();
+      if (event.target.matches("[data-filter], [data-search], [data-equal]")) again();
     });
     root.addEventListener("click", (event) => {
       const button = event.target.closest("button");
@@ -142,6 +155,10 @@
         show(false);
       } else if ("clear" in button.dataset) {
         empty();
+        again();
+      } else if (button.dataset.unfold) {
+        const row = Number(button.dataset.unfold);
+        only = { signature: ops.signature[row], phase: ops.phase_number[row] };
         again();
       } else if (button.dataset.row) {
         const row = Number(button.dataset.row);

@@ -6,7 +6,7 @@ Texts are written by the functions of the text output, and the script only shows
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from roofline.renderers._words import plain
@@ -18,6 +18,13 @@ def texts(values: Iterable[str]) -> dict[str, Any]:
     numbers: dict[str, int] = {}
     rows = [numbers.setdefault(value, len(numbers)) for value in values]
     return {"texts": list(numbers), "rows": rows}
+
+
+def written(write: Callable[..., str], *values: Iterable[Any]) -> dict[str, Any]:
+    """Write a column by a function of one value or more, which is called once for each different one."""
+    rows = list(zip(*values, strict=True))
+    cells = {row: write(*row) for row in dict.fromkeys(rows)}
+    return texts(cells[row] for row in rows)
 
 
 def names(values: Iterable[str], width: int = TITLE) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roofline.renderers.report.parts.html import Html, tag
+from roofline.renderers.report.parts.html import Html, join, tag
 from roofline.renderers.report.parts.run import scrolled
 
 
@@ -14,8 +14,9 @@ def head(words: str, number: bool = True) -> Html:
 
 
 def cell(words: object, number: bool = True) -> Html:
-    """Write a cell."""
-    return tag("td", words, class_="number" if number else None)
+    """Write a cell, without `tag`: most elements of a page are cells."""
+    opened = '<td class="number">' if number else "<td>"
+    return Html(f"{opened}{join(words)}</td>")
 
 
 def table(caption: object, heads: Iterable[Html], rows: Iterable[Html], label: str, foot: Sequence[Html] = ()) -> Html:

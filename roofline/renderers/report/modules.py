@@ -63,7 +63,7 @@ def _run(run: Run) -> Html:
         "Time and FLOP (matrix and vector, as executed) of a module include all modules below it; ≥ marks a sum "
         "without the ops whose FLOP are unknown. A fused kernel counts in one of the modules that its ops are of."
     )
-    return tag("div", unfold, tag("div", head, parts, class_="tree"), tag("p", note, class_="note"))
+    return tag("div", unfold, tag("div", head, parts, class_="scroll tree"), tag("p", note, class_="note"))
 
 
 def tree(analysis: WorkAnalysis) -> tuple[Module, Sums]:

@@ -384,6 +384,29 @@ def test_a_telephone_shows_it_without_moving_sideways(opened: Callable[..., Open
     assert found.run("document.documentElement.scrollWidth") <= 360
 
 
+@pytest.mark.parametrize("width", [1280, 360])
+def test_heads_stay_in_sight_and_what_is_cut_off_says_so(opened: Callable[..., Opened], width: int) -> None:
+    """A table that fits scrolls with the page, its head below the bar; one that does not scrolls in its own place."""
+    found = opened("many", viewport={"width": width, "height": 740})
+    sync_api.expect(found.page.locator("section:not(.laid-out)")).to_have_count(0)
+    found.page.locator("[data-equal]").uncheck()
+    is_wide = width == 360
+    table = "document.querySelector('.ops')"
+    sync_api.expect(found.page.locator(".scroll:has(> .ops).sideways")).to_have_count(int(is_wide))
+    found.run(f"{table}.parentElement.scrollIntoView()")
+    found.run(f"({table}.parentElement.matches('.sideways') ? {table}.parentElement : window).scrollBy(0, 300)")
+    top = "{}.getBoundingClientRect().top"
+    edge = (
+        f"{table}.parentElement.getBoundingClientRect().top"
+        if is_wide
+        else "document.querySelector('.topbar').offsetHeight"
+    )
+    assert found.run(top.format(f"{table}.tHead.rows[0].cells[0]")) == pytest.approx(found.run(edge), abs=1)
+    assert found.run(top.format(f"{table}.tBodies[0].rows[0]")) < found.run(edge) - 100
+    hint = found.run(f"getComputedStyle({table}.parentElement, '::before').content")
+    assert ("sideways" in hint) == is_wide
+
+
 def test_a_picture_of_the_whole_page_has_all_of_it(opened: Callable[..., Opened]) -> None:
     """What has not been seen is laid out later, but it is: else most of such a picture would be empty."""
     found = opened("two")

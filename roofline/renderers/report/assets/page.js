@@ -64,6 +64,22 @@ function nameOf(words, most, end) {
     show();
   }
 
+  // ---- heads stick below the bar, however many lines it has; a table that is wider than its place says so
+  const bar = document.querySelector(".topbar");
+  new ResizeObserver(() => root.style.setProperty("--bar", `${bar.offsetHeight}px`)).observe(bar);
+  const widths = new Map();
+  const fit = (parts) => {
+    for (const part of parts) part.classList.remove("sideways");
+    const wide = parts.filter((part) => part.scrollWidth > part.clientWidth);
+    for (const part of wide) part.classList.add("sideways");
+  };
+  const seen = new ResizeObserver((changes) => {
+    const parts = changes.map((change) => change.target).filter((part) => widths.get(part) !== part.clientWidth);
+    for (const part of parts) widths.set(part, part.clientWidth);
+    if (parts.length) requestAnimationFrame(() => fit(parts));
+  });
+  for (const part of document.querySelectorAll(".scroll")) seen.observe(part);
+
   // ---- what is seen first is laid out first; the rest in idle time, so that a picture of the whole page has it all
   const rest = [...document.querySelectorAll("section")];
   const layOut = () => {

@@ -219,8 +219,7 @@ def _add_times(
         "attained": columns.written(_tables.between, *zip(*ends, strict=True)),
     }
     script_rows["by"] |= {
-        "time": columns.numbers(seconds),
-        "share": columns.numbers(seconds),
+        "time": columns.numbers(seconds),  # of shares, too
         "floor": columns.numbers(floors),
         "loss": columns.numbers(losses),
         "rate": columns.numbers(rates),

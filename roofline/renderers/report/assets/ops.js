@@ -27,6 +27,7 @@
     const clear = root.querySelector("[data-clear]");
     const fold = root.querySelector("[data-equal]");
     const numbers = (key) => key in ops.by;
+    for (const rows of [each, equal]) if (rows.by.time) rows.by.share = rows.by.time;
     let ops = equal;
     let sorted = keys.includes("time") ? "time" : "work";
     let down = true;

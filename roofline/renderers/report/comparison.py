@@ -41,7 +41,7 @@ def _folded(pair: RankedPair, explained: bool, last: bool) -> Html:
         parts.append(tag("p", warning, class_="warning", role="note"))
     if explained and (warning or not last):
         parts.append(tag("p", _comparing.verdict(pair, advise=True), class_="lead"))
-    return tag("details", parts, _pair(pair, explained), class_="pair", open=last)
+    return tag("details", parts, _pair(pair, explained), class_="pair", open=last or not explained)
 
 
 def _runs(ranking: Ranking) -> Html:

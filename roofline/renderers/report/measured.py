@@ -33,7 +33,7 @@ def _run(run: Run) -> Html:
         pairs += [*measured.facts(analysis), *_runs(analysis), *evidence.facts(analysis)]
     else:
         pairs += [*measured.compiled(analysis)]
-    pairs += _conditions(analysis)
+    pairs.append(_conditions(analysis))
     return tag("div", facts(pairs), _ceilings(analysis), _settings(analysis))
 
 
@@ -96,14 +96,24 @@ def _grown(analysis: Analysis) -> str:
     return f"a profiled step took {units.significant(analysis.inflation)} times as long as a plain one"
 
 
-def _conditions(analysis: WorkAnalysis) -> list[tuple[str, str]]:
+def _conditions(analysis: WorkAnalysis) -> tuple[str, str]:
     """Describe the machine: processor share, switches, load, clocks, as recorded."""
-    conditions = analysis.profile.conditions
-    parts = [
-        f"{plain(condition, 60).replace('_', ' ')} {units.significant(value)}"
-        for condition, value in conditions.items()
-    ]
-    return [("machine", ", ".join(parts))] if parts else [("machine", "contention and clocks were not recorded")]
+    parts = [_condition(*condition) for condition in analysis.profile.conditions.items()]
+    return "machine", ", ".join(parts) or "contention and clocks were not recorded"
+
+
+def _condition(name: str, value: float) -> str:
+    """Write a condition in the unit that its name says: seconds, a share, or a clock [Hz]."""
+    words = plain(name, 60).split("_")
+    if "seconds" in words:
+        words.remove("seconds")
+        return f"{' '.join(words)} {units.seconds(value)}"
+    number = (
+        units.percent(value) if "share" in words
+        else units.scaled(value, "Hz") if "clock" in words
+        else units.significant(value)
+    )  # fmt: skip
+    return f"{' '.join(words)} {number}"
 
 
 def _ceilings(analysis: WorkAnalysis) -> Html:
@@ -121,7 +131,7 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
             cell(
                 [
                     name(ceiling.source, 160),
-                    *(tag("small", name(words, 160)) for words in _doubts(ceiling, device.kind)),
+                    *(tag("small", name(words, 400)) for words in _doubts(ceiling, device.kind)),
                 ],
                 False,
             ),
@@ -130,8 +140,9 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
     ]
     heads = [head("ceiling", False), head("value"), head("spread"), head("date", False), head("source", False)]
     table_of_ceilings = table(f"Ceilings of {plain(device.ceilings_of or device.name, 80)}", heads, rows, "Ceilings")
-    conditions = [(plain(condition, 40), plain(words, 300)) for condition, words in device.conditions.items()]
-    return tag("div", table_of_ceilings, facts(conditions)) if conditions else table_of_ceilings
+    conditions = [f"{plain(condition, 40)} {plain(words, 300)}" for condition, words in device.conditions.items()]
+    about = tag("p", f"Where they were measured: {', '.join(conditions)}.", class_="note") if conditions else None
+    return tag("div", table_of_ceilings, about)
 
 
 def _doubts(ceiling: Ceiling, kind: str) -> list[str]:

@@ -55,11 +55,7 @@ def sentences(run: Run) -> tuple[str, str]:
 
 
 def _refusal(refused: Sequence[RankedPair]) -> str:
-    """Say which runs are not comparable with which, and why."""
+    """Say which runs are not comparable with which; the section below says why."""
     names = _words.conjunction([_comparing.name(pair, 0) for pair in refused])
     verb = "is" if len(refused) == 1 else "are"
-    reasons = [
-        _words.plain(difference.text, 300) for pair in refused for difference in pair.comparison.parity.of("refused")
-    ]
-    head = f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so no cause is named."
-    return " ".join([head, *dict.fromkeys(reasons)])
+    return f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so no cause is named."

@@ -14,9 +14,6 @@ from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, tag
 from roofline.renderers.report.parts.run import Run, TimedRun, section
 
-#: From this share of the axis on there is room for a name above a part of a bar.
-_ROOM = 0.07
-
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -56,24 +53,27 @@ def where(runs: Sequence[Run]) -> Html | None:
 
 def _run(run: TimedRun, longest: float, several: bool) -> Html:
     bounds, groups = by_bound(run), by_group(run)
+    wall = run.analysis.wall
     pictures = tag(
         "svg",
-        _bar(bounds, longest, 0, "by bound"),
-        _bar(groups, longest, 46, "by group"),
+        _bar(bounds, longest, wall, 0),
+        _bar(groups, longest, wall, 46),
         _axis(longest, 92),
         class_="bars",
         height=112,
         role="img",
         aria_label=f"One step of {_words.subject(run.analysis)} by bound and by group; the table below has the numbers",
     )
-    heading = tag("h3", run.title, tag("span", units.seconds(run.analysis.wall), class_="figure")) if several else None
-    gap_note = tag("p", tag("b", _capital(_words.gap_name(run.analysis))), " ", evidence.idle(run.analysis), ".")
+    heading = tag("h3", run.title, tag("span", units.seconds(wall), class_="figure")) if several else None
     tables = tag("div", _table(bounds, run), _legend(groups, run), class_="beside")
-    return tag("div", heading, pictures, tables, gap_note, class_="where")
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
+    # Where the causes of the gap are known, the table has them.
+    name = _words.gap_name(run.analysis)
+    why = (
+        None
+        if bounds[-1].below
+        else tag("p", tag("b", name[0].upper(), name[1:]), " ", evidence.idle(run.analysis), ".")
+    )
+    return tag("div", heading, pictures, tables, why, class_="where")
 
 
 def by_bound(run: TimedRun) -> list[Line]:
@@ -131,23 +131,22 @@ def by_group(run: TimedRun) -> list[Line]:
     return [*lines, _gap(run)[0]]
 
 
-def _bar(lines: Sequence[Line], longest: float, top: float, caption: str) -> Html:
-    """Draw names above, parts below; names that have no room are in the table."""
-    drawn, at = [], 0.0
+def _bar(lines: Sequence[Line], longest: float, wall: float, top: float) -> Html:
+    """Draw names and shares of the step above, parts below; what has no room for its name is in the table."""
+    drawn: list[Html | None] = []
+    at = 0.0
     for line in lines:
         if line.below:
             continue
-        share = line.seconds / longest
-        if share >= _ROOM:
-            look = "label" if share >= 3 * _ROOM else "label wide"
-            drawn.append(svg.clipped(at / longest, share, top, 16, svg.text(0, 12, line.label, look)))
+        share = f"{_tables.percent(line.seconds / wall)} %"
+        drawn.append(svg.above(at / longest, line.seconds / longest, top, line.label, share))
         for part in line.parts:
             if part.seconds <= 0:
                 continue
             title = f"{part.label}: {units.seconds(part.seconds)}"
             drawn.append(svg.bar(at / longest, part.seconds / longest, top + 16, 22, f"part {part.look}", title))
             at += part.seconds
-    return tag("g", tag("title", caption), drawn)
+    return tag("g", drawn)
 
 
 def _axis(longest: float, top: float) -> Html:
@@ -167,7 +166,13 @@ def _table(lines: Sequence[Line], run: TimedRun) -> Html:
     rows = [
         tag(
             "tr",
-            tag("th", _swatch(line.look), line.label, scope="row", class_="below" if line.below else None),
+            tag(
+                "th",
+                svg.swatch(line.look) if line.look else None,
+                line.label,
+                scope="row",
+                class_="below" if line.below else None,
+            ),
             cell(units.seconds(line.seconds)),
             cell(line.share or _tables.percent(line.seconds / wall)),
             cell("" if line.below else line.floor),
@@ -186,17 +191,10 @@ def _legend(lines: Sequence[Line], run: TimedRun) -> Html:
     rows = [
         tag(
             "tr",
-            tag("th", _swatch(line.look), line.label, scope="row"),
+            tag("th", svg.swatch(line.look), line.label, scope="row"),
             cell(units.seconds(line.seconds)),
             cell(_tables.percent(line.seconds / wall)),
         )
         for line in lines
     ]
     return table("Time by group", [head("group", False), head("time"), head("%")], rows, "Time by group")
-
-
-def _swatch(look: str) -> Html | None:
-    if not look:
-        return None
-    box = tag("rect", width=10, height=10, class_=f"part {look}")
-    return tag("svg", box, class_="swatch", width=10, height=10, aria_hidden="true")

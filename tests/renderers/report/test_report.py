@@ -31,6 +31,7 @@ from roofline.renderers.comparison._waterfall import Waterfall, axis, waterfall
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
+from roofline.renderers.report.parts import svg
 from roofline.renderers.report.roofs import plane
 
 US, MB = 1e-6, 1e6
@@ -57,9 +58,12 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+        return " ".join(" ".join(self.words).replace(" \0 ", "").split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "wbr":  # within a word
+            self.words.append("\0")
+            return
         self.tags.append(tag)
         given = dict(attrs)
         self.ids += [given["id"]] if given.get("id") else []
@@ -205,6 +209,25 @@ def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
         ["waiting for input", "600 µs", "4.8"],
     ]
     assert [row[3] for row in table[1:]][3] == units.UNKNOWN
+
+
+def test_names_and_shares_stand_above_the_parts_that_have_room(one: Page) -> None:
+    # memory 43.0 %, compute 40.0 and host time 14.4 of the step; unknown (2.5) and overhead (0.1) have no room.
+    above = [words for words in one.words if words.strip() in ("43.0 %", "40.0 %", "14.4 %", "2.5 %", "0.1 %")]
+    assert above[:3] == [" 43.0 %", " 40.0 %", " 14.4 %"]
+    assert not {" 2.5 %", " 0.1 %"} & {*above}
+    # 7 px a letter, of a bar as wide as the page: 1000 px on a screen, 330 px on a telephone
+    assert svg.above(0, 0.1, 0, "pointwise") is not None  # 63 px of 100, and of 33
+    assert "label wide" in svg.above(0, 0.1, 0, "pointwise")
+    assert "label wide" not in svg.above(0, 0.2, 0, "pointwise")
+    assert "12.0 %" not in svg.above(0, 0.1, 0, "pointwise", "12.0 %")  # 112 px
+    assert svg.above(0, 0.06, 0, "pointwise") is None
+
+
+def test_conditions_are_in_their_units() -> None:
+    conditions = {"asleep_seconds_per_step": 3.35e-6, "cpu_share": 0.966, "sm_clock": 1.98e9, "load": 0.798}
+    found = page(handmade.profile(conditions=conditions))
+    assert said("asleep per step 3.35 µs, cpu share 96.6 %, sm clock 1.98 GHz, load 0.798", found)
 
 
 def test_floors_of_a_trace_stand_between_their_two_ends() -> None:

@@ -20,7 +20,7 @@ function make(element, words, look) {
 // part of it ends.
 function nameOf(words, most, end) {
   const made = make("bdi");
-  for (const part of cut(words, most, end).split(/(?<=[/,<])/)) made.append(part, make("wbr"));
+  for (const part of cut(words, most, end).split(/(?<=[/,_:])(?=\w)/)) made.append(part, make("wbr"));
   if (words.length > most) made.title = words;
   return made;
 }

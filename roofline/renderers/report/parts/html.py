@@ -3,7 +3,8 @@
     >>> tag("p", "a < b", class_="note")      # <p class="note">a &lt; b</p>
 
 Names in a profile come from anywhere. `name` prints them on one line, without control characters and bidirectional
-marks, apart from the text around them, and cut, with more of them in the title.
+marks, apart from the text around them, and cut, with more of them in the title. No line ends between a number and its
+unit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from roofline.units import cut
 TITLE = 1000
 #: Characters that turn the text around them (Unicode's bidirectional formatting), and controls.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-_VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
+_VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta", "wbr"))
+#: Elements that hold sentences, and the space between a number and its unit, at which no line ends.
+_PROSE = frozenset(("p", "li", "dd", "caption", "summary"))
+_UNIT = re.compile(r"(?<=\d) (?=%|[kMGTPmµn]?(?:s|B|Hz|FLOP)\b)")
+#: Where a name may go on in a new line: where a part of it ends.
+_PART = re.compile(r"(?<=[/,_:])(?=\w)")
 
 
 class Html(str):
@@ -54,15 +60,17 @@ def tag(element: str, *content: Any, **attributes: str | int | float | bool | No
         written = key.rstrip("_").replace("_", "-")
         words.append(written if value is True else f'{written}="{escaped(str(value))}"')
     opened = f"<{' '.join(words)}>"
-    return Html(opened if element in _VOID else f"{opened}{join(content)}</{element}>")
+    if element in _VOID:
+        return Html(opened)
+    inside = _UNIT.sub("\u00a0", join(content)) if element in _PROSE else join(content)
+    return Html(f"{opened}{inside}</{element}>")
 
 
 def name(text: str, width: int = 60, end: bool = False) -> Html:
     """Write a name from a profile, cut to `width` letters; end: its end says most, as of a scope."""
     printable = plain(text, TITLE)
-    if len(printable) <= width:
-        return tag("bdi", printable)
-    return tag("bdi", cut(printable, width, end), title=printable)
+    shown = Html(_PART.sub("<wbr>", escaped(cut(printable, width, end))))
+    return tag("bdi", shown, title=printable if len(printable) > width else None)
 
 
 def data(value: Any) -> str:

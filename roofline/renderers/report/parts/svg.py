@@ -10,6 +10,9 @@ from collections.abc import Sequence
 
 from roofline.renderers.report.parts.html import Html, tag
 
+#: Width of a letter [px], and of a page on a screen and on a telephone, for words that must have room.
+_LETTER, _WIDE, _NARROW = 7.0, 1000.0, 330.0
+
 
 def percent(share: float) -> str:
     """Write a position or width; three digits are a hundredth of a pixel."""
@@ -22,7 +25,7 @@ def bar(start: float, width: float, top: float, height: float, look: str, title:
     return tag("rect", about, x=percent(start), width=percent(max(0.0, width)), y=top, height=height, class_=look)
 
 
-def text(at: float, y: float, words: str, look: str = "", anchor: str = "start") -> Html:
+def text(at: float, y: float, words: object, look: str = "", anchor: str = "start") -> Html:
     """Write words at a share of the width; y in pixels is their base line."""
     return tag("text", words, x=percent(at), y=y, class_=look or None, text_anchor=anchor)
 
@@ -30,6 +33,26 @@ def text(at: float, y: float, words: str, look: str = "", anchor: str = "start")
 def clipped(start: float, width: float, top: float, height: float, *content: Html) -> Html:
     """Cut `content` off where its place ends: words above a short part of a bar."""
     return tag("svg", *content, x=percent(start), width=percent(max(0.0, width)), y=top, height=height)
+
+
+def above(start: float, width: float, top: float, name: str, number: str = "") -> Html | None:
+    """Write a name and a number above a part of a bar, as far as they have room; on a telephone that is less."""
+    both = f"{name} {number}".rstrip()
+    if not _fits(name, width * _WIDE):
+        return None
+    looks = "label" if _fits(name, width * _NARROW) else "label wide"
+    words = [name, tag("tspan", f" {number}", class_=None if _fits(both, width * _NARROW) else "wide")]
+    return clipped(start, width, top, 16, text(0, 12, words if number and _fits(both, width * _WIDE) else name, looks))
+
+
+def _fits(words: str, room: float) -> bool:
+    return _LETTER * len(words) <= room
+
+
+def swatch(look: str) -> Html:
+    """Draw a sample of a colour, for a row of a table."""
+    box = tag("rect", width=10, height=10, class_=f"part {look}")
+    return tag("svg", box, class_="swatch", width=10, height=10, aria_hidden="true")
 
 
 def ticks(highest: float, about: int = 5) -> list[float]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from roofline.analysis.analysis import KEYS, Analysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
+from roofline.renderers._names.distinct import distinct
 from roofline.renderers._tables import Column, Row, WorkRow
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -14,6 +15,7 @@ from roofline.renderers.report.parts.run import Run, for_each_run, section
 
 #: Where a reader looks first stands first; the rest in the order of `analysis.KEYS`.
 _FIRST = ("group", "class", "phase", "block")
+#: Letters of a name.
 _LONGEST = {"scope": 70, "op": 90, "kernel": 90}
 
 
@@ -48,14 +50,17 @@ def _table(run: Run, key: str) -> Html:
     if key in _tables.LONG and isinstance(analysis, Analysis):
         columns.insert(0, _tables.NUMBER)
     heads = [head(key, number=False), *(head(column.heading.replace("\n", " "), column.number) for column in columns)]
-    rows = [_row(row, key, columns) for row in content.rows]
+    named = [row.label for row in content.rows if row.named]
+    short = dict(zip(named, distinct(named, _LONGEST.get(key, 60), key), strict=True))
+    rows = [_row(row, short.get(row.label, ""), columns) for row in content.rows]
     body, sums = rows[: len(rows) - content.sums], rows[len(rows) - content.sums :]
     return table(f"By {key}", heads, body, f"Table by {key}", sums)
 
 
-def _row(row: Row | WorkRow, key: str, columns: Sequence[Column]) -> Html:
+def _row(row: Row | WorkRow, short: str, columns: Sequence[Column]) -> Html:
+    """Write a row. short: its name, where it is of the profile."""
     parts = _tables.fused(row.parts)
-    label = [name(row.label, _LONGEST.get(key, 60), end=key == "scope")]
+    label = [name(row.label, short=short)]
     if parts:
         label.append(tag("small", name(parts, 100)))
     cells = [cell(column.cell(row), column.number) for column in columns]

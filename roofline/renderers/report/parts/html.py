@@ -66,11 +66,15 @@ def tag(element: str, *content: Any, **attributes: str | int | float | bool | No
     return Html(f"{opened}{inside}</{element}>")
 
 
-def name(text: str, width: int = 60, end: bool = False) -> Html:
-    """Write a name from a profile, cut to `width` letters; end: its end says most, as of a scope."""
+def name(text: str, width: int = 60, end: bool = False, short: str = "") -> Html:
+    """Write a name from a profile, cut to `width` letters; end: its end says most, as of a scope.
+
+    short: what stands for it instead. What is not written whole is its title.
+    """
     printable = plain(text, TITLE)
-    shown = Html(_PART.sub("<wbr>", escaped(cut(printable, width, end))))
-    return tag("bdi", shown, title=printable if len(printable) > width else None)
+    shown = short or cut(printable, width, end)
+    parted = Html(_PART.sub("<wbr>", escaped(shown)))
+    return tag("bdi", parted, title=printable if shown != printable else None)
 
 
 def data(value: Any) -> str:

@@ -121,9 +121,10 @@ def percent(share: float | None, digits: int = 1) -> str:
     value = 100 * share
     if 0 < value < least / 2:
         return f"<{least:.{digits}f} %"
-    if value < 100 and f"{value:.{digits}f}" == f"{100:.{digits}f}":
+    text = f"{value:.{digits}f}"
+    if value < 100 and text.startswith("100"):
         return f">{100 - least:.{digits}f} %"  # never round up to all of it
-    return f"{value:.{digits}f} %"
+    return f"{text} %"
 
 
 def is_whole(share: float) -> bool:

@@ -240,8 +240,8 @@ def percent(share: float | None) -> str:
 
 def between(low: float | None, high: float | None) -> str:
     """Write a share, or its range, without the sign: in whole percents where these tell its ends apart."""
-    first, last = percent(low), percent(high)
-    if low is None or high is None or first == last:
+    first = percent(low)
+    if low is None or high is None or low == high or first == (last := percent(high)):
         return first
     if round(100 * low) == round(100 * high):
         return f"{first}–{last}"

@@ -48,7 +48,10 @@ def join(content: Any, separator: str = "") -> Html:
         return content
     if isinstance(content, str):
         return escaped(content)
-    return Html(separator.join(join(piece) for piece in content))
+    pieces = [join(piece) for piece in content]
+    return (
+        pieces[0] if len(pieces) == 1 else Html(separator.join(pieces))
+    )  # a section is long, and each copy takes time
 
 
 def tag(element: str, *content: Any, **attributes: str | int | float | bool | None) -> Html:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -64,6 +63,8 @@ def command(
 
 def _open(page: Path) -> None:
     """Open a page in the user's browser, or say why it stays closed: a run in CI has nobody to look at it."""
+    import webbrowser
+
     if os.environ.get("CI"):
         typer.echo("Did not open it: this is a run in CI.")
     elif not webbrowser.open(page.absolute().as_uri()):

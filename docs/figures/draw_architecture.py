@@ -38,7 +38,7 @@ class Box(NamedTuple):
 
 WIDTH, HEIGHT = 1.5, 0.7
 #: The figure, in the units of the boxes.
-LEFT, RIGHT, BOTTOM, TOP = -0.55, 10.5, -0.6, 10.15
+LEFT, RIGHT, BOTTOM, TOP = -0.55, 11.0, -0.6, 10.15
 PLACES = {
     "cli": Box(4.6, 9.75, "one verb per file", "both"),
     "callbacks": Box(7.0, 9.75, "profile a training\nthat runs anyway", "both"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -45,10 +46,6 @@ class Recurrent(nn.Module):
             h = self.cell(given[:, place], h)
             states.append(h)
         return self.head(torch.stack(states, 1))
-
-
-def looping_adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, foreach=False)
 
 
 def fused_adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -101,5 +98,13 @@ def step(
     )
 
 
-def make_step(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    return step(mode, batch=batch, seq=seq)
+def variant(mode: str = "infer", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(mode: str = mode, batch: int | None = None, seq: int | None = None) -> roofline.Step:
+        return step(mode, batch=batch, seq=seq, **changes)
+
+    return make_step
+
+
+make_step = variant()

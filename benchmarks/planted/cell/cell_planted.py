@@ -1,14 +1,12 @@
-"""Copies of the recurrent cell with one cause planted, some with two; all compute the same function."""
+"""Copies of the recurrent cell with one cause planted; all compute the same function."""
 
 from __future__ import annotations
 
 import gc
 
 import torch
-from cell import WIDTH, Cell, Recurrent, step
+from cell import WIDTH, Cell, Recurrent, variant
 from torch import Tensor
-
-import roofline
 
 
 class GrowingRecurrent(Recurrent):
@@ -22,11 +20,6 @@ class GrowingRecurrent(Recurrent):
         return self.head(states)
 
 
-def growing_cat(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """The states are joined anew after each token."""
-    return step(mode, net=GrowingRecurrent, batch=batch, seq=seq)
-
-
 class SlicedCell(Cell):
     def update(self, given: Tensor, own: Tensor, h: Tensor) -> Tensor:
         given, own, h = given.unflatten(-1, (3, -1)), own.unflatten(-1, (3, -1)), h
@@ -37,11 +30,6 @@ class SlicedCell(Cell):
         return torch.cat(parts, -1)
 
 
-def sliced_cell(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """The cell takes its units eight at a time: ten times as many ops."""
-    return step(mode, SlicedCell, batch=batch, seq=seq)
-
-
 class StepwiseInputs(Recurrent):
     def forward(self, x: Tensor) -> Tensor:
         h = x.new_zeros(x.shape[0], WIDTH)
@@ -50,11 +38,6 @@ class StepwiseInputs(Recurrent):
             h = self.cell(self.inputs(x[:, place]), h)
             outputs.append(self.head(h))
         return torch.stack(outputs, 1)
-
-
-def stepwise_inputs(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """What could be one product before and one after the loop is done token by token."""
-    return step(mode, net=StepwiseInputs, batch=batch, seq=seq)
 
 
 HELD: list[list[int]] = []
@@ -68,11 +51,6 @@ def _collect() -> None:
     gc.collect()
 
 
-def collecting(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """Garbage is collected before each step, past 20,000 lists that are in use."""
-    return step(mode, before=_collect, batch=batch, seq=seq)
-
-
 class CheckingCell(Cell):
     def forward(self, given: Tensor, h: Tensor) -> Tensor:
         if bool((h.abs() > 1.5).any()):
@@ -80,11 +58,15 @@ class CheckingCell(Cell):
         return super().forward(given, h)
 
 
-def bound_checks(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """Before each token it is asked whether a state is out of bounds."""
-    return step(mode, CheckingCell, batch=batch, seq=seq)
+# --------------------------------------------------------------------------------------------------------- the copies
 
-
-def slices_and_growing_cat(mode: str = "infer", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """The cell in slices, and states that are joined anew."""
-    return step(mode, SlicedCell, GrowingRecurrent, batch=batch, seq=seq)
+#: The states are joined anew after each token.
+growing_cat = variant(net=GrowingRecurrent)
+#: The cell takes its units eight at a time: ten times as many ops.
+sliced_cell = variant(cell=SlicedCell)
+#: What could be one product before and one after the loop is done token by token.
+stepwise_inputs = variant(net=StepwiseInputs)
+#: Garbage is collected before each step, past 20,000 lists that are in use.
+collecting = variant(before=_collect)
+#: Before each token it is asked whether a state is out of bounds.
+bound_checks = variant(cell=CheckingCell)

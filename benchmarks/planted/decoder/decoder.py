@@ -1,11 +1,13 @@
 """A small decoder-only transformer (RMSNorm, rotary embedding, SwiGLU, causal attention), written plainly.
 
-The functions of `decoder_planted.py` are copies with one thing changed (some with two).
+The functions that `decoder_planted.py` lists at its end make copies with one thing changed (some with two).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -74,16 +76,21 @@ class SwiGLU(nn.Module):
 
 
 class Block(nn.Module):
-    norm: type[RMSNorm] = RMSNorm
-    attention_class: type[Attention] = Attention
-    feed_forward: type[SwiGLU] = SwiGLU
-
-    def __init__(self, width: int, heads: int, units: int, seq: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        units: int,
+        seq: int,
+        norm: type[RMSNorm],
+        attention: type[Attention] = Attention,
+        feed_forward: type[SwiGLU] = SwiGLU,
+    ) -> None:
         super().__init__()
-        self.norm1 = self.norm(width)
-        self.attention = self.attention_class(width, heads, seq)
-        self.norm2 = self.norm(width)
-        self.ffn = self.feed_forward(width, units)
+        self.norm1 = norm(width)
+        self.attention = attention(width, heads, seq)
+        self.norm2 = norm(width)
+        self.ffn = feed_forward(width, units)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm1(x))
@@ -91,11 +98,20 @@ class Block(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self, block: type[Block], width: int, heads: int, units: int, layers: int, seq: int) -> None:
+    def __init__(
+        self,
+        block: Callable[..., Block],
+        width: int,
+        heads: int,
+        units: int,
+        layers: int,
+        seq: int,
+        norm: type[RMSNorm] = RMSNorm,
+    ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, width)
-        self.blocks = nn.ModuleList(block(width, heads, units, seq) for _ in range(layers))
-        self.norm = block.norm(width)
+        self.blocks = nn.ModuleList(block(width, heads, units, seq, norm) for _ in range(layers))
+        self.norm = norm(width)
         self.head = nn.Linear(width, VOCABULARY, bias=False)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -124,12 +140,18 @@ def step(
     width: int | None = None,
     dtype: torch.dtype = torch.float32,
     frozen: int = 0,
+    norm: type[RMSNorm] = RMSNorm,
+    **parts: type[nn.Module],
 ) -> roofline.Step:
-    """One forward pass or training step; what is not given is that of the size. frozen: blocks that do not learn."""
+    """One forward pass or training step; what is not given is that of the size.
+
+    frozen: blocks that do not learn; parts: of a block, by argument.
+    """
     sized_width, heads, units, sized_layers, samples, tokens = SIZES[size]
     width, batch, seq, layers = width or sized_width, batch or samples, seq or tokens, layers or sized_layers
     torch.manual_seed(0)
-    model = decoder(block, width, heads, units * width // sized_width, layers, seq).train(mode == "train")
+    units = units * width // sized_width
+    model = decoder(partial(block, **parts), width, heads, units, layers, seq, norm).train(mode == "train")
     if dtype != torch.float32:
         model.to(dtype)
     if frozen:
@@ -164,14 +186,19 @@ def step(
     )
 
 
-def make_step(
-    mode: str = "infer",
-    size: str = "base",
-    batch: int | None = None,
-    seq: int | None = None,
-    layers: int | None = None,
-) -> roofline.Step:
-    return step(mode, size, batch=batch, seq=seq, layers=layers)
+def variant(mode: str = "infer", size: str = "base", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(
+        mode: str = mode,
+        size: str = size,
+        batch: int | None = None,
+        seq: int | None = None,
+        layers: int | None = None,
+    ) -> roofline.Step:
+        return step(mode, size, batch=batch, seq=seq, layers=layers, **changes)
+
+    return make_step
 
 
 class MaskedAttention(Attention):
@@ -185,14 +212,6 @@ class MaskedAttention(Attention):
         return functional.scaled_dot_product_attention(query, key, value, attn_mask=self.mask)
 
 
-class Masked(Block):
-    attention_class = MaskedAttention
-
-
-def masked(mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    return step(mode, size, Masked, batch=batch, seq=seq)
-
-
 class EagerAttention(MaskedAttention):
     """Attention from matmul, softmax and matmul."""
 
@@ -204,9 +223,6 @@ class EagerAttention(MaskedAttention):
         return scores.softmax(-1)
 
 
-class Eager(Block):
-    attention_class = EagerAttention
-
-
-def eager(mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    return step(mode, size, Eager, batch=batch, seq=seq)
+make_step = variant()
+masked = variant(attention=MaskedAttention)
+eager = variant(attention=EagerAttention)

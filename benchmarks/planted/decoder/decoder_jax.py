@@ -186,21 +186,19 @@ def step(
     )
 
 
-def make_step(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None, layers: int | None = None
-) -> roofline.Step:
-    return step(mode, size, batch=batch, seq=seq, layers=layers)
+def variant(mode: str = "infer", size: str = "base", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(
+        mode: str = mode, size: str = size, batch: int | None = None, seq: int | None = None, layers: int | None = None
+    ) -> roofline.Step:
+        return step(mode, size, batch=batch, seq=seq, layers=layers, **changes)
+
+    return make_step
 
 
-def jit_per_layer(
-    mode: str = "infer", size: str = "base", batch: int | None = None, layers: int | None = None
-) -> roofline.Step:
-    """Each layer is a program of its own."""
-    return step(mode, size, runs=layer_by_layer, batch=batch, layers=layers)
-
-
-def jit_per_part(
-    mode: str = "infer", size: str = "base", batch: int | None = None, layers: int | None = None
-) -> roofline.Step:
-    """Each part of a layer is a program of its own."""
-    return step(mode, size, runs=op_by_op, batch=batch, layers=layers)
+make_step = variant()
+#: Each layer is a program of its own.
+jit_per_layer = variant(runs=layer_by_layer)
+#: Each part of a layer is a program of its own.
+jit_per_part = variant(runs=op_by_op)

@@ -7,10 +7,8 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from decoder_jax import Decoder, Parameters, step, whole
+from decoder_jax import Decoder, Parameters, variant, whole
 from jax import Array
-
-import roofline
 
 
 def kept_apart(x: Array) -> Array:
@@ -28,21 +26,9 @@ class BarredAttention(Decoder):
         return self.softmax(scores + self.mask) @ value
 
 
-def attention_barrier(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """Barriers between the ops of attention, which XLA on a CPU takes out before it fuses: nothing is planted there."""
-    return step(mode, size, BarredAttention, batch=batch, seq=seq)
-
-
 def unfused(decoder: Decoder, parameters: Parameters, tokens: Array) -> Callable[[], object]:
     jitted = jax.jit(decoder.__call__, compiler_options={"xla_disable_hlo_passes": "fusion"})
     return lambda: jitted(parameters, tokens)
-
-
-def no_fusion(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """XLA's fusion pass is off."""
-    return step(mode, size, runs=unfused, batch=batch)
 
 
 class SampleBySample(Decoder):
@@ -53,21 +39,9 @@ class SampleBySample(Decoder):
         return jax.lax.map(lambda one: super(SampleBySample, self).ffn(weights, one[None])[0], x)
 
 
-def loop_over_samples(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """Attention and feed-forward part take the samples one by one, in a loop inside the program."""
-    return step(mode, size, SampleBySample, batch=batch, seq=seq)
-
-
 class Checkpointed(Decoder):
     def block(self, weights: Parameters, x: Array) -> Array:
         return jax.checkpoint(super().block)(weights, x)
-
-
-def checkpoints(mode: str = "train", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Each layer is computed again in the backward pass."""
-    return step(mode, size, Checkpointed, batch=batch)
 
 
 def sleeping(decoder: Decoder, parameters: Parameters, tokens: Array) -> Callable[[], object]:
@@ -78,11 +52,6 @@ def sleeping(decoder: Decoder, parameters: Parameters, tokens: Array) -> Callabl
         return run()
 
     return late
-
-
-def sleep_before(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """1 ms of sleep before each step."""
-    return step(mode, size, runs=sleeping, batch=batch)
 
 
 def reading(decoder: Decoder, parameters: Parameters, tokens: Array) -> Callable[[], object]:
@@ -100,17 +69,23 @@ def reading(decoder: Decoder, parameters: Parameters, tokens: Array) -> Callable
     return run
 
 
-def read_per_layer(
-    mode: str = "infer", size: str = "tiny", batch: int | None = None, layers: int | None = None
-) -> roofline.Step:
-    """A program per layer, and after each its largest number is fetched."""
-    return step(mode, size, runs=reading, batch=batch, layers=layers)
-
-
 def eagerly(decoder: Decoder, parameters: Parameters, tokens: Array) -> Callable[[], object]:
     return lambda: decoder(parameters, tokens)
 
 
-def not_jitted(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Nothing is jitted: each op is a program."""
-    return step(mode, size, runs=eagerly, batch=batch)
+# --------------------------------------------------------------------------------------------------------- the copies
+
+#: Barriers between the ops of attention, which XLA on a CPU takes out before it fuses: nothing is planted there.
+attention_barrier = variant(decoder=BarredAttention)
+#: XLA's fusion pass is off.
+no_fusion = variant(runs=unfused)
+#: Attention and feed-forward part take the samples one by one, in a loop inside the program.
+loop_over_samples = variant(decoder=SampleBySample)
+#: Each layer is computed again in the backward pass.
+checkpoints = variant(mode="train", decoder=Checkpointed)
+#: 1 ms of sleep before each step.
+sleep_before = variant(runs=sleeping)
+#: A program per layer, and after each its largest number is fetched.
+read_per_layer = variant(size="tiny", runs=reading)
+#: Nothing is jitted: each op is a program.
+not_jitted = variant(runs=eagerly)

@@ -1,11 +1,13 @@
 """A small transformer encoder, written plainly: the model that causes are planted into.
 
-The files `encoder_*.py` beside it are copies with one thing changed (some with two); all compute the same function.
+`encoder_planted.py` has copies with one thing changed (some with two); all compute the same function.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -56,18 +58,22 @@ class FeedForward(nn.Module):
 class Layer(nn.Module):
     """Normalised before and after attention and feed-forward part."""
 
-    norm: type[nn.LayerNorm] = nn.LayerNorm
-    attention_class: type[Attention] = Attention
-    feed_forward: type[FeedForward] = FeedForward
-
-    def __init__(self, width: int, heads: int, units: int) -> None:
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        units: int,
+        norm: type[nn.LayerNorm] = nn.LayerNorm,
+        attention: type[Attention] = Attention,
+        feed_forward: type[FeedForward] = FeedForward,
+    ) -> None:
         super().__init__()
-        self.norm1 = self.norm(width)
-        self.attention = self.attention_class(width, heads)
-        self.norm2 = self.norm(width)
-        self.norm3 = self.norm(width)
-        self.ffn = self.feed_forward(width, units)
-        self.norm4 = self.norm(width)
+        self.norm1 = norm(width)
+        self.attention = attention(width, heads)
+        self.norm2 = norm(width)
+        self.norm3 = norm(width)
+        self.ffn = feed_forward(width, units)
+        self.norm4 = norm(width)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.norm2(self.attention(self.norm1(x)))
@@ -75,7 +81,7 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    def __init__(self, layer: type[Layer], width: int, heads: int, units: int, layers: int) -> None:
+    def __init__(self, layer: Callable[..., Layer], width: int, heads: int, units: int, layers: int) -> None:
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, width)
         self.layers = nn.ModuleList(layer(width, heads, units) for _ in range(layers))
@@ -104,12 +110,13 @@ def step(
     batch: int | None = None,
     seq: int | None = None,
     width: int | None = None,
+    **parts: type[nn.Module],
 ) -> roofline.Step:
-    """One forward pass or one training step; what is not given is that of the size."""
+    """One forward pass or one training step; what is not given is that of the size. parts: of a layer, by argument."""
     sized_width, heads, units, layers, samples, tokens = SIZES[size]
     width, batch, seq = width or sized_width, batch or samples, seq or tokens
     torch.manual_seed(0)
-    model = encoder(layer, width, heads, units * width // sized_width, layers).train(mode == "train")
+    model = encoder(partial(layer, **parts), width, heads, units * width // sized_width, layers).train(mode == "train")
     ids = torch.randint(VOCABULARY, (batch, seq))
     labels = torch.randint(LABELS, (batch,))
     made = optimizer(model.parameters()) if mode == "train" else None
@@ -139,7 +146,15 @@ def step(
     )
 
 
-def make_step(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    return step(mode, size, batch=batch, seq=seq)
+def variant(mode: str = "infer", size: str = "base", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(
+        mode: str = mode, size: str = size, batch: int | None = None, seq: int | None = None
+    ) -> roofline.Step:
+        return step(mode, size, batch=batch, seq=seq, **changes)
+
+    return make_step
+
+
+make_step = variant()

@@ -1,7 +1,7 @@
-"""Copies of the encoder with one cause planted, some with two; each function makes one.
+"""Copies of the encoder with one cause planted, some with two; they are listed at the end.
 
-All but the last four compute what the encoder computes, with the same contractions. Those do not, and a
-comparison must refuse them.
+All but the last four compute what the encoder computes, with the same contractions. Those do not, and a comparison
+must refuse them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import time
 from collections.abc import Iterable
 
 import torch
-from encoder import VOCABULARY, Attention, Encoder, FeedForward, Layer, step
+from encoder import VOCABULARY, Attention, Encoder, FeedForward, Layer, variant
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
-
-import roofline
 
 # ------------------------------------------------------------------------------------- the same work, more traffic
 
@@ -27,15 +25,6 @@ class WrittenOutNorm(nn.LayerNorm):
         return (x - mean) / torch.sqrt(variance + self.eps) * self.weight + self.bias
 
 
-class UnfusedNorm(Layer):
-    norm = WrittenOutNorm
-
-
-def unfused_norm(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Layer normalisation from eight ops."""
-    return step(mode, size, UnfusedNorm, batch=batch)
-
-
 class NormOfSquares(nn.LayerNorm):
     def forward(self, x: Tensor) -> Tensor:
         centred = x - x.mean(-1, keepdim=True)
@@ -43,46 +32,15 @@ class NormOfSquares(nn.LayerNorm):
         return centred * torch.rsqrt(variance + self.eps) * self.weight + self.bias
 
 
-class SquaresLayer(Layer):
-    norm = NormOfSquares
-
-
-def norm_of_squares(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Layer normalisation from nine ops that each stream."""
-    return step(mode, size, SquaresLayer)
-
-
 class WrittenOutGelu(FeedForward):
     def activate(self, x: Tensor) -> Tensor:
         return x * 0.5 * (1.0 + torch.erf(x / 1.4142135623730951))
-
-
-class UnfusedGelu(Layer):
-    feed_forward = WrittenOutGelu
-
-
-def unfused_gelu(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """GELU from five ops."""
-    return step(mode, size, UnfusedGelu, batch=batch, seq=seq)
 
 
 class EagerAttention(Attention):
     def attend(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         scores = torch.matmul(query, key.transpose(-1, -2)) * query.shape[-1] ** -0.5
         return torch.matmul(scores.softmax(-1), value)
-
-
-class EagerLayer(Layer):
-    attention_class = EagerAttention
-
-
-def eager_attention(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """Attention from matmul, softmax and matmul."""
-    return step(mode, size, EagerLayer, batch=batch, seq=seq)
 
 
 def turned(x: Tensor) -> Tensor:
@@ -99,42 +57,14 @@ class TransposedFeedForward(FeedForward):
         return super().activate(turned(x))
 
 
-class Transposed(Layer):
-    attention_class = TransposedAttention
-    feed_forward = TransposedFeedForward
-
-
-def transposes(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """What each layer makes of its input is laid out the other way and back, in attention and feed-forward part."""
-    return step(mode, size, Transposed)
-
-
 class DoubleGelu(FeedForward):
     def activate(self, x: Tensor) -> Tensor:
         return functional.gelu(x.double()).float()
 
 
-class Float64(Layer):
-    feed_forward = DoubleGelu
-
-
-def float64(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """GELU in double precision."""
-    return step(mode, size, Float64)
-
-
 class NoisyFeedForward(FeedForward):
     def forward(self, x: Tensor) -> Tensor:
         return super().forward(x + 0.0 * torch.randn_like(x))
-
-
-class Noisy(Layer):
-    feed_forward = NoisyFeedForward
-
-
-def random_numbers(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Noise whose strength is 0."""
-    return step(mode, size, Noisy)
 
 
 # --------------------------------------------------------------------------------------------- the host is waited for
@@ -146,20 +76,10 @@ class Sleeping(Encoder):
         return layer(x)
 
 
-def sleep(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """0.3 ms of sleep before each layer."""
-    return step(mode, size, encoder=Sleeping, batch=batch)
-
-
 class Computing(Encoder):
     def through(self, layer: nn.Module, x: Tensor) -> Tensor:
         sum(number * number for number in range(10_000))
         return layer(x)
-
-
-def python_work(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """A loop in Python before each layer."""
-    return step(mode, size, encoder=Computing)
 
 
 LISTS = [[random.randrange(VOCABULARY) for _ in range(128)] for _ in range(192)]
@@ -170,11 +90,6 @@ class FromLists(Encoder):
         # More than the batch: what is made is not used, only the time that it takes matters.
         torch.tensor(LISTS, dtype=torch.long)
         return super().forward(tokens)
-
-
-def data_input(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Each step first makes a tensor of lists of numbers."""
-    return step(mode, size, encoder=FromLists)
 
 
 class TemperedAttention(Attention):
@@ -189,15 +104,6 @@ class TemperedAttention(Attention):
         return super().attend(query, key, value)
 
 
-class Reading(Layer):
-    attention_class = TemperedAttention
-
-
-def item(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Each layer reads two numbers per head from a tensor, each with `.item()`."""
-    return step(mode, size, Reading)
-
-
 def checked(x: Tensor) -> Tensor:
     if not torch.isfinite(x).all().item():
         raise ValueError("a number is not finite")
@@ -207,11 +113,6 @@ def checked(x: Tensor) -> Tensor:
 class Checking(Layer):
     def forward(self, x: Tensor) -> Tensor:
         return checked(super().forward(checked(x)))
-
-
-def checks(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Each layer asks whether its input and output are finite, and waits for the answer."""
-    return step(mode, size, Checking)
 
 
 # --------------------------------------------------------------------------------------------------- many small ops
@@ -225,15 +126,6 @@ class SlicedFeedForward(FeedForward):
         return self.down(up)
 
 
-class Sliced(Layer):
-    feed_forward = SlicedFeedForward
-
-
-def tiny_ops(mode: str = "infer", size: str = "tiny") -> roofline.Step:
-    """Bias and GELU in sixteen slices."""
-    return step(mode, size, Sliced)
-
-
 class ScaledLayer(Layer):
     def forward(self, x: Tensor) -> Tensor:
         x = super().forward(x)
@@ -242,21 +134,9 @@ class ScaledLayer(Layer):
         return x
 
 
-def scalings(mode: str = "infer", size: str = "tiny") -> roofline.Step:
-    """Each layer multiplies by 2 and by 1/2, ten times."""
-    return step(mode, size, ScaledLayer)
-
-
 class OneByOne(Layer):
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([super(OneByOne, self).forward(one) for one in x.split(1)])
-
-
-def python_loop(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """Each layer takes the samples one by one."""
-    return step(mode, size, OneByOne, batch=batch, seq=seq)
 
 
 # --------------------------------------------------------------------------------------------------------- training
@@ -267,55 +147,11 @@ class Checkpointed(Encoder):
         return checkpoint(layer, x, use_reentrant=False)
 
 
-def recomputation(mode: str = "train", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Each layer is computed again in the backward pass."""
-    return step(mode, size, encoder=Checkpointed, batch=batch)
-
-
 def looping_adamw(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.AdamW(parameters, foreach=False)
 
 
-def optimizer_loop(
-    mode: str = "train", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """AdamW that takes the parameters one by one, in a dozen ops each."""
-    return step(mode, size, optimizer=looping_adamw, batch=batch, seq=seq)
-
-
-# ------------------------------------------------------------------------------------------------------- two at once
-
-
-def norm_and_sleep(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Unfused normalisation and sleep."""
-    return step(mode, size, UnfusedNorm, Sleeping, batch=batch)
-
-
-class EagerTransposed(Layer):
-    attention_class = EagerAttention
-    feed_forward = TransposedFeedForward
-
-
-def attention_and_transposes(
-    mode: str = "infer", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """Eager attention and transposes."""
-    return step(mode, size, EagerTransposed, batch=batch, seq=seq)
-
-
-def recomputation_and_optimizer_loop(
-    mode: str = "train", size: str = "base", batch: int | None = None, seq: int | None = None
-) -> roofline.Step:
-    """Recomputation and AdamW in a loop."""
-    return step(mode, size, encoder=Checkpointed, optimizer=looping_adamw, batch=batch, seq=seq)
-
-
 # ------------------------------------------------------------------------------------------------- not the same model
-
-
-def doubled_width(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Twice the hidden size."""
-    return step(mode, size, width=256)
 
 
 class DoubleFeedForward(FeedForward):
@@ -324,23 +160,9 @@ class DoubleFeedForward(FeedForward):
         return self.down(functional.gelu(up.float()))
 
 
-class DoubleProducts(Layer):
-    feed_forward = DoubleFeedForward
-
-
-def float64_matmul(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """One product per layer in double precision."""
-    return step(mode, size, DoubleProducts)
-
-
 class Dropping(Layer):
     def forward(self, x: Tensor) -> Tensor:
         return functional.dropout(super().forward(x), 0.1, training=True)
-
-
-def dropout(mode: str = "train", size: str = "base") -> roofline.Step:
-    """Dropout after each layer."""
-    return step(mode, size, Dropping)
 
 
 class Padding(Encoder):
@@ -348,6 +170,53 @@ class Padding(Encoder):
         return super().forward(functional.pad(tokens, (0, tokens.shape[1] // 2)))
 
 
-def padding(mode: str = "infer", size: str = "base") -> roofline.Step:
-    """Half as many tokens again, all of them padding."""
-    return step(mode, size, encoder=Padding)
+# --------------------------------------------------------------------------------------------------------- the copies
+
+#: Layer normalisation from eight ops.
+unfused_norm = variant(norm=WrittenOutNorm)
+#: Layer normalisation from nine ops that each stream.
+norm_of_squares = variant(norm=NormOfSquares)
+#: GELU from five ops.
+unfused_gelu = variant(feed_forward=WrittenOutGelu)
+#: Attention from matmul, softmax and matmul.
+eager_attention = variant(attention=EagerAttention)
+#: What each layer makes of its input is laid out the other way and back, in attention and feed-forward part.
+transposes = variant(attention=TransposedAttention, feed_forward=TransposedFeedForward)
+#: GELU in double precision.
+float64 = variant(feed_forward=DoubleGelu)
+#: Noise whose strength is 0.
+random_numbers = variant(feed_forward=NoisyFeedForward)
+#: 0.3 ms of sleep before each layer.
+sleep = variant(encoder=Sleeping)
+#: A loop in Python before each layer.
+python_work = variant(encoder=Computing)
+#: Each step first makes a tensor of lists of numbers.
+data_input = variant(encoder=FromLists)
+#: Each layer reads two numbers per head from a tensor, each with `.item()`.
+item = variant(attention=TemperedAttention)
+#: Each layer asks whether its input and output are finite, and waits for the answer.
+checks = variant(layer=Checking)
+#: Bias and GELU in sixteen slices.
+tiny_ops = variant(size="tiny", feed_forward=SlicedFeedForward)
+#: Each layer multiplies by 2 and by 1/2, ten times.
+scalings = variant(size="tiny", layer=ScaledLayer)
+#: Each layer takes the samples one by one.
+python_loop = variant(layer=OneByOne)
+#: Each layer is computed again in the backward pass.
+recomputation = variant(mode="train", encoder=Checkpointed)
+#: AdamW that takes the parameters one by one, in a dozen ops each.
+optimizer_loop = variant(mode="train", optimizer=looping_adamw)
+#: Unfused normalisation and sleep.
+norm_and_sleep = variant(norm=WrittenOutNorm, encoder=Sleeping)
+#: Eager attention and transposes.
+attention_and_transposes = variant(attention=EagerAttention, feed_forward=TransposedFeedForward)
+#: Recomputation and AdamW in a loop.
+recomputation_and_optimizer_loop = variant(mode="train", encoder=Checkpointed, optimizer=looping_adamw)
+#: Not the same model, this one and all below: twice the hidden size.
+doubled_width = variant(width=256)
+#: One product per layer in double precision.
+float64_matmul = variant(feed_forward=DoubleFeedForward)
+#: Dropout after each layer.
+dropout = variant(mode="train", layer=Dropping)
+#: Half as many tokens again, all of them padding.
+padding = variant(encoder=Padding)

@@ -1,4 +1,4 @@
-"""The gestures of `gestures.py` in PyTorch: the same weights and signals, and a look at units that are silent."""
+"""The gestures of `gestures.py` in PyTorch: the same weights and signals."""
 
 import numpy as np
 import torch
@@ -45,9 +45,8 @@ class Gestures(nn.Module):
         return h.mean(1) @ self.last
 
 
-def train(watched=lambda model: None):
+def make_train():
     model, (x, y) = Gestures(), gestures()
-    watched(model)
     rule = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
 
     def step():
@@ -58,25 +57,3 @@ def train(watched=lambda model: None):
         return loss.detach()
 
     return step
-
-
-def make_train():
-    return train()
-
-
-silent = {}
-
-
-def with_hooks(model):
-    """Hooks look for units of a layer that hardly ever say anything."""
-    for number, layer in enumerate(model.layers):
-
-        def look(layer, x, y, number=number):
-            strength = y.detach().abs().flatten(0, 1)
-            silent[number] = (strength.median(0).values < 1e-2).sum().item(), strength.max().item()
-
-        layer.register_forward_hook(look)
-
-
-def hooked():
-    return train(with_hooks)

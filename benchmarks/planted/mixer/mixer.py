@@ -1,11 +1,13 @@
 """An MLP-mixer over patches of images, written plainly, that predicts a visual word for each patch.
 
-The functions of `mixer_planted.py` are copies with one thing changed (some with two).
+The functions that `mixer_planted.py` lists at its end make copies with one thing changed (some with two).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,12 +46,12 @@ class Mixing(nn.Module):
 
 
 class Block(nn.Module):
-    mixing: type[Mixing] = Mixing
-
-    def __init__(self, patches: int, width: int, over_patches: int, over_channels: int) -> None:
+    def __init__(
+        self, patches: int, width: int, over_patches: int, over_channels: int, mixing: type[Mixing] = Mixing
+    ) -> None:
         super().__init__()
-        self.norm1, self.patches = nn.LayerNorm(width), self.mixing(patches, over_patches)
-        self.norm2, self.channels = nn.LayerNorm(width), self.mixing(width, over_channels)
+        self.norm1, self.patches = nn.LayerNorm(width), mixing(patches, over_patches)
+        self.norm2, self.channels = nn.LayerNorm(width), mixing(width, over_channels)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.turn(self.patches(self.turn(self.norm1(x))))
@@ -60,7 +62,7 @@ class Block(nn.Module):
 
 
 class Mixer(nn.Module):
-    def __init__(self, block: type[Block], shape: list[int], layers: int, words: int) -> None:
+    def __init__(self, block: Callable[..., Block], shape: list[int], layers: int, words: int) -> None:
         super().__init__()
         width = shape[1]
         self.stem = nn.Linear(PIXELS, width)
@@ -96,12 +98,13 @@ def step(
     prepare: Callable[[nn.Module], object] = nothing,
     after: Callable[[nn.Module], None] = nothing,
     batch: int | None = None,
+    mixing: type[Mixing] = Mixing,
 ) -> roofline.Step:
     """One forward pass or training step. prepare: what is done to the new model; after: what follows each update."""
     *shape, layers, words, samples = SIZES[size]
     batch, patches = batch or samples, shape[0]
     torch.manual_seed(0)
-    model = mixer(block, shape, layers, words).train(mode == "train")
+    model = mixer(partial(block, mixing=mixing), shape, layers, words).train(mode == "train")
     images, wanted = torch.randn(batch, patches, PIXELS), torch.randint(words, (batch * patches,))
     prepare(model)
     made = optimizer(model.parameters())
@@ -130,5 +133,13 @@ def step(
     )
 
 
-def make_step(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    return step(mode, size, batch=batch)
+def variant(mode: str = "infer", size: str = "base", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(mode: str = mode, size: str = size, batch: int | None = None) -> roofline.Step:
+        return step(mode, size, batch=batch, **changes)
+
+    return make_step
+
+
+make_step = variant()

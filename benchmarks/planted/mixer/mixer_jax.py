@@ -150,15 +150,17 @@ def step(
     )
 
 
-def make_step(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    return step(mode, size, batch=batch)
+def variant(mode: str = "infer", size: str = "base", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(mode: str = mode, size: str = size, batch: int | None = None) -> roofline.Step:
+        return step(mode, size, batch=batch, **changes)
+
+    return make_step
 
 
-def jit_per_layer(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Each layer is a program of its own."""
-    return step(mode, size, runs=layer_by_layer, batch=batch)
-
-
-def prepared(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """The images are prepared by a program of their own."""
-    return step(mode, size, runs=two_programs, batch=batch)
+make_step = variant()
+#: Each layer is a program of its own.
+jit_per_layer = variant(runs=layer_by_layer)
+#: The images are prepared by a program of their own.
+prepared = variant(runs=two_programs)

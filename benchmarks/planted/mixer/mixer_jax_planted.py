@@ -8,9 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from mixer_jax import Mixer, Parameters, scaled, step
-
-import roofline
+from mixer_jax import Mixer, Parameters, scaled, variant
 
 
 def _checking(mixer: Mixer, parameters: Parameters, images: Array) -> Callable[[], object]:
@@ -28,11 +26,6 @@ def _checking(mixer: Mixer, parameters: Parameters, images: Array) -> Callable[[
     return run
 
 
-def numpy_between(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """A program per layer, and between them the numbers go to NumPy, are checked there, and come back."""
-    return step(mode, size, runs=_checking, batch=batch)
-
-
 def _gelu(x: np.ndarray) -> np.ndarray:
     x = np.asarray(x)
     return (0.5 * x * (1.0 + np.tanh((2.0 / np.pi) ** 0.5 * (x + 0.044715 * x * x * x)))).astype(x.dtype)
@@ -41,11 +34,6 @@ def _gelu(x: np.ndarray) -> np.ndarray:
 class HostGelu(Mixer):
     def activate(self, x: Array) -> Array:
         return jax.pure_callback(_gelu, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
-
-
-def gelu_in_numpy(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Half of the GELUs are a function of NumPy that the program calls back."""
-    return step(mode, size, HostGelu, batch=batch)
 
 
 def _anew(mixer: Mixer, parameters: Parameters, images: Array) -> Callable[[], object]:
@@ -58,15 +46,17 @@ def _anew(mixer: Mixer, parameters: Parameters, images: Array) -> Callable[[], o
     return run
 
 
-def jitted_anew(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """Each step jits the function that prepares the images, which is compiled each time."""
-    return step(mode, size, runs=_anew, batch=batch)
-
-
 def _eagerly(mixer: Mixer, parameters: Parameters, images: Array) -> Callable[[], object]:
     return lambda: mixer(parameters, images)
 
 
-def not_jitted(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """`jax.jit` was forgotten."""
-    return step(mode, size, runs=_eagerly, batch=batch)
+# --------------------------------------------------------------------------------------------------------- the copies
+
+#: A program per layer, and between them the numbers go to NumPy, are checked there, and come back.
+numpy_between = variant(runs=_checking)
+#: Half of the GELUs are a function of NumPy that the program calls back.
+gelu_in_numpy = variant(mixer=HostGelu)
+#: Each step jits the function that prepares the images, which is compiled each time.
+jitted_anew = variant(runs=_anew)
+#: `jax.jit` was forgotten.
+not_jitted = variant(runs=_eagerly)

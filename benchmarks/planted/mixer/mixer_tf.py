@@ -96,9 +96,14 @@ def step(mixer: type[Mixer] = Mixer, runs: Runs = graph, batch: int | None = Non
     return roofline.Step(run=runs(made, images), parameters=count, trainable=count, samples=batch, batch=batch)
 
 
-def make_step(batch: int | None = None) -> roofline.Step:
-    return step(batch=batch)
+def variant(**changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(batch: int | None = None) -> roofline.Step:
+        return step(batch=batch, **changes)
+
+    return make_step
 
 
-def with_xla(batch: int | None = None) -> roofline.Step:
-    return step(runs=compiled, batch=batch)
+make_step = variant()
+with_xla = variant(runs=compiled)

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
-from mixer_tf import Mixer, step
-
-import roofline
+from mixer_tf import Mixer, variant
 
 
 class DoubleGelu(Mixer):
     def activate(self, x: tf.Tensor) -> tf.Tensor:
         return tf.cast(super().activate(tf.cast(x, tf.float64)), tf.float32)
-
-
-def gelu_float64(batch: int | None = None) -> roofline.Step:
-    """GELU in double precision."""
-    return step(DoubleGelu, batch=batch)
 
 
 def _gelu(x: tf.Tensor) -> np.ndarray:
@@ -33,6 +26,9 @@ class HostGelu(Mixer):
         return tf.transpose(self.product(hidden, weights["patches2"]), (0, 2, 1))
 
 
-def gelu_in_numpy(batch: int | None = None) -> roofline.Step:
-    """Half of the GELUs are a function of NumPy, by `tf.py_function`."""
-    return step(HostGelu, batch=batch)
+# --------------------------------------------------------------------------------------------------------- the copies
+
+#: GELU in double precision.
+gelu_float64 = variant(mixer=DoubleGelu)
+#: Half of the GELUs are a function of NumPy, by `tf.py_function`.
+gelu_in_numpy = variant(mixer=HostGelu)

@@ -40,7 +40,7 @@ def one(weights, state):
     return physics(state, act(weights, state))
 
 
-def cost_of(weights, state, one=one):
+def cost_of(weights, state):
     _, costs = jax.lax.scan(lambda s, _: one(weights, s), state, length=HORIZON)
     return costs.mean()
 
@@ -48,14 +48,14 @@ def cost_of(weights, state, one=one):
 tx = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(1e-4))
 
 
-def train(one=one):
+def make_train():
     state = worlds()
     weights = policy_weights()
     moments = tx.init(weights)
 
     @jax.jit
     def step(weights, moments):
-        cost, gradients = jax.value_and_grad(cost_of)(weights, state, one)
+        cost, gradients = jax.value_and_grad(cost_of)(weights, state)
         updates, moments = tx.update(gradients, moments)
         return optax.apply_updates(weights, updates), moments, cost
 
@@ -65,10 +65,6 @@ def train(one=one):
         return cost, weights
 
     return run
-
-
-def make_train():
-    return train()
 
 
 def watch():

@@ -1,14 +1,9 @@
-"""Swinging up with checkpoints, with an update out of the program, and with a loop in Python."""
+"""Swinging up with an update out of the program, and with a loop in Python."""
 
 import jax
 import jax.numpy as jnp
 import optax
-from pendulum import HORIZON, cost_of, one, policy_weights, train, tx, worlds
-
-
-def checkpointed():
-    """Each step of the world is computed once more in the backward pass, as the memory was once short."""
-    return train(jax.checkpoint(one))
+from pendulum import HORIZON, cost_of, one, policy_weights, tx, worlds
 
 
 def update_outside():

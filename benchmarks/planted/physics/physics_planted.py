@@ -53,15 +53,3 @@ def spoken() -> Callable[[], Any]:
         return jnp.mean(left**2)
 
     return physics.train(loss_of)
-
-
-# Nothing was changed
-
-
-def again() -> Callable[[], Any]:
-    return physics.make_train()
-
-
-def more_points() -> Callable[[], Any]:
-    points = np.concatenate([physics.drawn(np.random.default_rng(seed)) for seed in (1, 2)])
-    return physics.train(source=lambda: points)

@@ -84,21 +84,7 @@ def metric_and_loader() -> Callable[[], Tensor]:
     return step
 
 
-# Nothing was changed, or so much that there is nothing to compare
-
-
-class Nested(Bags):
-    """The same with the loop written out."""
-
-    def forward(self, items: list[Tensor], offsets: Tensor) -> Tensor:
-        found = []
-        for index in range(TABLES):
-            found.append(self.tables[index](items[index], offsets=offsets))
-        return torch.stack(found, 1)
-
-
-def nested() -> Callable[[], Tensor]:
-    return infer(Recommender(Nested()))
+# So much was changed that there is nothing to compare
 
 
 def wider() -> Callable[[], Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,13 +30,11 @@ class Network(nn.Module):
 class Tower(nn.Module):
     """Looks up one row per table, and the mean of several of another one; then a network."""
 
-    network_class: type[Network] = Network
-
-    def __init__(self, tables: tuple[int, ...], bag: int) -> None:
+    def __init__(self, tables: tuple[int, ...], bag: int, network: type[Network]) -> None:
         super().__init__()
         self.tables = nn.ModuleList(nn.Embedding(rows, DIMENSION) for rows in tables)
         self.bag = nn.Embedding(bag, DIMENSION)
-        self.network = self.network_class(DIMENSION * (len(tables) + 1))
+        self.network = network(DIMENSION * (len(tables) + 1))
 
     def forward(self, ids: Tensor, history: Tensor) -> Tensor:
         rows = [self.look_up(table, ids[:, place]) for place, table in enumerate(self.tables)]
@@ -46,9 +45,9 @@ class Tower(nn.Module):
 
 
 class Towers(nn.Module):
-    def __init__(self, tower: type[Tower]) -> None:
+    def __init__(self, tower: type[Tower], network: type[Network]) -> None:
         super().__init__()
-        self.user, self.item = tower(USER_TABLES, 3000), tower(ITEM_TABLES, 1000)
+        self.user, self.item = tower(USER_TABLES, 3000, network), tower(ITEM_TABLES, 1000, network)
 
     def forward(self, users: Tensor, seen: Tensor, items: Tensor, words: Tensor) -> Tensor:
         return (self.user(users, seen) * self.item(items, words)).sum(-1)
@@ -70,6 +69,7 @@ def nothing(model: nn.Module) -> None:
 def step(
     mode: str,
     tower: type[Tower] = Tower,
+    network: type[Network] = Network,
     optimizer: MakeOptimizer = fused_adam,
     reset: Callable[[torch.optim.Optimizer, nn.Module], None] = forget,
     between: Callable[[nn.Module], None] = nothing,
@@ -78,7 +78,7 @@ def step(
     """One forward pass, or one training step with Adam on dense gradients."""
     torch.manual_seed(0)
     batch = batch or SAMPLES
-    model = Towers(tower).train(mode == "train")
+    model = Towers(tower, network).train(mode == "train")
     given = (
         torch.stack([torch.randint(rows, (batch,)) for rows in USER_TABLES], 1),
         torch.randint(3000, (batch, HISTORY)),
@@ -112,8 +112,16 @@ def step(
     )
 
 
-def make_step(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    return step(mode, batch=batch)
+def variant(mode: str = "infer", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(mode: str = mode, batch: int | None = None) -> roofline.Step:
+        return step(mode, batch=batch, **changes)
+
+    return make_step
+
+
+make_step = variant()
 
 
 # One wide tower, without a framework's modules

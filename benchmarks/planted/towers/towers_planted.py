@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from towers import LONG, MANY, WIDE, Network, Tower, step, wide_parts
-
-import roofline
+from towers import LONG, MANY, WIDE, Network, Tower, variant, wide_parts
 
 
 class OneByOne(Tower):
@@ -19,32 +17,13 @@ class OneByOne(Tower):
         return torch.cat([table(one) for one in ids.split(1)])
 
 
-def lookup_one_by_one(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """Rows of the two large tables are looked up one at a time."""
-    return step(mode, OneByOne, batch=batch)
-
-
 class PerSample(Network):
     def forward(self, x: Tensor) -> Tensor:
         return torch.cat([super(PerSample, self).forward(one) for one in x.split(1)])
 
 
-class PerSampleTower(Tower):
-    network_class = PerSample
-
-
-def linear_per_sample(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """The networks take the samples one by one."""
-    return step(mode, PerSampleTower, batch=batch)
-
-
 def looping_adam(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
     return torch.optim.Adam(parameters, lr=1e-3, foreach=False)
-
-
-def adam_loop(mode: str = "train", batch: int | None = None) -> roofline.Step:
-    """Adam that takes the parameters one by one, in a dozen ops each."""
-    return step(mode, optimizer=looping_adam, batch=batch)
 
 
 def multiply_by_zero(optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
@@ -53,22 +32,12 @@ def multiply_by_zero(optimizer: torch.optim.Optimizer, model: nn.Module) -> None
             parameter.grad.mul_(0.0)
 
 
-def zero_by_product(mode: str = "train", batch: int | None = None) -> roofline.Step:
-    """Gradients are kept and multiplied by zero."""
-    return step(mode, reset=multiply_by_zero, batch=batch)
-
-
 def clip_by_hand(model: nn.Module) -> None:
     gradients = [parameter.grad for parameter in model.parameters()]
     norm = torch.sqrt(sum((gradient**2).sum() for gradient in gradients))
     factor = torch.clamp(1e6 / (norm + 1e-6), max=1.0)
     for gradient in gradients:
         gradient.copy_(gradient * factor)
-
-
-def clipping(mode: str = "train", batch: int | None = None) -> roofline.Step:
-    """Gradients are clipped by hand, at a norm that none has."""
-    return step(mode, between=clip_by_hand, batch=batch)
 
 
 class HandAdam:
@@ -96,11 +65,6 @@ class HandAdam:
             parameter -= 1e-3 * first / (second.sqrt() + 1e-8)
 
 
-def adam_as_function(mode: str = "train", batch: int | None = None) -> roofline.Step:
-    """Adam by hand, outside of any optimizer class."""
-    return step(mode, optimizer=HandAdam, batch=batch)
-
-
 def fresh() -> Callable[[], object]:
     """Rows are looked up into, and weighed in, fresh memory."""
     table, ids, weights, first, second = wide_parts()
@@ -111,3 +75,19 @@ def fresh() -> Callable[[], object]:
         return functional.relu(weighed.sum(1) @ first) @ second
 
     return run
+
+
+# --------------------------------------------------------------------------------------------------------- the copies
+
+#: Rows of the two large tables are looked up one at a time.
+lookup_one_by_one = variant(tower=OneByOne)
+#: The networks take the samples one by one.
+linear_per_sample = variant(network=PerSample)
+#: Adam that takes the parameters one by one, in a dozen ops each.
+adam_loop = variant(mode="train", optimizer=looping_adam)
+#: Gradients are kept and multiplied by zero.
+zero_by_product = variant(mode="train", reset=multiply_by_zero)
+#: Gradients are clipped by hand, at a norm that none has.
+clipping = variant(mode="train", between=clip_by_hand)
+#: Adam by hand, outside of any optimizer class.
+adam_as_function = variant(mode="train", optimizer=HandAdam)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +18,10 @@ CHANNELS, GROUPS, SAMPLES, EDGE = 16, 4, 8, 32
 class Unit(nn.Module):
     """Convolution, norm, activation."""
 
-    norm_class: type[nn.GroupNorm] = nn.GroupNorm
-
-    def __init__(self, channels_in: int, channels_out: int) -> None:
+    def __init__(self, channels_in: int, channels_out: int, norm: type[nn.GroupNorm] = nn.GroupNorm) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(channels_in, channels_out, 3, padding=1, bias=False)
-        self.group_norm = self.norm_class(GROUPS, channels_out)
+        self.group_norm = norm(GROUPS, channels_out)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.activate(self.group_norm(self.convolve(x)))
@@ -34,7 +34,7 @@ class Unit(nn.Module):
 
 
 class UNet(nn.Module):
-    def __init__(self, unit: type[Unit]) -> None:
+    def __init__(self, unit: Callable[..., Unit]) -> None:
         super().__init__()
         c = CHANNELS
         self.down1, self.down2 = unit(4, c), unit(c, c)
@@ -64,11 +64,12 @@ def step(
     net: type[UNet] = UNet,
     before: Callable[[], None] = nothing,
     batch: int | None = None,
+    norm: type[nn.GroupNorm] = nn.GroupNorm,
 ) -> roofline.Step:
     """One forward pass, or one training step (mean squared error, SGD)."""
     torch.manual_seed(0)
     batch = batch or SAMPLES
-    model = net(unit).train(mode == "train")
+    model = net(partial(unit, norm=norm)).train(mode == "train")
     images, wanted = torch.randn(batch, 4, EDGE, EDGE), torch.randn(batch, 4, EDGE, EDGE)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2, fused=True)
 
@@ -97,5 +98,13 @@ def step(
     )
 
 
-def make_step(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    return step(mode, batch=batch)
+def variant(mode: str = "infer", **changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(mode: str = mode, batch: int | None = None) -> roofline.Step:
+        return step(mode, batch=batch, **changes)
+
+    return make_step
+
+
+make_step = variant()

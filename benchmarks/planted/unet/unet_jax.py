@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -64,7 +63,6 @@ class UNet:
 
 def step(
     net: type[UNet] = UNet,
-    before: Callable[[], None] | None = None,
     options: dict[str, str] | None = None,
     batch: int | None = None,
 ) -> roofline.Step:
@@ -81,18 +79,10 @@ def step(
     batch = batch or SAMPLES
     images = jax.random.normal(next(keys), (batch, EDGE, EDGE, 4))
     forward = jax.jit(net().__call__, compiler_options=options)
-
-    def run() -> object:
-        if before is not None:
-            before()
-        return forward(parameters, images)
-
     count = sum(array.size for array in jax.tree.leaves(parameters))
-    return roofline.Step(run=run, parameters=count, trainable=count, samples=batch, batch=batch)
-
-
-def make_step(batch: int | None = None) -> roofline.Step:
-    return step(batch=batch)
+    return roofline.Step(
+        run=lambda: forward(parameters, images), parameters=count, trainable=count, samples=batch, batch=batch
+    )
 
 
 def _finite(number: Any) -> None:
@@ -107,20 +97,17 @@ class CallingBack(UNet):
         return x
 
 
-def callbacks(batch: int | None = None) -> roofline.Step:
-    """After each unit its largest number goes to a function in Python."""
-    return step(CallingBack, batch=batch)
+def variant(**changes: Any) -> Callable[..., roofline.Step]:
+    """Return the function that makes a step with some arguments of `step` changed, for `roofline profile`."""
+
+    def make_step(batch: int | None = None) -> roofline.Step:
+        return step(batch=batch, **changes)
+
+    return make_step
 
 
-def no_fusion(batch: int | None = None) -> roofline.Step:
-    """XLA's fusion pass is off."""
-    return step(batch=batch, options={"xla_disable_hlo_passes": "fusion"})
-
-
-def _sleep() -> None:
-    time.sleep(2e-3)
-
-
-def sleep_before(batch: int | None = None) -> roofline.Step:
-    """2 ms of sleep before each step."""
-    return step(before=_sleep, batch=batch)
+make_step = variant()
+#: After each unit its largest number goes to a function in Python.
+callbacks = variant(net=CallingBack)
+#: XLA's fusion pass is off.
+no_fusion = variant(options={"xla_disable_hlo_passes": "fusion"})

@@ -7,9 +7,7 @@ import time
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from unet import UNet, Unit, step
-
-import roofline
+from unet import UNet, Unit, variant
 
 
 class Segments(nn.GroupNorm):
@@ -21,23 +19,9 @@ class Segments(nn.GroupNorm):
         return normal * self.weight[:, None, None] + self.bias[:, None, None]
 
 
-class PiecesUnit(Unit):
-    norm_class = Segments
-
-
-def norm_pieces(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """GroupNorm from nine ops."""
-    return step(mode, PiecesUnit, batch=batch)
-
-
 class SigmoidUnit(Unit):
     def activate(self, x: Tensor) -> Tensor:
         return x / (1.0 + torch.exp(-x))
-
-
-def silu_pieces(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """SiLU from four ops."""
-    return step(mode, SigmoidUnit, batch=batch)
 
 
 class PermutedUnit(Unit):
@@ -49,25 +33,11 @@ def turned(x: Tensor) -> Tensor:
     return x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2).contiguous()
 
 
-def permutes(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """What goes into a convolution and what comes out is laid out the other way and back."""
-    return step(mode, PermutedUnit, batch=batch)
-
-
 class DoubleNorm(nn.GroupNorm):
     def forward(self, x: Tensor) -> Tensor:
         return functional.group_norm(
             x.double(), self.num_groups, self.weight.double(), self.bias.double(), self.eps
         ).float()
-
-
-class DoubleUnit(Unit):
-    norm_class = DoubleNorm
-
-
-def norm_float64(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """GroupNorm in double precision."""
-    return step(mode, DoubleUnit, batch=batch)
 
 
 class HalfUnit(Unit):
@@ -78,20 +48,10 @@ class HalfUnit(Unit):
         return functional.silu(x.bfloat16()).float()
 
 
-def silu_bfloat16(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """SiLU in bfloat16, and casts there and back, before each convolution too."""
-    return step(mode, HalfUnit, batch=batch)
-
-
 class CloningUnit(Unit):
     def forward(self, x: Tensor) -> Tensor:
         x = self.group_norm(self.convolve(x.clone()).clone()).clone()
         return self.activate(x).clone()
-
-
-def clones(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """What goes into a convolution, a norm and an activation is copied, and what a unit returns."""
-    return step(mode, CloningUnit, batch=batch)
 
 
 class CheckingUNet(UNet):
@@ -102,18 +62,8 @@ class CheckingUNet(UNet):
         return x
 
 
-def nan_checks(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """After each unit it is asked whether any number is nan or infinite."""
-    return step(mode, net=CheckingUNet, batch=batch)
-
-
 def _sleep() -> None:
     time.sleep(3e-3)
-
-
-def sleep_before(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """3 ms of sleep before each step, as if for input."""
-    return step(mode, before=_sleep, batch=batch)
 
 
 class Again(torch.autograd.Function):
@@ -147,23 +97,27 @@ class AgainUnit(Unit):
         return Again.apply(x, self.convolution.weight, norm.weight, norm.bias, norm.num_groups, norm.eps)
 
 
-def again(mode: str = "train", batch: int | None = None) -> roofline.Step:
-    """Each unit keeps its input only, and is computed again in a backward pass written by hand."""
-    return step(mode, AgainUnit, batch=batch)
+# --------------------------------------------------------------------------------------------------------- the copies
 
-
-# ------------------------------------------------------------------------------------------------------- two at once
-
-
-def pieces_and_checks(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """GroupNorm by segments, and checks."""
-    return step(mode, PiecesUnit, CheckingUNet, batch=batch)
-
-
-class DoublePermuted(PermutedUnit):
-    norm_class = DoubleNorm
-
-
-def float64_and_permutes(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """GroupNorm in double precision, and copies the other way round."""
-    return step(mode, DoublePermuted, batch=batch)
+#: GroupNorm from nine ops.
+norm_pieces = variant(norm=Segments)
+#: SiLU from four ops.
+silu_pieces = variant(unit=SigmoidUnit)
+#: What goes into a convolution and what comes out is laid out the other way and back.
+permutes = variant(unit=PermutedUnit)
+#: GroupNorm in double precision.
+norm_float64 = variant(norm=DoubleNorm)
+#: SiLU in bfloat16, and casts there and back, before each convolution too.
+silu_bfloat16 = variant(unit=HalfUnit)
+#: What goes into a convolution, a norm and an activation is copied, and what a unit returns.
+clones = variant(unit=CloningUnit)
+#: After each unit it is asked whether any number is nan or infinite.
+nan_checks = variant(net=CheckingUNet)
+#: 3 ms of sleep before each step, as if for input.
+sleep_before = variant(before=_sleep)
+#: Each unit keeps its input only, and is computed again in a backward pass written by hand.
+again = variant(mode="train", unit=AgainUnit)
+#: GroupNorm by segments, and checks.
+pieces_and_checks = variant(norm=Segments, net=CheckingUNet)
+#: GroupNorm in double precision, and copies the other way round.
+float64_and_permutes = variant(unit=PermutedUnit, norm=DoubleNorm)

@@ -7,9 +7,7 @@ import json
 import torch
 from torch import Tensor
 from torch.nn import functional
-from wavenet import Layer, step
-
-import roofline
+from wavenet import Layer, variant
 
 
 class Sliced(Layer):
@@ -18,19 +16,9 @@ class Sliced(Layer):
         return torch.cat([super(Sliced, self).gated(one, two) for one, two in pairs], -1)
 
 
-def gate_slices(batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """The gate takes 32 places at a time, and the parts are joined."""
-    return step(Sliced, batch=batch, seq=seq)
-
-
 class Noisy(Layer):
     def enter(self, x: Tensor) -> Tensor:
         return super().enter(x + 0.0 * torch.rand_like(x))
-
-
-def noise(batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """Noise whose strength is 0."""
-    return step(Noisy, batch=batch, seq=seq)
 
 
 class Turned(Layer):
@@ -41,11 +29,6 @@ class Turned(Layer):
 def turned(x: Tensor) -> Tensor:
     """To channels last, and back."""
     return x.transpose(1, 2).contiguous().transpose(1, 2).contiguous()
-
-
-def transposes(batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """What goes into the last product of a layer and what comes out is laid out the other way and back."""
-    return step(Turned, batch=batch, seq=seq)
 
 
 class NormedWeights(Layer):
@@ -66,11 +49,6 @@ class NormedWeights(Layer):
         return functional.conv1d(x, weight, self.mix.bias)
 
 
-def weight_norm(batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """Each weight is normalised anew before it is used."""
-    return step(NormedWeights, batch=batch, seq=seq)
-
-
 LINES: list[str] = []
 
 
@@ -79,6 +57,15 @@ def _write(result: Tensor) -> None:
     LINES[:] = [json.dumps({"levels": result[-1, :, ::16].numpy().tolist()})]
 
 
-def json_line(batch: int | None = None, seq: int | None = None) -> roofline.Step:
-    """Part of the result is written as JSON."""
-    return step(after=_write, batch=batch, seq=seq)
+# --------------------------------------------------------------------------------------------------------- the copies
+
+#: The gate takes 32 places at a time, and the parts are joined.
+gate_slices = variant(layer=Sliced)
+#: Noise whose strength is 0.
+noise = variant(layer=Noisy)
+#: What goes into the last product of a layer and what comes out is laid out the other way and back.
+transposes = variant(layer=Turned)
+#: Each weight is normalised anew before it is used.
+weight_norm = variant(layer=NormedWeights)
+#: Part of the result is written as JSON.
+json_line = variant(after=_write)

@@ -388,22 +388,6 @@ def _rnn(hand: Hand, shape: Shape) -> Layer:
     )
 
 
-def _scan(hand: Hand, shape: Shape) -> Layer:
-    return Layer("scan", {"trips": hand.randint(2, 5), "form": hand.choice(("scan", "while"))})
-
-
-def _while(hand: Hand, shape: Shape) -> Layer:
-    return Layer("while", {"trips": hand.randint(2, 6)})
-
-
-def _map(hand: Hand, shape: Shape) -> Layer:
-    return Layer("map", {"out": _features(hand), "form": hand.choice(("map", "vmap"))})
-
-
-def _cond(hand: Hand, shape: Shape) -> Layer:
-    return Layer("cond", {"first": hand.some(0.5), "wide": _features(hand)})
-
-
 def _experts(hand: Hand, shape: Shape) -> Layer | None:
     rows = prod(shape[:-1])
     number = min(rows, hand.randint(2, 4))
@@ -416,10 +400,6 @@ def _activation(hand: Hand, shape: Shape) -> Layer | None:
     function = hand.choice(ACTIVATIONS)
     halves = shape[-1] % 2 == 0 and shape[-1] > 2
     return Layer("activation", {"function": function}) if halves or function != "glu" else None
-
-
-def _scatter(hand: Hand, shape: Shape) -> Layer:
-    return Layer("scatter", {"slots": hand.randint(2, 8)})
 
 
 def _gather(hand: Hand, shape: Shape) -> Layer:
@@ -520,16 +500,16 @@ DRAWS: dict[str, Draw] = {
     "einsum": _einsum,
     "pool": _pool,
     "rnn": _rnn,
-    "scan": _scan,
-    "while": _while,
-    "map": _map,
-    "cond": _cond,
+    "scan": lambda hand, shape: Layer("scan", {"trips": hand.randint(2, 5), "form": hand.choice(("scan", "while"))}),
+    "while": lambda hand, shape: Layer("while", {"trips": hand.randint(2, 6)}),
+    "map": lambda hand, shape: Layer("map", {"out": _features(hand), "form": hand.choice(("map", "vmap"))}),
+    "cond": lambda hand, shape: Layer("cond", {"first": hand.some(0.5), "wide": _features(hand)}),
     "checkpoint": _checkpoint,
     "residual": _residual,
     "mixed": _mixed,
     "activation": _activation,
     "softmax": lambda hand, shape: Layer("softmax", {"log": hand.some(0.3)}),
-    "scatter": _scatter,
+    "scatter": lambda hand, shape: Layer("scatter", {"slots": hand.randint(2, 8)}),
     "gather": _gather,
     "reshape": _reshape,
     "experts": _experts,

@@ -16,18 +16,6 @@ def _sizes(x: Any) -> tuple[int, int, int]:
     return x.shape[-2], x.shape[-1], prod(x.shape[:-2])
 
 
-def _cholesky(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    return formulas.cholesky(*_sizes(args[0])[1:])
-
-
-def _cholesky_inverse(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    return formulas.cholesky_inverse(*_sizes(args[0])[1:])
-
-
-def _inverse(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    return formulas.inverse(*_sizes(args[0])[1:])
-
-
 def _lu(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return formulas.lu(*_sizes(args[0]))
 
@@ -79,9 +67,12 @@ def _times_reflectors(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 #: The rule of each op, as `flops` calls them.
 RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
-    **dict.fromkeys(("linalg_cholesky_ex", "cholesky", "linalg_ldl_factor_ex"), _cholesky),
-    "cholesky_inverse": _cholesky_inverse,
-    "linalg_inv_ex": _inverse,
+    **dict.fromkeys(
+        ("linalg_cholesky_ex", "cholesky", "linalg_ldl_factor_ex"),
+        lambda func, args, kwargs, out: formulas.cholesky(*_sizes(args[0])[1:]),
+    ),
+    "cholesky_inverse": lambda func, args, kwargs, out: formulas.cholesky_inverse(*_sizes(args[0])[1:]),
+    "linalg_inv_ex": lambda func, args, kwargs, out: formulas.inverse(*_sizes(args[0])[1:]),
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor_ex", "_linalg_det", "_linalg_slogdet"), _lu),
     **dict.fromkeys(("linalg_solve_triangular", "triangular_solve"), _triangular_solve),
     **dict.fromkeys(

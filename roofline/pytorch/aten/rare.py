@@ -19,14 +19,6 @@ def _scan_of_exponentials(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return rare.log_add_exp(x.numel() - lines)
 
 
-def _hypotenuse(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    return rare.hypotenuse(out.numel())
-
-
-def _divisor(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    return Cost(functions={"gcd": float(out.numel())})
-
-
 def _distances(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return rare.distances(out.numel(), args[0].shape[-1], by_name(func, args, kwargs).get("p", 2.0))
 
@@ -46,10 +38,6 @@ def _distances_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     named = by_name(func, args, kwargs)
     rows = 2 if base(func._schema.name).startswith("_pdist") else 1
     return rare.distances_backward(named["grad"].numel(), out.shape[-1], named["p"], rows)
-
-
-def _segments(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    return formulas.reduction(args[0].numel(), out.numel(), mean=args[1] == "mean")
 
 
 def _segments_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
@@ -118,12 +106,14 @@ RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     "_transform_bias_rescale_qkv": _projections,
     "_masked_softmax": _masked_softmax,
     "embedding_renorm": _shortened,
-    "hypot": _hypotenuse,
-    "gcd": _divisor,
+    "hypot": lambda func, args, kwargs, out: rare.hypotenuse(out.numel()),
+    "gcd": lambda func, args, kwargs, out: Cost(functions={"gcd": float(out.numel())}),
     **dict.fromkeys(("_pdist_forward", "_cdist_forward"), _distances),
     "_euclidean_dist": _distances_by_product,
     **dict.fromkeys(("_pdist_backward", "_cdist_backward"), _distances_backward),
-    "segment_reduce": _segments,
+    "segment_reduce": lambda func, args, kwargs, out: formulas.reduction(
+        args[0].numel(), out.numel(), mean=args[1] == "mean"
+    ),
     "_segment_reduce_backward": _segments_backward,
     **dict.fromkeys(("rrelu_with_noise", "rrelu_with_noise_functional"), _noisy_relu),
     "multi_margin_loss_backward": _margin_backward,

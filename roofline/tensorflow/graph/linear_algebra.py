@@ -24,24 +24,8 @@ def _columns(node: Node) -> int:
     return prod(sizes(node.outputs[0], "the result"))
 
 
-def _cholesky(node: Node) -> Cost:
-    return formulas.cholesky(*_matrices(node)[1:])
-
-
 def _lu(node: Node) -> Cost:
     return formulas.lu(*_matrices(node))
-
-
-def _inverse(node: Node) -> Cost:
-    return formulas.inverse(*_matrices(node)[1:])
-
-
-def _solve(node: Node) -> Cost:
-    return _lu(node) + formulas.solve(_matrices(node)[0], _columns(node))
-
-
-def _triangular_solve(node: Node) -> Cost:
-    return formulas.triangular_solve(_matrices(node)[0], _columns(node))
 
 
 def _qr(node: Node) -> Cost:
@@ -58,20 +42,16 @@ def _least_squares(node: Node) -> Cost:
     return formulas.normal_equations(m, n, _matrices(node, 1)[1], batch)
 
 
-def _banded_solve(node: Node) -> Cost:
-    return formulas.banded_solve(_matrices(node)[0], _columns(node))
-
-
 def _tridiagonal_solve(node: Node) -> Cost:
     shape = sizes(node.in_types[0], "the diagonals")
     return formulas.tridiagonal_solve(shape[-1], _matrices(node, 1)[1], prod(shape[:-2]))
 
 
 _SINGLE: dict[str, Callable[[Node], Cost]] = {
-    "Cholesky": _cholesky,
-    "MatrixInverse": _inverse,
-    "MatrixSolve": _solve,
-    "MatrixTriangularSolve": _triangular_solve,
+    "Cholesky": lambda node: formulas.cholesky(*_matrices(node)[1:]),
+    "MatrixInverse": lambda node: formulas.inverse(*_matrices(node)[1:]),
+    "MatrixSolve": lambda node: _lu(node) + formulas.solve(_matrices(node)[0], _columns(node)),
+    "MatrixTriangularSolve": lambda node: formulas.triangular_solve(_matrices(node)[0], _columns(node)),
     "MatrixDeterminant": _lu,
 }
 #: The rule of each op.
@@ -82,6 +62,6 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     "LogMatrixDeterminant": _lu,
     "Qr": _qr,
     "MatrixSolveLs": _least_squares,
-    "BandedTriangularSolve": _banded_solve,
+    "BandedTriangularSolve": lambda node: formulas.banded_solve(_matrices(node)[0], _columns(node)),
     "TridiagonalSolve": _tridiagonal_solve,
 }

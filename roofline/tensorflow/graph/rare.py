@@ -61,10 +61,6 @@ def _compressed_softmax(node: Node) -> Cost:
     return Cost(vector_flops=4.0 * numbers, functions={"exp": numbers})
 
 
-def _scaled_numbers(node: Node) -> Cost:
-    return Cost(vector_flops=float(held(node.in_types[0])))
-
-
 def _sparse_sum(node: Node) -> Cost:
     """Numbers of two sparse tensors that lie at one place are added. Nobody needs to read the sums, or their places."""
     summands = _count(node.in_types[1]) + _count(node.in_types[4])
@@ -218,10 +214,6 @@ def _limits_backward(node: Node) -> Cost:
     return formulas.reduction(_count(node.in_types[0]), _count(node.outputs[1])) * 2
 
 
-def _joined(node: Node) -> Cost:
-    return Cost(quality="assumed", note="all numbers are taken to have one range")
-
-
 def _scan_of_exponentials(node: Node) -> Cost:
     number = _count(node.in_types[0])
     cost = rare.log_add_exp(number)
@@ -254,7 +246,7 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     },
     **dict.fromkeys(("SparseTensorDenseMatMul", "SparseMatrixMatMul"), _sparse_product),
     **dict.fromkeys(("SparseMatrixSoftmax", "SparseMatrixSoftmaxGrad"), _compressed_softmax),
-    "SparseMatrixMul": _scaled_numbers,
+    "SparseMatrixMul": lambda node: Cost(vector_flops=float(held(node.in_types[0]))),
     "SparseMatrixAdd": _compressed_sum,
     "SparseAdd": _sparse_sum,
     **dict.fromkeys(("SparseSparseMaximum", "SparseSparseMinimum"), _per_result(1.0, 1)),
@@ -285,7 +277,7 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     **dict.fromkeys(("FractionalAvgPoolGrad", "FractionalMaxPoolGrad"), _fractional_pool_backward),
     "FakeQuantWithMinMaxArgsGradient": lambda node: Cost(),
     **dict.fromkeys(("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"), _limits_backward),
-    "QuantizedConcat": _joined,
+    "QuantizedConcat": lambda node: Cost(quality="assumed", note="all numbers are taken to have one range"),
     "CumulativeLogsumexp": _scan_of_exponentials,
     "Dilation2D": _morphology,
     "Cross": _per_result(3.0),  # two products and their difference

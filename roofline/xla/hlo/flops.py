@@ -99,10 +99,6 @@ def _function(_: Module, instruction: Instruction) -> Cost:
     return Cost(functions={FUNCTIONS[instruction.opcode]: float(instruction.shape.elements)})
 
 
-def _bits(_: Module, instruction: Instruction) -> Cost:
-    return Cost(int_ops=float(instruction.shape.elements))
-
-
 def dot_dimensions(instruction: Instruction) -> tuple[int, int, int, int]:
     """(m, n, k, batch) of a dot: the free dimensions of either side, the contracted and the batch ones."""
     dimensions = instruction.message.dot_dimension_numbers
@@ -163,17 +159,9 @@ def _called(module: Module, instruction: Instruction) -> Cost:
     return cost
 
 
-def _fusion(module: Module, instruction: Instruction) -> Cost:
-    return computation_work(module, instruction.called[0])
-
-
 def _applied(module: Module, instruction: Instruction, times: float, position: int = 0) -> Cost:
     """`times` applications of a body of scalars."""
     return max(0.0, float(times)) * computation_work(module, instruction.called[position])
-
-
-def _map(module: Module, instruction: Instruction) -> Cost:
-    return _applied(module, instruction, instruction.first.elements)
 
 
 def _reduce(module: Module, instruction: Instruction) -> Cost:
@@ -214,17 +202,9 @@ def _fft(_: Module, instruction: Instruction) -> Cost:
     return rare.fft(points, real_side.elements / max(1, points), real=kind in (_RFFT, _IRFFT))
 
 
-def _rng(_: Module, instruction: Instruction) -> Cost:
-    return formulas.random(instruction.first.elements)
-
-
 def _rng_bits(_: Module, instruction: Instruction) -> Cost:
     """The result is the new state and the bits; the bits are what was asked for."""
     return formulas.random(instruction.shape.leaves()[-1][1].elements)
-
-
-def _rng_state(_: Module, instruction: Instruction) -> Cost:
-    return Cost(int_ops=1.0)
 
 
 def _collective(module: Module, instruction: Instruction) -> Cost:
@@ -232,10 +212,6 @@ def _collective(module: Module, instruction: Instruction) -> Cost:
     if base(instruction.opcode) not in REDUCING:
         return _NOTHING
     return _applied(module, instruction, sum(shape.elements for _, shape in instruction.shape.leaves()))
-
-
-def _exchange(_: Module, instruction: Instruction) -> Cost:
-    return _NOTHING
 
 
 def _while(module: Module, instruction: Instruction) -> Cost:
@@ -253,32 +229,31 @@ def _conditional(module: Module, instruction: Instruction) -> Cost:
     return costs[0]
 
 
-def _batch_norm(_: Module, instruction: Instruction) -> Cost:
-    return unknown(f"no rule for {instruction.opcode}, which compilers expand")
-
-
 _RULES: dict[str, Callable[[Module, Instruction], Cost]] = {
     **dict.fromkeys(ARITHMETIC, _arithmetic),
     **dict.fromkeys(FUNCTIONS, _function),
-    **dict.fromkeys(BITS, _bits),
+    **dict.fromkeys(BITS, lambda _, instruction: Cost(int_ops=float(instruction.shape.elements))),
     **dict.fromkeys(COLLECTIVES, _collective),
-    **dict.fromkeys(EXCHANGES, _exchange),
-    **dict.fromkeys(("batch-norm-training", "batch-norm-inference", "batch-norm-grad"), _batch_norm),
+    **dict.fromkeys(EXCHANGES, lambda _, instruction: _NOTHING),
+    **dict.fromkeys(
+        ("batch-norm-training", "batch-norm-inference", "batch-norm-grad"),
+        lambda _, instruction: unknown(f"no rule for {instruction.opcode}, which compilers expand"),
+    ),
     "dot": _dot,
     "ragged-dot": _ragged_dot,
     "convolution": _convolution,
-    "fusion": _fusion,
+    "fusion": lambda module, instruction: computation_work(module, instruction.called[0]),
     "call": _called,
     "async": _called,
-    "map": _map,
+    "map": lambda module, instruction: _applied(module, instruction, instruction.first.elements),
     "fft": _fft,
     "reduce": _reduce,
     "reduce-window": _reduce_window,
     "select-and-scatter": _select_and_scatter,
     "scatter": _scatter,
-    "rng": _rng,
+    "rng": lambda _, instruction: formulas.random(instruction.first.elements),
     "rng-bit-generator": _rng_bits,
-    "rng-get-and-update-state": _rng_state,
+    "rng-get-and-update-state": lambda _, instruction: Cost(int_ops=1.0),
     "while": _while,
     "conditional": _conditional,
     "custom-call": lambda _, instruction: custom_calls.work(instruction),

@@ -62,22 +62,6 @@ def _sizes(x: Shape) -> tuple[int, int, int]:
     return x.dims[-2], x.dims[-1], prod(x.dims[:-2])
 
 
-def _potrf(shapes: Sequence[Shape]) -> Cost:
-    return formulas.cholesky(*_sizes(shapes[0])[1:])
-
-
-def _getrf(shapes: Sequence[Shape]) -> Cost:
-    return formulas.lu(*_sizes(shapes[0]))
-
-
-def _trsm(shapes: Sequence[Shape]) -> Cost:
-    return formulas.triangular_solve(shapes[0].dims[-1], shapes[1].elements)
-
-
-def _geqrf(shapes: Sequence[Shape]) -> Cost:
-    return formulas.qr(*_sizes(shapes[0]))
-
-
 def _orgqr(shapes: Sequence[Shape]) -> Cost:
     m, n, batch = _sizes(shapes[0])
     return formulas.reflectors(m, n, shapes[1].dims[-1], batch)
@@ -90,10 +74,10 @@ def _ormqr(shapes: Sequence[Shape]) -> Cost:
 
 
 _RULES: dict[str, Callable[[Sequence[Shape]], Cost]] = {
-    "potrf": _potrf,
-    "getrf": _getrf,
-    "trsm": _trsm,
-    "geqrf": _geqrf,
+    "potrf": lambda shapes: formulas.cholesky(*_sizes(shapes[0])[1:]),
+    "getrf": lambda shapes: formulas.lu(*_sizes(shapes[0])),
+    "trsm": lambda shapes: formulas.triangular_solve(shapes[0].dims[-1], shapes[1].elements),
+    "geqrf": lambda shapes: formulas.qr(*_sizes(shapes[0])),
     "orgqr": _orgqr,
     "ormqr": _ormqr,
 }

@@ -41,21 +41,7 @@ class Recorded(msgspec.Struct, gc=False):
 
 def recorded(events: Events) -> list[Recorded]:
     """Return the record of each event's call, an empty one where its `args` are damaged."""
-    args = [events.args[row] for row in range(len(events))]
-    try:
-        records = msgspec.json.decode(b"[" + b",".join(args) + b"]", type=list[Recorded])
-        if len(records) == len(args):
-            return records
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        pass
-    return [_alone(text) for text in args]
-
-
-def _alone(text: bytes) -> Recorded:
-    try:
-        return msgspec.json.decode(text, type=Recorded)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return Recorded()
+    return [record or Recorded() for record in events.decoded(np.arange(len(events)), Recorded)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.traces.kineto.events import decoded
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.rows import Rows
@@ -378,22 +379,10 @@ def _shared(lists: Sequence[Sequence[object]]) -> list[Rows]:
 
 def _recorded(args: list[bytes]) -> tuple[NDArray[np.bytes_], ...]:
     """Grid, block and graph node id of each event as JSON text, empty where absent."""
-    try:
-        events = msgspec.json.decode(b"[" + b",".join(args) + b"]", type=list[_Recorded])
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        events = []
-    if len(events) != len(args):
-        events = [_one(text) for text in args]
+    events = [event or _Recorded() for event in decoded(args, _Recorded)]
     # A trace that another tool wrote anew has other spaces.
     fields = (
         [bytes(getattr(event, name)).translate(None, b" \t\r\n")[:_LONGEST] for event in events]
         for name in _Recorded.__struct_fields__
     )
     return tuple(np.asarray(field, f"S{_LONGEST}") for field in fields)
-
-
-def _one(text: bytes) -> _Recorded:
-    try:
-        return msgspec.json.decode(text, type=_Recorded)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return _Recorded()

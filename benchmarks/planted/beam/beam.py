@@ -59,7 +59,7 @@ def chosen(values, places):
     return values.reshape(ROWS, 1), beams.flatten(), (places % VOCABULARY).flatten()
 
 
-def search(cache=Places, best=best, chosen=chosen):
+def make_step(cache=Places, best=best, chosen=chosen):
     torch.manual_seed(0)
     model = Decoder().eval()
 
@@ -76,7 +76,3 @@ def search(cache=Places, best=best, chosen=chosen):
         return written, totals
 
     return step
-
-
-def make_step():
-    return search()

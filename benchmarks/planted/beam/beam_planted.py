@@ -1,7 +1,7 @@
 """Beam search with one thing done as one should not."""
 
 import torch
-from beam import BEAMS, LAYERS, TEXTS, VOCABULARY, search
+from beam import BEAMS, LAYERS, TEXTS, VOCABULARY, make_step
 
 
 def sorted_all(scores):
@@ -10,7 +10,7 @@ def sorted_all(scores):
 
 
 def all_sorted():
-    return search(best=sorted_all)
+    return make_step(best=sorted_all)
 
 
 def chosen_one_by_one(values, places):
@@ -26,7 +26,7 @@ def chosen_one_by_one(values, places):
 
 
 def one_by_one():
-    return search(best=lambda scores: scores.topk(2 * BEAMS, dim=1), chosen=chosen_one_by_one)
+    return make_step(best=lambda scores: scores.topk(2 * BEAMS, dim=1), chosen=chosen_one_by_one)
 
 
 class Growing:
@@ -45,4 +45,4 @@ class Growing:
 
 
 def cache_of_lists():
-    return search(cache=Growing)
+    return make_step(cache=Growing)

@@ -23,7 +23,7 @@ def loss_of(model, x):
     return jnp.square(model(x) - x).mean()
 
 
-def trainer(loss_of=loss_of, before=lambda x: x, extra=None, batch=BATCH):
+def make_train(loss_of=loss_of, before=lambda x: x, extra=None, batch=BATCH):
     model = Autoencoder(nnx.Rngs(0))
     optimizer = nnx.Optimizer(model, optax.sgd(1e-3, momentum=0.9), wrt=nnx.Param)
     x = jnp.asarray(np.random.default_rng(0).standard_normal((batch, SIZE), dtype=np.float32))
@@ -43,9 +43,5 @@ def trainer(loss_of=loss_of, before=lambda x: x, extra=None, batch=BATCH):
     return run
 
 
-def make_train():
-    return trainer()
-
-
 def make_large():
-    return trainer(batch=8 * BATCH)
+    return make_train(batch=8 * BATCH)

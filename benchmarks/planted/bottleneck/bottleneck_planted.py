@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
-from bottleneck import BATCH, trainer
+from bottleneck import BATCH, make_train
 from flax import nnx
 
 
@@ -24,7 +24,7 @@ def noisy(strengths=(0.0, 0.0, 0.0)):
         key[0], x = noised(key[0], x)
         return x
 
-    return trainer(before=before)
+    return make_train(before=before)
 
 
 def rate_compiled():
@@ -40,7 +40,7 @@ def rate_compiled():
         count[0] += 1
         return scaled(x, count[0])
 
-    return trainer(before=before, batch=8 * BATCH)
+    return make_train(before=before, batch=8 * BATCH)
 
 
 def histograms():
@@ -53,9 +53,9 @@ def histograms():
             values = np.asarray(leaf).ravel()
             kept.append((np.histogram(values, 30), np.percentile(values, [5, 50, 95])))
 
-    return trainer(extra=extra)
+    return make_train(extra=extra)
 
 
 def in_other_words():
     """The same loss by optax-like words: a mean of a square."""
-    return trainer(lambda model, x: jnp.mean((model(x) - x) ** 2))
+    return make_train(lambda model, x: jnp.mean((model(x) - x) ** 2))

@@ -54,7 +54,7 @@ def loss_of(out, true, labels, overlap=overlap):
     return loss / IMAGES
 
 
-def train(overlap=overlap):
+def make_train(overlap=overlap):
     model = Decoder()
     g = torch.Generator().manual_seed(1)
     memory = torch.randn(IMAGES, PATCHES, WIDTH, generator=g)
@@ -69,7 +69,3 @@ def train(overlap=overlap):
         return loss.detach()
 
     return step
-
-
-def make_train():
-    return train()

@@ -1,7 +1,7 @@
 """The matcher with its overlaps found one true box at a time."""
 
 import torch
-from boxes import corners, train
+from boxes import corners, make_train
 
 
 def column(a, b):
@@ -20,4 +20,4 @@ def one_by_one(a, b):
 
 
 def overlaps_by_box():
-    return train(one_by_one)
+    return make_train(one_by_one)

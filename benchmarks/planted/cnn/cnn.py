@@ -40,7 +40,7 @@ class Network(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
-def step(block: type[Block] = Block) -> roofline.Step:
+def make_step(block: type[Block] = Block) -> roofline.Step:
     torch.manual_seed(0)
     model = Network(block).eval()
     images = torch.randn(BATCH, CHANNELS[0], EDGE, EDGE)
@@ -55,10 +55,6 @@ def step(block: type[Block] = Block) -> roofline.Step:
     )
 
 
-def make_step() -> roofline.Step:
-    return step()
-
-
 def turned(x: Tensor) -> Tensor:
     return x.contiguous(memory_format=torch.channels_last).contiguous(memory_format=torch.contiguous_format)
 
@@ -70,7 +66,7 @@ class ChannelsLast(Block):
 
 def channels_last_copies() -> roofline.Step:
     """What goes into a block and what comes out of it is copied to channels last and back."""
-    return step(ChannelsLast)
+    return make_step(ChannelsLast)
 
 
 class WrittenOutBatchNorm(nn.BatchNorm2d):
@@ -86,7 +82,7 @@ class UnfusedNorm(Block):
 
 def unfused_norm() -> roofline.Step:
     """Batch normalisation from single ops."""
-    return step(UnfusedNorm)
+    return make_step(UnfusedNorm)
 
 
 class Sleeping(Block):
@@ -97,4 +93,4 @@ class Sleeping(Block):
 
 def sleep() -> roofline.Step:
     """0.5 ms of sleep before each convolution."""
-    return step(Sleeping)
+    return make_step(Sleeping)

@@ -53,7 +53,7 @@ def show(model: nn.Module):
     return step
 
 
-def train(after=lambda model, rule, loss: None):
+def make_train(after=lambda model, rule, loss: None):
     model, (x, y) = ConvNeXt(), images(40)
     rule = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
 
@@ -70,7 +70,3 @@ def train(after=lambda model, rule, loss: None):
 
 def make_step():
     return show(ConvNeXt())
-
-
-def make_train():
-    return train()

@@ -3,7 +3,7 @@
 import copy
 
 import torch.nn.functional as F
-from convnext import WIDTH, Block, ConvNeXt, show, train
+from convnext import WIDTH, Block, ConvNeXt, make_train, show
 
 
 def first(x):
@@ -36,7 +36,7 @@ def keep(model, rule, loss):
 
 
 def copied():
-    return train(after=keep)
+    return make_train(after=keep)
 
 
 class ByFunctions(Block):

@@ -39,7 +39,7 @@ class Gated(nn.Module):
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
 
 
-def build(linear=Int8Linear):
+def make_step(linear=Int8Linear):
     torch.manual_seed(0)
     model = nn.Sequential(*[Gated(linear) for _ in range(LAYERS)]).eval()
     x = torch.randn(ROWS, WIDTH)
@@ -49,7 +49,3 @@ def build(linear=Int8Linear):
             return model(x)
 
     return step
-
-
-def make_step():
-    return build()

@@ -1,7 +1,7 @@
 """Weights in eight bits which every call turns into numbers, to save memory."""
 
 import torch.nn.functional as F
-from eight_bits import Int8Linear, build
+from eight_bits import Int8Linear, make_step
 
 
 class EachTime(Int8Linear):
@@ -13,4 +13,4 @@ class EachTime(Int8Linear):
 
 
 def each_time():
-    return build(EachTime)
+    return make_step(EachTime)

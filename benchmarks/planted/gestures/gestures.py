@@ -39,7 +39,7 @@ def updated(variables, speeds, gradients):
         v.assign_sub(1e-3 * s)
 
 
-def train(layer=layer, loss_of=loss_of, updated=updated, whole=tf.function, also=lambda variables: None):
+def make_train(layer=layer, loss_of=loss_of, updated=updated, whole=tf.function, also=lambda variables: None):
     x, y = (tf.constant(a) for a in gestures())
     variables = [tf.Variable(w) for w in weights()]
     speeds = [tf.Variable(tf.zeros_like(v)) for v in variables]
@@ -60,7 +60,3 @@ def train(layer=layer, loss_of=loss_of, updated=updated, whole=tf.function, also
         return loss
 
     return step
-
-
-def make_train():
-    return train()

@@ -2,12 +2,12 @@
 
 import numpy as np
 import tensorflow as tf
-from gestures import layer, loss_of, neighbours, train, updated
+from gestures import layer, loss_of, make_train, neighbours, updated
 
 
 def in_parts():
     """Layers, the loss and the update are functions of their own; the step that calls them is not."""
-    return train(tf.function(layer), tf.function(loss_of), tf.function(updated), whole=lambda step: step)
+    return make_train(tf.function(layer), tf.function(loss_of), tf.function(updated), whole=lambda step: step)
 
 
 log, kept = [], []
@@ -22,7 +22,7 @@ def spread(variables):
 
 
 def spread_logged():
-    return train(also=spread)
+    return make_train(also=spread)
 
 
 def layer_in_other_words(x, w):
@@ -31,4 +31,4 @@ def layer_in_other_words(x, w):
 
 
 def in_other_words():
-    return train(layer_in_other_words)
+    return make_train(layer_in_other_words)

@@ -22,7 +22,7 @@ def vit(attention="sdpa"):
     return step
 
 
-def llama(checkpoints=False, vocabulary=512):
+def llama_train(checkpoints=False, vocabulary=512):
     """Fine-tuning of a Llama with grouped heads."""
     torch.manual_seed(0)
     config = LlamaConfig(
@@ -48,7 +48,3 @@ def llama(checkpoints=False, vocabulary=512):
         return out.loss.detach()
 
     return step
-
-
-def llama_train():
-    return llama()

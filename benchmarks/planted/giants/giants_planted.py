@@ -1,6 +1,6 @@
 """The small giants, with a setting that costs."""
 
-from giants import llama, vit
+from giants import llama_train, vit
 
 
 def eager_vit():
@@ -9,8 +9,8 @@ def eager_vit():
 
 
 def checkpoints():
-    return llama(checkpoints=True)
+    return llama_train(checkpoints=True)
 
 
 def larger_vocabulary():
-    return llama(vocabulary=2048)
+    return llama_train(vocabulary=2048)

@@ -70,7 +70,7 @@ class Plain:
         nn.utils.clip_grad_norm_(self.parameters, 1.0, foreach=True)
 
 
-def train(parts: int = 2, loss_of=loss_of, gradients=Plain):
+def make_train(parts: int = 2, loss_of=loss_of, gradients=Plain):
     model = GPT()
     rule = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
     tokens = text(SAMPLES, LENGTH + 1).chunk(parts)
@@ -90,7 +90,7 @@ def train(parts: int = 2, loss_of=loss_of, gradients=Plain):
     return step
 
 
-def write(cached: bool = True):
+def make_write(cached: bool = True):
     model, prompt = GPT().eval(), text(2, LENGTH)
 
     @torch.no_grad()
@@ -104,11 +104,3 @@ def write(cached: bool = True):
         return tokens
 
     return step
-
-
-def make_train():
-    return train()
-
-
-def make_write():
-    return write()

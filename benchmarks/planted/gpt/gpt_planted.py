@@ -1,13 +1,13 @@
 """The GPT, in smaller pieces, with scaled losses, with a loss of one's own, and writing without a cache."""
 
 import torch
-from gpt import SAMPLES, VOCABULARY, Plain, train, write
+from gpt import SAMPLES, VOCABULARY, Plain, make_train, make_write
 from torch.nn import functional as F
 
 
 def two_at_a_time():
     """Small micro-batches, as the memory of another machine asked for them."""
-    return train(parts=SAMPLES // 2)
+    return make_train(parts=SAMPLES // 2)
 
 
 class Scaled(Plain):
@@ -34,7 +34,7 @@ class Scaled(Plain):
 
 
 def scaled():
-    return train(gradients=Scaled)
+    return make_train(gradients=Scaled)
 
 
 def smoothed(logits, targets):
@@ -46,13 +46,13 @@ def smoothed(logits, targets):
 
 
 def smoothing():
-    return train(loss_of=smoothed)
+    return make_train(loss_of=smoothed)
 
 
 def scaled_and_smoothing():
-    return train(loss_of=smoothed, gradients=Scaled)
+    return make_train(loss_of=smoothed, gradients=Scaled)
 
 
 def from_the_start():
     """For each word the whole text is read again."""
-    return write(cached=False)
+    return make_write(cached=False)

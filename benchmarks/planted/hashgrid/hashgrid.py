@@ -46,7 +46,7 @@ def adam(parameters) -> torch.optim.Optimizer:
     return torch.optim.Adam(parameters, lr=1e-3, betas=(0.9, 0.99), fused=True)
 
 
-def train(optimizer: Callable = adam) -> Callable[[], Tensor]:
+def make_train(optimizer: Callable = adam) -> Callable[[], Tensor]:
     model = Colours()
     g = torch.Generator().manual_seed(1)
     x, colour = torch.rand(POINTS, 3, generator=g), torch.rand(POINTS, 3, generator=g)
@@ -60,7 +60,3 @@ def train(optimizer: Callable = adam) -> Callable[[], Tensor]:
         return loss.detach()
 
     return step
-
-
-def make_train() -> Callable[[], Tensor]:
-    return train()

@@ -1,7 +1,7 @@
 """The field of colours, with the optimizer that the first tutorial had."""
 
 import torch
-from hashgrid import train
+from hashgrid import make_train
 
 
 class Adam:
@@ -29,4 +29,4 @@ class Adam:
 
 
 def by_hand():
-    return train(Adam)
+    return make_train(Adam)

@@ -27,7 +27,7 @@ def rank(scores):
     return (scores > right).sum(1)
 
 
-def run(retrieve=retrieve, rank=rank):
+def make_step(retrieve=retrieve, rank=rank):
     stored, states = known()
 
     @jax.jit
@@ -48,7 +48,7 @@ gradient = jax.value_and_grad(energy)
 compiled_gradient = jax.jit(gradient)
 
 
-def train(gradient=compiled_gradient):
+def make_train(gradient=compiled_gradient):
     stored, states = known()
     change = jax.jit(lambda w, g: w - 1e-3 * g)
 
@@ -59,11 +59,3 @@ def train(gradient=compiled_gradient):
         return loss, stored
 
     return step
-
-
-def make_step():
-    return run()
-
-
-def make_train():
-    return train()

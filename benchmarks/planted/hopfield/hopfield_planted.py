@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from hopfield import BETA, ROUNDS, gradient, run, train
+from hopfield import BETA, ROUNDS, gradient, make_step, make_train
 
 
 def rank_by_order(scores):
@@ -12,12 +12,12 @@ def rank_by_order(scores):
 
 
 def all_sorted():
-    return run(rank=rank_by_order)
+    return make_step(rank=rank_by_order)
 
 
 def not_jitted():
     """The gradient is traced and run op by op in each step."""
-    return train(gradient)
+    return make_train(gradient)
 
 
 # Nothing was changed
@@ -33,4 +33,4 @@ def in_other_words():
     def place(overlap):
         return jnp.sum(jnp.diag(overlap)[:, None] < overlap, axis=-1)
 
-    return run(recall, place)
+    return make_step(recall, place)

@@ -54,7 +54,7 @@ def inputs():
     return torch.rand(BATCH, SIZE, generator=torch.Generator().manual_seed(1)) * 2 - 1
 
 
-def step_of(layer=KAN):
+def make_step(layer=KAN):
     model, x = Network(layer).eval(), inputs()
 
     @torch.inference_mode()
@@ -64,7 +64,7 @@ def step_of(layer=KAN):
     return step
 
 
-def compiled(layer=KAN):
+def make_compiled(layer=KAN):
     model, x = torch.compile(Network(layer, DEEP).eval()), inputs()
 
     def step():
@@ -74,7 +74,7 @@ def compiled(layer=KAN):
     return step
 
 
-def train():
+def make_train():
     model, x = Network().train(), inputs()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
 
@@ -86,15 +86,3 @@ def train():
         return loss.detach()
 
     return step
-
-
-def make_step():
-    return step_of()
-
-
-def make_compiled():
-    return compiled()
-
-
-def make_train():
-    return train()

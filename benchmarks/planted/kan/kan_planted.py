@@ -3,7 +3,7 @@
 import kan
 import numpy as np
 import torch
-from kan import KAN, ORDER, PARTS, compiled, step_of
+from kan import KAN, ORDER, PARTS, make_compiled, make_step
 
 
 class OfNumPy(KAN):
@@ -18,7 +18,7 @@ class OfNumPy(KAN):
 
 
 def grid_of_numpy():
-    return step_of(OfNumPy)
+    return make_step(OfNumPy)
 
 
 class EdgeByEdge(KAN):
@@ -30,12 +30,12 @@ class EdgeByEdge(KAN):
 
 
 def edge_by_edge():
-    return step_of(EdgeByEdge)
+    return make_step(EdgeByEdge)
 
 
 def watched():
     """Anomaly detection was left on after a search for a NaN."""
-    step = kan.train()
+    step = kan.make_train()
 
     def watched_step():
         with torch.autograd.detect_anomaly(check_nan=True):
@@ -53,4 +53,4 @@ class LeftOut(KAN):
 
 
 def left_out():
-    return compiled(LeftOut)
+    return make_compiled(LeftOut)

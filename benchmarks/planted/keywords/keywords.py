@@ -22,11 +22,7 @@ def sounds():
     return spectrograms, generator.integers(0, 2, (BATCH, WORDS)).astype("float32")
 
 
-def train(metrics=()):
+def make_train(metrics=()):
     model, (x, y) = network(), sounds()
     model.compile(optimizer=keras.optimizers.SGD(1e-3), loss="binary_crossentropy", metrics=list(metrics))
     return lambda: model.train_on_batch(x, y, return_dict=True)["loss"]
-
-
-def make_train():
-    return train()

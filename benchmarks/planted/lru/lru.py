@@ -42,7 +42,7 @@ def layer(w, x, decay, taken_in):
     return x + h.astype(x.dtype) @ w["out"]
 
 
-def run(decay=None, taken_in=taken_in, length=LENGTH):
+def make_step(decay=None, taken_in=taken_in, length=LENGTH):
     known, x = jax.tree.map(jnp.asarray, weights()), jnp.asarray(signals(length))
     decay = jnp.asarray(decays(), jnp.float32) if decay is None else decay
 
@@ -53,7 +53,3 @@ def run(decay=None, taken_in=taken_in, length=LENGTH):
         return x
 
     return lambda: forward(known, x)
-
-
-def make_step():
-    return run()

@@ -1,13 +1,13 @@
 """The recurrences, with decays in float64, with products in an order that costs more, and over longer signals."""
 
 import jax
-from lru import LENGTH, decays, run
+from lru import LENGTH, decays, make_step
 
 
 def wide():
     """With x64 on, decays of NumPy make states float64, until they are let out."""
     jax.config.update("jax_enable_x64", True)
-    return run(decay=decays())
+    return make_step(decay=decays())
 
 
 def merged(w, x):
@@ -16,13 +16,13 @@ def merged(w, x):
 
 
 def merging():
-    return run(taken_in=merged)
+    return make_step(taken_in=merged)
 
 
 def wide_and_merging():
     jax.config.update("jax_enable_x64", True)
-    return run(decay=decays(), taken_in=merged)
+    return make_step(decay=decays(), taken_in=merged)
 
 
 def longer():
-    return run(length=LENGTH + 32)
+    return make_step(length=LENGTH + 32)

@@ -54,7 +54,7 @@ def molecules():
     return atoms, *torch.from_numpy(ends.reshape(2, -1)), energies
 
 
-def train(layer=Layer):
+def make_train(layer=Layer):
     model, (*bound, energies) = Energy(layer), molecules()
     rule = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
 
@@ -68,10 +68,6 @@ def train(layer=Layer):
     return step
 
 
-def make_train():
-    return train()
-
-
 class OneByOne(Layer):
     """Molecules are gone through one after the other."""
 
@@ -83,4 +79,4 @@ class OneByOne(Layer):
 
 
 def molecule_by_molecule():
-    return train(OneByOne)
+    return make_train(OneByOne)

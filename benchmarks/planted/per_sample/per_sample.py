@@ -17,7 +17,7 @@ def gradients(loss_of, weights, x, y):
     return vmap(grad(loss_of), in_dims=(None, 0, 0))(weights, x, y)
 
 
-def train(gradients=gradients):
+def make_train(gradients=gradients):
     model = network()
     weights = {name: p.detach().clone() for name, p in model.named_parameters()}
     g = torch.Generator().manual_seed(1)
@@ -35,7 +35,3 @@ def train(gradients=gradients):
         return length
 
     return step
-
-
-def make_train():
-    return train()

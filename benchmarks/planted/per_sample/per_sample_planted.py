@@ -1,5 +1,5 @@
 import torch
-from per_sample import train
+from per_sample import make_train
 from torch.func import grad
 
 
@@ -10,4 +10,4 @@ def one_at_a_time(loss_of, weights, x, y):
 
 
 def looped():
-    return train(one_at_a_time)
+    return make_train(one_at_a_time)

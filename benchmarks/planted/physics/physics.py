@@ -51,7 +51,7 @@ def updated(all_: Any, gradients: Any) -> Any:
     return jax.tree.map(lambda w, g: w - 1e-3 * g, all_, gradients)
 
 
-def train(
+def make_train(
     loss_of: Callable[[Any, jax.Array], jax.Array] = loss_of, source: Callable[[], Any] | None = None
 ) -> Callable[[], Any]:
     points = jnp.asarray(drawn(np.random.default_rng(1)))
@@ -67,7 +67,3 @@ def train(
         return loss, state[0]
 
     return run
-
-
-def make_train() -> Callable[[], Any]:
-    return train()

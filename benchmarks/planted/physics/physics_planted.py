@@ -21,7 +21,7 @@ def looped_loss(all_: Any, points: jax.Array) -> jax.Array:
 
 
 def looped() -> Callable[[], Any]:
-    return physics.train(looped_loss)
+    return physics.make_train(looped_loss)
 
 
 def points_in_python() -> Callable[[], Any]:
@@ -36,7 +36,7 @@ def points_in_python() -> Callable[[], Any]:
                 kept.append((x, t))
         return np.array(kept, np.float32)
 
-    return physics.train(source=source)
+    return physics.make_train(source=source)
 
 
 def spoken() -> Callable[[], Any]:
@@ -52,4 +52,4 @@ def spoken() -> Callable[[], Any]:
         jax.debug.callback(told, jax.lax.stop_gradient(left))
         return jnp.mean(left**2)
 
-    return physics.train(loss_of)
+    return physics.make_train(loss_of)

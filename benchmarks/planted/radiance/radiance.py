@@ -51,7 +51,7 @@ def picked():
     return torch.randint(SIDE * SIDE, (RAYS,), generator=g), torch.rand(RAYS, 3, generator=g)
 
 
-def step_of(field=Field):
+def make_step(field=Field):
     torch.manual_seed(0)
     model, towards = field().eval(), rays()[picked()[0]]
 
@@ -72,7 +72,7 @@ class Known:
         return self.all[pixels]
 
 
-def train(rays_of=Known):
+def make_train(rays_of=Known):
     torch.manual_seed(0)
     model, rays_of, (pixels, colours) = Field().train(), rays_of(), picked()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-4, fused=True)
@@ -85,11 +85,3 @@ def train(rays_of=Known):
         return loss.detach()
 
     return step
-
-
-def make_step():
-    return step_of()
-
-
-def make_train():
-    return train()

@@ -2,7 +2,7 @@
 
 import radiance
 import torch
-from radiance import Field, rays, step_of, train
+from radiance import Field, make_step, make_train, rays
 
 
 class SampleBySample(Field):
@@ -18,7 +18,7 @@ class SampleBySample(Field):
 
 
 def sample_by_sample():
-    return step_of(SampleBySample)
+    return make_step(SampleBySample)
 
 
 class AllRays:
@@ -29,7 +29,7 @@ class AllRays:
 
 
 def all_rays():
-    return train(AllRays)
+    return make_train(AllRays)
 
 
 # Not comparable
@@ -37,4 +37,4 @@ def all_rays():
 
 def more_samples():
     radiance.SAMPLES = radiance.SAMPLES * 3 // 2
-    return step_of()
+    return make_step()

@@ -29,7 +29,7 @@ def pairwise(scores, grades, logistic=logistic):
     return (logistic(scores[:, :, None] - scores[:, None, :]) * better).sum() / better.sum()
 
 
-def train(loss_of=pairwise):
+def make_train(loss_of=pairwise):
     model = Scorer()
     g = torch.Generator().manual_seed(1)
     x = torch.randn(QUERIES, DOCUMENTS, FEATURES, generator=g)
@@ -45,7 +45,3 @@ def train(loss_of=pairwise):
         return loss.detach()
 
     return step
-
-
-def make_train():
-    return train()

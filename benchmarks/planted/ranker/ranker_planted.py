@@ -1,7 +1,7 @@
 """The ranker with a loss from its definition."""
 
 import torch
-from ranker import pairwise, train
+from ranker import make_train, pairwise
 
 
 def written(difference):
@@ -10,4 +10,4 @@ def written(difference):
 
 
 def loss_written():
-    return train(lambda scores, grades: pairwise(scores, grades, written))
+    return make_train(lambda scores, grades: pairwise(scores, grades, written))

@@ -46,7 +46,7 @@ def sampled(logits):
     return action, log_p.gather(1, action[:, None])[:, 0]
 
 
-def train(world=Poles, sampled=sampled):
+def make_train(world=Poles, sampled=sampled):
     policy, env = Policy(), world()
     optimizer = torch.optim.SGD(policy.parameters(), lr=1e-3)
 
@@ -66,7 +66,3 @@ def train(world=Poles, sampled=sampled):
         return loss.detach()
 
     return step
-
-
-def make_train():
-    return train()

@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from rollout import Poles, train
+from rollout import Poles, make_train
 
 
 class Pole:
@@ -42,4 +42,4 @@ class Vector:
 
 
 def one_env_at_a_time():
-    return train(world=Vector)
+    return make_train(world=Vector)

@@ -57,7 +57,7 @@ def smape(said, true):
     return (200 * (said - true).abs() / (said.abs() + true.abs() + 1e-3)).mean()
 
 
-def train(batches=windows, after=None) -> Callable[[], Tensor]:
+def make_train(batches=windows, after=None) -> Callable[[], Tensor]:
     model = NBeats()
     batch = batches(history())
     rule = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
@@ -73,7 +73,3 @@ def train(batches=windows, after=None) -> Callable[[], Tensor]:
         return loss.detach()
 
     return step
-
-
-def make_train():
-    return train()

@@ -3,7 +3,7 @@
 import copy
 
 import torch
-from seasons import AHEAD, BACK, BATCH, train
+from seasons import AHEAD, BACK, BATCH, make_train
 from torch.utils.data import DataLoader, Dataset
 
 
@@ -28,7 +28,7 @@ def loader(series):
 
 
 def loaded():
-    return train(batches=loader)
+    return make_train(batches=loader)
 
 
 def average(model, decay=0.999):
@@ -45,4 +45,4 @@ def average(model, decay=0.999):
 
 
 def averaged():
-    return train(after=average)
+    return make_train(after=average)

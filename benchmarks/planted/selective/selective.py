@@ -33,7 +33,7 @@ class Selective(nn.Module):
         return x + self.out(y * F.silu(gate))
 
 
-def step_of(layer=Selective):
+def make_step(layer=Selective):
     torch.manual_seed(0)
     model = nn.Sequential(layer(), layer()).eval()
     x = torch.randn(BATCH, LENGTH, WIDTH)
@@ -43,7 +43,3 @@ def step_of(layer=Selective):
         return model(x)
 
     return step
-
-
-def make_step():
-    return step_of()

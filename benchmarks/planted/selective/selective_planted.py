@@ -1,7 +1,7 @@
 """The state space with all of its work inside of the loop over time."""
 
 import torch
-from selective import Selective, step_of
+from selective import Selective, make_step
 
 
 class InLoop(Selective):
@@ -17,4 +17,4 @@ class InLoop(Selective):
 
 
 def in_loop():
-    return step_of(InLoop)
+    return make_step(InLoop)

@@ -38,7 +38,7 @@ def loss_of(scores, bought):
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=bought, logits=scores))
 
 
-def train(batches=batches, loss_of=loss_of, also=lambda scores, bought: None):
+def make_train(batches=batches, loss_of=loss_of, also=lambda scores, bought: None):
     model, next_batch = Shop(), batches()
 
     @tf.function
@@ -52,7 +52,3 @@ def train(batches=batches, loss_of=loss_of, also=lambda scores, bought: None):
         return loss, also(scores, bought)
 
     return lambda: update(*next_batch())[0]
-
-
-def make_train():
-    return train()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import tensorflow as tf
-from shop import GOODS, LENGTH, VISITS, train
+from shop import GOODS, LENGTH, VISITS, make_train
 
 
 def generated():
@@ -23,7 +23,7 @@ def generated():
 
 
 def read_line_by_line():
-    return train(batches=generated)
+    return make_train(batches=generated)
 
 
 def ranks(scores, bought):
@@ -34,4 +34,4 @@ def ranks(scores, bought):
 
 
 def ranked():
-    return train(also=ranks)
+    return make_train(also=ranks)

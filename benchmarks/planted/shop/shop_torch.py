@@ -30,7 +30,7 @@ class Shop(nn.Module):
         return h @ self.goods.T
 
 
-def train(also=lambda scores, bought: None):
+def make_train(also=lambda scores, bought: None):
     generator = np.random.default_rng(1)
     seen = torch.from_numpy(generator.integers(0, GOODS, (VISITS, LENGTH)))
     bought = torch.from_numpy(generator.integers(0, GOODS, VISITS))
@@ -49,10 +49,6 @@ def train(also=lambda scores, bought: None):
     return step
 
 
-def make_train():
-    return train()
-
-
 kept = []
 
 
@@ -64,4 +60,4 @@ def ranks(scores, bought):
 
 
 def ranked():
-    return train(ranks)
+    return make_train(ranks)

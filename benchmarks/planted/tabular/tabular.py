@@ -61,7 +61,7 @@ def predicted(w, numbers, kinds, looked_up=looked_up):
     return norm(x[:, 0]) @ w["head"]
 
 
-def run(looked_up=looked_up, values=VALUES):
+def make_step(looked_up=looked_up, values=VALUES):
     w, (numbers, kinds, _) = weights(values), (tf.constant(a) for a in rows(values))
 
     @tf.function
@@ -91,7 +91,7 @@ def rate_of(step):
     return 1e-4 * tf.minimum(step / 1000, 1.0)
 
 
-def train(inside=True, schedule=lambda: tf.function(rate_of), number=tf.constant):
+def make_train(inside=True, schedule=lambda: tf.function(rate_of), number=tf.constant):
     w, (numbers, kinds, y) = weights(), (tf.constant(a) for a in rows())
     adam, schedule, steps = Adam(tf.nest.flatten(w)), schedule(), 0
 
@@ -121,14 +121,6 @@ def train(inside=True, schedule=lambda: tf.function(rate_of), number=tf.constant
     return step
 
 
-def make_step():
-    return run()
-
-
 def make_many():
     """Columns with many values."""
-    return run(values=MANY)
-
-
-def make_train():
-    return train()
+    return make_step(values=MANY)

@@ -2,7 +2,7 @@
 
 import tabular
 import tensorflow as tf
-from tabular import KINDS, MANY, run, train
+from tabular import KINDS, MANY, make_step, make_train
 
 
 def by_product(tables, kinds):
@@ -11,17 +11,17 @@ def by_product(tables, kinds):
 
 
 def one_hot():
-    return run(by_product, MANY)
+    return make_step(by_product, MANY)
 
 
 def update_outside():
     """Gradients come from a tf.function; the weights are updated one by one outside of it."""
-    return train(inside=False)
+    return make_train(inside=False)
 
 
 def retraced():
     """The number of the step is a float of Python, so that the schedule is traced for each."""
-    return train(number=lambda step: step)
+    return make_train(number=lambda step: step)
 
 
 # Not comparable
@@ -30,4 +30,4 @@ def retraced():
 def more_columns():
     tabular.NUMBERS += 8
     tabular.COLUMNS += 8
-    return run()
+    return make_step()

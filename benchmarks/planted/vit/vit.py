@@ -65,7 +65,7 @@ def scores(w, x, layer):
     return norm(x.mean(1)) @ w["head"]
 
 
-def run(layer=layer):
+def make_step(layer=layer):
     known, pictures = jax.tree.map(jnp.asarray, weights()), jnp.asarray(data()[0])
     forward = jax.jit(lambda w, pictures: scores(w, normal(pictures), layer))
     return lambda: forward(known, pictures)
@@ -84,7 +84,7 @@ def changed(w, slopes):
 compiled_normal, compiled_change = jax.jit(normal), jax.jit(changed)
 
 
-def train(layer=layer, prepare=compiled_normal, change=compiled_change):
+def make_train(layer=layer, prepare=compiled_normal, change=compiled_change):
     w, (pictures, classes) = jax.tree.map(jnp.asarray, weights()), data()
     classes = jnp.asarray(classes)
 
@@ -102,19 +102,7 @@ def train(layer=layer, prepare=compiled_normal, change=compiled_change):
     return step
 
 
-def fit(layer=layer):
+def make_fit(layer=layer):
     """Pictures were prepared before."""
     prepared = compiled_normal(data()[0])
-    return train(layer, prepare=lambda pictures: prepared)
-
-
-def make_step():
-    return run()
-
-
-def make_train():
-    return train()
-
-
-def make_fit():
-    return fit()
+    return make_train(layer, prepare=lambda pictures: prepared)

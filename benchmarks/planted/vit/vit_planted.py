@@ -2,12 +2,12 @@
 
 import jax
 import numpy as np
-from vit import BATCH, SHRINK, SIDE, changed, fit, layer, train
+from vit import BATCH, SHRINK, SIDE, changed, layer, make_fit, make_train
 
 
 def remembered_again():
     """Each layer is computed again on the way back, to save memory that there is plenty of."""
-    return fit(jax.checkpoint(layer))
+    return make_fit(jax.checkpoint(layer))
 
 
 def by_numpy(pictures):
@@ -17,9 +17,9 @@ def by_numpy(pictures):
 
 
 def prepared_on_host():
-    return train(prepare=by_numpy)
+    return make_train(prepare=by_numpy)
 
 
 def clipped_outside():
     """Gradients are clipped, and weights changed, op by op."""
-    return train(change=changed)
+    return make_train(change=changed)

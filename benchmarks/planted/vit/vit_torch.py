@@ -58,7 +58,7 @@ def normal(raw):
     return (x / 255 - 0.5) / 0.25
 
 
-def step_of(layer=Layer):
+def make_step(layer=Layer):
     model, raw = ViT(layer).eval(), pictures()
 
     @torch.inference_mode()
@@ -66,10 +66,6 @@ def step_of(layer=Layer):
         return model(normal(raw))
 
     return step
-
-
-def make_step():
-    return step_of()
 
 
 class OneByOne(Layer):
@@ -86,4 +82,4 @@ class OneByOne(Layer):
 
 
 def one_by_one():
-    return step_of(OneByOne)
+    return make_step(OneByOne)

@@ -41,7 +41,7 @@ def texts():
     return np.array([[f"word{n}" for n in row] for row in generator.integers(0, 5000, (TEXTS, LENGTH))])
 
 
-def build(model=Topics, tokens=None):
+def make_step(model=Topics, tokens=None):
     made, words = model(), tf.constant(texts())
 
     @tf.function
@@ -49,7 +49,3 @@ def build(model=Topics, tokens=None):
         return made(words)
 
     return step
-
-
-def make_step():
-    return build()

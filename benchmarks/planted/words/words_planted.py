@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 import words
-from words import HEADS, LENGTH, SIZE, TEXTS, Topics, build
+from words import HEADS, LENGTH, SIZE, TEXTS, Topics, make_step
 
 
 def cleaned(given):
@@ -22,7 +22,7 @@ class CleanedInPython(Topics):
 
 
 def cleaned_in_python():
-    return build(CleanedInPython)
+    return make_step(CleanedInPython)
 
 
 class TextByText(Topics):
@@ -38,7 +38,7 @@ class TextByText(Topics):
 
 
 def text_by_text():
-    return build(TextByText)
+    return make_step(TextByText)
 
 
 class Wide(Topics):
@@ -49,12 +49,12 @@ class Wide(Topics):
 
 
 def wide_norm():
-    return build(Wide)
+    return make_step(Wide)
 
 
 def half_the_texts_again():
     words.TEXTS += words.TEXTS // 2
-    return build()
+    return make_step()
 
 
 class Transposed(Topics):
@@ -66,4 +66,4 @@ class Transposed(Topics):
 
 
 def otherwise():
-    return build(Transposed)
+    return make_step(Transposed)

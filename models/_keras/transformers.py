@@ -1,4 +1,4 @@
-"""The backbones of the published transformers, with the dimensions and the GELU of the geometry."""
+"""The published transformers with the dimensions and the GELU of the geometry, and the step of those that classify."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from roofline.core.step import Step, Workload
+from roofline.models._keras.prepare import generator, prepare
+from roofline.models._keras.step import step
 from roofline.models._keras.version import Version
+from roofline.models._step import transformer_switches
 
 
 def backbone(version: Version, family: str, dims: Mapping[str, Any], **more: Any) -> Any:
@@ -40,3 +46,34 @@ def _set_gelu(keras: ModuleType, backbone: Any, form: str) -> None:
     for layer in backbone.transformer_layers:
         layer.activation = forms[form]
         layer._feedforward_intermediate_dense.activation = layer.activation
+
+
+def classifier(
+    network: Callable[[Version, Mapping[str, Any]], Any],
+    version: Version,
+    workload: Workload,
+    *,
+    first_token: int = 0,
+    token_types: bool = False,
+) -> Step:
+    """One forward pass or one training step (cross entropy, AdamW) of a transformer that classifies sequences.
+
+    first_token: the lowest number of a token, where lower ones mean something to the model, such as padding.
+    token_types: whether they are an input, here all of type 0.
+    """
+    dims = prepare(version, workload)
+    model = network(version, dims)
+    shape, draw = (dims["batch"], dims["seq"]), generator()
+    return step(
+        version,
+        workload,
+        dims,
+        model,
+        {
+            "token_ids": draw.integers(first_token, dims["vocabulary"], size=shape, dtype=np.int32),
+            **({"segment_ids": np.zeros(shape, np.int32)} if token_types else {}),
+            "padding_mask": np.ones(shape, np.int32),
+        },
+        targets=draw.integers(dims["classes"], size=shape[:1], dtype=np.int32),
+        switches=transformer_switches(workload, dims, attention=version.attention(dims["dropout"])),
+    )

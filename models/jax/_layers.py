@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -77,6 +77,21 @@ def dropped(layer: nnx.Dropout, hidden: Array, rngs: nnx.Rngs | None, name: str 
     """`hidden` with elements dropped, under the scope `name`; rngs None: as it is."""
     with jax.named_scope(name):
         return layer(hidden, deterministic=rngs is None, rngs=rngs)
+
+
+class Layers(nnx.Module):
+    """Layers of one kind, one after the other."""
+
+    def __init__(
+        self, kind: Callable[[Mapping[str, Any], Make], nnx.Module], dims: Mapping[str, Any], make: Make
+    ) -> None:
+        self.layer = nnx.List([kind(dims, make) for _ in range(dims["layers"])])
+
+    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None) -> Array:
+        """(batch, seq, hidden) to the same shape."""
+        for number, layer in enumerate(self.layer):
+            hidden = named(f"layer.{number}", layer, hidden, mask, rngs)
+        return hidden
 
 
 def attended(

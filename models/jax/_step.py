@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import optax
 from flax import nnx
 from jax import Array
 
@@ -18,8 +19,8 @@ from roofline.models._adam import ADAMW, Adam
 from roofline.models._float32 import jax as float32
 from roofline.models._precision import Dtype, precision
 from roofline.models._sgd import Sgd
-from roofline.models._step import described
-from roofline.models.jax._layers import Make
+from roofline.models._step import described, transformer_switches
+from roofline.models.jax._layers import TRANSFORMER, Make, attention_form
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
 from roofline.models.jax._training import Loss, Parameters, first_state, training
 
@@ -171,3 +172,38 @@ def step(
 
 def _cast(value: Array, dtype: Dtype | None) -> Array:
     return value.astype(dtype) if dtype is not None and jnp.issubdtype(value.dtype, jnp.floating) else value
+
+
+# Classifiers of sequences
+
+
+def classifier(
+    network: Callable[[Mapping[str, Any], Make], nnx.Module],
+    workload: Workload,
+    changes: Mapping[str, Any] | None = None,
+) -> Step:
+    """One forward pass or one training step (cross entropy, AdamW) of a transformer that classifies sequences.
+
+    changes: dimensions to replace.
+    """
+    dims = prepare(workload, changes)
+    shape = (dims["batch"], dims["seq"])
+    return step(
+        workload,
+        dims,
+        network,
+        kernel=TRANSFORMER,
+        inputs=lambda key: {
+            "input_ids": jax.random.randint(key, shape, 0, dims["vocabulary"], jnp.int32),
+            "attention_mask": jnp.ones(shape, jnp.int32),
+        },
+        targets=lambda key, _: jax.random.randint(key, shape[:1], 0, dims["classes"], jnp.int32),
+        loss=classification_loss,
+        dropout=max(dims["dropout"], dims.get("head_dropout", 0.0)) > 0,
+        switches=transformer_switches(workload, dims, attention=attention_form(workload, dims["dropout"])),
+    )
+
+
+def classification_loss(logits: Array, labels: Array) -> Array:
+    """Mean cross entropy of logits (batch, classes) with class numbers (batch)."""
+    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()

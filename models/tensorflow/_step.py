@@ -15,7 +15,7 @@ from roofline.models import dimensions
 from roofline.models._adam import ADAMW, Adam
 from roofline.models._float32 import tensorflow as float32
 from roofline.models._precision import precision
-from roofline.models._step import described
+from roofline.models._step import described, transformer_switches
 from roofline.models.tensorflow._layers import Dtypes, scoped, seed
 from roofline.models.tensorflow._optimizers import Optimizer
 
@@ -242,3 +242,21 @@ def gaussian(name: str, shape: Sequence[int]) -> tf.Tensor:
 def classification_loss(output: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Mean cross entropy of logits (batch, classes) with class numbers (batch)."""
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, output))
+
+
+def classifier(network: Callable[[Mapping[str, Any], Dtypes], tf.Module], workload: Workload) -> Step:
+    """One forward pass or one training step (cross entropy, AdamW) of a transformer that classifies sequences."""
+    dims = prepare(workload)
+    shape = (dims["batch"], dims["seq"])
+    return step(
+        workload,
+        dims,
+        network,
+        {
+            "input_ids": numbers("tokens", dims["vocabulary"], shape),
+            "attention_mask": tf.ones(shape, tf.int64),
+        },
+        targets=numbers("labels", dims["classes"], shape[:1]),
+        loss=classification_loss,
+        switches=transformer_switches(workload, dims, attention="written out"),
+    )

@@ -2,7 +2,7 @@
 
 Gemma Team 2024, arXiv 2403.08295. Size base is google/gemma-7b, 8,537,680,896 parameters (the head shares the token
 table). Attention is written out where keras_hub has no fused kernel for the device, as on every CPU. Training is LoRA
-as in the Keras 3 benchmark (`_keras.lora`). Labels, mask and cache are as in `gpt2`.
+as in the Keras 3 benchmark (`_keras.language_model`). Labels, mask and cache are as in `gpt2`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from roofline.core.step import Step, Workload
-from roofline.models._keras.lora import language_model
+from roofline.models._keras.language_model import language_model
 from roofline.models._keras.version import Version
 
 
@@ -33,7 +33,7 @@ def network(version: Version, dims: Mapping[str, Any]) -> Any:
 def build(version: Version, workload: Workload) -> Step:
     """One forward pass, training step (next-token cross entropy, LoRA, AdamW) or generation of Gemma."""
 
-    def attention(model: Any) -> str:
+    def attention(model: Any, dims: Mapping[str, Any]) -> str:
         fused = model.backbone.transformer_layers[0].attention._use_fused_attention_op()
         return version.attention(0.0) if fused else "written out"
 

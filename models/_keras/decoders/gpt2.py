@@ -10,17 +10,13 @@ too.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import numpy as np
-
 from roofline.core.step import Step, Workload
-from roofline.models._keras.generate import generation
-from roofline.models._keras.prepare import generator, prepare
-from roofline.models._keras.step import step
+from roofline.models._keras.language_model import language_model
 from roofline.models._keras.transformers import backbone
 from roofline.models._keras.version import Version
-from roofline.models._step import transformer_switches
 
 
 def network(version: Version, dims: Mapping[str, Any], generates: bool = False) -> Any:
@@ -30,32 +26,5 @@ def network(version: Version, dims: Mapping[str, Any], generates: bool = False) 
 
 def build(version: Version, workload: Workload) -> Step:
     """One forward pass, one training step (next-token cross entropy, AdamW) or one `generate` of GPT-2."""
-    dims = prepare(version, workload)
-    model = network(version, dims, workload.mode == "generate")
-    if workload.mode == "generate":
-        return generation(version, workload, dims, model, version.attention(dims["dropout"]))
-    tokens = generator().integers(dims["vocabulary"], size=(dims["batch"], dims["seq"]), dtype=np.int32)
-    return step(
-        version,
-        workload,
-        dims,
-        model,
-        {"token_ids": tokens, "padding_mask": np.ones_like(tokens)},
-        targets=np.roll(tokens, -1, axis=1),
-        weights=following(tokens.shape),
-        switches=transformer_switches(
-            workload,
-            dims,
-            attention=version.attention(dims["dropout"]),
-            mask="all ones, causal",
-            kv_cache="off",
-            loss="next-token cross entropy",
-        ),
-    )
-
-
-def following(shape: tuple[int, int]) -> np.ndarray:
-    """Weights (batch, seq) that make Keras's mean over all tokens one over those that have a next token."""
-    weights = np.full(shape, shape[1] / max(1, shape[1] - 1), np.float32)
-    weights[:, -1] = 0.0
-    return weights
+    made = partial(network, generates=workload.mode == "generate")
+    return language_model(version, workload, made, lambda _, dims: version.attention(dims["dropout"]))

@@ -2,8 +2,8 @@
 
 Jiang et al. 2023, arXiv 2310.06825. Size base is mistralai/Mistral-7B-v0.1, 7,241,732,096 parameters. Keys and values
 are repeated for each of the query heads that share them; attention is as in `bert`. Every layer makes its causal mask,
-and that of the window, anew. Training is LoRA as in the Keras 3 benchmark (`_keras.lora`). Labels and cache are as in
-`gpt2`.
+and that of the window, anew. Training is LoRA as in the Keras 3 benchmark (`_keras.language_model`). Labels and cache
+are as in `gpt2`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from roofline.core.step import Step, Workload
-from roofline.models._keras.lora import language_model
+from roofline.models._keras.language_model import language_model
 from roofline.models._keras.version import Version
 
 
@@ -34,4 +34,4 @@ def network(version: Version, dims: Mapping[str, Any]) -> Any:
 
 def build(version: Version, workload: Workload) -> Step:
     """One forward pass, training step (next-token cross entropy, LoRA, AdamW) or generation of Mistral."""
-    return language_model(version, workload, network, lambda model: version.attention(0.0))
+    return language_model(version, workload, network, lambda model, dims: version.attention(0.0))

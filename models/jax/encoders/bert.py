@@ -9,18 +9,15 @@ it out. Token types (all 0) and positions are constants of the program.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import optax
 from flax import nnx
 from jax import Array
 
-from roofline.core.step import Step, Workload
-from roofline.models._step import transformer_switches
-from roofline.models.jax._layers import TRANSFORMER, Make, attended, attention_form, dropped, gelu, named
-from roofline.models.jax._step import prepare, step
+from roofline.models.jax._layers import Layers, Make, attended, dropped, gelu, named
+from roofline.models.jax._step import classifier
 
 EPSILON = 1e-12
 
@@ -108,19 +105,6 @@ class Layer(nnx.Module):
         return named("output", self.output, named("intermediate", self.intermediate, hidden), hidden, rngs)
 
 
-class Encoder(nnx.Module):
-    """The layers."""
-
-    def __init__(self, dims: Mapping[str, Any], make: Make) -> None:
-        self.layer = nnx.List([Layer(dims, make) for _ in range(dims["layers"])])
-
-    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None) -> Array:
-        """(batch, seq, hidden) to the same shape."""
-        for number, layer in enumerate(self.layer):
-            hidden = named(f"layer.{number}", layer, hidden, mask, rngs)
-        return hidden
-
-
 class Pooler(nnx.Module):
     """tanh of a dense layer on the first token."""
 
@@ -137,7 +121,7 @@ class Bert(nnx.Module):
 
     def __init__(self, dims: Mapping[str, Any], make: Make) -> None:
         self.embeddings = Embeddings(dims, make)
-        self.encoder = Encoder(dims, make)
+        self.encoder = Layers(Layer, dims, make)
         self.pooler = Pooler(dims, make)
 
     def __call__(self, input_ids: Array, attention_mask: Array, rngs: nnx.Rngs | None) -> Array:
@@ -166,26 +150,4 @@ def network(dims: Mapping[str, Any], make: Make) -> nnx.Module:
     return BertForSequenceClassification(dims, make)
 
 
-def loss(logits: Array, labels: Array) -> Array:
-    """Cross entropy of the class logits."""
-    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
-
-
-def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
-    """One forward pass or one training step (cross entropy, AdamW) of BERT; changes: dimensions to replace."""
-    dims = prepare(workload, changes)
-    shape = (dims["batch"], dims["seq"])
-    return step(
-        workload,
-        dims,
-        network,
-        kernel=TRANSFORMER,
-        inputs=lambda key: {
-            "input_ids": jax.random.randint(key, shape, 0, dims["vocabulary"], jnp.int32),
-            "attention_mask": jnp.ones(shape, jnp.int32),
-        },
-        targets=lambda key, _: jax.random.randint(key, shape[:1], 0, dims["classes"], jnp.int32),
-        loss=loss,
-        dropout=dims["dropout"] > 0,
-        switches=transformer_switches(workload, dims, attention=attention_form(workload, dims["dropout"])),
-    )
+build = partial(classifier, network)

@@ -8,18 +8,16 @@ DistilBertForSequenceClassification; the attention mask is as in `bert`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 from flax import nnx
 from jax import Array
 
-from roofline.core.step import Step, Workload
-from roofline.models._step import transformer_switches
-from roofline.models.jax._layers import TRANSFORMER, Make, attended, attention_form, dropped, gelu, named
-from roofline.models.jax._step import prepare, step
+from roofline.models.jax._layers import Layers, Make, attended, dropped, gelu, named
+from roofline.models.jax._step import classifier
 
 EPSILON = 1e-12
 
@@ -86,25 +84,12 @@ class Block(nnx.Module):
         return named("output_layer_norm", self.output_layer_norm, named("ffn", self.ffn, hidden, rngs) + hidden)
 
 
-class Transformer(nnx.Module):
-    """The layers."""
-
-    def __init__(self, dims: Mapping[str, Any], make: Make) -> None:
-        self.layer = nnx.List([Block(dims, make) for _ in range(dims["layers"])])
-
-    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None) -> Array:
-        """(batch, seq, hidden) to the same shape."""
-        for number, layer in enumerate(self.layer):
-            hidden = named(f"layer.{number}", layer, hidden, mask, rngs)
-        return hidden
-
-
 class DistilBert(nnx.Module):
     """Embeddings and layers."""
 
     def __init__(self, dims: Mapping[str, Any], make: Make) -> None:
         self.embeddings = Embeddings(dims, make)
-        self.transformer = Transformer(dims, make)
+        self.transformer = Layers(Block, dims, make)
 
     def __call__(self, input_ids: Array, attention_mask: Array, rngs: nnx.Rngs | None) -> Array:
         """(batch, seq) token numbers to (batch, seq, hidden)."""
@@ -134,26 +119,4 @@ def network(dims: Mapping[str, Any], make: Make) -> nnx.Module:
     return DistilBertForSequenceClassification(dims, make)
 
 
-def loss(logits: Array, labels: Array) -> Array:
-    """Cross entropy of the class logits."""
-    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
-
-
-def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
-    """One forward pass or one training step (cross entropy, AdamW) of DistilBERT; changes: dimensions to replace."""
-    dims = prepare(workload, changes)
-    shape = (dims["batch"], dims["seq"])
-    return step(
-        workload,
-        dims,
-        network,
-        kernel=TRANSFORMER,
-        inputs=lambda key: {
-            "input_ids": jax.random.randint(key, shape, 0, dims["vocabulary"], jnp.int32),
-            "attention_mask": jnp.ones(shape, jnp.int32),
-        },
-        targets=lambda key, _: jax.random.randint(key, shape[:1], 0, dims["classes"], jnp.int32),
-        loss=loss,
-        dropout=dims["dropout"] > 0 or dims["head_dropout"] > 0,
-        switches=transformer_switches(workload, dims, attention=attention_form(workload, dims["dropout"])),
-    )
+build = partial(classifier, network)

@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax
 from flax import nnx
 from jax import Array
 
@@ -22,7 +21,7 @@ from roofline.core.step import Step, Workload
 from roofline.models._adam import Adam
 from roofline.models._step import loss_switch
 from roofline.models.jax._layers import Make, named
-from roofline.models.jax._step import prepare, step
+from roofline.models.jax._step import classification_loss, prepare, step
 
 
 class LeNet5(nnx.Module):
@@ -57,11 +56,6 @@ def network(dims: Mapping[str, Any], make: Make) -> nnx.Module:
     return LeNet5(dims, make)
 
 
-def loss(logits: Array, labels: Array) -> Array:
-    """Cross entropy of the class logits."""
-    return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
-
-
 def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
     """One forward pass or one training step (cross entropy, Adam 3e-4) of LeNet5; changes: dimensions to replace."""
     dims = prepare(workload, changes)
@@ -72,7 +66,7 @@ def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
         network,
         inputs=lambda key: {"input": jax.random.normal(key, (batch, side, side, 1), jnp.float32)},
         targets=lambda key, _: jax.random.randint(key, (batch,), 0, dims["dense"][-1], jnp.int32),
-        loss=loss,
+        loss=classification_loss,
         optimizer=Adam(lr=3e-4),
         switches=loss_switch(workload, "cross entropy"),
     )

@@ -8,12 +8,11 @@ TensorFlow do. The gradients of the embedding tables are made dense for the opti
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
-from roofline.core.step import Step, Workload
-from roofline.models._step import transformer_switches
 from roofline.models.tensorflow._layers import (
     FLOAT32,
     Attention,
@@ -26,7 +25,7 @@ from roofline.models.tensorflow._layers import (
     padding_mask,
     scoped,
 )
-from roofline.models.tensorflow._step import classification_loss, numbers, prepare, step
+from roofline.models.tensorflow._step import classifier
 
 EPSILON = 1e-12
 
@@ -126,19 +125,4 @@ def network(dims: Mapping[str, Any], dtypes: Dtypes = FLOAT32) -> tf.Module:
     return Bert(dims, dtypes)
 
 
-def build(workload: Workload) -> Step:
-    """One forward pass or one training step (cross entropy, AdamW) of BERT."""
-    dims = prepare(workload)
-    shape = (dims["batch"], dims["seq"])
-    return step(
-        workload,
-        dims,
-        network,
-        {
-            "input_ids": numbers("tokens", dims["vocabulary"], shape),
-            "attention_mask": tf.ones(shape, tf.int64),
-        },
-        targets=numbers("labels", dims["classes"], shape[:1]),
-        loss=classification_loss,
-        switches=transformer_switches(workload, dims, attention="written out"),
-    )
+build = partial(classifier, network)

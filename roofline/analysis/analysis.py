@@ -571,11 +571,9 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
     return WorkAnalysis(profile, device, table, missing)
 
 
-def analyze_timed(
-    profile: Profile, device: Device | None = None, cold: Cold | None = None, name: str = "The profile"
-) -> Analysis:
-    """Analyse a profile whose ops must have times. Raises InputError for another one; name: what it is called."""
-    return timed(analyze(profile, device, cold), name)
+def analyze_timed(profile: Profile, device: Device | None = None, cold: Cold | None = None) -> Analysis:
+    """Analyse a profile whose ops must have times. Raises InputError for another one."""
+    return timed(analyze(profile, device, cold))
 
 
 def timed(analysis: WorkAnalysis, name: str = "The profile") -> Analysis:

@@ -95,7 +95,7 @@ def count(
     of_ops = _with_updates(ops, called, phase[rows])
     for row in np.flatnonzero(of_ops != phase[rows]).tolist():  # what a fused update is made of is no forward pass
         ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
-    op_scope = _scopes_by_data(nodes, ops, scope[rows], of_ops, scope_names)
+    op_scope = _scopes_by_data(ops, scope[rows], of_ops, scope_names)
     ours = returned | np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
     shown = np.flatnonzero(~ours)
     return Counted(
@@ -478,7 +478,7 @@ def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.i
 
 
 def _scopes_by_data(
-    nodes: Nodes, ops: list[CountedOp], scope: NDArray[np.int64], phase: NDArray[np.int64], names: list[str]
+    ops: list[CountedOp], scope: NDArray[np.int64], phase: NDArray[np.int64], names: list[str]
 ) -> NDArray[np.int64]:
     """Return the scopes of ops, also of those outside every layer.
 

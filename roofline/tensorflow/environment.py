@@ -14,7 +14,7 @@ def variables(threads: int | None, device: str, options: Mapping[str, str]) -> d
     One inter-op thread: ops of a graph then run one after the other, each on all cores, which is as fast on a CPU and
     gives every op a time of its own.
     """
-    environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **flags.dumping(device)}
+    environment = {"TF_CPP_MIN_LOG_LEVEL": "2", **flags.dumping()}
     if threads is not None:
         environment |= {"TF_NUM_INTRAOP_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "NPROC": str(threads)}
     if device == "cpu":

@@ -22,7 +22,7 @@ _NAME = re.compile(r"module_(\d+)\.(.*)\.before_optimizations\.hlo\.pb$")
 _PROGRAM = re.compile(r"module_\d+\.")
 
 
-def dumping(device: str) -> dict[str, str]:
+def dumping() -> dict[str, str]:
     """XLA_FLAGS that add dumping to the user's own."""
     user_flags = os.environ.get("XLA_FLAGS", "")
     return {"XLA_FLAGS": f"{user_flags} {_TO}{SCRATCH}/xla --xla_dump_hlo_as_proto".strip()}
@@ -35,7 +35,7 @@ def asked(device: str, command_buffers: str | None) -> dict[str, str]:
     """
     if command_buffers is not None and device == "cpu":
         raise InputError("XLA has command buffers on GPUs only: leave command_buffers out.")
-    return without_command_buffers(device) if command_buffers == "off" else dumping(device)
+    return without_command_buffers(device) if command_buffers == "off" else dumping()
 
 
 def without_command_buffers(device: str) -> dict[str, str]:
@@ -45,7 +45,7 @@ def without_command_buffers(device: str) -> dict[str, str]:
     """
     if device == "cpu":
         return {}
-    return {"XLA_FLAGS": f"{dumping(device)['XLA_FLAGS']} --xla_gpu_enable_command_buffer="}
+    return {"XLA_FLAGS": f"{dumping()['XLA_FLAGS']} --xla_gpu_enable_command_buffer="}
 
 
 def with_autotuning(variables: Mapping[str, str], device: str) -> dict[str, str]:

@@ -75,8 +75,8 @@ def _compressed_sum(node: Node) -> Cost:
     return Cost(vector_flops=float(2 * summands - held(node.outputs[0])))
 
 
-def _per_sparse_number(flops: float, place: int = 1) -> Callable[[Node], Cost]:
-    return lambda node: Cost(vector_flops=flops * _count(node.in_types[place], "the sparse tensor"))
+def _per_sparse_number(node: Node) -> Cost:
+    return Cost(vector_flops=float(_count(node.in_types[1], "the sparse tensor")))
 
 
 def _sparse_softmax(node: Node) -> Cost:
@@ -250,10 +250,10 @@ RULES: dict[str, Callable[[Node], Cost]] = {
     "SparseMatrixAdd": _compressed_sum,
     "SparseAdd": _sparse_sum,
     **dict.fromkeys(("SparseSparseMaximum", "SparseSparseMinimum"), _per_result(1.0, 1)),
-    **dict.fromkeys(("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd"), _per_sparse_number(1.0)),
+    **dict.fromkeys(("SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd"), _per_sparse_number),
     **dict.fromkeys(
         "SparseReduceSum SparseReduceMax SparseReduceSumSparse SparseReduceMaxSparse SparseTensorDenseAdd".split(),
-        _per_sparse_number(1.0),
+        _per_sparse_number,
     ),
     "SparseSoftmax": _sparse_softmax,
     "ResizeBicubic": _bicubic,

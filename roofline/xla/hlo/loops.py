@@ -67,12 +67,12 @@ def _compared(module: Module, loop: Instruction, compare: Instruction) -> int | 
         return None
     direction = compare.message.comparison_direction
     counter, bound = (_origin(module, operand) for operand in compare.operands)
-    if not _is_state(module, loop, counter) or _step(module, loop, counter) is None:
+    if not _is_state(loop, counter) or _step(module, loop, counter) is None:
         counter, bound = bound, counter
         direction = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}.get(direction, direction)
-    if not _is_state(module, loop, counter):
+    if not _is_state(loop, counter):
         return None
-    start, limit = _constant(module, _origin(module, loop.operands[0], counter[1])), _unchanged(module, loop, bound)
+    start, limit = _constant(_origin(module, loop.operands[0], counter[1])), _unchanged(module, loop, bound)
     step = _step(module, loop, counter)
     if start is None or limit is None or not step:
         return None
@@ -100,30 +100,30 @@ def _step(module: Module, loop: Instruction, counter: Value) -> int | None:
     if update.opcode not in ("add", "subtract"):
         return None
     state, increment = (_origin(module, operand) for operand in update.operands)
-    if update.opcode == "add" and not _is_state(module, loop, state):
+    if update.opcode == "add" and not _is_state(loop, state):
         state, increment = increment, state
     step = _unchanged(module, loop, increment)
-    if step is None or state[1] != counter[1] or not _is_state(module, loop, state):
+    if step is None or state[1] != counter[1] or not _is_state(loop, state):
         return None
     return step if update.opcode == "add" else -step
 
 
-def _is_state(module: Module, loop: Instruction, value: Value) -> bool:
+def _is_state(loop: Instruction, value: Value) -> bool:
     """Tell whether a value is what the loop's body or its condition is given."""
     return value[0] in (computation.parameters.get(0) for computation in loop.called) and bool(value[1])
 
 
 def _unchanged(module: Module, loop: Instruction, value: Value) -> int | None:
     """The integer that a value is in each trip: a constant, or what the loop was given and hands on as it is."""
-    if _is_state(module, loop, value):
+    if _is_state(loop, value):
         body = loop.called[0]
         if _origin(module, body.root, value[1]) != (body.parameters.get(0), value[1]):
             return None
         value = _origin(module, loop.operands[0], value[1])
-    return _constant(module, value)
+    return _constant(value)
 
 
-def _constant(module: Module, value: Value) -> int | None:
+def _constant(value: Value) -> int | None:
     return None if value[1] else _integer(value[0])
 
 

@@ -195,7 +195,7 @@ def test_idle_time_and_its_parts_are_the_same_in_every_writer(name: str) -> None
     gap = "GPU idle" if analysis.has_queue else "host time"
     truth = json.loads(plugins.load("roofline.renderers", "json", "format").render(analysis, "group"))
     svg, caption = figures.render("timeline", [analysis], ".svg", 7.0)
-    page = report([analysis.profile])
+    page = report([analysis.profile]).replace("\xa0", " ")  # it keeps numbers and units on one line
     told = {stated_idle(words, gap) for words in (svg.decode(), caption, page)}
     assert len(told) == 1
     as_profiled, idle, plain, gap_told = told.pop()

@@ -168,7 +168,7 @@ def test_the_report() -> None:
         if by == "op":
             body = [[line[0], *line[1:]] for line in body]
         check_table(table(head[1:], body), by, ("ops", *COLUMNS) if by == "op" else COLUMNS)
-    rows = json.loads(found.data)["runs"][0]["ops"]
+    rows = json.loads(found.data)["runs"][0]["ops"]["each"]
     ordered = sorted(ops(), key=lambda op: -float(op["seconds"]))
     wall = document()["wall"]["median"]
     for key, exact in {

@@ -159,7 +159,9 @@ def _nearest(
 
 
 def _sources(module: Module, instruction: Instruction) -> Sequence[Instruction]:
-    """Return where its data come from: its operands; of a parameter inside a fusion, what the fusion is given."""
+    """Return where its data come from: its operands; of a fusion what is in it, and of a parameter what it is given."""
+    if instruction.opcode == "fusion":
+        return [computation.root for computation in instruction.called]
     if instruction.opcode != "parameter" or instruction.operands:
         return instruction.operands
     owner: Mapping[Instruction, tuple[Instruction, ...]] = module.memo.get("owners") or _owners(module)

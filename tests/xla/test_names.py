@@ -74,6 +74,29 @@ def test_neighbours_are_the_nearest_with_a_name_through_what_has_none() -> None:
     assert {one.scope for one in near.below} == {"z"}
 
 
+def test_neighbours_are_looked_for_inside_of_a_fusion_without_a_name() -> None:
+    """The second product takes what a fusion makes of the first: the fusion has no name, and its instruction one."""
+    text = """
+HloModule m, is_scheduled=true
+
+fused {
+  given = f32[8,8] parameter(0)
+  ROOT back = f32[8,8] negate(given), metadata={op_name="jit(f)/transpose(jvp(layer.1))/neg"}
+}
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  first = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/z/dot"}
+  fusion = f32[8,8] fusion(first), kind=kLoop, calls=fused
+  ROOT second = f32[8,8] dot(fusion, fusion), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+    made = hlo.read(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    assert [(one.phase, one.scope) for one in names.neighbours(made, made.instructions["second"], place).above] == [
+        (1, "layer.1")
+    ]
+
+
 def test_what_no_result_depends_on_is_not_asked_for() -> None:
     """Of two products of 2 x 8^3 FLOPs one goes nowhere; a third lies in a loop of ten trips that leads nowhere."""
     text = """

@@ -56,7 +56,7 @@ PLACES = {
     "costs": Box(3.15, 1.45, "the work of an op,\nwhatever its language", "make"),
     "devices": Box(4.8, 1.45, "ceilings: datasheets,\nmeasurements", "make"),
     "models": Box(6.45, 1.45, "bert, gpt2, ... in each\nframework", "make"),
-    "ranks": Box(9.72, 2.2, "profiles of one job:\nwho waits for whom", "read"),
+    "ranks": Box(0.3, 2.65, "profiles of one job:\nwho waits for whom", "make"),
     "sweeping": Box(9.55, 5.92, "a step at many\npoints", "read"),
     "counters": Box(9.6, 3.0, "what hardware counted,\njoined to ops", "make"),
     "renderers": Box(8.4, 6.75, "one file per format", "read"),

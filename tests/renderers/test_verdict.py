@@ -83,8 +83,6 @@ def test_the_heading_says_who_takes_longer_and_what_signs_mean() -> None:
         assert _account.heading(unsure) == (
             "What the steps of slow (A) and fast (B) differ by (plus: A takes longer; minus: B does)"
         )
-        assert _account.largest(unsure) == ""
-    assert _account.largest(apart).startswith("The largest part, +")
 
 
 def test_rows_of_processes_that_differ_the_other_way_are_no_reason() -> None:
@@ -92,7 +90,6 @@ def test_rows_of_processes_that_differ_the_other_way_are_no_reason() -> None:
     told = pair(turned(1.0, 1.0), turned(0.9, 2.0))
     assert told.headline.slower == 1
     assert _account.heading(told).startswith("What the steps of")
-    assert _account.largest(told) == ""
 
 
 def test_rows_are_of_the_profiled_of_several_processes() -> None:

@@ -13,7 +13,7 @@ from roofline.units import LONGEST_NAME, plain
 
 #: How sentences call some parts of a gap.
 _SAID = {
-    PAGE_FAULTS: PAGE_FAULTS,
+    PAGE_FAULTS: "page faults",
     SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run",
     NOT_KNOWN: "time without an op whose cause is not known",
 }
@@ -58,7 +58,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
         a, b = (units.count(round(count)) for count in row.ops[0].counts)
         moved, extra = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
         held = "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of {units.seconds(extra)}"
-        return f"{words}, for {a} and {b} page faults a step, inside ops: {held} is taken off other rows, which say so"
+        return f"{words}, for {a} and {b} of them a step, inside ops: {held} is taken off other rows, which say so"
     words += " (only profiled steps show it, and the profiler may lengthen it)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0], names)}" if row.ops else words
 

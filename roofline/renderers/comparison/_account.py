@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roofline import units
+from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.analysis.scope_names import last_parts, name_scopes
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import MOVED_BY, NAMES, Row
@@ -186,16 +187,6 @@ def _causes(row: Row) -> Iterator[str]:
     return (annotation.sentence(row, ("A", "B")) for annotation in row_annotations if annotation)
 
 
-def largest(pair: RankedPair) -> str:
-    """Say the largest row; empty where the headline does not say what it is a part of."""
-    every = rows(pair)
-    if not every or not is_explained(pair) or pair.comparison.ci95 is None:
-        return ""
-    share = _comparing.share(seconds(every[0]), pair)
-    of = "" if share == units.UNKNOWN else f", {share} of the difference"
-    return f"The largest part, {size(pair, every[0])}{of}: {said(every[0])}"
-
-
 def notes(pair: RankedPair) -> Iterator[str]:
     """Say of each row of a pair what passes merged into it, moved and left out, and how many rows are not listed."""
     every = rows(pair)
@@ -216,7 +207,7 @@ def label(row: Row) -> str:
         case "rate":
             place = f"the same {class_name(row.op_class)} ops"
         case "gap":
-            place = row.place or ""
+            place = "page faults" if row.place == PAGE_FAULTS else row.place or ""
         case "only":
             first = last_parts(row.scopes[0]) if row.scopes else op_name(row.ops[0].name) if row.ops else ""
             place = ", ".join(dict.fromkeys(filter(None, (first, row.phase))))

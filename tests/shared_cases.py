@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(os.environ.get("ROOFLINE_CASES", "/work/shared/cases"))
+FOLDER = Path(os.environ.get("ROOFLINE_CASES", Path(__file__).resolve().parents[2] / "shared" / "cases"))
 
 
 def case(file: str, function: str) -> Callable[[], object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,8 @@ GELU = (
     "std::array<char*, 2ul> >(int, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)::"
     "{lambda()#2}::operator()() const::{lambda()#4}::operator()() const::{lambda(%s)#1}, std::array<char*, 2ul>)"
 )
-#: Where real traces lie on the machine that this is developed on; elsewhere the names below are a part of theirs.
-TRACES = Path("/work/shared/traces")
+#: Where real traces lie, beside the checkout; where they do not, the names below are a part of theirs.
+TRACES = Path(os.environ.get("ROOFLINE_TRACES", Path(__file__).resolve().parents[4] / "shared" / "traces"))
 REAL = (
     *(GELU % (kind, kind) for kind in ("c10::BFloat16", "float")),
     (GELU % ("float", "float")).replace("kernel<4", "kernel<8"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from roofline.cli.options.paths import check_once, load, path_name
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
+#: What a folder of a sweep, and of ranks, has in it (`sweeping.folder`, `ranks.folder`).
+_LISTED = ("plan.jsonl", "ranks.json")
 _RANKS, _SWEEP = "roofline.renderers.ranks", "roofline.renderers.sweep"
 _LISTS = "roofline.renderers.shipped"
 _WALL = "roofline.renderers.wall"
@@ -76,7 +79,7 @@ def command(
     if not profiles:
         _list(wall, by, depth, top, every, details, sort, contains, columns, caption, width=width, format=format)
         return
-    if len(profiles) == 1 and profiles[0].is_dir():
+    if len(profiles) == 1 and any(os.path.isfile(os.path.join(profiles[0], name)) for name in _LISTED):
         _folder(profiles[0], format, width, every, by, wall, depth, top, details, sort, contains, columns, caption)
         return
     if wall:
@@ -130,9 +133,8 @@ def _folder(path: Path, format: str, width: int | None, every: bool, *others: ob
     from roofline.sweeping import folder as folder_of_sweep
     from roofline.sweeping import grid
 
+    path = Path(path)
     is_sweep = folder_of_sweep.is_folder(path)
-    if not is_sweep and not folder_of_ranks.is_folder(path):
-        raise InputError(f"{path} is no folder of `roofline sweep` or of the ranks of an import: name a profile in it.")
     renderer = plugins.load(_SWEEP if is_sweep else _RANKS, format, "format of a folder")
     extra = tables.arguments(renderer, format, width=width)
     if every and format == "text" and not is_sweep:

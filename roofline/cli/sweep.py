@@ -54,7 +54,7 @@ def command(
         str | None, typer.Option("-o", "--output", metavar="DIR", help="The folder of the sweep, new or begun.")
     ] = None,
 ) -> None:
-    """Measure a step on several backends with many batches and lengths.
+    """Measure a step at many batches, lengths and backends.
 
     Each point is measured in a process of its own, and saved: a sweep that was stopped goes on where it was. What
     fails is recorded, and the rest go on. `roofline show DIR` tells who is fastest where, and what limits whom.

@@ -60,10 +60,11 @@ def _user_state_kept() -> Iterator[None]:
 
 @pytest.fixture
 def no_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Models are built with dropout 0."""
-    for name in NAMES:
-        module = model(name)
-        monkeypatch.setattr(module, "prepare", lambda workload: _step.prepare(workload) | NO_DROPOUT)
+    """Models are built with dropout 0: those that prepare themselves, and those that `_step` prepares."""
+    prepare = _step.prepare
+    for module in (_step, *map(model, NAMES)):
+        if hasattr(module, "prepare"):
+            monkeypatch.setattr(module, "prepare", lambda workload: prepare(workload) | NO_DROPOUT)
 
 
 def model(name: str, framework: str = "tensorflow") -> ModuleType:

@@ -10,6 +10,7 @@ from roofline.cli.options import completion
 from roofline.cli.options.request import DEFAULTS
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
+from roofline.units import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,6 +94,7 @@ def command(
         _check(asked)
         check_writable(into if into.is_dir() else into.parent)
         points = folder.write_plan(into, asked)
+    _check_files(points, _listed(models or ""))
     chosen = plan.shard(points, shard) if shard else list(points)
     chosen = plan.coarse_first(chosen) if budget is not None else chosen
     if not plan_only:
@@ -131,6 +133,13 @@ def _check(points: Sequence[Point]) -> None:
     for name, choices in (("mode", MODES), ("precision", PRECISIONS)):
         for value in dict.fromkeys(getattr(point, name) for point in points):
             check_choice(name, value, choices)
+
+
+def _check_files(points: Sequence[Point], named: Sequence[str]) -> None:
+    """Refuse to run files that only a plan names: it may come from anywhere. named: the models of this call."""
+    files = dict.fromkeys(point.model for point in points if ":" in point.model and point.model not in named)
+    if files:
+        raise InputError(f"The plan runs {', '.join(map(printable, files))}: name that on the command line, too.")
 
 
 def _measure(point: Point) -> Profile:

@@ -52,6 +52,17 @@ def test_a_length_without_positions_is_recorded_and_nothing_runs(
     assert "positions for 512 tokens" in json.loads(record.read_text())["text"]
 
 
+def test_a_file_that_only_a_plan_names_is_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.py").write_text("def step():\n    open('ran', 'w')\n    return lambda: None\n")
+    asked = ("sweep", "mine.py:step", "--backends", "torch", "--threads", "1", "--steps", "1", "-o", "grid")
+    assert run(*asked, "--plan-only") == 0
+    assert run("sweep", "-o", "grid") == 2
+    assert "The plan runs mine.py:step" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+    assert run(*asked) == 0
+    assert (tmp_path / "ran").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

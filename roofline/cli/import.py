@@ -137,8 +137,8 @@ def _write_ranks(profiles: list[Profile], output: Path | None, force: bool, inpu
                 save(profile, path)
         else:
             into = default_name(profiles[0], Path.cwd()).with_suffix("") if output is None else output
-            into.mkdir(exist_ok=True)
             _check_ranks(into, numbers, force, inputs)
+            into.mkdir(exist_ok=True)
             paths = folder.write(into, profiles)
     job = ranks.describe(profiles)
     print(text.render(job, page=terminal.page()), end="")
@@ -158,9 +158,11 @@ def _check_ranks(output: Path, numbers: Sequence[int | None], force: bool, input
             raise InputError(f"Cannot write {output}: it is a file; give a folder for several ranks, or FILE.json.")
         if not output.parent.is_dir():
             raise InputError(f"Cannot write {output}: there is no folder {output.parent}; make it.")
-    known = [number for number in numbers if number is not None]
-    for number in known:
-        path = _of_rank(output, number) if output.suffix == ".json" else output / folder.name_of(number)
+    of_ranks = [number for number in numbers if number is not None]
+    paths = [output / name for name in (folder.MANIFEST, *map(folder.name_of, of_ranks))]
+    if output.suffix == ".json":
+        paths = [_of_rank(output, number) for number in of_ranks]
+    for path in paths:
         if path.parent.is_dir():
             check_output(path, force, (".json",), inputs)
 

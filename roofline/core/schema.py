@@ -276,6 +276,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sent: float | None = None
     received: float | None = None
 
+    @property
+    def among(self) -> str:
+        """Name the ranks that exchange: those that are listed, else the group; "" where neither is recorded."""
+        return ",".join(map(str, self.members)) or self.group
+
 
 #: Whole numbers of a collective: an index, and times [ns].
 _Index = Annotated[int, msgspec.Meta(ge=0, le=validate.MOST)]
@@ -287,7 +292,7 @@ class Collectives(msgspec.Struct, frozen=True, kw_only=True):
 
     message: index into `messages`. step: its number, as annotated. start: since the trace's first event [ns]. duration
     [ns]. before: time between the end of the collectives before it, or the begin of the first step, and its start [ns];
-    computing: of that, how long the device ran anything [ns]. begin: of the first step, as `start`.
+    computing: of that, how long the device ran anything [ns].
     """
 
     messages: tuple[Message, ...]

@@ -29,8 +29,9 @@ from roofline.importing.work.costs import Costs
 from roofline.traces.chrome import reader
 from roofline.traces.kineto import reader as kineto
 
-#: A name that may stand in that of a file.
+#: How files of torch.profiler's traces are called in a folder.
 _TRACES = (".json", ".json.gz", ".zip")
+#: A name that may stand in that of a file.
 _NAME = re.compile(r"\w(?:[\w.-]{0,58}\w)?")
 
 
@@ -51,16 +52,16 @@ class Format(Protocol):
 
 def traces_in(paths: Sequence[str | Path]) -> list[str | Path]:
     """Return the paths with the traces of torch.profiler in them for folders. Raises InputError for one without any."""
-    found: list[str | Path] = []
+    traces: list[str | Path] = []
     for path in paths:
         if not Path(path).is_dir():
-            found.append(path)
+            traces.append(path)
             continue
         files = sorted(file for file in Path(path).iterdir() if file.is_file() and file.name.endswith(_TRACES))
         if not files:
             raise InputError(f"The folder {path} holds no trace ({', '.join(_TRACES)}): name one that does.")
-        found += files
-    return found
+        traces += files
+    return traces
 
 
 def ranks(paths: Sequence[str | Path]) -> list[int | None]:

@@ -74,36 +74,36 @@ def _message(trace: KinetoTrace, links: Links, row: int, cost: Cost | None) -> M
     cost: the work of the op that it belongs to, whose bytes are those of its tensors where no message has a size.
     """
     kernel = cut(trace.names[int(trace.device.name[row])], _LETTERS)
-    said = communication.arguments(trace.device.args[row])
+    arguments = communication.arguments(trace.device.args[row])
     op, name = int(links.op[row]), ""
-    while op >= 0 and "Collective name" not in said:
+    while op >= 0 and "Collective name" not in arguments:
         called = trace.names[int(trace.ops.name[op])]
         if communication.is_collective(called):
             name = called.rpartition("::")[2].strip("_")
-            said = {**communication.arguments(trace.ops.args[op]), **said}
+            arguments = {**communication.arguments(trace.ops.args[op]), **arguments}
         op = int(links.parent[op])
-    sent, received = communication.sizes(said)
+    sent, received = communication.sizes(arguments)
     if sent is None and cost is not None:
         sent, received = cost.bytes_read, cost.bytes_written
     return Message(
-        name=cut(str(said.get("Collective name") or name or kernel).strip("_"), _LETTERS),
+        name=cut(str(arguments.get("Collective name") or name or kernel).strip("_"), _LETTERS),
         kernel=kernel,
-        group=cut(str(said.get("Process Group Name") or ""), _LETTERS),
-        ranks=_whole(said, "Group size"),
-        members=_members(said),
+        group=cut(str(arguments.get("Process Group Name") or ""), _LETTERS),
+        ranks=_whole(arguments, "Group size"),
+        members=_members(arguments),
         sent=sent,
         received=received,
     )
 
 
-def _whole(said: Mapping[str, Any], key: str) -> int | None:
-    value = said.get(key)
+def _whole(arguments: Mapping[str, Any], key: str) -> int | None:
+    value = arguments.get(key)
     return value if communication.is_count(value) and value > 0 else None
 
 
-def _members(said: Mapping[str, Any]) -> tuple[int, ...]:
+def _members(arguments: Mapping[str, Any]) -> tuple[int, ...]:
     """Read the ranks of a process group, which the profiler writes as text: "[0, 1, 2, 3]"."""
-    text = said.get("Process Group Ranks")
+    text = arguments.get("Process Group Ranks")
     parts = text.strip("[] ").split(",") if isinstance(text, str) else text if isinstance(text, list) else []
     numbers = [int(part) for part in parts[:_MEMBERS] if str(part).strip().isdecimal() and len(str(part)) < 10]
     return tuple(sorted(set(numbers))) if len(numbers) == len(parts) else ()

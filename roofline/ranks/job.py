@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,8 @@ from roofline.core.rows import Ints
 from roofline.core.rows import rows as columns
 from roofline.core.schema import Message, Profile
 from roofline.ranks.matching import Matched, match
-from roofline.ranks.straggler import Straggler, find_straggler, is_lowest
-from roofline.ranks.work import Work, compare_work
-from roofline.units import NANOSECOND
+from roofline.ranks.straggler import Straggler, find_straggler
+from roofline.ranks.work import Outlier, compare_work, find_outliers, own_times
 
 #: What a rank sends, times this, went over its link: of n ranks (NCCL's "bus bandwidth", nccl-tests PERFORMANCE.md).
 #: By the first letters of the operation, without underscores.
@@ -30,30 +29,33 @@ class RankRow:
     """A rank, per step [s]. computing: time in which anything but collectives ran.
 
     communication: time in collectives; exposed: of it what no computation hides; waiting: of it what slower ranks take.
-    idle: time in which nothing ran. last: of how many collectives it is the last to arrive.
+    idle: time in which nothing ran. last: of how many collectives it is the last to arrive. None: not known, as of a
+    rank none of whose collectives was matched.
     """
 
     number: int
     model: str
     wall: float
-    computing: float
+    computing: float | None
     communication: float | None
     exposed: float | None
-    waiting: float
-    idle: float
-    last: int
+    waiting: float | None
+    idle: float | None
+    last: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveRow:
     """The collectives of one kind and size. Times of one of them [s].
 
-    runs: how many were matched. shortest: on the rank that waits least, in the median: the transfer takes no longer.
-    longest: on the one that waits longest. last: the rank that arrives last most often, and how often (`times_last`).
-    bandwidth: what a rank sends and receives over its link in the shortest time [B/s]; None where sizes are not known.
+    ranks: how many take part. runs: how many were matched. shortest: on the rank that waits least, in the median: the
+    transfer takes no longer. longest: on the one that waits longest. last: the rank that arrives last most often, and
+    how often (`times_last`). bandwidth: what a rank sends and receives over its link in the shortest time [B/s]; None
+    where sizes are not known.
     """
 
     message: Message
+    ranks: int
     runs: int
     shortest: float
     longest: float
@@ -64,27 +66,13 @@ class CollectiveRow:
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """What the ops of a phase take on the ranks, without collectives, per step [s]: the mean, and the extremes."""
+    """The time of a phase's ops on the ranks, without collectives, per step [s]: the mean, and the extremes."""
 
     name: str
     mean: float
     least: float
-    most: float
-    rank_of_most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Outlier:
-    """A rank whose ops take longer than those of the others would by chance (`straggler.is_lowest`).
-
-    alike: whether in ops that all ranks run as often, or in others. seconds: per step, and others: of the others in the
-    mean [s].
-    """
-
-    rank: int
-    alike: bool
-    seconds: float
-    others: float
+    longest: float
+    rank_of_longest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +80,8 @@ class Job:
     """The ranks of a job. of: how many it has, None where no trace says it. straggler: None where there is none.
 
     outliers: ranks whose ops take longer than those of the others would by chance. steps: how many were seen of every
-    rank. matched, unmatched: collectives that all, or not all, of their ranks have. apart: how far the ends of a
-    collective are apart by one clock [s], None where there are none.
+    rank. matched, unmatched: collectives that all, or not all, of their ranks have. ends_apart: how far the
+    ends of a collective are apart by one clock [s], None where there are none.
     """
 
     profiles: tuple[Profile, ...]
@@ -106,7 +94,7 @@ class Job:
     steps: int
     matched: int
     unmatched: int
-    apart: float | None
+    ends_apart: float | None
 
 
 def describe(profiles: Sequence[Profile]) -> Job:
@@ -115,55 +103,41 @@ def describe(profiles: Sequence[Profile]) -> Job:
     matched = match(profiles)
     numbers = [_number(profile) for profile in profiles]
     steps = max(1, len(set(matched.steps)))
-    waiting, work = matched.waiting.sum(1) / steps, compare_work(profiles)
-    last = _last(matched)
-    lasts = np.bincount(last, minlength=len(profiles)) if len(matched) else np.zeros(len(profiles), np.int64)
+    waiting, parts = matched.waiting.sum(1) / steps, matched.took_part.sum(1)
+    lasts, work = np.bincount(matched.last, minlength=len(profiles)), compare_work(profiles)
     rank_rows = tuple(
-        _rank_row(profile, number, seconds, count)
-        for profile, number, seconds, count in zip(profiles, numbers, waiting.tolist(), lasts.tolist(), strict=True)
+        _rank_row(profile, number, float(seconds) if matches else None, int(count) if matches else None)
+        for profile, number, seconds, count, matches in zip(profiles, numbers, waiting, lasts, parts, strict=True)
     )
     of = {profile.imported.ranks for profile in profiles if profile.imported} - {None}
     return Job(
         profiles=tuple(profiles),
         of=of.pop() if len(of) == 1 else None,
         ranks=rank_rows,
-        collectives=_collective_rows(matched, last, numbers),
+        collectives=_collective_rows(matched, numbers),
         phases=_phase_rows(profiles, numbers),
-        outliers=tuple(_outliers(numbers, work)),
+        outliers=tuple(find_outliers(numbers, work)),
         straggler=find_straggler(numbers, matched, work) if len(matched) else None,
         steps=steps,
         matched=len(matched),
         unmatched=matched.unmatched,
-        apart=matched.apart,
+        ends_apart=matched.ends_apart,
     )
-
-
-def _outliers(numbers: Sequence[int], work: Work) -> Iterator[Outlier]:
-    for alike, times in ((True, work.alike), (False, work.other)):
-        row = int(times.argmax())
-        others = np.delete(times, row)
-        if is_lowest(-float(times[row]), -others):
-            yield Outlier(numbers[row], alike, float(times[row]), float(others.mean()))
 
 
 def _number(profile: Profile) -> int:
     return (profile.imported.rank or 0) if profile.imported else 0
 
 
-def _last(matched: Matched) -> Ints:
-    """Return the rank, by row, that arrives last at each collective: where it is shortest."""
-    return np.asarray(np.where(matched.took_part, matched.duration, np.inf).argmin(0), np.int64)
-
-
-def _rank_row(profile: Profile, number: int, waiting: float, last: int) -> RankRow:
+def _rank_row(profile: Profile, number: int, waiting: float | None, last: int | None) -> RankRow:
     wall, facts = float(np.mean(profile.wall.steps)), profile.imported
-    idle = float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
+    idle = float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else None
     exposed = facts.exposed if facts else None
     return RankRow(
         number=number,
         model=profile.model,
         wall=wall,
-        computing=wall - idle - (exposed or 0.0),
+        computing=None if idle is None or exposed is None else wall - idle - exposed,
         communication=facts.communication if facts else None,
         exposed=exposed,
         waiting=waiting,
@@ -172,23 +146,23 @@ def _rank_row(profile: Profile, number: int, waiting: float, last: int) -> RankR
     )
 
 
-def _collective_rows(matched: Matched, last: Ints, numbers: Sequence[int]) -> tuple[CollectiveRow, ...]:
+def _collective_rows(matched: Matched, numbers: Sequence[int]) -> tuple[CollectiveRow, ...]:
     """Sum up collectives that exchange alike, those first that last longest in all."""
     groups: dict[tuple[str, str, float | None, float | None], list[int]] = {}
     for at, message in enumerate(matched.messages):
-        group = ",".join(map(str, message.members)) or message.group
-        groups.setdefault((message.name, group, message.sent, message.received), []).append(at)
-    rows = [_collective_row(matched, np.asarray(at), last, numbers) for at in groups.values()]
+        groups.setdefault((message.name, message.among, message.sent, message.received), []).append(at)
+    rows = [_collective_row(matched, np.asarray(at), numbers) for at in groups.values()]
     return tuple(sorted(rows, key=lambda row: -row.longest * row.runs))
 
 
-def _collective_row(matched: Matched, at: Ints, last: Ints, numbers: Sequence[int]) -> CollectiveRow:
+def _collective_row(matched: Matched, at: Ints, numbers: Sequence[int]) -> CollectiveRow:
     took_part, duration = matched.took_part[:, at], matched.duration[:, at]
     shortest = float(np.median(np.where(took_part, duration, np.inf).min(0)))
-    message, counts = matched.messages[int(at[0])], np.bincount(last[at], minlength=len(numbers))
+    message, counts = matched.messages[int(at[0])], np.bincount(matched.last[at], minlength=len(numbers))
     ranks = message.ranks or len(message.members) or int(took_part.sum(0).max())
     return CollectiveRow(
         message=message,
+        ranks=ranks,
         runs=len(at),
         shortest=shortest,
         longest=float(np.median(duration.max(0))),
@@ -206,13 +180,13 @@ def _bandwidth(message: Message, ranks: int, seconds: float) -> float | None:
 
 
 def _phase_rows(profiles: Sequence[Profile], numbers: Sequence[int]) -> tuple[PhaseRow, ...]:
-    """Compare what the phases take on the ranks, where more than one has ops."""
+    """Compare what the ops of each phase take on the ranks."""
     times: dict[str, Array] = {}
     for row, profile in enumerate(profiles):
         of = columns(profile)
-        own = of.own.reshape(len(profile.ops), -1).mean(1) if len(profile.ops) else np.zeros(0)
-        computes = np.asarray([one.op_class != "communication" for one in profile.signatures], bool)[of.signature]
-        sums = np.bincount(of.phase[computes], own[computes], len(profile.phases)) * NANOSECOND
+        classes = [signature.op_class for signature in profile.signatures]
+        computes = np.asarray([name != "communication" for name in classes], bool)[of.signature]
+        sums = np.bincount(of.phase[computes], own_times(profile)[computes], len(profile.phases))
         for name, seconds in zip(profile.phases, sums.tolist(), strict=True):
             times.setdefault(name, np.zeros(len(profiles)))[row] += seconds
     return tuple(

@@ -1,4 +1,4 @@
-"""Which collectives of several ranks are one, and how the clocks of the ranks differ."""
+"""Match the collectives of several ranks, and set their clocks by them."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Matched:
     messages: of each collective, as one of its ranks says it. steps: their numbers. took_part: whether a rank did;
     elsewhere all times are 0. start, duration, before, computing: as in `schema.Collectives` [s], start by one clock.
     unmatched: collectives that are not on all ranks of their group, or not as often.
-    apart: by how much the ends of a collective differ between its ranks, in the median [s]; None where no two ranks
-    share one.
+    ends_apart: how far the ends of a collective are apart between its ranks, in the median [s]; None where no two
+    ranks share one.
     """
 
     messages: tuple[Message, ...]
@@ -37,7 +37,7 @@ class Matched:
     before: Array
     computing: Array
     unmatched: int
-    apart: float | None
+    ends_apart: float | None
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -47,6 +47,11 @@ class Matched:
         """Return how much longer each collective lasts than on the rank where it is shortest [s]."""
         shortest = np.min(np.where(self.took_part, self.duration, np.inf), axis=0, initial=np.inf)
         return np.where(self.took_part, self.duration - shortest, 0.0)
+
+    @property
+    def last(self) -> Ints:
+        """Return the row of the rank that arrives last at each collective: where it is shortest."""
+        return np.asarray(np.where(self.took_part, self.duration, np.inf).argmin(0), np.int64)
 
 
 def match(profiles: Sequence[Profile]) -> Matched:
@@ -64,26 +69,26 @@ def match(profiles: Sequence[Profile]) -> Matched:
         took_part[number, at], row[number, at] = True, list(rows.values())
     first = took_part.argmax(0)
     messages = [_message(profiles[rank], row[rank, at]) for at, rank in enumerate(first.tolist())]
-    kept = np.flatnonzero(_on_all_members(profiles, took_part, kind, messages)[kind] & (took_part.sum(0) > 1))
+    matched = np.flatnonzero(_on_all_members(profiles, took_part, kind, messages)[kind] & (took_part.sum(0) > 1))
     columns = {
-        name: np.stack([_column(profile, name, rows) for profile, rows in zip(profiles, row[:, kept], strict=True)])
+        name: np.stack([_column(profile, name, rows) for profile, rows in zip(profiles, row[:, matched], strict=True)])
         for name in ("start", "duration", "before", "computing")
     }
-    took_part = took_part[:, kept]
-    columns["start"], apart = _by_one_clock(took_part, columns["start"], columns["duration"])
+    took_part = took_part[:, matched]
+    columns["start"], ends_apart = _by_one_clock(took_part, columns["start"], columns["duration"])
     order = np.argsort(np.min(np.where(took_part, columns["start"], np.inf), axis=0, initial=np.inf), kind="stable")
     steps = [step for step, *_ in keys]
     times = {name: np.where(took_part, column, 0.0)[:, order] for name, column in columns.items()}
     return Matched(
-        messages=tuple(messages[at] for at in kept[order].tolist()),
-        steps=tuple(steps[at] for at in kept[order].tolist()),
+        messages=tuple(messages[at] for at in matched[order].tolist()),
+        steps=tuple(steps[at] for at in matched[order].tolist()),
         took_part=took_part[:, order],
         start=times["start"],
         duration=times["duration"],
         before=times["before"],
         computing=times["computing"],
-        unmatched=len(keys) - len(kept),
-        apart=apart,
+        unmatched=len(keys) - len(matched),
+        ends_apart=ends_apart,
     )
 
 
@@ -109,13 +114,13 @@ def _rows(profile: Profile) -> dict[_Key, int]:
     table = profile.collectives
     if table is None:
         return {}
-    seen: Counter[_Kind] = Counter()
+    numbers: Counter[_Kind] = Counter()
     rows: dict[_Key, int] = {}
     for row, (code, step) in enumerate(zip(table.message, table.step, strict=True)):
         message = table.messages[code]
-        kind = (step, ",".join(map(str, message.members)) or message.group, message.name)
-        rows[*kind, seen[kind]] = row
-        seen[kind] += 1
+        kind = (step, message.among, message.name)
+        rows[*kind, numbers[kind]] = row
+        numbers[kind] += 1
     return rows
 
 
@@ -147,11 +152,11 @@ def _by_one_clock(took_part: Bools, start: Array, duration: Array) -> tuple[Arra
         if not len(waiting):
             break
         number = int(waiting[shared[waiting].sum(1).argmax()])
-        known = np.where(took_part & is_set[:, None], end - offset[:, None], np.nan)[:, shared[number]]
-        offset[number] = np.median(end[number, shared[number]] - np.nanmedian(known, axis=0))
+        ends = np.where(took_part & is_set[:, None], end - offset[:, None], np.nan)[:, shared[number]]
+        offset[number] = np.median(end[number, shared[number]] - np.nanmedian(ends, axis=0))
         is_set[number] = True
     aligned = np.where(took_part, end - offset[:, None], np.nan)
     several = took_part.sum(0) > 1
     spread = np.nanmax(aligned[:, several], axis=0) - np.nanmin(aligned[:, several], axis=0)
-    apart = float(np.median(spread)) if several.any() else None
-    return np.where(took_part, start - offset[:, None], 0.0), apart
+    ends_apart = float(np.median(spread)) if several.any() else None
+    return np.where(took_part, start - offset[:, None], 0.0), ends_apart

@@ -3,43 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from roofline.core.arrays import Array
+from roofline.core.rows import Ints
 from roofline.core.rows import rows as columns
 from roofline.core.schema import Profile
+from roofline.ranks.chance import is_lowest
 from roofline.units import NANOSECOND
 
 #: An op by its name, arguments and type.
 _Op = tuple[str, str, str | None]
+#: Of the ops of an outlier, by time, those whose ratios are told: all but a twentieth at either end.
+_ENDS = (0.05, 0.95)
 
 
 class Work(NamedTuple):
-    """The own time of ops per rank and step, without collectives [s]: of those all ranks run alike, and of others."""
+    """The own time of ops per rank and step, without collectives [s].
+
+    alike: of the ops that all ranks run as often, shape [ranks, ops]. different: of all others, shape [ranks].
+    """
 
     alike: Array
-    other: Array
+    different: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Outlier:
+    """A rank whose ops take longer than chance would make those of one of the ranks (`chance.is_lowest`).
+
+    is_alike: whether in ops that all ranks run as often, or in others. seconds: per step, and mean: of the other ranks
+    [s]. ratios: in how many times the mean of the other ranks nine tenths of the time of its ops lie; None of others.
+    """
+
+    rank: int
+    is_alike: bool
+    seconds: float
+    mean: float
+    ratios: tuple[float, float] | None = None
+
+
+def own_times(profile: Profile) -> Array:
+    """Return the mean own time of each op per step [s]."""
+    of = columns(profile)
+    return of.own.reshape(len(profile.ops), -1).mean(1) * NANOSECOND if len(profile.ops) else np.zeros(0)
 
 
 def compare_work(profiles: Sequence[Profile]) -> Work:
-    """Sum the times of ops that each rank executes as often as all others, and of the rest."""
+    """Take apart the times of ops that each rank executes as often as all others, and sum up the rest."""
     tables = [_times(profile) for profile in profiles]
-    first = tables[0] if tables else {}
-    alike = {op for op in first if len({table.get(op, (0.0, 0.0))[0] for table in tables}) == 1}
-    sums = [[0.0, 0.0] for _ in tables]
-    for table, pair in zip(tables, sums, strict=True):
-        for op, (_, seconds) in table.items():
-            pair[op not in alike] += seconds
-    return Work(*np.asarray(sums, np.float64).reshape(-1, 2).T)
+    alike = [op for op in tables[0] if len({table.get(op, (0.0, 0.0))[0] for table in tables}) == 1]
+    times = np.asarray([[table[op][1] for op in alike] for table in tables], np.float64).reshape(len(tables), -1)
+    totals = np.asarray([sum(seconds for _, seconds in table.values()) for table in tables])
+    return Work(times, np.maximum(0.0, totals - times.sum(1)))
+
+
+def find_outliers(numbers: Sequence[int], work: Work) -> list[Outlier]:
+    """Return the rank whose ops take longest, of both kinds, where that is more than chance."""
+    outliers = []
+    for is_alike, times in ((True, work.alike.sum(1)), (False, work.different)):
+        row = int(times.argmax())
+        mean = np.delete(times, row)
+        if is_lowest(-float(times[row]), -mean):
+            ratios = _ratios(work.alike, row) if is_alike else None
+            outliers.append(Outlier(numbers[row], is_alike, float(times[row]), float(mean.mean()), ratios))
+    return outliers
+
+
+def _ratios(alike: Array, row: int) -> tuple[float, float]:
+    """Return between which ratios to the other ranks' mean nine tenths of the time of a rank's ops lie."""
+    mean = np.delete(alike, row, axis=0).mean(0)
+    timed = np.flatnonzero(mean > 0)
+    ratio, seconds = alike[row, timed] / mean[timed], mean[timed]
+    order: Ints = np.argsort(ratio)
+    reached = np.cumsum(seconds[order]) / seconds.sum()
+    low, high = (float(ratio[order][np.searchsorted(reached, end)]) for end in _ENDS)
+    return low, high
 
 
 def _times(profile: Profile) -> dict[_Op, tuple[float, float]]:
     """Return how often each op runs, and its own time per step [s], without collectives."""
     of = columns(profile)
-    own = of.own.reshape(len(profile.ops), -1).mean(1) * NANOSECOND if len(profile.ops) else np.zeros(0)
-    counts, times = (np.bincount(of.signature, by, len(profile.signatures)) for by in (of.times, own))
+    counts, times = (np.bincount(of.signature, by, len(profile.signatures)) for by in (of.times, own_times(profile)))
     table: dict[_Op, tuple[float, float]] = {}
     for signature, count, seconds in zip(profile.signatures, counts.tolist(), times.tolist(), strict=True):
         if signature.op_class != "communication":

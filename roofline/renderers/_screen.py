@@ -44,7 +44,6 @@ _BAR = 40
 #: What limits by overhead takes so many times the least of a launch.
 _SMALL = "where small ops take "
 _MINIMUM, _ABOVE, _OPEN = "█", "▓", "░"
-#: Modes in words.
 #: Phases where there is no room for them.
 _SHORT_PHASES = {"forward": "fwd", "backward": "bwd"}
 
@@ -53,13 +52,8 @@ def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]
     """Return the lines of the screen. limit: places that are shown; None: as many as it has room for."""
     parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
     if _words.beyond(analysis):
-        return _stacked(
-            [
-                *parts,
-                _terminal.wrapped(_words.verdict(analysis), page),
-                list(chain(*_doubts(doubts.reasons(analysis), page))),
-            ]
-        )
+        every_doubt = list(chain(*_doubts(doubts.reasons(analysis), page)))
+        return _stacked([*parts, _terminal.wrapped(_words.verdict(analysis), page), every_doubt])
     rows, head = ranked(analysis), [*parts, _bars(analysis, page)]
     sentences = _sentences(analysis, rows)
     for told in (sentences, sentences[:-1]):  # the last one, on ranges, where it has room

@@ -60,8 +60,9 @@ def gap_name(analysis: WorkAnalysis) -> str:
     return "host time" if analysis.device.kind == "cpu" else "GPU idle"
 
 
+#: The mode that generates, and modes in words.
 GENERATES = "generate"
-_MODES = {"infer": "inference", "train": "training", GENERATES: "generate"}
+MODES = {"infer": "inference", "train": "training", GENERATES: "generate"}
 #: Parts of the gap in other words than in a profile's JSON.
 _GAP_PARTS = {DEVICE: "between launched kernels", OUTSIDE: "other code"}
 
@@ -99,7 +100,7 @@ def subject(analysis: WorkAnalysis) -> str:
 def subject_parts(profile: Profile) -> tuple[str, str, str]:
     """Say what was run, in words: "bert", "inference", "batch 1 x 128 tokens"."""
     model = " ".join(filter(None, (plain(profile.model, 60), _size(profile.size))))
-    return model, _MODES.get(profile.mode, plain(profile.mode, 20)), _lengths(profile)
+    return model, MODES.get(profile.mode, plain(profile.mode, 20)), _lengths(profile)
 
 
 def _lengths(profile: Profile) -> str:
@@ -273,9 +274,11 @@ def range_ends(analysis: Analysis, example: str) -> str:
         pairs.append((f"a launch takes {shortest}", f"it takes {units.seconds(most)}"))
     if not pairs:
         return ""
-    first, _, second = example.replace("–", " to ").partition(" to ")
-    unit = second.partition(" ")[2]
-    first = first if " " in first or not unit else f"{first} {unit}"
+    first, _, second = example.removeprefix("up to ").replace("–", " to ").partition(" to ")
+    if not second:  # "up to 3 %"
+        first, second = "next to nothing", first
+    elif " " not in first and (unit := second.partition(" ")[2]):
+        first = f"{first} {unit}"
     low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True))
     return f"Ranges, as {example}: {first} if {low}, {second} if {high}."
 
@@ -432,8 +435,8 @@ def spread(analysis: WorkAnalysis) -> str:
         words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
-        others = f"this one and {units.count(len(wall.processes))} {'in turns' if wall.turns else 'more'}"
-        across = f" over {1 + len(wall.processes)} processes ({others})" if wall.processes else ""
+        further = f"this one and {units.count(len(wall.processes))} {'in turns' if wall.turns else 'more'}"
+        across = f" over {1 + len(wall.processes)} processes ({further})" if wall.processes else ""
         words += f", 95 % interval of the median{across} {units.seconds_between(*interval)}"
     return ", ".join(filter(None, (f"{words}; {protocol(wall)}", evenness(wall))))
 
@@ -447,12 +450,9 @@ def protocol(wall: Wall) -> str:
 
 def evenness(wall: Wall) -> str:
     """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
-    change = trend(wall)
-    return (
-        changing(change)
-        if change
-        else uneven(wall) or spread_of(wall) or f"not steady: {_far(wall)}" * (far_steps(wall) > 0)
-    )
+    if change := trend(wall):
+        return changing(change)
+    return uneven(wall) or spread_of(wall) or f"not steady: {_far(wall)}" * (far_steps(wall) > 0)
 
 
 def uneven(wall: Wall) -> str:

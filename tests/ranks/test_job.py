@@ -15,7 +15,7 @@ from roofline import importing
 from roofline.core.schema import Profile, load
 from roofline.errors import InputError
 from roofline.ranks import Job, describe, folder
-from roofline.ranks.straggler import _is_late, is_lowest
+from roofline.ranks.chance import is_late, is_lowest
 from roofline.renderers.ranks import _sentences, text
 from roofline.renderers.ranks import json as as_json
 
@@ -53,7 +53,7 @@ def test_the_slow_rank_is_named_with_what_it_does_differently(
     slowed = job(tmp_path, slow)
     found = slowed.straggler
     assert found is not None
-    assert [(outlier.rank, outlier.alike) for outlier in slowed.outliers] == {
+    assert [(outlier.rank, outlier.is_alike) for outlier in slowed.outliers] == {
         "other work": [(2, False)],
         "slower ops": [(2, True)],
     }.get(kind, [])
@@ -87,7 +87,7 @@ def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_pat
 def test_clocks_need_not_agree(tmp_path: Path) -> None:
     """All ranks end a collective at once, by clocks that are apart by 0 and by 7 s."""
     found = [job(tmp_path, Slow(rank=1, late=900), clock=clock) for clock in (0, 7_000_000)]
-    assert [one.apart for one in found] == pytest.approx([0, 0], abs=1e-9)
+    assert [one.ends_apart for one in found] == pytest.approx([0, 0], abs=1e-9)
     assert found[0].straggler == found[1].straggler
 
 
@@ -128,9 +128,14 @@ def test_chance_alone_makes_no_straggler() -> None:
     took_part = np.ones((4, 8), bool)
     duration = np.full((4, 8), 2.0)
     duration[3] = 1.0
-    assert _is_late(duration, took_part, 3)
-    assert not _is_late(duration[:, :1], took_part[:, :1], 3)
-    assert not _is_late(np.full((4, 8), 2.0), took_part, 3)
+    assert is_late(duration, took_part, 3)
+    # One of four is always the last of so many by chance: 4 / 4**5 is below 1 %, 4 / 4**4 is not.
+    assert is_late(duration[:, :5], took_part[:, :5], 3)
+    assert not is_late(duration[:, :4], took_part[:, :4], 3)
+    assert not is_late(duration[:, :1], took_part[:, :1], 3)
+    # Of three ranks and two collectives the sum of places is 0 to 4 in 1, 2, 3, 2 and 1 of 9 orders.
+    assert not is_late(np.asarray([[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]), np.ones((3, 2), bool), 0)
+    assert not is_late(np.full((4, 8), 2.0), took_part, 3)
 
 
 def test_a_rank_that_waits_far_less_than_the_others_stands_out() -> None:
@@ -148,11 +153,11 @@ def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> Non
     found = describe(importing.read(files))
     assert found.straggler is not None
     assert (found.straggler.rank, found.straggler.stands_out) == (7, True)
-    assert (found.straggler.last, found.straggler.of) == (5, 8)
+    assert (found.straggler.last, found.straggler.collectives) == (5, 8)
     assert found.straggler.kind == "later start"
     assert found.ranks[1].waiting == pytest.approx(11.119e-3)
     assert (found.matched, found.unmatched) == (8, 0)
-    assert found.apart == pytest.approx(3e-6, abs=1e-6)
+    assert found.ends_apart == pytest.approx(3e-6, abs=1e-6)
 
 
 # ------------------------------------------------------------------------------------------------ folders, formats
@@ -206,6 +211,16 @@ def test_numbers_of_all_formats_are_equal(tmp_path: Path) -> None:
     assert [row["waiting"] for row in document["ranks"]] == [row.waiting for row in slow.ranks]
     assert [row["id"] for row in document["sentences"]] == [key for key, _ in _sentences.sentences(slow)]
     assert document["collectives"][0]["bandwidth"] == slow.collectives[0].bandwidth
+
+
+def test_what_is_not_known_of_a_rank_is_no_zero(tmp_path: Path) -> None:
+    """A rank without collectives waits for nobody knows how long, and one without idle time computes for as long."""
+    one, *others = profiles(tmp_path)
+    assert one.profiled is not None
+    bare = msgspec.structs.replace(one, collectives=None, profiled=msgspec.structs.replace(one.profiled, idle=()))
+    row = describe([bare, *others]).ranks[0]
+    assert (row.waiting, row.last, row.idle, row.computing) == (None, None, None, None)
+    assert "\u2013" in text.render(describe([bare, *others]))
 
 
 def test_names_in_traces_are_only_names(tmp_path: Path) -> None:

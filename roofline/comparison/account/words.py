@@ -160,9 +160,7 @@ def describe_amount(side: int, row: Row, style: Style) -> str:
     noun += f" ({units.count(amount.times)} rounds)" if amount.times > 1 else ""
     parts = [f"{_seconds((amount.seconds or 0.0) - amount.dispatch)} in {units.count(launches)} {noun}"]
     if amount.dispatch:
-        parts.append(
-            f"{units.seconds(amount.dispatch)} {'GPU idle while dispatching' if style.kernels else 'dispatching'}"
-        )
+        parts.append(f"{units.seconds(amount.dispatch)} {'GPU idle while ' * style.kernels}dispatching")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:
         parts.append(f"{units.byte(amount.bytes)} moved")
     return ", ".join(parts)

@@ -149,9 +149,9 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {_words.in_words(row.phase)}" if row.phase else ""
     place = ", ".join(dict.fromkeys(filter(None, (scope, row.phase)))) if scope else within
     around = ", with ops around it" if len(row.ops) > 2 * NAMES else ""
-    opening = (
-        f"{' '.join(causes).rstrip('.')}{around}" if causes else (place if scope else f"other ops {within}".rstrip())
-    )
+    opening = place if scope else f"other ops {within}".rstrip()
+    if causes:
+        opening = f"{' '.join(causes).rstrip('.')}{around}"
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
         amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"

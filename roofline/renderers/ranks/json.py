@@ -22,7 +22,7 @@ def render(job: Job) -> str:
         "steps": job.steps,
         "matched": job.matched,
         "unmatched": job.unmatched,
-        "ends_apart": job.apart,
+        "ends_apart": job.ends_apart,
         "straggler": None if straggler is None else {**asdict(straggler), "kind": straggler.kind},
         "outliers": [asdict(row) for row in job.outliers],
         "ranks": [asdict(row) for row in job.ranks],
@@ -34,5 +34,6 @@ def render(job: Job) -> str:
 
 
 def _collective(row: CollectiveRow) -> dict[str, Any]:
-    fields = {"runs", "shortest", "longest", "last", "times_last", "bandwidth"}
-    return {**msgspec.structs.asdict(row.message), **{name: getattr(row, name) for name in sorted(fields)}}
+    """Write a row with its message's fields beside its own, of which `ranks` is known of each."""
+    fields = {name: value for name, value in asdict(row).items() if name != "message"}
+    return {**msgspec.structs.asdict(row.message), **fields}

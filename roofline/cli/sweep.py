@@ -99,8 +99,8 @@ def command(
     chosen = plan.coarse_first(chosen) if budget is not None else chosen
     if not plan_only:
         ended = run(into, chosen, _measure, words.say, retry=retry, budget=None if budget is None else budget * 60)
-        told = ", ".join(f"{number} {kind}" for kind, number in ended.items()) or "nothing to measure"
-        words.say(f"{counted(len(chosen), 'point')}: {told}.")
+        ends = ", ".join(f"{number} {kind}" for kind, number in ended.items()) or "nothing to measure"
+        words.say(f"{counted(len(chosen), 'point')}: {ends}.")
     print(text.render(grid.read(into), page=terminal.page()), end="")
     print(f"Next: roofline show {words.quoted(into)} --format json")
 

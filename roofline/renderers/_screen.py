@@ -177,7 +177,7 @@ def bars(analysis: Analysis) -> list[Bar]:
         minimum = times.closing.floor / wall if ends else None
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    words, further = host.gap_in_words(analysis), _further(analysis)
+    words, further = host.gap_in_words(analysis), host.rest_of_gap(analysis)
     drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, further=further))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
@@ -197,19 +197,13 @@ def _of_roof(analysis: Analysis, bound: Bound, ends: tuple[float, float]) -> str
     return f"at {_words.between(*ends)} of its roof{counted}"
 
 
-def _further(analysis: Analysis) -> str:
-    """Give what is left of the gap beside its largest parts, from half a percent on: ", 12 ms other"."""
-    times = sorted((analysis.gap_causes or {}).values(), reverse=True)[:2] if analysis.gap > 0 else []
-    others = analysis.gap_told - sum(times)
-    return f", {units.seconds(others)} other" if sum(times) and others > 0.005 * analysis.gap_told else ""
-
-
 def _least_launch(analysis: Analysis) -> str:
     """Write the least time of a launch, for behind it; "" where the step's executors differ in it, or it is a range."""
     usual = executor_of(analysis.profile)
-    launches = {f"launch.{one.executor or usual}" for one in analysis.profile.signatures}
-    values = {ceiling.value for name in launches if (ceiling := analysis.device.ceilings.get(name))}
-    return f", {units.seconds(min(values))}" if len(values) == 1 and min(values) > NANOSECOND else ""
+    names = {f"launch.{signature.executor or usual}" for signature in analysis.profile.signatures}
+    launches = {ceiling for name in names if (ceiling := analysis.device.ceilings.get(name))}
+    values = {ceiling.value for ceiling in launches if ceiling.high is None and ceiling.value > NANOSECOND}
+    return f", {units.seconds(values.pop())}" if len(values) == len(launches) == 1 else ""
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:

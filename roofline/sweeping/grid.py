@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-
-import msgspec
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import rank
-from roofline.core.schema import Profile, slug
+from roofline.core.schema import slug
 from roofline.core.vocabulary import BOUNDS
 from roofline.sweeping import folder as results
 from roofline.sweeping.folder import Failure
-from roofline.sweeping.plan import Point, cell_of
+from roofline.sweeping.plan import Point
 
 #: What limits a step where that is no bound of ops: the time in which none ran.
 GAP = "gap"
@@ -26,11 +24,11 @@ _DISTURBED = frozenset(("contended", "throttled", "beyond-step"))
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a point came to. wall: seconds per step; ci95: of its median; limit: a bound of ops, or GAP, with most time.
+    """The result of a point. wall: seconds per step; ci95: of its median.
 
-    share: that time, of the step. samples: per second. is_disturbed: whether other programs ran beside it, or the clock
-    was held back. failure: why there is no profile; None also where it was not
-    measured yet, or only counted.
+    limit: a bound of ops, or GAP, with most time; share: that time, of the step. samples: per second. is_disturbed:
+    whether other programs ran beside it, or the clock was held back. failure: why there is no profile; None also where
+    it was not measured yet, or only counted.
     """
 
     point: Point
@@ -70,12 +68,12 @@ class Cell:
 class Border:
     """A place where the answer changes between two neighbours along an axis, "batch" or "seq".
 
-    what: "winner" of all backends, or "limit" of one (`backend`), which takes over half of the step. before, after:
+    kind: "winner" of all backends, or "limit" of one (`backend`), which takes over half of the step. before, after:
     what it is on both sides; low, high: the last and the first number on the axis. cell: of the first side. cause: the
     largest row of the account of its two fastest.
     """
 
-    what: str
+    kind: str
     axis: str
     cell: Point
     low: int
@@ -101,28 +99,26 @@ def read(folder: Path) -> Grid:
     points = results.read_plan(folder)
     by_cell: dict[Point, list[Point]] = {}
     for point in points:
-        by_cell.setdefault(cell_of(point), []).append(point)
+        by_cell.setdefault(point.without("backend"), []).append(point)
     cells = tuple(_cell(folder, cell, of) for cell, of in by_cell.items())
-    missing = sum(one.wall is None and one.failure is None for cell in cells for one in cell.results)
+    missing = sum(result.wall is None and result.failure is None for cell in cells for result in cell.results)
     backends = tuple(dict.fromkeys(point.backend for point in points))
     return Grid(cells, backends, tuple(_borders(cells, backends)), missing)
 
 
 def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
-    timed: list[tuple[str, Profile]] = []
-    found = []
+    timed: list[tuple[str, Analysis]] = []
+    cell_results = []
     for point in points:
         profile = results.profile(folder, point)
-        if profile is None:
-            found.append(Result(point, failure=results.failure(folder, point)))
-            continue
-        analysis = analyze(profile)
+        analysis = None if profile is None else analyze(profile)
         if isinstance(analysis, Analysis):
-            timed.append((point.backend, profile))
-            found.append(_result(point, analysis))
+            timed.append((point.backend, analysis))
+            cell_results.append(_result(point, analysis))
         else:
-            found.append(Result(point))
-    return Cell(cell, tuple(found), *_winner(timed))
+            failure = results.failure(folder, point) if profile is None else None
+            cell_results.append(Result(point, failure=failure))
+    return _judged(Cell(cell, tuple(cell_results)), sorted(timed, key=lambda run: run[1].wall))
 
 
 def _result(point: Point, analysis: Analysis) -> Result:
@@ -142,22 +138,20 @@ def _result(point: Point, analysis: Analysis) -> Result:
     )
 
 
-def _winner(timed: Sequence[tuple[str, Profile]]) -> tuple[str | None, str | None, bool, float | None, Row | None]:
-    """Judge the fastest and the next one of the backends of a cell."""
+def _judged(cell: Cell, timed: Sequence[tuple[str, Analysis]]) -> Cell:
+    """Judge the fastest and the next one of the backends of a cell. timed: names and runs, the fastest first."""
     if len(timed) < 2:
-        return (timed[0][0] if timed else None, None, False, None, None)
-    ranking = rank([profile for _, profile in timed])
-    first, second = ranking.order[:2]
-    pair = next(
-        pair
-        for pair, number in zip(ranking.pairs, ranking.order[1:], strict=True)
-        if number == second
-    )  # fmt: skip
-    is_settled = pair.headline.slower == 0 and pair.comparison.parity.verdict != "not comparable"
-    rows = [row for row in pair.account.rows if row.seconds]
-    cause = max(rows, key=lambda row: abs(row.seconds or 0.0), default=None)
-    walls = ranking.runs[second].wall / ranking.runs[first].wall
-    return timed[first][0], timed[second][0], is_settled, walls, cause
+        return replace(cell, fastest=timed[0][0] if timed else None)
+    (fastest, first), (following, second) = timed[:2]
+    pair = rank([second.profile, first.profile], as_given=True).pairs[0]
+    return replace(
+        cell,
+        fastest=fastest,
+        next=following,
+        is_settled=pair.headline.slower == 0 and pair.comparison.parity.verdict != "not comparable",
+        factor=second.wall / first.wall,
+        cause=max(pair.account.rows, key=lambda row: abs(row.seconds or 0.0), default=None),
+    )
 
 
 def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
@@ -166,7 +160,7 @@ def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]
         lines: dict[Point, list[Cell]] = {}
         for cell in cells:
             if getattr(cell.cell, axis) is not None:
-                lines.setdefault(_without(cell.cell, axis), []).append(cell)
+                lines.setdefault(cell.cell.without(axis), []).append(cell)
         for line in lines.values():
             ordered = sorted(line, key=lambda cell: getattr(cell.cell, axis))
             yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
@@ -174,15 +168,12 @@ def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]
                 yield from _limits(axis, backend, ordered)
 
 
-def _without(cell: Point, axis: str) -> Point:
-    return msgspec.structs.replace(cell, **{axis: None})
-
-
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
-    for one, other in pairwise(settled):
-        if one.fastest != other.fastest:
-            ends = getattr(one.cell, axis), getattr(other.cell, axis)
-            yield Border("winner", axis, one.cell, *ends, one.fastest or "", other.fastest or "", cause=one.cause)
+    for before, after in pairwise(settled):
+        if before.fastest != after.fastest:
+            ends = getattr(before.cell, axis), getattr(after.cell, axis)
+            winners = before.fastest or "", after.fastest or ""
+            yield Border("winner", axis, before.cell, *ends, *winners, cause=before.cause)
 
 
 def _limits(axis: str, backend: str, ordered: Sequence[Cell]) -> Iterator[Border]:

@@ -38,14 +38,18 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Return what tells this point from all others, whatever plan it is in."""
         return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:16]
 
-    @property
-    def name(self) -> str:
-        """Name the point for a line of progress: "bert train torch, batch 4, 128 tokens, bf16"."""
-        parts = [f"{self.model} {self.mode} {self.backend}"]
-        parts += [f"batch {self.batch}"] if self.batch is not None else []
-        parts += [f"{self.seq} tokens"] if self.seq is not None else []
+    def place(self, *without: str) -> str:
+        """Name the point but for its backend and some coordinates: "bert train, batch 4, 128 tokens, bf16"."""
+        size = "" if self.size in ("base", "-") else self.size
+        parts = [" ".join(filter(None, (self.model, size, self.mode)))]
+        parts += [f"batch {self.batch}"] if self.batch is not None and "batch" not in without else []
+        parts += [f"{self.seq} tokens"] if self.seq is not None and "seq" not in without else []
         parts += [self.precision] if self.precision != "default" else []
         return ", ".join(parts)
+
+    def without(self, *names: str) -> Point:
+        """Return the point with the defaults of some coordinates: what its neighbours along these share."""
+        return msgspec.structs.replace(self, **{name: "" if name == "backend" else None for name in names})
 
 
 def numbers(text: str, option: str) -> list[int | None]:
@@ -121,13 +125,8 @@ def shard(every: Sequence[Point], text: str) -> list[Point]:
     part, slash, of = text.partition("/")
     if not (slash and part.isdecimal() and of.isdecimal() and len(text) < 14 and 1 <= int(part) <= int(of)):
         raise InputError(f"--shard {text!r} is not possible: give I/N, as in 3/16, with I from 1 to N.")
-    cells = {cell: number for number, cell in enumerate(dict.fromkeys(map(cell_of, every)))}
-    return [point for point in every if cells[cell_of(point)] % int(of) == int(part) - 1]
-
-
-def cell_of(point: Point) -> Point:
-    """Return the cell of a point: what its backends share."""
-    return msgspec.structs.replace(point, backend="")
+    numbers = {cell: number for number, cell in enumerate(dict.fromkeys(point.without("backend") for point in every))}
+    return [point for point in every if numbers[point.without("backend")] % int(of) == int(part) - 1]
 
 
 def encode(every: Iterable[Point]) -> bytes:

@@ -32,16 +32,18 @@ def run(
     begin no point after so long [s].
     """
     ended: Counter[str] = Counter()
+    missing = [point for point in points if not _has_result(folder, point, retry)]
     begin = time.monotonic()
-    for number, point in enumerate(points, 1):
-        if _has_result(folder, point, retry):
-            continue
-        if budget is not None and time.monotonic() - begin > budget:
+    for number, point in enumerate(missing):
+        seconds = time.monotonic() - begin
+        if budget is not None and seconds > budget:
             break
         with results.alone(folder, point.device):
             if _has_result(folder, point, retry):  # another run was faster
                 continue
-            say(f"{number}/{len(points)} {point.name}{_left(ended.total(), time.monotonic() - begin, folder, points)}")
+            until_end = units.seconds((len(missing) - number) * seconds / number) if number else ""
+            further = f" ({until_end} left, if all take as long as so far)" if until_end else ""
+            say(f"{number + 1}/{len(missing)} {point.backend}: {point.place()}{further}")
             ended[_end(folder, point, measure, say)] += 1
     return ended
 
@@ -68,11 +70,3 @@ def _kind(error: RooflineError) -> results.Kind:
     if isinstance(error, MissingError):
         return "missing"
     return "out of memory" if _OUT_OF_MEMORY in str(error).lower() else "failed"
-
-
-def _left(done: int, seconds: float, folder: Path, points: Sequence[Point]) -> str:
-    """Say how long the points that are left may take, by the mean of those of this run; "" before the first one."""
-    if not done:
-        return ""
-    left = sum(not results.is_done(folder, point) for point in points)
-    return f" ({units.seconds(left * seconds / done)} left, if all take as long as so far)"

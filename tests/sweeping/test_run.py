@@ -145,7 +145,7 @@ def test_the_grid_tells_who_is_fastest_where_and_where_that_changes(swept: Path)
     ]  # fmt: skip
     assert found.cells[0].factor == pytest.approx(2.0)
     assert found.cells[3].factor is None
-    (border,) = [one for one in found.borders if one.what == "winner"]
+    (border,) = [one for one in found.borders if one.kind == "winner"]
     assert (border.axis, border.low, border.high, border.before, border.after) == ("batch", 2, 4, "jax", "torch")
     assert found.missing == 0
     results = [result for cell in found.cells for result in cell.results]
@@ -176,6 +176,7 @@ def test_json_has_the_same_numbers(swept: Path) -> None:
     assert [run["wall"] for cell in document["cells"] for run in cell["runs"]] == [
         result.wall for cell in found.cells for result in cell.results
     ]
+    assert [run["disturbed"] for cell in document["cells"] for run in cell["runs"]] == [False] * 8
     assert document["cells"][3]["runs"][0]["failure"]["kind"] == "out of memory"
     assert document["borders"][0]["id"] == "winner"
 
@@ -186,3 +187,11 @@ def test_a_damaged_record_is_named(swept: Path, record_text: bytes) -> None:
     record.write_bytes(record_text)
     with pytest.raises(InputError, match="is no record of a failure"):
         grid.read(swept)
+
+
+def test_names_in_a_plan_are_only_names(tmp_path: Path) -> None:
+    evil = "\x1b[31mred\n"
+    every = points([evil], [evil, "jax"], [evil], [evil], BATCHES, [32], size=evil)
+    run(tmp_path, folder.write_plan(tmp_path, every), lambda point: measured(Point(model="", backend="x")), quiet)
+    for rendered in (text.render(grid.read(tmp_path)), as_json.render(grid.read(tmp_path))):
+        assert "\x1b" not in rendered

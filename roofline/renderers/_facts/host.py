@@ -21,12 +21,24 @@ _MOST = 0.5
 def gap_in_words(analysis: Analysis) -> str:
     """Give the gap, and its two largest parts with their times: "643 ms: 345 ms host dispatch, 285 ms ..."."""
     gap = units.seconds(analysis.gap_told)
-    parts = sorted((analysis.gap_causes or {}).items(), key=lambda part: -part[1])
-    parts = [(name, seconds) for name, seconds in parts[:2] if seconds > 0] if analysis.gap > 0 else []
+    parts = _largest_parts(analysis)
     words = [f"{units.seconds(seconds)} {gap_part(name)}" for name, seconds in parts]
     if parts and units.seconds(parts[0][1]) == gap:
         return f"{gap}, {gap_part(parts[0][0])}"
     return f"{gap}: {', '.join(words)}" if words else gap
+
+
+def rest_of_gap(analysis: Analysis) -> str:
+    """Give what is left of the gap beside these parts, from half a percent on: ", 12 ms other"."""
+    parts = _largest_parts(analysis)
+    seconds = analysis.gap_told - sum(seconds for _, seconds in parts)
+    return f", {units.seconds(seconds)} other" if parts and seconds > 0.005 * analysis.gap_told else ""
+
+
+def _largest_parts(analysis: Analysis) -> list[tuple[str, float]]:
+    """Return the names and times [s] of the two largest parts of the gap, none where it has none."""
+    parts = sorted((analysis.gap_causes or {}).items(), key=lambda part: -part[1])
+    return [(name, seconds) for name, seconds in parts[:2] if seconds > 0] if analysis.gap > 0 else []
 
 
 def describe_host(analysis: Analysis) -> str:

@@ -20,15 +20,8 @@ def limit(name: str) -> str:
 
 
 def place(cell: Point, *without: str) -> str:
-    """Name a cell, but for some of its coordinates: "bert inference, batch 4, 128 tokens, bf16"."""
-    parts = [
-        " ".join(filter(None, (_words.plain(cell.model, 40), cell.size if cell.size not in ("base", "-") else "")))
-    ]
-    parts[0] += f" {cell.mode}"
-    parts += [f"batch {cell.batch}"] if cell.batch is not None and "batch" not in without else []
-    parts += [f"{cell.seq} tokens"] if cell.seq is not None and "seq" not in without else []
-    parts += [_words.plain(cell.precision, 20)] if cell.precision != "default" else []
-    return ", ".join(parts)
+    """Name a cell, but for some of its coordinates: "bert infer, batch 4, 128 tokens, bf16"."""
+    return _words.plain(cell.place(*without), 120)
 
 
 def cause(row: Row | None) -> str:
@@ -37,24 +30,27 @@ def cause(row: Row | None) -> str:
         return ""
     if row.annotations:
         return row.annotations[0]
-    return row.place or (f"the same {class_name(row.op_class)} ops" if row.kind == "rate" else "other ops")
+    return _words.plain(row.place or "", 60) or (
+        f"the same {class_name(row.op_class)} ops" if row.kind == "rate" else "other ops"
+    )
 
 
-def border(one: Border) -> str:
+def border(edge: Border) -> str:
     """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2, jax from batch 4 on (dispatching)."."""
-    noun = "batch {}" if one.axis == "batch" else "{} tokens"
-    ends = noun.format(one.low), noun.format(one.high)
-    where = place(one.cell, one.axis)
-    if one.what == "winner":
-        largest = f"; the largest row before: {cause(one.cause)}" if one.cause else ""
-        return f"{where}: {one.before} is fastest up to {ends[0]}, {one.after} from {ends[1]} on{largest}."
-    before, after = limit(one.before), limit(one.after)
-    return f"{where}, {one.backend}: over half of the step is {before} up to {ends[0]}, {after} from {ends[1]} on."
+    noun = "batch {}" if edge.axis == "batch" else "{} tokens"
+    low, high = noun.format(edge.low), noun.format(edge.high)
+    where, backend = place(edge.cell, edge.axis), _words.plain(edge.backend, 40)
+    if edge.kind == "winner":
+        before, after = (_words.plain(name, 40) for name in (edge.before, edge.after))
+        largest = f"; the largest row before: {cause(edge.cause)}" if edge.cause else ""
+        return f"{where}: {before} is fastest up to {low}, {after} from {high} on{largest}."
+    before, after = limit(edge.before), limit(edge.after)
+    return f"{where}, {backend}: over half of the step is {before} up to {low}, {after} from {high} on."
 
 
 def sentences(grid: Grid) -> Iterator[tuple[str, str]]:
     """Yield what the grid lacks, and its borders: id and sentence."""
     if grid.missing:
         yield "missing", f"{_words.counted(grid.missing, 'point')} not measured yet: roofline sweep -o DIR goes on."
-    for one in grid.borders:
-        yield one.what, border(one)
+    for edge in grid.borders:
+        yield edge.kind, border(edge)

@@ -48,6 +48,7 @@ def _result(result: Result) -> dict[str, Any]:
         "wall_ci95": result.ci95,
         "limit": result.limit,
         "limit_share": result.share,
+        "disturbed": result.is_disturbed,
         "samples_per_second": result.samples,
         "failure": None if result.failure is None else msgspec.to_builtins(result.failure),
     }
@@ -55,7 +56,7 @@ def _result(result: Result) -> dict[str, Any]:
 
 def _border(border: Border) -> dict[str, Any]:
     return {
-        "id": border.what,
+        "id": border.kind,
         "axis": border.axis,
         "model": border.cell.model,
         "mode": border.cell.mode,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
 from roofline import units
 from roofline.renderers import _terminal
 from roofline.renderers._terminal import SHEET, Page
+from roofline.renderers._words import plain
 from roofline.renderers.sweep import _sentences
 from roofline.sweeping.grid import GAP, Cell, Grid, Result
 from roofline.sweeping.plan import Point
@@ -33,15 +32,15 @@ def render(grid: Grid, page: Page = SHEET) -> str:
         if len(grid.backends) > 1:
             lines += [*_table("fastest", part, _winner, page), ""]
         for backend in grid.backends:
-            lines += [*_table(backend, part, _time_of(backend), page), ""]
+            lines += [*_table(plain(backend, 40), part, _time_of(backend), page), ""]
     if len(grid.backends) > 1:
         lines += _terminal.wrapped(_SETTLED, page)
     lines += _terminal.wrapped(_LEGEND, page)
     every = [result for cell in grid.cells for result in cell.results]
     lines += _terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
     lines += _terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
-    told = [sentence for _, sentence in _sentences.sentences(grid)]
-    lines += ["", *(line for sentence in told for line in _terminal.wrapped(sentence, page))] if told else []
+    sentences = [line for _, sentence in _sentences.sentences(grid) for line in _terminal.wrapped(sentence, page)]
+    lines += ["", *sentences] if sentences else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -49,12 +48,8 @@ def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Group cells that differ in batch and length alone."""
     parts: dict[Point, list[Cell]] = {}
     for cell in cells:
-        parts.setdefault(_without_axes(cell.cell), []).append(cell)
+        parts.setdefault(cell.cell.without("batch", "seq"), []).append(cell)
     return list(parts.values())
-
-
-def _without_axes(cell: Point) -> Point:
-    return msgspec.structs.replace(cell, batch=None, seq=None)
 
 
 def _table(head: str, cells: Sequence[Cell], write: Callable[[Cell], str], page: Page) -> list[str]:
@@ -75,8 +70,8 @@ def _winner(cell: Cell) -> str:
     if cell.fastest is None:
         return ""
     if cell.factor is None:
-        return f"{cell.fastest} alone"
-    return f"{cell.fastest} {units.significant(cell.factor)}x" if cell.is_settled else "~"
+        return f"{plain(cell.fastest, 40)} alone"
+    return f"{plain(cell.fastest, 40)} {units.significant(cell.factor)}x" if cell.is_settled else "~"
 
 
 def _time_of(backend: str) -> Callable[[Cell], str]:

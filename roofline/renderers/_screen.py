@@ -18,7 +18,6 @@ from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
 from roofline.core.executor import executor_of
-from roofline.core.framework import framework, written_in
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
@@ -85,22 +84,11 @@ def _headline(analysis: Analysis) -> str:
     profile = analysis.profile
     parts = [
         *_words.subject_parts(profile),
-        _words.plain(analysis.precision or profile.precision, 20).removeprefix("default"),
-        _framework(analysis),
+        _words.arithmetic(analysis),
+        _words.software(profile),
         _words.device(analysis),
     ]
     return " · ".join(filter(None, parts))
-
-
-def _framework(analysis: Analysis) -> str:
-    """Name the backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
-    profile = analysis.profile
-    backend, names = _words.plain(profile.backend, 40), dict.fromkeys((written_in(profile), framework(profile)))
-    versions = {name: profile.versions[name].partition("+")[0] for name in names if name in profile.versions}
-    if list(versions) == [profile.backend]:
-        return f"{backend} {_words.plain(versions[profile.backend], 20)}"
-    numbers = [f"{_words.plain(name, 20)} {_words.plain(number, 20)}" for name, number in versions.items()]
-    return f"{backend} ({', '.join(numbers)})" if numbers else backend
 
 
 def _time(analysis: Analysis, page: Page) -> list[str]:

@@ -21,6 +21,7 @@ from roofline.analysis.step_times import spread as spread_of
 from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
+from roofline.core.framework import framework, written_in
 from roofline.core.rows import rows
 from roofline.core.schema import Profile, Wall, slug
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, PROTOCOLS, Bound
@@ -109,13 +110,29 @@ def _lengths(profile: Profile) -> str:
         batch = "" if profile.batch is None else f"batch {units.count(profile.batch)}"
         prompt = "" if profile.seq is None else f"prompt {units.count(profile.seq)} + "
         return ", ".join(filter(None, (batch, f"{prompt}{units.count(profile.new_tokens)} new tokens")))
-    lengths = [units.count(number) for number in (profile.batch, profile.seq) if number is not None]
-    return f"batch {' x '.join(lengths)}{' tokens' if profile.seq is not None else ''}" if lengths else ""
+    batch = "" if profile.batch is None else f"batch {units.count(profile.batch)}"
+    return " x ".join(filter(None, (batch, "" if profile.seq is None else counted(profile.seq, "token"))))
 
 
 def _size(size: str) -> str:
     """Name the size of a model that is not the published one; "-" is of a model that has none."""
     return "" if size in ("base", "-") else plain(size, 20)
+
+
+def arithmetic(analysis: WorkAnalysis) -> str:
+    """Name the arithmetic, as it was found or else as it was asked for; "" where nobody asked for one."""
+    return plain(analysis.precision or analysis.profile.precision, 20).removeprefix("default")
+
+
+def software(profile: Profile) -> str:
+    """Name the backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
+    backend = plain(profile.backend, 60)
+    names = [name for name in dict.fromkeys((written_in(profile), framework(profile))) if name in profile.versions]
+    versions = {name: plain(profile.versions[name].partition("+")[0], 20) for name in names}
+    if names == [profile.backend]:
+        return f"{backend} {versions[profile.backend]}"
+    listed = ", ".join(f"{plain(name, 20)} {version}" for name, version in versions.items())
+    return f"{backend} ({listed})" if listed else backend
 
 
 def device(analysis: WorkAnalysis) -> str:

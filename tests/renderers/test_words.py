@@ -37,6 +37,15 @@ def test_verdict_of_the_handmade_step() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("batch", "seq", "lengths"),
+    [(4, 25, "batch 4 x 25 tokens"), (4, None, "batch 4"), (None, 25, "25 tokens"), (1, 1, "batch 1 x 1 token")],
+)
+def test_lengths_that_are_known_are_said(batch: int | None, seq: int | None, lengths: str) -> None:
+    profile = handmade.profile(batch=batch, seq=seq)
+    assert _words.subject_parts(profile)[2] == lengths
+
+
 def test_ops_far_beyond_their_step() -> None:
     """Shares of the step would be nonsense: 10.8 ms of ops, 1000 times as long, in a step of 12.5 ms."""
     ops = tuple(replace(op, own_ns=tuple(1000 * own for own in op.own_ns)) for op in handmade.OPS)

@@ -6,25 +6,22 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.core.framework import framework, written_in
-from roofline.core.schema import Profile
 from roofline.renderers import _words
 from roofline.renderers._facts import doubts
-from roofline.renderers._words import counted, plain
+from roofline.renderers._words import plain
 
 #: Letters of a name.
 _LONGEST = 60
-_MODES = {"infer": "inference", "train": "training", "generate": "generation"}
 
 
 def measured(analysis: WorkAnalysis, by: str) -> str:
     """Say what was measured, how, and what makes its times doubtful. by: what the rows of the table are.
 
-    "One step of bert inference (batch 1, 512 tokens, fp32) by group of ops; torch 2.13.0, AMD EPYC, 1 thread. Median
+    "One step of bert inference (batch 1 x 512 tokens, fp32) by group of ops; torch 2.13.0, AMD EPYC, 1 thread. Median
     of 10 steps 1.15 s (95 % interval 1.11–1.20 s), back to back."
     """
     step = "call" if analysis.profile.mode == "generate" else "step"
-    where = ", ".join(filter(None, (software(analysis.profile), _words.device(analysis))))
+    where = ", ".join(filter(None, (_words.software(analysis.profile), _words.device(analysis))))
     sentences = [f"One {step} of {subject(analysis)} by {by}; {where}.", f"{_capital(how(analysis))}."]
     return " ".join([*sentences, *(doubts.reasons(analysis) if isinstance(analysis, Analysis) else ())])
 
@@ -38,7 +35,7 @@ def compared(runs: Sequence[Analysis], names: Sequence[str], letters: Sequence[s
     devices = " and ".join(dict.fromkeys(filter(None, map(_words.device, runs))))
     sentences = [f"{', '.join(filter(None, (subjects, devices)))}."]
     for run, name, letter in zip(runs, names, letters or [""] * len(runs), strict=True):
-        shown, written = plain(name, _LONGEST), software(run.profile)
+        shown, written = plain(name, _LONGEST), _words.software(run.profile)
         called = written if written.startswith(shown) else f"{shown}, {written}"
         sentences += [f"{letter}{called}, {how(run)}.", *doubts.reasons(run)]
     return " ".join(sentences)
@@ -49,33 +46,10 @@ def _capital(text: str) -> str:
 
 
 def subject(analysis: WorkAnalysis) -> str:
-    """Say what was run: "bert inference (batch 1, 512 tokens, fp32)"."""
-    profile = analysis.profile
-    size = "" if profile.size in ("base", "-") else f" {plain(profile.size, 20)}"
-    mode = _MODES.get(profile.mode, plain(profile.mode, 20))
-    precision = plain(analysis.precision or profile.precision, 20).removeprefix("default")
-    settings = ", ".join(filter(None, (*_lengths(profile), precision)))
-    return f"{plain(profile.model, _LONGEST)}{size} {mode}{f' ({settings})' if settings else ''}"
-
-
-def _lengths(profile: Profile) -> list[str]:
-    """List batch and tokens."""
-    lengths = [] if profile.batch is None else [f"batch {units.count(profile.batch)}"]
-    if profile.seq is not None:
-        tokens = counted(profile.seq, "token")
-        lengths.append(f"prompt of {tokens}" if profile.new_tokens is not None else tokens)
-    return lengths if profile.new_tokens is None else [*lengths, f"{units.count(profile.new_tokens)} new"]
-
-
-def software(profile: Profile) -> str:
-    """Name the backend with the versions of what it runs on: "keras-jax (keras 3.15.1, jax 0.10.2)"."""
-    backend = plain(profile.backend, _LONGEST)
-    names = [name for name in dict.fromkeys((written_in(profile), framework(profile))) if name in profile.versions]
-    versions = {name: plain(profile.versions[name].partition("+")[0], 20) for name in names}
-    if names == [profile.backend]:
-        return f"{backend} {versions[profile.backend]}"
-    listed = ", ".join(f"{plain(name, 20)} {version}" for name, version in versions.items())
-    return f"{backend} ({listed})" if listed else backend
+    """Say what was run: "bert inference (batch 1 x 512 tokens, fp32)"."""
+    model, mode, lengths = _words.subject_parts(analysis.profile)
+    settings = ", ".join(filter(None, (lengths, _words.arithmetic(analysis))))
+    return f"{model} {mode}{f' ({settings})' if settings else ''}"
 
 
 def how(analysis: WorkAnalysis) -> str:

@@ -200,7 +200,7 @@ def test_the_caption_says_what_was_measured_how_and_what_to_doubt() -> None:
     profile = handmade.profile(flags=("contended",))
     short, long = (latex.render(analyze(profile), None, caption=each) for each in ("short", "long"))
     for words in (
-        "One step of toy tiny training (batch 4, 25 tokens, fp32) by group of ops; torch 2.13.0, Round Device, 2 "
+        "One step of toy tiny training (batch 4 x 25 tokens, fp32) by group of ops; torch 2.13.0, Round Device, 2 "
         "threads.",
         r"Median of 10 steps 12.5~ms (95~\% interval 12.4--12.6~ms), back to back.",
         "The machine was busy with other programs; times are too long.",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
 from roofline.renderers import _tables, _words
+from roofline.renderers._tables import Column, amounts
 
 #: What is less of the busy time is written as "<0.1 %".
 _SEEN = 0.0005
@@ -287,23 +287,6 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
 # -------------------------------------------------------------------------------------------------------------- cells
 
 
-class Column(NamedTuple):
-    """A column: heading (lines of it), the function that writes a cell, whether it holds numbers, and its rank.
-
-    rank: the highest goes first for want of room, 0 stays.
-    """
-
-    heading: str
-    cell: Callable[[Row], str]
-    number: bool = True
-    rank: int = 0
-
-    @property
-    def name(self) -> str:
-        """Write the heading on one line."""
-        return self.heading.replace("\n", " ")
-
-
 def work_share(share: float | None) -> str:
     """Write a share of the FLOPs to a hundredth of a percent, as the smallest groups have less than a tenth."""
     return units.percent(share, 2).removesuffix(" %")
@@ -318,11 +301,20 @@ def relative_rate(slower: float | None) -> str:
     return f"1/{units.significant(float(f'{slower:.2g}'), 2)}" if slower > 1 else f"{units.significant(1 / slower, 2)}x"
 
 
-def _minimum(row: Row) -> str:
+def _minimum(row: Row, write: Callable[[float | None], str] = units.seconds) -> str:
+    """Write the range of the least time; its lower end where the upper one is next to it."""
     if row.floor is None:
         return units.UNKNOWN
     low, high = row.floor
-    return units.seconds_between(low, high) if high > 1.005 * low else units.seconds(low)
+    if high <= 1.005 * low:
+        return write(low)
+    return units.seconds_between(low, high, write=write)
+
+
+def _minima(rows: Sequence[Row]) -> list[str]:
+    """Write least times in the unit of the longest time, next to which they stand."""
+    write = units.seconds_unit(max((row.seconds or 0.0 for row in rows), default=0.0))
+    return [_minimum(row, write) for row in rows]
 
 
 #: The columns of the table behind the name of the group.
@@ -331,8 +323,8 @@ COLUMNS = (
     Column("bytes\n%", lambda row: _tables.percent(row.bytes), rank=3),
     Column("busy\n%", lambda row: _tables.percent(row.time)),
     Column("% of all\nbusy", lambda row: _tables.percent(row.busy), rank=4),
-    Column("time", lambda row: units.seconds(row.seconds), rank=6),
-    Column("minimum", _minimum, rank=5),
+    amounts("time", lambda row: row.seconds, "s", rank=6),
+    Column("minimum", _minimum, rank=5, in_one_unit=_minima),
     Column("rate vs\nmatmul", lambda row: relative_rate(row.slower), rank=1),
     Column("bound", lambda row: row.words, number=False, rank=2),
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from roofline import units
 from roofline.renderers._facts.wall import COLUMNS, Chart, Row
-from roofline.renderers._facts.wall import Column as ChartColumn
 from roofline.renderers._latex.escape import letters
 from roofline.renderers._latex.table import PACKAGES, Column, Table, floated, label
 from roofline.renderers._names.distinct import distinct
+from roofline.renderers._tables import Column as ChartColumn
 
 
 def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
@@ -49,17 +48,6 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
 
 
 def _cells(column: ChartColumn, rows: list[Row | None]) -> list[str]:
-    """Write the cells of a column, times all in the unit of the longest."""
-    write = units.seconds_unit(max((row.seconds or 0.0 for row in rows if row is not None), default=0.0))
-    cells = []
-    for row in rows:
-        if row is None:
-            cells.append("")
-        elif column.heading == "time":
-            cells.append(write(row.seconds))
-        elif column.heading == "minimum" and row.floor is not None:
-            low, high = map(write, row.floor)
-            cells.append(low if low == high else units.seconds_between(*row.floor, write=write))
-        else:
-            cells.append(column.cell(row))
-    return cells
+    """Write the cells of a column; the lines with the name of a run have none."""
+    cells = iter(column.cells([row for row in rows if row is not None]))
+    return ["" if row is None else next(cells) for row in rows]

@@ -220,7 +220,7 @@ def _above(gains: Mapping[Row, float] | Mapping[str, float], ratio: float) -> in
 
 def _flops(cell: Implied) -> float:
     """Find the work of a cell [FLOP]."""
-    if cell.work is None or cell.work.flops is None:
+    if cell.work is None:
         raise ValueError(f"the work of {cell.cell.task} is not counted")
     return cell.work.flops
 

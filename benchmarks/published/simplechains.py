@@ -41,10 +41,7 @@ class _Table:
     def flops(self, task: str) -> float:
         """Count the work of a task [FLOP]."""
         cell = next(cell for cell in self.publication.cells if cell.task == task)
-        counted = self.publication.work(self.publication.row(cell).work, cell.batch).flops
-        if counted is None:
-            raise ValueError(f"the work of {task} is not counted")
-        return counted
+        return self.publication.work(self.publication.row(cell).work, cell.batch).flops
 
     def ratios(self, task: str, slow: tuple[str, str], fast: tuple[str, str]) -> list[float]:
         """Divide every run of a column and hardware by every run of another one."""

@@ -15,7 +15,7 @@ from roofline.published.publication import Publication
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How many times as fast as one column the others are, in a row of the table that has a time of both."""
+    """Hold the columns of a row of the table against one of them: how many times as fast each with a time is."""
 
     task: str
     batch: str

@@ -68,12 +68,12 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class Work(msgspec.Struct, frozen=True, kw_only=True):
     """The work that a published figure stands for.
 
-    flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
-    is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in
-    counting, "" for nothing.
+    flops: of contractions [FLOP]. bytes: what must at least be read [byte], None where that is not known. form: how
+    FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in counting, "" for
+    nothing.
     """
 
-    flops: float | None = None
+    flops: float
     bytes: float | None = None
     form: str
     bytes_form: str = ""
@@ -186,8 +186,7 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     def work(self, name: str, batch: str) -> Work:
         """Return the work of a row by its name; batch: as published. KeyError where it was not counted for that."""
-        forms = {form.name: form for form in self.forms}
-        form = forms[name]
+        form = {form.name: form for form in self.forms}[name]
         flops, read = float(form.flops[batch]), None if form.bytes is None else float(form.bytes)
         return Work(flops=flops, bytes=read, form=form.form, bytes_form=form.bytes_form, assumed=form.assumed)
 

@@ -56,7 +56,7 @@ def test_the_two_sentences_of_the_benchmark() -> None:
 def test_generate_has_a_share_of_both_roofs() -> None:
     """Gemma at batch 1: 44 passes over 17.08 GB at 1555 GB/s are 483 ms of JAX's 703.46; bf16 is 312 TFLOP/s."""
     one = cell("Gemma generate", "Keras 3 (JAX)", batch="1")
-    floor, flops = 44 * 2 * 8_537_680_896 / 1555e9, KERAS.work("gemma-generate-keras", "1").flops or 0
+    floor, flops = 44 * 2 * 8_537_680_896 / 1555e9, KERAS.work("gemma-generate-keras", "1").flops
     assert (one.roof, one.faster, set(one.shares)) == ("memory", False, {"memory", "bf16"})
     assert one.floor_memory == pytest.approx(floor)
     assert one.share == one.shares["memory"] == pytest.approx(floor / 0.70346)

@@ -135,9 +135,7 @@ def _asked(figure: Implied) -> str:
     work = figure.work
     if work is None:
         return ""
-    parts = []
-    if work.flops is not None:
-        parts.append(f"{units.flop(work.flops)} ({work.form}), stated {figure.row.stated}")
+    parts = [f"{units.flop(work.flops)} ({work.form}), stated {figure.row.stated}"]
     if work.bytes is not None:
         parts.append(f"{units.byte(work.bytes)} to read ({work.bytes_form})")
     return "; ".join([*parts, *([f"assumed: {work.assumed}"] if work.assumed else [])])

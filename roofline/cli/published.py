@@ -65,6 +65,8 @@ def command(
         return
 
     if output is not None:
+        if format != "text" or all:
+            raise InputError("--output draws the table's first version: leave out --format and --all.")
         from roofline.renderers import figures
 
         inches = read_inches(width)

@@ -82,6 +82,8 @@ def test_what_nobody_read_is_marked(roofline: Run) -> None:
         (("--all",), "--format, --all and --output need the NAME of a publication: give one."),
         (("ivanov", "-o", "x.txt"), "Cannot write x.txt: the name must end in .svg or .pdf or .png."),
         (("ivanov", "-o", "x.svg", "--width", "1in"), "A figure cannot be 1in wide: choose 2.5in to 20in."),
+        (("keras-benchmark", "-o", "x.svg", "--all"), "--output draws the table's first version: leave out --format"),
+        (("ivanov", "-o", "x.svg", "--format", "json"), "--output draws the table's first version: leave out --format"),
         (("ivanov", "--format", "html"), "There is no format called 'html'; there are: json, text."),
     ],
 )

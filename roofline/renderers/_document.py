@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -24,10 +25,8 @@ MAX_ROWS = 5000
 #: Fields of a row that its work says, before and after its functions.
 _WORK = ("model_flops", "flops", "useful_flops", "vector_flops"), ("int_ops", "bytes_read", "bytes_written")
 #: Fields of a row that only times can say, in their order, and what hardware counters of the timed step say.
-_TIMES = (
-    *("seconds", "busy_share", "own_seconds", "overlap", "uncosted", "floor", "floor_high", "floor_reach", "loss"),
-    *("divided_seconds", "bounds"),
-)
+_SECONDS = "own_seconds overlap uncosted floor floor_high floor_reach loss divided_seconds".split()
+_TIMES = ("seconds", "busy_share", *_SECONDS, "bounds")
 _BY_COUNTERS = ("counted_bytes_read", "counted_bytes_written", "uncounted_ops")
 #: The same of the step.
 _STEP_TIMES = (
@@ -41,22 +40,19 @@ _STEP_TIMES = (
 def total(value: WorkTotal, analysis: WorkAnalysis) -> dict[str, Any]:
     """Write a row of classes, groups, phases or blocks: the same fields everywhere; times only where measured."""
     # Work is known without a ceiling, too.
-    before, after = ({name: getattr(value, name) if value.costed > 0 else None for name in names} for names in _WORK)
+    before, after = (_fields(value, names) if value.costed > 0 else dict.fromkeys(names) for names in _WORK)
     row = {"ops": value.ops, "kernels": value.kernels, **before, "transcendentals": dict(value.functions), **after}
     if not isinstance(value, Total):
         return row | dict.fromkeys((*_TIMES, *_BY_COUNTERS))
-    times = {name: getattr(value, name, None) for name in _TIMES}
-    return (
-        row
-        | times
-        | {
-            "busy_share": value.seconds / analysis.busy if analysis.busy else None,
-            "bounds": dict(value.bounds),
-            "counted_bytes_read": value.counted_read if value.counted else None,
-            "counted_bytes_written": value.counted_written if value.counted else None,
-            "uncounted_ops": None if analysis.profile.counters is None else value.uncounted,
-        }
-    )
+    return row | {
+        "seconds": value.seconds,
+        "busy_share": value.seconds / analysis.busy if analysis.busy else None,
+        **_fields(value, _SECONDS),
+        "bounds": dict(value.bounds),
+        "counted_bytes_read": value.counted_read if value.counted else None,
+        "counted_bytes_written": value.counted_written if value.counted else None,
+        "uncounted_ops": None if analysis.profile.counters is None else value.uncounted,
+    }
 
 
 def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
@@ -64,13 +60,13 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
     profile, device = analysis.profile, analysis.device
     document: dict[str, Any] = {
         "schema": 1,
-        **_fields(profile, "model backend options mode batch seq size precision command versions switches"),
+        **_fields(profile, "model backend options mode batch seq size precision command versions switches".split()),
         "device": {
             "name": device.name,
             "kind": device.kind,
             "ceilings_of": device.ceilings_of or None,
             "ceilings": {
-                name: _fields(ceiling, "value source spread date waited flag")
+                name: _fields(ceiling, "value source spread date waited flag".split())
                 for name, ceiling in device.ceilings.items()
             },
         },
@@ -81,8 +77,8 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "groups": {name: total(value, analysis) for name, value in analysis.by("group").items()},
         "phases": {name: total(value, analysis) for name, value in analysis.by("phase").items()},
         "blocks": {name: total(value, analysis) for name, value in analysis.by("block").items()},
-        **_fields(profile, "parameters trainable devices samples tokens new_tokens"),
-        "memory": _fields(profile.memory, "peak parameters optimizer source"),
+        **_fields(profile, "parameters trainable devices samples tokens new_tokens".split()),
+        "memory": _fields(profile.memory, "peak parameters optimizer source".split()),
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
@@ -200,17 +196,17 @@ def _counters(counters: Counters | None) -> dict[str, Any] | None:
     """Write the source of counted bytes; the bytes themselves are in the rows."""
     if counters is None:
         return None
-    return _fields(counters, "tool file kernels unjoined joined busy")
+    return _fields(counters, "tool file kernels unjoined joined busy".split())
 
 
 def _whole(facts: Imported | None) -> dict[str, Any] | None:
     """Write the facts of a trace; every field is there, and null where it is not known."""
-    return None if facts is None else _fields(facts, " ".join(facts.__struct_fields__))
+    return None if facts is None else _fields(facts, facts.__struct_fields__)
 
 
-def _fields(facts: object, names: str) -> dict[str, Any]:
+def _fields(facts: object, names: Iterable[str]) -> dict[str, Any]:
     """Write fields under their own names."""
-    return {name: getattr(facts, name) for name in names.split()}
+    return {name: getattr(facts, name) for name in names}
 
 
 def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:

@@ -215,7 +215,7 @@ def observed(pair: RankedPair, limit: int, table: Breakdown | None) -> tuple[tup
 def legend(pair: RankedPair) -> str:
     """Explain the columns of the table; empty where they explain themselves."""
     if pair.breakdown is None:
-        return _term_table.LEGEND.removesuffix(_term_table.PHASES) + remarks(pair)
+        return f"{_term_table.LEGEND} {remarks(pair)}"
     return LEGEND if remarks(pair) else ""
 
 

@@ -48,11 +48,11 @@ def joined(top: str, bottom: str) -> str:
 def _legend() -> str:
     """Say what the columns are; the three of work in one sentence."""
     names = {about: "work" if about == _WORK else joined(*heading.split("\n")) for heading, _, about in COLUMNS}
-    columns = "".join(f"{name[0].upper()}{name[1:]}: {about}. " for about, name in names.items())
-    return f"All numbers are A − B. {columns}{PHASES}"
+    columns = (f"{name[0].upper()}{name[1:]}: {about}." for about, name in names.items())
+    return " ".join(["All numbers are A − B.", *columns])
 
 
-#: What else the table needs.
+#: Short names of rows.
 PHASES = "fwd, bwd, opt: forward, backward, optimizer."
 LEGEND = _legend()
 #: What is added of runs whose floors are ranges.

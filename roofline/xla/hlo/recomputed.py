@@ -1,4 +1,4 @@
-"""What `tf.recompute_grad` has XLA compute again in the backward pass, which the names of instructions do not tell.
+"""Find what `tf.recompute_grad` has XLA compute again in the backward pass: names of instructions do not tell it.
 
 To have it wait for the gradient TensorFlow adds to each argument a number that is made of the gradient: 0 or not a
 number; what is made of variables alone is known by what takes it (`tensorflow.graph.recomputed`). A cross entropy adds
@@ -24,21 +24,26 @@ _CHOICE = "SelectV2"
 def recomputed(module: Module) -> frozenset[Instruction]:
     """Return the instructions that are made of such sums or for what is, and are no gradients."""
     if "recomputed" not in module.memo:
-        everything = [each for computation in module.computations for each in computation.instructions]
-        starts = [each for each in everything if each.opcode == "add" and any(map(_is_zero_or_nan, each.operands))]
+        sums = (
+            instruction
+            for computation in module.computations
+            for instruction in computation.instructions
+            if instruction.opcode == "add"
+        )
+        starts = [addition for addition in sums if any(map(_is_zero_or_nan, addition.operands))]
         users = _users(module) if starts else {}
-        made = _made_of(module, starts, users)
-        module.memo["recomputed"] = frozenset(made | _taken_by(made.difference(starts), frozenset(starts), users))
-    found: frozenset[Instruction] = module.memo["recomputed"]
-    return found
+        results = _made_of(module, starts, users)
+        module.memo["recomputed"] = frozenset(results | _taken_by(results.difference(starts), frozenset(starts), users))
+    instructions: frozenset[Instruction] = module.memo["recomputed"]
+    return instructions
 
 
 def _is_zero_or_nan(value: Instruction) -> bool:
     value, _ = origin(value, (), _PASSED_ON)
     if value.opcode != "select" or value.op_type != _CHOICE:
         return False
-    zero, other = (number(origin(operand, (), _PASSED_ON)[0], ()) for operand in value.operands[1:])
-    return zero == 0 and other is not None and isnan(other)
+    zero, nan = (number(origin(operand, (), _PASSED_ON)[0], ()) for operand in value.operands[1:])
+    return zero == 0 and nan is not None and isnan(nan)
 
 
 def _users(module: Module) -> _Users:
@@ -71,17 +76,21 @@ def _made_of(module: Module, starts: list[Instruction], users: _Users) -> set[In
     roots: Mapping[Instruction, list[Instruction]] = {
         computation.root: list(callers) for computation, callers in module.callers.items()
     }
-    found: set[Instruction] = set()
+    results: set[Instruction] = set()
     waiting = list(starts)
     while waiting:
-        each = waiting.pop()
-        if each in found or is_gradient(each.op_name):
+        value = waiting.pop()
+        if value in results or is_gradient(value.op_name):
             continue
-        found.add(each)
-        waiting += [caller for caller in roots.get(each, ()) if caller.opcode in ("call", "while", "conditional")]
-        for user, place in users.get(each, ()):
+        results.add(value)
+        waiting += [caller for caller in roots.get(value, ()) if caller.opcode in ("call", "while", "conditional")]
+        for user, place in users.get(value, ()):
             waiting.append(user)
             if user.opcode in ("call", "while", "conditional"):
-                given = [computation.parameters for computation in user.called]
-                waiting += [some[at] for some in given for at in some if user.opcode != "call" or at == place]
-    return found
+                waiting += [
+                    parameter
+                    for computation in user.called
+                    for at, parameter in computation.parameters.items()
+                    if user.opcode != "call" or at == place
+                ]
+    return results

@@ -17,6 +17,7 @@ import pytest
 from forms.networks import denoiser, dense, image_encoder, lenet5
 from forms.products import BOTH, NONE, ONE, Convolution, Product, Products, forward, training
 from forms.transformers import (
+    Decoder,
     bert,
     decoder_with_adapters,
     encoder_layer,
@@ -119,12 +120,12 @@ COUNTED: dict[str, tuple[Products, float, float | None]] = {
     "SAM": (vision_encoder(1, 64, 1280, 16, 5120, 32, 4, 14, 256), 5_961_082_830_848, 17_875_195_428_864),
     # transformers 5.23, 8 x 128 tokens, adapters of rank 4 on query and value, everything else frozen
     "Gemma": (
-        decoder_with_adapters(8, 128, 28, 3072, 16, 16, 256, 24_576, 256_000, 4),
+        decoder_with_adapters(8, 128, Decoder(28, 3072, 16, 16, 256, 24_576, 256_000), 4),
         17_548_229_738_496,
         35_081_443_868_672,
     ),
     "Mistral": (
-        decoder_with_adapters(8, 128, 32, 4096, 32, 8, 128, 14_336, 32_000, 4),
+        decoder_with_adapters(8, 128, Decoder(32, 4096, 32, 8, 128, 14_336, 32_000), 4),
         14_634_295_754_752,
         29_288_120_188_928,
     ),
@@ -293,10 +294,11 @@ def test_language_models_with_adapters(name: str) -> None:
         tokens = torch.zeros(2, 32, dtype=torch.long)
         # Given, since a model that makes its own mask looks at values, of which there are none.
         given = {"attention_mask": torch.zeros(2, 1, 32, 32), "position_ids": tokens, "use_cache": False}
-    form = decoder_with_adapters(
-        2, 32, 2, config.hidden_size, config.num_attention_heads, config.num_key_value_heads, config.head_dim,
-        config.intermediate_size, config.vocab_size, 4,
+    dims = Decoder(
+        2, config.hidden_size, config.num_attention_heads, config.num_key_value_heads, config.head_dim,
+        config.intermediate_size, config.vocab_size,
     )  # fmt: skip
+    form = decoder_with_adapters(2, 32, dims, 4)
     assert both(lambda: model(input_ids=tokens, **given).logits) == (forward(form), training(form))
 
 
@@ -306,7 +308,7 @@ def test_generate_of_the_published_classes(name: str) -> None:
     """Two small layers, 3 prompts of 5 tokens, 6 new ones: 5 passes behind the prompt's own."""
     torch = pytest.importorskip("torch")
     library = pytest.importorskip("transformers")
-    dims = {"layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "width": 8, "ffn": 48, "words": 50}
+    dims = Decoder(layers=2, hidden=24, heads=4, kv_heads=2, width=8, ffn=48, words=50)
     config = getattr(library, f"{name}Config")(
         num_hidden_layers=2, hidden_size=24, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
         intermediate_size=48, vocab_size=50, pad_token_id=0, bos_token_id=None, eos_token_id=None,
@@ -318,7 +320,7 @@ def test_generate_of_the_published_classes(name: str) -> None:
     given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "generation_config": asked}
     with torch.no_grad():
         found = counted(lambda: model.generate(**given))
-    assert found == forward(generation(3, 5, 5, **dims, grows=True, logits=1))
+    assert found == forward(generation(3, 5, 5, dims, grows=True, logits=1))
 
 
 #: Two layers in Keras on PyTorch; its counter does not know PyTorch's attention on CPUs, which Mistral calls.
@@ -364,12 +366,13 @@ def test_keras_adapters_are_merged() -> None:
     )
     assert done.returncode == 0, done.stderr
     found = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("counted")]
-    gemma = decoder_with_adapters(3, 16, 2, 24, 4, 4, 8, 48, 50, 4, merged=True)
-    mistral = decoder_with_adapters(3, 16, 2, 24, 4, 2, 6, 48, 50, 4, merged=True)
+    dims = Decoder(2, 24, 4, 4, 8, 48, 50)
+    gemma = decoder_with_adapters(3, 16, dims, 4, merged=True)
+    mistral = decoder_with_adapters(3, 16, Decoder(2, 24, 4, 2, 6, 48, 50), 4, merged=True)
     once = 2 * 3 * 4 * 16 * 16 * 6  # one product of attention: 3 samples, 4 heads of 6, 16 x 16
     # Room for 16 tokens, of which 5 are the prompt: 11 passes, and the head for all that prefill reads.
     (generated,) = (float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("generated"))
-    assert generated == forward(generation(3, 16, 11, 2, 24, 4, 4, 8, 48, 50, grows=False, logits=16))
+    assert generated == forward(generation(3, 16, 11, dims, grows=False, logits=16))
     # 2 layers of 2 products forward; backward 4, but in the first layer 3, since its keys need no gradient.
     assert found == [forward(gemma), training(gemma), forward(mistral) - 4 * once, training(mistral) - 11 * once]
 

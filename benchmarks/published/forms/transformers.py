@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from forms.products import BOTH, NONE, ONE, Product, Products, attention, same
+
+
+class Decoder(NamedTuple):
+    """Dimensions of Gemma or Mistral. width: of a head; ffn: of the gated dense layers, three matrices."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    width: int
+    ffn: int
+    words: int
+
+    @property
+    def queries(self) -> int:
+        """Return the width of the queries of all heads together."""
+        return self.heads * self.width
+
+    @property
+    def keys(self) -> int:
+        """Return the width of the keys of all heads together, and of the values."""
+        return self.kv_heads * self.width
 
 
 def encoder_layer(batch: int, seq: int, hidden: int, heads: int, ffn: int) -> Products:
@@ -28,37 +52,25 @@ def bert(batch: int, seq: int, layers: int, hidden: int, heads: int, ffn: int, c
     )
 
 
-def decoder_with_adapters(
-    batch: int,
-    seq: int,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    width: int,
-    ffn: int,
-    words: int,
-    rank: int,
-    merged: bool = False,
-) -> Products:
-    """Gemma or Mistral, frozen, with low-rank adapters on query and value, and logits for every token.
+def decoder_with_adapters(batch: int, seq: int, dims: Decoder, rank: int, merged: bool = False) -> Products:
+    """Return a frozen decoder with low-rank adapters on query and value, and logits for every token.
 
-    width: of a head; ffn: of the gated dense layers, three matrices. Frozen weights have no gradient. In the first
-    layer nothing before the adapters has one either: not the inputs of query, key and value, and not the keys.
+    Frozen weights have no gradient. In the first layer nothing before the adapters has one either: not the inputs of
+    query, key and value, and not the keys.
 
     merged: as Keras does it, the product of an adapter's two matrices is added to the frozen weights, head by head, and
     tokens are multiplied with the sum, of which a gradient as large as the weights is needed. Otherwise tokens are
     multiplied with one after the other, and only their gradients are.
     """
-    tokens, queries, keys = batch * seq, heads * width, kv_heads * width
+    tokens, hidden, queries, keys = batch * seq, dims.hidden, dims.queries, dims.keys
     products: Products = ()
-    for number in range(layers):
+    for number in range(dims.layers):
         first = number == 0
         inputs = NONE if first else ONE
         if merged:
             adapters: Products = (
-                Product(hidden * heads, rank, width),
-                Product(hidden * kv_heads, rank, width),
+                Product(hidden * dims.heads, rank, dims.width),
+                Product(hidden * dims.kv_heads, rank, dims.width),
             )
         else:
             adapters = (
@@ -71,47 +83,32 @@ def decoder_with_adapters(
             Product(tokens, hidden, keys, gradients=inputs),
             Product(tokens, hidden, keys, gradients=inputs + merged),
             *adapters,
-            *attention(seq, seq, heads, width, times=batch, gradients=(ONE if first else BOTH, BOTH)),
+            *attention(seq, seq, dims.heads, dims.width, times=batch, gradients=(ONE if first else BOTH, BOTH)),
             Product(tokens, queries, hidden, gradients=ONE),
-            *[Product(tokens, hidden, ffn, gradients=ONE)] * 2,
-            Product(tokens, ffn, hidden, gradients=ONE),
+            *[Product(tokens, hidden, dims.ffn, gradients=ONE)] * 2,
+            Product(tokens, dims.ffn, hidden, gradients=ONE),
         )
-    return (*products, Product(tokens, hidden, words, gradients=ONE))
+    return (*products, Product(tokens, hidden, dims.words, gradients=ONE))
 
 
-def generation(
-    batch: int,
-    read: int,
-    passes: int,
-    layers: int,
-    hidden: int,
-    heads: int,
-    kv_heads: int,
-    width: int,
-    ffn: int,
-    words: int,
-    *,
-    grows: bool,
-    logits: int,
-) -> Products:
-    """Return a call of `generate` of Gemma or Mistral: prefill of `read` tokens, then `passes` of decode, a token each.
+def generation(batch: int, read: int, passes: int, dims: Decoder, *, grows: bool, logits: int) -> Products:
+    """Return a call of `generate` of a decoder: prefill of `read` tokens, then `passes` of decode, a token each.
 
     grows: each pass attends to one token more than the one before, the first one to `read` + 1; else the cache has room
     for all tokens, which `read` then counts, and every pass attends to all of it. logits: for how many of the tokens
     that are read the head runs.
     """
-    queries, keys = heads * width, kv_heads * width
 
     def run(tokens: int, length: int, predicted: int) -> Products:
         layer = (
-            Product(batch * tokens, hidden, queries),
-            *[Product(batch * tokens, hidden, keys)] * 2,
-            *attention(tokens, length, heads, width, times=batch),
-            Product(batch * tokens, queries, hidden),
-            *[Product(batch * tokens, hidden, ffn)] * 2,
-            Product(batch * tokens, ffn, hidden),
+            Product(batch * tokens, dims.hidden, dims.queries),
+            *[Product(batch * tokens, dims.hidden, dims.keys)] * 2,
+            *attention(tokens, length, dims.heads, dims.width, times=batch),
+            Product(batch * tokens, dims.queries, dims.hidden),
+            *[Product(batch * tokens, dims.hidden, dims.ffn)] * 2,
+            Product(batch * tokens, dims.ffn, dims.hidden),
         )
-        return (*layer * layers, Product(batch * predicted, hidden, words))
+        return (*layer * dims.layers, Product(batch * predicted, dims.hidden, dims.words))
 
     products = run(read, read, logits)
     for number in range(passes):

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TypedDict
 
 from forms.networks import denoiser, dense, image_encoder, lenet5
 from forms.products import Products, forward, training
-from forms.transformers import bert, decoder_with_adapters, encoder_layer, generation, vision_encoder
+from forms.transformers import Decoder, bert, decoder_with_adapters, encoder_layer, generation, vision_encoder
 from roofline import published
 
 #: Passes of decode in one call of `generate`, a token each. Keras: 44 or 45 (50 tokens in all, of which a prompt of
@@ -27,20 +26,8 @@ BF16 = 2  # bytes
 GEMMA, MISTRAL = 8_537_680_896, 7_241_732_096 - 32_000 * 4_096
 
 
-class _Decoder(TypedDict):
-    """Dimensions of a decoder: see `transformers.generation`."""
-
-    layers: int
-    hidden: int
-    heads: int
-    kv_heads: int
-    width: int
-    ffn: int
-    words: int
-
-
-_GEMMA = _Decoder(layers=28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000)
-_MISTRAL = _Decoder(layers=32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000)
+_GEMMA = Decoder(layers=28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000)
+_MISTRAL = Decoder(layers=32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000)
 
 
 def _bert(batch: int) -> Products:
@@ -52,28 +39,28 @@ def _sam(batch: int) -> Products:
 
 
 def _gemma(batch: int, merged: bool = False) -> Products:
-    return decoder_with_adapters(batch, 128, **_GEMMA, rank=4, merged=merged)
+    return decoder_with_adapters(batch, 128, _GEMMA, rank=4, merged=merged)
 
 
 def _mistral(batch: int, merged: bool = False) -> Products:
-    return decoder_with_adapters(batch, 128, **_MISTRAL, rank=4, merged=merged)
+    return decoder_with_adapters(batch, 128, _MISTRAL, rank=4, merged=merged)
 
 
 def _layer(batch: int, seq: int) -> float:
     return training(encoder_layer(batch, seq, hidden=1024, heads=16, ffn=4096))
 
 
-def _generate(batch: int, dims: _Decoder) -> float:
+def _generate(batch: int, dims: Decoder) -> float:
     """Count what transformers does: the cache grows, and the head runs for the last token of the prompt alone."""
-    return forward(generation(batch, PROMPT, PASSES, **dims, grows=True, logits=1))
+    return forward(generation(batch, PROMPT, PASSES, dims, grows=True, logits=1))
 
 
-def _generate_padded(batch: int, dims: _Decoder, logits: int) -> float:
+def _generate_padded(batch: int, dims: Decoder, logits: int) -> float:
     """Count what Keras does: the cache has room for all tokens, which prefill and every pass attend to.
 
     logits: for how many tokens of prefill the head runs, where nobody needs it.
     """
-    return forward(generation(batch, ROOM, PASSES, **dims, grows=False, logits=logits))
+    return forward(generation(batch, ROOM, PASSES, dims, grows=False, logits=logits))
 
 
 #: By the name that roofline/published/NAME.toml gives: the batch of a row -> FLOPs of its contractions.

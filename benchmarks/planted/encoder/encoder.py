@@ -1,6 +1,6 @@
 """A small transformer encoder, written plainly: the model that causes are planted into.
 
-`encoder_planted.py` has copies with one thing changed (some with two); all compute the same function.
+`encoder_planted.py` has copies with one thing changed (some with two); all but four of them compute the same function.
 """
 
 from __future__ import annotations

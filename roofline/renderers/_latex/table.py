@@ -136,8 +136,7 @@ def floated(
 
 def _in_unit(column: Column) -> Column:
     """Move the unit that all numbers of a column have into its heading."""
-    known = [cell for cell in column.cells if cell not in _BLANK]
-    parts = [_IN_UNIT.fullmatch(cell) for cell in known]
+    parts = [_IN_UNIT.fullmatch(cell) for cell in column.cells if cell not in _BLANK]
     units = {part[2] for part in parts if part is not None}
     if not column.number or len(units) != 1 or None in parts:
         return column
@@ -174,9 +173,9 @@ def _pads(column: Column) -> list[str]:
     if any(number is None and cell not in _BLANK for number, cell in zip(numbers, column.cells, strict=True)):
         return [""] * len(numbers)
     decimals = [0 if number is None else len(number[1] or "") for number in numbers]
-    most = max(decimals, default=0)
+    longest = max(decimals, default=0)
     return [
-        "" if number is None or have == most else f"{'' if have else '.'}{'0' * (most - have)}"
+        "" if number is None or have == longest else f"{'' if have else '.'}{'0' * (longest - have)}"
         for number, have in zip(numbers, decimals, strict=True)
     ]
 
@@ -252,12 +251,12 @@ def _broken(text: str, room: float) -> list[str]:
     words = re.split(r"(?<=\s)", text)
     # At blanks; inside of a word only where it is too long for a line.
     for piece in (part for word in words for part in ([word] if width(word) < room - _INDENT else _BREAK.split(word))):
-        rest = f"{line}{piece}"
-        while width(rest.rstrip()) > (end := room - (_INDENT if lines else 0.0)) and len(rest) > 1:
-            line = line or _beginning(rest, end)
+        text_left = f"{line}{piece}"
+        while width(text_left.rstrip()) > (end := room - (_INDENT if lines else 0.0)) and len(text_left) > 1:
+            line = line or _beginning(text_left, end)
             lines.append(line.rstrip())
-            rest, line = rest[len(line) :], ""
-        line = rest
+            text_left, line = text_left[len(line) :], ""
+        line = text_left
     return [*lines, line.rstrip()]
 
 

@@ -73,9 +73,9 @@ def waterfall(pair: RankedPair) -> Waterfall:
     a, b = pair.comparison.a.wall, pair.comparison.b.wall
     rows = _account.rows(pair)
     low, high = axis(a, b, [part.reach for part in _between(pair, rows)])
-    seen = [row for row in rows[: _account.MANY] if abs(_account.seconds(row)) >= _SMALL * (high - low)]
+    rows_shown = [row for row in rows[: _account.MANY] if abs(_account.seconds(row)) >= _SMALL * (high - low)]
     ends = [Part(_comparing.name(pair, side), 0.0, wall, "wall") for side, wall in enumerate((a, b))]
-    return Waterfall((ends[0], *_between(pair, seen), ends[1]), low, high)
+    return Waterfall((ends[0], *_between(pair, rows_shown), ends[1]), low, high)
 
 
 def axis(a: float, b: float, reaches: Sequence[tuple[float, float]]) -> tuple[float, float]:

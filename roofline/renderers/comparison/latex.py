@@ -56,12 +56,12 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
         named=lambda width: distinct([*_account.labels(shown), *filter(None, [smaller])], width, sanitize=letters),
         rules=(len(shown),) if smaller else (),
     )
-    said = [
+    sentences = [
         comment(f"{number}: {_account.said(row)} {_account.meaning(row)}".rstrip())
         for number, row in enumerate(every, 1)
     ]
     caption = _compared(_account.heading(pair), pair)
-    return [*said, *floated(table, columns, caption, label(*pair.names, "why"), [_comparing.verdict(pair)])]
+    return [*sentences, *floated(table, columns, caption, label(*pair.names, "why"), [_comparing.verdict(pair)])]
 
 
 def _compared(head: str, pair: RankedPair) -> str:

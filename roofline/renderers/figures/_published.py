@@ -78,10 +78,10 @@ def _panel(publication: Publication, picture: Picture) -> _Panel:
         rows += [Row(row.task, row.batch, row.hardware, ratios)] if ratios else []
     tasks, names = list(dict.fromkeys(row.task for row in rows)), []
     for row in rows:
-        of_task = [other for other in rows if other.task == row.task]
+        batches, machines = zip(*((run.batch, run.hardware) for run in rows if run.task == row.task), strict=True)
         parts = [row.task] if len(tasks) > 1 else []
-        parts += [f"batch {row.batch}"] if row.batch and len({other.batch for other in of_task}) > 1 else []
-        parts += [row.hardware] if len({other.hardware for other in of_task}) > 1 else []
+        parts += [f"batch {row.batch}"] if row.batch and len({*batches}) > 1 else []
+        parts += [row.hardware] if len({*machines}) > 1 else []
         names.append(", ".join(parts))
     head = f"times as fast as {picture.over}{f': {tasks[0]}' if len(tasks) == 1 else ''}"
     columns = tuple(name for name in wanted if any(name in row.ratios for row in rows))

@@ -55,8 +55,8 @@ def _task(cells: Sequence[Implied], notes: dict[Note, str], several: bool) -> li
     for figure in cells:
         marks = "".join(f"[{notes[note]}]" for note in figure.notes if note in notes)
         implications = " ".join(filter(None, (_implies(figure), marks)))
-        known = (column(figure) for column in columns.values())
-        rows.append((_place(figure, machines), _published(figure), *known, implications))
+        shares = (column(figure) for column in columns.values())
+        rows.append((_place(figure, machines), _published(figure), *shares, implications))
     return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0, len(columns) + 2)), 1)]
 
 

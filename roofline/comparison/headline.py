@@ -28,7 +28,8 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
     settled: whether turns in fresh processes tell; None where the runs took none together. factor: time of A / time of
     B, by the turns where there are some, else by all processes. ci95: of A - B [s], and factor_ci95: None below three
-    steps of either. text: sentences. slower: the number of the run said to be slower or to take longer; None: neither.
+    steps of either. text: sentences; opening: the first of them, without brackets and full stop. slower: the number of
+    the run said to be slower or to take longer; None: neither.
     """
 
     settled: bool | None
@@ -36,6 +37,7 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
     factor_ci95: Interval | None
     ci95: Interval | None
     text: str
+    opening: str
     slower: int | None = None
 
 
@@ -121,24 +123,26 @@ def _headline(
     settled = says and not any(doubts)
     reasons = _disturbed(paired.busy, throttled, names)
     if says and doubts[faster] and not doubts[slower]:  # undisturbed, the faster one would take less still
-        text = f"{names[slower]} took longer than {names[faster]}: {against} a step, {measured}. The times of "
-        text += f"{names[faster]} are too long, if anything: {reasons}."
+        opening = f"{names[slower]} took longer than {names[faster]}: {against} a step, {measured}"
+        text = f"{opening}. The times of {names[faster]} are too long, if anything: {reasons}."
     elif any(doubts):
         reasons = f"but {reasons}, which may be part or all of the reason" if doubts[slower] else f"and {reasons}"
-        text = f"These runs do not say which is faster: {times}, {measured}, {reasons}."
+        opening = f"These runs do not say which is faster: {times}, {measured}, {reasons}"
+        text = f"{opening}."
     elif not settled:
         zero = "" if paired.sign else ", which includes 0"
-        text = f"These runs do not say which is faster: {times}, {measured}. {names[slower]} − {names[faster]} is "
-        text += f"{units.seconds(abs(difference))}, {ci95}{zero}.{why}"
+        opening = f"These runs do not say which is faster: {times}, {measured}"
+        text = f"{opening}. {names[slower]} − {names[faster]} is {units.seconds(abs(difference))}, {ci95}{zero}.{why}"
     else:
         ratio = walls[slower] / walls[faster]
         factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
         if paired.number:
-            text = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference "
-            text += f"{units.seconds(abs(difference))}, {ci95}, {measured}."
+            opening = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference "
+            opening += f"{units.seconds(abs(difference))}, {ci95}, {measured}"
+            text = f"{opening}."
         else:
-            text = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
-            text += f" ({against} a step, {measured})."
+            opening = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
+            text = f"{opening} ({against} a step, {measured})."
     size = math.sqrt(walls[0] * walls[1])
     return Headline(
         settled=settled if paired.number else None,
@@ -146,6 +150,7 @@ def _headline(
         factor_ci95=(ratio_apart(paired.ci95[0], size), ratio_apart(paired.ci95[1], size)),
         ci95=paired.ci95,
         text=text,
+        opening=opening,
         slower=slower if says and not doubts[slower] else None,
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.comparison.headline import Headline
 from roofline.renderers import _tables, _words
 
 
@@ -20,24 +19,28 @@ def limits(runs: Sequence[Analysis], names: Sequence[str], of_ops: bool = False)
 
 
 def times(runs: Sequence[Analysis], names: Sequence[str]) -> str:
-    """Say the least and the longest time of a step: "a step takes 3.07 ms (torch-compile) to 5.63 ms (torch)"."""
+    """Say the least and the longest time of a step: "a step takes 3.07 ms in torch-compile to 5.63 ms in torch"."""
     return f"a step takes {_ends([run.wall for run in runs], names, units.seconds)}"
 
 
 def idle(runs: Sequence[Analysis], names: Sequence[str]) -> str:
-    """Say how much of a plain step no op runs: "GPU idle for 41 % (torch-compile) to 64 % (torch) of the step"."""
+    """Say how much of a plain step no op runs: "GPU idle for 41 % of the step in jax to 64 % in torch"."""
     gaps = dict.fromkeys(map(_words.gap_name, runs))
-    shares = _ends([run.gap_told / run.wall for run in runs], names, lambda share: units.percent(share, 0))
-    return f"{' and '.join(gaps)} for {shares} of the step"
+    shares = [run.gap_told / run.wall for run in runs]
+    return f"{' and '.join(gaps)} for {_ends(shares, names, lambda share: units.percent(share, 0), ' of the step')}"
 
 
-def _ends(values: Sequence[float], names: Sequence[str], write: Callable[[float], str]) -> str:
-    """Write the least and the largest of some values with the names of their runs; one that all share, alone."""
+def _ends(values: Sequence[float], names: Sequence[str], write: Callable[[float], str], whole: str = "") -> str:
+    """Write the least and the largest of some values with the names of their runs; one that all share, alone.
+
+    whole: what a value is a share of, written once.
+    """
     texts = list(map(write, values))
     if len(set(texts)) == 1:
-        return texts[0]
-    ends = (min(range(len(values)), key=values.__getitem__), max(range(len(values)), key=values.__getitem__))
-    return " to ".join(f"{texts[n]} ({_words.plain(names[n], 40)})" for n in ends)
+        return f"{texts[0]}{whole}"
+    low, high = (pick(range(len(values)), key=values.__getitem__) for pick in (min, max))
+    in_low, in_high = (_words.plain(names[number], 40) for number in (low, high))
+    return f"{texts[low]}{whole} in {in_low} to {texts[high]} in {in_high}"
 
 
 def work(runs: Sequence[WorkAnalysis], by: str) -> str:
@@ -61,8 +64,3 @@ def work(runs: Sequence[WorkAnalysis], by: str) -> str:
     ]
     parts = [f"{share} {of}" for share, (of, _) in zip(ranges, what, strict=True) if share]
     return f"{_words.plain(label, 40)} {'is' if by == 'block' else 'ops are'} {' and '.join(parts)}"
-
-
-def faster(head: Headline) -> str:
-    """Say which of two runs is faster, as their headline does: its first sentence without what is in brackets."""
-    return head.text.partition(" (")[0].partition(". ")[0]

@@ -328,6 +328,21 @@ def test_captions_call_runs_of_one_backend_by_their_names() -> None:
         assert "the first run" not in told
 
 
+@pytest.mark.parametrize("backend", ["torch", "v1. 2 (x): y"])
+def test_a_title_keeps_the_names_of_its_runs_whole(backend: str) -> None:
+    """Runs of one backend are told apart in brackets, and a backend from a trace may have any name. 20 / 12.5 = 1.6."""
+    names = f"{backend} (fp32)", f"{backend} (bf16)"
+    items = [run(20, backend, precision="fp32"), run(12.5, backend, precision="bf16")]
+    for kind in COMPARING:
+        with _style.applied():
+            title = figures.build(kind, items, 20.0)[1].title
+        assert title.endswith(f": {names[0]} took 1.60x longer than {names[1]} in these two runs")
+    for kind in ("bound", "roofline"):
+        with _style.applied():
+            title = figures.build(kind, items, 20.0)[1].title
+        assert title.endswith(f": a step takes 12.5 ms in {names[1]} to 20.0 ms in {names[0]}")
+
+
 def test_a_waterfall_leads_from_wall_to_wall() -> None:
     # B is A with the softmax twice as fast: 2000 - 1000 µs of op time and of wall.
     plain = handmade.profile()

@@ -43,7 +43,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     # Of what other processes would have given, where there are some, and not of the steps of this one alone.
     whiskers = [interval(resampled.wall, resampled) for resampled in drawn]
     head = heads[1] if len(runs) == 2 else None
-    sentence = _titles.times(runs, names) if head is None else _titles.faster(head)
+    sentence = _titles.times(runs, names) if head is None else head.opening
     heading = _frame.heading(runs, names, width, sentence)
     room = width - 0.2
     bars = []

@@ -11,7 +11,7 @@ from roofline.comparison.account.account import account
 from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import compare
 from roofline.errors import InputError
-from roofline.renderers import _titles, _words
+from roofline.renderers import _words
 from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _waterfall
 from roofline.renderers.comparison._waterfall import Part, Waterfall
 from roofline.renderers.figures import _frame, _measure, _style
@@ -33,7 +33,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     comparison = compare(items[0].profile, items[1].profile, (first, second))
     names = _words.plain(first, 60), _words.plain(second, 60)
     pair = RankedPair((first, second), comparison, account(comparison, names))
-    heading = _frame.heading((comparison.a, comparison.b), names, width, _titles.faster(pair.headline))
+    heading = _frame.heading((comparison.a, comparison.b), names, width, pair.headline.opening)
     return _drawn(pair, _waterfall.waterfall(pair), heading, width), _caption(pair, heading.title)
 
 

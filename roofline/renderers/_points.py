@@ -17,9 +17,10 @@ from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.arrays import Array
 from roofline.core.rows import Ints, buffers_known
-from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group, OpClass
+from roofline.core.schema import Op
+from roofline.core.vocabulary import GROUP_OF, Group, OpClass
 from roofline.renderers import _words
-from roofline.renderers._sums import Sums, per_op, summed
+from roofline.renderers._sums import Sums, ceilings, limits, per_op, summed
 
 #: More points than anybody can tell apart: the ones of most time are shown.
 MOST = 5000
@@ -32,16 +33,17 @@ ALL, COLD, COLD_HIGH, COUNTED = "dram", "cold", "cold_high", "counted"
 class Point:
     """All ops of one signature and phase: `number` of them in a step.
 
-    op: the row of the first. family: "matrix" for products, "vector" for other work; precision: of its arithmetic, ""
-    where it is not known. seconds: share time; own: own time [s]. work: matrix and vector FLOP; moved: bytes by kind of
-    byte, None where not all were counted; intensity: FLOP per byte of them, None where there are none. bound: in words;
-    roof: the ceiling that binds most of their time, in words; attained: the range of minimum / time.
+    blocks: of the model that they are in, those of most time first. family: "matrix" for products, "vector" for other
+    work; precision: of its arithmetic, "" where it is not known. seconds: share time; own: own time [s]. work: matrix
+    and vector FLOP; moved: bytes by kind of byte, None where not all were counted; intensity: FLOP per byte of them,
+    None where there are none. bound: in words; roof: the ceiling that binds most of their time, in words; attained: the
+    range of minimum / time.
     """
 
     signature: int
     phase: int
-    op: int
     name: str
+    blocks: tuple[str, ...]
     group: Group
     op_class: OpClass
     family: str
@@ -133,7 +135,9 @@ def points(analysis: WorkAnalysis) -> Points:
     traffic = {
         level: np.bincount(code, weights=amount, minlength=len(first)) for level, amount in _traffic(analysis).items()
     }
-    roofs = _roofs(analysis, code, len(first))
+    bounds = limits(analysis, code, first)
+    roofs = map(_words.roof_name, ceilings(analysis, code, first))
+    words = list(zip(bounds, roofs, _blocks(analysis, code, len(first)), strict=True))
     merged: list[Point] = []
     unknown = 0.0
     for row, op in enumerate(first.tolist()):
@@ -141,7 +145,7 @@ def points(analysis: WorkAnalysis) -> Points:
             unknown += float(sums.seconds[row])
             continue
         moved = {level: None if math.isnan(amount[row]) else float(amount[row]) for level, amount in traffic.items()}
-        merged.append(_point(analysis, sums, row, op, moved, *roofs[row]))
+        merged.append(_point(analysis, sums, row, analysis.profile.ops[op], moved, *words[row]))
     merged.sort(key=lambda point: -point.seconds)
     largest = merged[:MOST]
     return Points(
@@ -153,17 +157,23 @@ def points(analysis: WorkAnalysis) -> Points:
 
 
 def _point(
-    analysis: Analysis, sums: Sums, row: int, op: int, moved: Mapping[str, float | None], bound: str, roof: str
+    analysis: Analysis,
+    sums: Sums,
+    row: int,
+    first: Op,
+    moved: Mapping[str, float | None],
+    bound: str,
+    roof: str,
+    blocks: tuple[str, ...],
 ) -> Point:
-    """Build the point of a row of sums, whose first op is `op`."""
-    first = analysis.profile.ops[op]
+    """Build the point of a row of sums. first: of its ops."""
     work = float(sums.work[row])
     family, precision = arithmetic(analysis, first.signature)
     return Point(
         signature=first.signature,
         phase=first.phase,
-        op=op,
         name=analysis.profile.signatures[first.signature].name,
+        blocks=blocks,
         group=GROUP_OF[analysis.op_class(first)],
         op_class=analysis.op_class(first),
         family=family,
@@ -180,23 +190,15 @@ def _point(
     )
 
 
-def _roofs(analysis: Analysis, code: Ints, rows: int) -> list[tuple[str, str]]:
-    """Return of each point the bound and the ceiling in words that hold most of its time."""
+def _blocks(analysis: Analysis, code: Ints, points: int) -> list[tuple[str, ...]]:
+    """Return the blocks that the ops of each point are in, those of most of its time first."""
     table = analysis.table
-    bound = np.bincount(code * len(BOUNDS) + table.bound, weights=table.share, minlength=rows * len(BOUNDS))
-    near = np.bincount(code, weights=table.share * table.near_ridge, minlength=rows)
-    whole = np.bincount(code, weights=table.share, minlength=rows)
-    longest = np.lexsort((-table.share, code))
-    _, places = np.unique(code[longest], return_index=True)
-    return [
-        (
-            "near ridge" if near[row] > whole[row] / 2 else BOUNDS[number],
-            _words.roof_name(table.ceiling[longest[place]]),
-        )
-        for row, (number, place) in enumerate(
-            zip(bound.reshape(rows, len(BOUNDS)).argmax(axis=1).tolist(), places.tolist(), strict=True)
-        )
-    ]
+    parts, first = numbered(code, table.columns.block)
+    seconds = np.bincount(parts, weights=table.share, minlength=len(first))
+    blocks: list[list[str]] = [[] for _ in range(points)]
+    for op in first[np.argsort(-seconds, kind="stable")].tolist():
+        blocks[int(code[op])].append(analysis.profile.blocks[int(table.columns.block[op])])
+    return [tuple(filter(None, names)) for names in blocks]
 
 
 def _traffic(analysis: Analysis) -> dict[str, Array]:

@@ -119,9 +119,25 @@ def limits(analysis: WorkAnalysis, code: Ints, first: Ints) -> list[str]:
     code: the row of each op; first: the first op of each row, whose bound counts where no time was measured.
     """
     table, number = analysis.table, len(first)
-    by_bound = np.bincount(code * len(BOUNDS) + table.bound, weights=table.share, minlength=number * len(BOUNDS))
-    by_bound = by_bound.reshape(number, len(BOUNDS))
-    seconds, near = by_bound.sum(axis=1), np.bincount(code, weights=table.share * table.near_ridge, minlength=number)
-    bound = np.where(seconds > 0, by_bound.argmax(axis=1), table.bound[first])
+    seconds = np.bincount(code, weights=table.share, minlength=number)
+    near = np.bincount(code, weights=table.share * table.near_ridge, minlength=number)
+    bound = _most(table.bound, table.share, code, first)
     ridge = np.where(seconds > 0, near > seconds / 2, table.near_ridge[first])
     return ["near ridge" if is_near else BOUNDS[row] for is_near, row in zip(ridge, bound.tolist(), strict=True)]
+
+
+def ceilings(analysis: WorkAnalysis, code: Ints, first: Ints) -> list[str]:
+    """Return the ceiling that binds most of the time of each row's ops: "dram.copy"; "" for none. As `limits`."""
+    table = analysis.table
+    names = {name: number for number, name in enumerate(dict.fromkeys(table.ceiling))}
+    kind = np.asarray([names[name] for name in table.ceiling], np.int64)
+    most, written = _most(kind, table.share, code, first), list(names)
+    return [written[number] for number in most.tolist()]
+
+
+def _most(kind: Ints, seconds: Array, code: Ints, first: Ints) -> Ints:
+    """Return the kind of ops that most of the time of each row is in; of its first op where it has no time."""
+    shape = len(first), int(kind.max(initial=0)) + 1
+    sums = np.bincount(code * shape[1] + kind, weights=seconds, minlength=shape[0] * shape[1]).reshape(shape)
+    most: Ints = np.where(sums.sum(axis=1) > 0, sums.argmax(axis=1), kind[first])
+    return most

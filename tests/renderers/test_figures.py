@@ -5,6 +5,7 @@ That no text overlaps anything is in test_figure_layout.py.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import re
@@ -30,7 +31,7 @@ from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _points, _timeline, figures
+from roofline.renderers import _points, _sums, _timeline, figures
 from roofline.renderers.comparison import _term_table
 from roofline.renderers.figures import _style
 
@@ -428,6 +429,35 @@ def test_points_merge_ops_of_one_signature() -> None:
     (stream,) = found.flopless
     assert (stream.name, stream.group) == ("aten::embedding", "pointwise")
     assert stream.traffic == pytest.approx(4e6 / 400e-6)
+    assert found.unknown == pytest.approx(317e-6)
+
+
+def test_a_point_has_the_blocks_of_all_its_ops() -> None:
+    """Of two equal products the first, in the embedding, takes 2500 µs, and the second 5000 µs; and the other way."""
+    plain = handmade.profile()
+    first, second = (row for row, op in enumerate(plain.ops) if plain.signatures[op.signature].name == "aten::addmm")
+    for longer, blocks in ((second, ("FFN", "embedding")), (first, ("embedding", "FFN"))):
+        ops = list(plain.ops)
+        ops[first] = replace(ops[first], block=plain.blocks.index("embedding"))
+        ops[longer] = replace(ops[longer], own_ns=tuple(2 * own for own in ops[longer].own_ns))
+        analysis = analyze(handmade.profile(ops=tuple(ops)))
+        assert _points.points(analysis).placed[0].blocks == blocks
+        with _style.applied():
+            figure, _ = figures.build("roofline", [analysis], 7.0)
+        assert any(text.startswith(f"1: 2 x addmm ({', '.join(blocks)}), ") for text in written(figure))
+
+
+def test_the_ceiling_of_ops_is_that_of_most_of_their_time() -> None:
+    """3 µs under DRAM in one op, 2 + 2 µs under the cache in two."""
+    analysis = analyze(handmade.profile())
+    names, times = (
+        ((*head, *[rest] * (len(analysis.profile.ops) - 3)))
+        for head, rest in ((("dram.copy", "cache.llc", "cache.llc"), ""), ((3e-6, 2e-6, 2e-6), 0.0))
+    )
+    table = dataclasses.replace(analysis.table, ceiling=names, share=np.asarray(times))
+    under = dataclasses.replace(analysis, table=table)
+    code = np.asarray([0, 0, 0, *[1] * (len(times) - 3)])
+    assert _sums.ceilings(under, code, np.asarray([0, 3])) == ["cache.llc", ""]
 
 
 def marks(axes: Any) -> np.ndarray:

@@ -11,6 +11,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.places import place_name
 from roofline.analysis.run_names import called
+from roofline.analysis.scope_names import name_scopes
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
@@ -92,7 +93,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     """
     names = called(analysis.profile for analysis in items)
     timed = [item for item in items if isinstance(item, Analysis)]
-    sentence = _titles.limits(timed, names, of_ops=True) if len(timed) == len(items) else "the intensity of its ops"
+    sentence = _titles.limits(timed, names, of_ops=True) if len(timed) == len(items) else WITHOUT_TIMES
     heading = _frame.heading(items, names, width, sentence)
     runs = _runs(items, heading.rows)
     if not any(run.points.all or run.points.ticks for run in runs):
@@ -329,10 +330,9 @@ def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
 
 def _op_words(analysis: Analysis, point: Point) -> tuple[str, str]:
     """Say what ops a point is; and their share of the step, and how close they come to the roof that binds them."""
-    profile = analysis.profile
-    block = profile.blocks[profile.ops[point.op].block]
-    name = f"{units.count(point.number)} x {_words.plain(place_name(profile.signatures[point.signature]), 40)}"
-    name = f"{name} ({_words.plain(block, 40)})" if block else name
+    op_name = _words.plain(place_name(analysis.profile.signatures[point.signature]), 40)
+    blocks = name_scopes(point.blocks)
+    name = f"{units.count(point.number)} x {op_name}{f' ({blocks})' if blocks else ''}"
     share, (low, high) = f", {units.percent(point.seconds / analysis.wall)} of the step", point.attained
     return name, share if low is None or high is None else f"{share}, at {_words.of_roofs(low, high, [point.roof])}"
 

@@ -21,7 +21,7 @@ from roofline.core.arrays import Array
 from roofline.core.rows import Ints
 from roofline.core.vocabulary import CLASSES
 from roofline.renderers import _tables, _words
-from roofline.renderers._sums import Sums, limits, per_op, summed
+from roofline.renderers._sums import Sums, ceilings, limits, per_op, summed
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns
 from roofline.renderers.report.parts.html import TITLE, Html, tag
@@ -189,9 +189,9 @@ def rows(analysis: WorkAnalysis, *, equal: bool = False) -> dict[str, Any]:
         script_rows["kernel"] = columns.names(_kernel(analysis, op.kernels) for op in heads)
     if isinstance(analysis, Analysis):
         _add_times(script_rows, analysis, sums, order, amounts["work"])
-        roofs = limits(analysis, code, first)
+        roofs, bound_by = limits(analysis, code, first), ceilings(analysis, code, first)
         script_rows["roof"] = columns.texts(roofs[row] for row in order)
-        script_rows["ceiling"] = columns.names((analysis.table.ceiling[first[row]] for row in order), 80)
+        script_rows["ceiling"] = columns.names((bound_by[row] for row in order), 80)
     return script_rows
 
 

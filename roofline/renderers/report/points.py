@@ -14,20 +14,18 @@ from roofline.renderers.report.parts import columns
 
 def facts(analysis: Analysis, point: Point) -> list[tuple[str, str]]:
     """List the names of facts about a point, and their words."""
-    profile, own = analysis.profile, point.own
-    low, high = point.attained
-    traffic = point.moved[ALL] or 0.0
+    profile, (low, high) = analysis.profile, point.attained
     return [
         ("ops", units.count(point.number)),
         ("class", point.op_class),
         ("phase", plain(profile.phases[point.phase], 60)),
         ("time", f"{units.seconds(point.seconds)} ({units.percent(point.seconds / analysis.wall)})"),
         ("work", units.flop(point.work)),
-        ("traffic", units.byte(traffic)),
+        ("traffic", units.byte(point.moved[ALL])),
         *((("counted", units.byte(point.moved[COUNTED])),) if COUNTED in point.moved else ()),
-        ("rate", units.flop_rate(point.work / own)),
-        ("bandwidth", units.byte_rate(traffic / own)),
-        ("intensity", units.intensity(point.work / traffic if traffic else None)),
+        ("rate", units.flop_rate(point.rate)),
+        ("bandwidth", units.byte_rate(point.traffic)),
+        ("intensity", units.intensity(point.intensity[ALL])),
         ("of roof", f"{_tables.between(low, high)} %" if low is not None else units.UNKNOWN),
         ("roof", point.roof),
         ("limited by", point.bound),

@@ -356,15 +356,15 @@ def test_a_waterfall_leads_from_wall_to_wall() -> None:
         (axes,) = figure.axes
         # The walls, and the step between them: the softmax. All else is the same in both, and no row.
         first, step, last = axes.patches
-        assert first.get_x() + first.get_width() == pytest.approx(12.5)
-        assert last.get_x() + last.get_width() == pytest.approx(11.5)
-        assert step.get_x() == pytest.approx(12.5)
-        assert step.get_width() == pytest.approx(-1.0)
+        assert first.get_x() + first.get_width() == pytest.approx(11.5)
+        assert last.get_x() + last.get_width() == pytest.approx(12.5)
+        assert step.get_x() == pytest.approx(11.5)
+        assert step.get_width() == pytest.approx(1.0)
     # Nothing would be seen of it on an axis from 0; walls and axis have a mark.
     assert "time of one step [ms], not from 0" in written(figure)
     assert len(figure.artists) + len(figure.patches) + len(figure.lines) >= 3
     assert caption.title.endswith("torch took 12.5 ms a step and jax 11.5 ms, one process each")
-    assert "From the step of torch to that of jax" in caption.short
+    assert "From the step of jax to that of torch" in caption.short
     assert "torch took 12.5 ms a step and jax 11.5 ms, one process each. torch − jax is 1.00 ms" in caption.short
 
 

@@ -1,4 +1,7 @@
-"""Build the way from one step's time to another's: what each row of their account adds or saves; no format draws."""
+"""Build the way from one step's time to another's: what each row of their account adds or saves; no format draws.
+
+Rows have the signs of the account: where that is written as A - B, the way leads from the step of B to that of A.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from roofline import units
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import RankedPair
-from roofline.renderers._signed import snapped
+from roofline.renderers import _signed
 from roofline.renderers.comparison import _account, _comparing
 
 #: Where the steps between the two walls take less than this share of them, the axis does not begin at 0. By choice.
@@ -21,7 +24,7 @@ _SMALL = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A bar from `begin` to `end` [s]: a whole step, or what the second one saves or adds, or of no width.
+    """A bar from `begin` to `end` [s]: a whole step, or what the last one saves or adds, or of no width.
 
     ci95: where its end may be [s]. is_gap: whether it is time in which no op ran.
     """
@@ -36,12 +39,12 @@ class Part:
     @property
     def text(self) -> str:
         """Write the time of a whole step, or what is added or saved: "−980 µs"."""
-        return units.seconds(self.end) if self.look == "wall" else signed(self.end - self.begin)
+        return units.seconds(self.end) if self.look == "wall" else _signed_words(self.end - self.begin)
 
     @property
     def interval(self) -> str:
         """Write the 95 % interval of what is added or saved; "" where there is none."""
-        return f"{signed(self.ci95[0] - self.begin)} to {signed(self.ci95[1] - self.begin)}" if self.ci95 else ""
+        return " to ".join(_signed_words(end - self.begin) for end in self.ci95 or ())
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -52,8 +55,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """The step of A, each row from where the one before it ended, and the step of B; low, high: the axis [s]."""
+    """A step, each row from where the one before it ended, and the other step; low, high: the axis [s].
 
+    sides: the runs of the pair that are first and last, 0 for A and 1 for B.
+    """
+
+    sides: tuple[int, int]
     parts: tuple[Part, ...]
     low: float
     high: float
@@ -70,12 +77,13 @@ class Waterfall:
 
 def waterfall(pair: RankedPair) -> Waterfall:
     """Build the bars of two runs: the largest rows of the account that can be seen, and the sum of the others."""
-    a, b = pair.comparison.a.wall, pair.comparison.b.wall
+    sides = (0, 1) if _account.is_turned(pair) else (1, 0)
+    walls = pair.comparison.a.wall, pair.comparison.b.wall
+    first, last = (Part(_comparing.name(pair, side), 0.0, walls[side], "wall") for side in sides)
     rows = _account.rows(pair)
-    low, high = axis(a, b, [part.reach for part in _between(pair, rows)])
+    low, high = axis(first.end, last.end, [part.reach for part in _between(pair, rows, first.end)])
     rows_shown = [row for row in rows[: _account.MANY] if abs(_account.seconds(row)) >= _SMALL * (high - low)]
-    ends = [Part(_comparing.name(pair, side), 0.0, wall, "wall") for side, wall in enumerate((a, b))]
-    return Waterfall((ends[0], *_between(pair, rows_shown), ends[1]), low, high)
+    return Waterfall(sides, (first, *_between(pair, rows_shown, first.end), last), low, high)
 
 
 def axis(a: float, b: float, reaches: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -87,25 +95,34 @@ def axis(a: float, b: float, reaches: Sequence[tuple[float, float]]) -> tuple[fl
     return max(0.0, low - 0.25 * (high - low)) if low > 0 else low, high
 
 
-def _between(pair: RankedPair, rows: Sequence[Row]) -> list[Part]:
-    """Return the bars of some rows and of the sum of the others."""
-    parts, wall = [], pair.comparison.a.wall
+def _between(pair: RankedPair, rows: Sequence[Row], wall: float) -> list[Part]:
+    """Return the bars of some rows and of the sum of the others, from `wall` [s] on."""
+    parts = []
     for row, name in zip(rows, _account.labels(rows), strict=True):
-        parts.append(_part(name, wall, _account.seconds(row), row.ci95, is_gap=row.kind == "gap"))
+        parts.append(_part(pair, name, wall, _account.seconds(row), row.ci95, is_gap=row.kind == "gap"))
         wall = parts[-1].end
     if smaller := _account.smaller(pair, rows):
-        parts.append(_part(smaller, wall, _account.rest(pair, rows)))
-    return parts or [_part("no row differs", wall, 0.0)]
+        parts.append(_part(pair, smaller, wall, _account.rest(pair, rows)))
+    return parts or [_part(pair, "no row differs", wall, 0.0)]
 
 
-def _part(name: str, wall: float, saved: float, ci95: Interval | None = None, *, is_gap: bool = False) -> Part:
-    """Return the bar of some seconds that A has more, from where the step ended that far."""
-    saved = snapped(saved)
-    ends = None if ci95 is None else (wall - ci95[1], wall - ci95[0])
-    return Part(name, wall, wall - saved, "saves" if saved > 0 else "adds" if saved < 0 else "same", ends, is_gap)
+def _part(
+    pair: RankedPair, name: str, wall: float, seconds: float, ci95: Interval | None = None, *, is_gap: bool = False
+) -> Part:
+    """Return the bar of some seconds of A - B, from where the step ended that far."""
+    seconds, sign = _signed.snapped(seconds), -1 if _account.is_turned(pair) else 1
+    low, high = sorted(wall + sign * end for end in ci95 or (0.0, 0.0))
+    added = sign * seconds
+    return Part(
+        label=name,
+        begin=wall,
+        end=wall + added,
+        look="adds" if added > 0 else "saves" if added < 0 else "same",
+        ci95=(low, high) if ci95 else None,
+        is_gap=is_gap,
+    )
 
 
-def signed(seconds: float) -> str:
+def _signed_words(seconds: float) -> str:
     """Write a change of the step's time: "−980 µs", "+83.8 µs", "0 s"."""
-    seconds = snapped(seconds)
-    return f"{'+' if seconds > 0 else '−' if seconds < 0 else ''}{units.seconds(abs(seconds))}"
+    return _signed.signed(seconds).replace("-", "−")

@@ -26,7 +26,7 @@ _ROW, _BAR = 0.175, 0.115
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """Draw horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
+    """Draw horizontal bars from the wall of one run, above, to that of the other, below, with 95 % intervals."""
     if len(items) != 2:
         raise InputError(f"A waterfall needs two profiles, and {len(items)} are given: give two.")
     first, second = called(item.profile for item in items)
@@ -34,7 +34,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     names = _words.plain(first, 60), _words.plain(second, 60)
     pair = RankedPair((first, second), comparison, account(comparison, names))
     heading = _frame.heading((comparison.a, comparison.b), names, width, pair.headline.opening)
-    return _drawn(pair, _waterfall.waterfall(pair), heading, width), _caption(pair, heading.title)
+    chart = _waterfall.waterfall(pair)
+    return _drawn(pair, chart, heading, width), _caption(pair, chart, heading.title)
 
 
 def _drawn(pair: RankedPair, chart: Waterfall, heading: _frame.Heading, width: float) -> Figure:
@@ -43,12 +44,13 @@ def _drawn(pair: RankedPair, chart: Waterfall, heading: _frame.Heading, width: f
     refusals = ", ".join(_words.plain(difference.what, 60) for difference in pair.comparison.parity.of("refused"))
     warning = _measure.wrap(f"NOT COMPARABLE: {refusals}", width - 0.4, _measure.SMALL, 3) if refused else []
     name_room = 0.42 * width
-    named = [heading.rows[0], *(_shortened(part.label, name_room) for part in parts[1:-1]), heading.rows[1]]
+    first, last = (heading.rows[side] for side in chart.sides)
+    named = [first, *(_shortened(part.label, name_room) for part in parts[1:-1]), last]
     names = _measure.fit_apart(named, name_room)
     left_edge, right = _measure.widest(names) + 0.09, 0.1
     room = width - left_edge - right
     unit = _frame.unit(max(part.reach[1] for part in parts))
-    keys = _frame.keys(_keys(_comparing.name(pair, 0), _comparing.name(pair, 1), parts), width)
+    keys = _frame.keys(_keys(parts), width)
     begins = _frame.EDGE + _measure.line(_measure.SMALL) * len(warning)
     top = begins + heading.height + 0.02
     high = _ROW * len(parts)
@@ -92,9 +94,10 @@ def _look(part: Part) -> dict[str, Any]:
     return {"facecolor": _style.SIDE.get(part.look, "none"), "linewidth": 0.0, **hatch}
 
 
-def _keys(first: str, second: str, parts: Sequence[Part]) -> list[_frame.Key]:
+def _keys(parts: Sequence[Part]) -> list[_frame.Key]:
     looks = {("gap" if part.is_gap else part.look): _look(part) for part in parts}
-    names = {"saves": f"{first} spends more", "adds": f"{second} spends more", "gap": "no op runs"}
+    first, last = parts[0].label, parts[-1].label
+    names = {"saves": f"{first} spends more", "adds": f"{last} spends more", "gap": "no op runs"}
     return [_frame.Key(name, looks[look]) for look, name in names.items() if look in looks]
 
 
@@ -126,12 +129,13 @@ def _break(figure: Figure, left_edge: float, middle: float, height: float) -> No
         figure.add_artist(Line2D(xs, ys, color="black", linewidth=0.6, zorder=6, **inches))
 
 
-def _caption(pair: RankedPair, title: Sequence[str]) -> Caption:
+def _caption(pair: RankedPair, chart: Waterfall, title: Sequence[str]) -> Caption:
     compared = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
+    first, last = (names[side] for side in chart.sides)
     explanation = (
-        f"From the step of {names[0]} to that of {names[1]}. Bars are the rows of the account as B − A, which add up: "
-        f"− is time that {names[1]} takes less, + time that it takes more; whiskers are 95 % intervals."
+        f"From the step of {first} to that of {last}. Bars are the rows of their account, which add up: "
+        f"+ is time that {last} takes more, − time that it takes less; whiskers are 95 % intervals."
     )
     short = [part for part in (warning, explanation, _comparing.verdict(pair)) if part]
     long = [

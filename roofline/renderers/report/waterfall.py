@@ -1,4 +1,4 @@
-"""Draw the table from the step of A to that of B: the seconds that each row of their account adds or saves, B - A."""
+"""Draw the table from one step to another: the seconds that each row of their account adds or saves."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from roofline.renderers.report.parts.html import Html, name, tag
 def waterfall(pair: RankedPair) -> Html:
     """Draw the table of two runs."""
     chart = _waterfall.waterfall(pair)
-    heads = [head("from A to B", False), head("time of the step", False), head("B − A"), head("95 % interval")]
+    first, last = ("AB"[side] for side in chart.sides)
+    way = f"from {first} to {last}"
+    heads = [head(way, False), head("time of the step", False), head(f"{last} − {first}"), head("95 % interval")]
     cut = (
         f" The axis begins at {units.seconds(chart.low)}; the bars of the walls are broken." if chart.is_broken else ""
     )
-    caption = f"Grey (−): time that B takes less than A; red (+): time that B takes more.{cut}"
-    return table(caption, heads, [_row(part, chart) for part in chart.parts], "Waterfall from A to B")
+    caption = f"Red (+): time that {last} takes more than {first}; grey (−): time that it takes less.{cut}"
+    return table(caption, heads, [_row(part, chart) for part in chart.parts], f"Waterfall {way}")
 
 
 def _row(part: Part, chart: Waterfall) -> Html:

@@ -182,7 +182,7 @@ def test_a_waterfall_has_the_rows_of_the_account() -> None:
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     classes = [f"the same {name} ops" for name in ("matmul", "pointwise", "normalisation")]
     assert labels[1:-1] == [classes[0], "copies: copy_, forward", *classes[1:], "not known"]
-    assert "Bars are the rows of the account as B − A, which add up" in caption.long
+    assert "Bars are the rows of their account, which add up" in caption.long
     # A caption stands alone, and calls the runs by their names.
     named = account(pair.comparison, pair.names)
     assert all(row.text in caption.long for row in named.rows if row.seconds)

@@ -444,19 +444,41 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
 
 def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Profile], two: Page) -> None:
     found = rank(pair, as_given=True).pairs[0]
-    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Grey (−)"))
-    assert rows[1][2] == units.seconds(found.comparison.a.wall)
-    assert rows[-1][2] == units.seconds(found.comparison.b.wall)
+    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Red (+)"))
+    # Signed as the account: A - B, so it leads from B to A.
+    assert _account.difference(found) == rows[0][2] == "A − B"
+    assert rows[1][2] == units.seconds(found.comparison.b.wall)
+    assert rows[-1][2] == units.seconds(found.comparison.a.wall)
     changes = [row[2] for row in rows[2:-1]]
-    saved = [part.begin - part.end for part in waterfall(found).parts[1:-1]]
-    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(seconds)) for seconds in saved]
-    assert sum(saved) == pytest.approx(found.comparison.difference)
-    assert all((seconds > 0) == change.startswith("−") for change, seconds in zip(changes, saved, strict=True))
+    added = [part.end - part.begin for part in waterfall(found).parts[1:-1]]
+    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(seconds)) for seconds in added]
+    assert sum(added) == pytest.approx(found.comparison.difference)
+    assert all((seconds < 0) == change.startswith("−") for change, seconds in zip(changes, added, strict=True))
+
+
+@pytest.mark.parametrize("slower", [0, 1])
+def test_the_waterfall_and_the_account_give_a_row_one_sign(slower: int) -> None:
+    """Of two measured runs, torch takes longer: given first its rows are A - B, given second B - A; + either way."""
+    runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("torch", "tensorflow")]
+    found = rank(runs if slower == 0 else runs[::-1], as_given=True).pairs[0]
+    assert found.headline.slower == slower
+    chart, rows = waterfall(found), _account.rows(found)
+    assert chart.sides == (1 - slower, slower)
+    assert [part.label for part in (chart.parts[0], chart.parts[-1])] == ["tensorflow", "torch"]
+    for part, row in zip(chart.parts[1:4], rows, strict=False):
+        assert part.text.replace("−", "-") == _account.written(found, _account.seconds(row))
+        if row.ci95 is not None:
+            low, high = part.ci95
+            assert low <= part.end <= high
+            width = row.ci95[1] - row.ci95[0]
+            assert high - low == pytest.approx(width)
+    (largest, *_) = chart.parts[1:]
+    assert largest.text.startswith("+")
 
 
 def test_an_axis_that_does_not_begin_at_zero_is_broken_and_says_so() -> None:
     assert axis(10.0, 4.0, [(4.0, 10.0)])[0] == 0
-    near = Waterfall((), *axis(10.0, 9.5, [(9.5, 10.0)]))
+    near = Waterfall((1, 0), (), *axis(10.0, 9.5, [(9.5, 10.0)]))
     assert near.is_broken
     assert near.low == pytest.approx(9.5 - 0.25 * 0.5)
     assert near.share(10.0) == 1
@@ -472,11 +494,11 @@ def test_runs_that_are_not_comparable_are_not_explained() -> None:
     assert "not comparable with" in found.text
     assert "so no cause is named" in found.text
     assert "add --allow" in found.text
-    assert not any(caption.startswith("Grey (−)") for caption in found.tables)
+    assert not any(caption.startswith("Red (+)") for caption in found.tables)
     assert 'class="findings"' not in report(runs)
     allowed = page(*runs, allow=True)
     assert "NOT COMPARABLE, compared anyway" in allowed.text
-    assert any(caption.startswith("Grey (−)") for caption in allowed.tables)
+    assert any(caption.startswith("Red (+)") for caption in allowed.tables)
 
 
 def test_several_runs_are_ranked() -> None:

@@ -444,7 +444,7 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
 
 def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Profile], two: Page) -> None:
     found = rank(pair, as_given=True).pairs[0]
-    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Red (+)"))
+    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Orange (+)"))
     # Signed as the account: A - B, so it leads from B to A.
     assert _account.difference(found) == rows[0][2] == "A − B"
     assert rows[1][2] == units.seconds(found.comparison.b.wall)
@@ -494,11 +494,11 @@ def test_runs_that_are_not_comparable_are_not_explained() -> None:
     assert "not comparable with" in found.text
     assert "so no cause is named" in found.text
     assert "add --allow" in found.text
-    assert not any(caption.startswith("Red (+)") for caption in found.tables)
+    assert not any(caption.startswith("Orange (+)") for caption in found.tables)
     assert 'class="findings"' not in report(runs)
     allowed = page(*runs, allow=True)
     assert "NOT COMPARABLE, compared anyway" in allowed.text
-    assert any(caption.startswith("Red (+)") for caption in allowed.tables)
+    assert any(caption.startswith("Orange (+)") for caption in allowed.tables)
 
 
 def test_several_runs_are_ranked() -> None:

@@ -171,5 +171,5 @@ def sentences(analysis: Analysis, step: Timeline) -> list[str]:
     if analysis.profile.wall.source != "plain":
         plain = f"in the median {units.seconds(analysis.wall)}"
     name = _words.gap_name(analysis)
-    gap = f"{profiled}; {plain}, {name} {units.seconds(analysis.gap_told)}"
-    return list(dict.fromkeys((f"{profiled}; {plain}, {name} {host.gap_in_words(analysis)}", gap, profiled)))
+    gaps = (f"{profiled}; {plain}, {name} {words(analysis)}" for words in (host.gap_in_words, host.gap_time))
+    return list(dict.fromkeys((*gaps, profiled)))

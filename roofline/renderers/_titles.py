@@ -24,7 +24,12 @@ def times(runs: Sequence[Analysis], names: Sequence[str]) -> str:
 
 
 def idle(runs: Sequence[Analysis], names: Sequence[str]) -> str:
-    """Say how much of a plain step no op runs: "GPU idle for 41 % of the step in jax to 64 % in torch"."""
+    """Say how much of a plain step no op runs: "GPU idle for 41 % of the step in jax to 64 % in torch".
+
+    Where scaled ops fill a step, its gap is not known: then the time of a step.
+    """
+    if any(run.fills_by_scale for run in runs):
+        return times(runs, names)
     gaps = dict.fromkeys(map(_words.gap_name, runs))
     shares = [run.gap_told / run.wall for run in runs]
     return f"{' and '.join(gaps)} for {_ends(shares, names, lambda share: units.percent(share, 0), ' of the step')}"

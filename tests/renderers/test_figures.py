@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from roofline import devices, plugins
+from roofline import devices, plugins, units
 from roofline.analysis.analysis import analyze
 from roofline.comparison.terms import compare
 from roofline.core import shipped
@@ -342,6 +342,18 @@ def test_a_title_keeps_the_names_of_its_runs_whole(backend: str) -> None:
         with _style.applied():
             title = figures.build(kind, items, 20.0)[1].title
         assert title.endswith(f": a step takes 12.5 ms in {names[1]} to 20.0 ms in {names[0]}")
+
+
+def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
+    """Ops of a profiled step on an H100 took longer than a plain step: what was left between them is not known."""
+    analysis = analyze(load(shipped.paths()["h100/bert-jax-buffers-on-infer-b32-tf32"]))
+    assert analysis.fills_by_scale
+    assert units.seconds(analysis.wall) == "4.71 ms"
+    with _style.applied():
+        caption = figures.build("timeline", [analysis], 7.0)[1]
+    assert caption.title.endswith(": a step takes 4.71 ms")
+    assert _timeline.sentences(analysis, _timeline.timeline(analysis))[0].endswith("GPU idle not known")
+    assert "GPU idle 0" not in caption.long
 
 
 def test_a_waterfall_leads_from_wall_to_wall() -> None:

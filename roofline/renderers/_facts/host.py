@@ -18,9 +18,16 @@ _SOME = 0.1
 _MOST = 0.5
 
 
+def gap_time(analysis: Analysis) -> str:
+    """Write the gap; "not known" where scaled ops fill the step."""
+    return "not known" if analysis.fills_by_scale else units.seconds(analysis.gap_told)
+
+
 def gap_in_words(analysis: Analysis) -> str:
     """Give the gap, and its two largest parts with their times: "643 ms: 345 ms host dispatch, 285 ms ..."."""
-    gap = units.seconds(analysis.gap_told)
+    gap = gap_time(analysis)
+    if analysis.fills_by_scale:
+        return gap
     parts = _largest_parts(analysis)
     words = [f"{units.seconds(seconds)} {gap_part(name)}" for name, seconds in parts]
     if parts and units.seconds(parts[0][1]) == gap:
@@ -30,7 +37,7 @@ def gap_in_words(analysis: Analysis) -> str:
 
 def rest_of_gap(analysis: Analysis) -> str:
     """Give what is left of the gap beside these parts, from half a percent on: ", 12 ms other"."""
-    parts = _largest_parts(analysis)
+    parts = [] if analysis.fills_by_scale else _largest_parts(analysis)
     seconds = analysis.gap_told - sum(seconds for _, seconds in parts)
     return f", {units.seconds(seconds)} other" if parts and seconds > 0.005 * analysis.gap_told else ""
 

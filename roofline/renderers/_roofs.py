@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roofline import units
-from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.device import Device
 from roofline.renderers._points import ALL, COLD, COLD_HIGH, COUNTED, Points
 from roofline.renderers._words import plain
@@ -84,17 +83,13 @@ def roofs(device: Device, used: Iterable[tuple[str, str]]) -> Roofs:
 
 
 def _peaks(device: Device, used: Iterable[tuple[str, str]]) -> tuple[Peak, ...]:
-    """List the peaks of some kinds of work, the highest first; equal ones are one."""
-    kinds = dict.fromkeys(
-        (family, VECTOR_PRECISION.get(name, name) if family == "vector" else name) for family, name in used
-    )
-    number = sum(family == "vector" for family, _ in kinds)
+    """List the peaks of some kinds of work, the highest first; equal ones are one. What has no ceiling has no peak."""
+    rates = {kind: rate for kind in used if (rate := device.rate(".".join(kind))) is not None}
+    number = sum(family == "vector" for family, _ in rates)
     named: dict[float, list[tuple[str, str]]] = {}
-    for family, precision in kinds:
-        rate = device.rate(f"{family}.{precision}") or (device.rate("vector.fp32") if family == "vector" else None)
-        if rate is not None:
-            name = plain(precision) if family == "matrix" else "vector" if number == 1 else f"vector {plain(precision)}"
-            named.setdefault(rate, []).append((name, precision))
+    for (family, precision), rate in rates.items():
+        name = plain(precision) if family == "matrix" else "vector" if number == 1 else f"vector {plain(precision)}"
+        named.setdefault(rate, []).append((name, precision))
     return tuple(
         Peak(", ".join(dict.fromkeys(name for name, _ in names)), rate, tuple(dict.fromkeys(name for _, name in names)))
         for rate, names in sorted(named.items(), reverse=True)

@@ -31,7 +31,7 @@ from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _points, _sums, _timeline, figures
+from roofline.renderers import _points, _roofs, _sums, _timeline, figures
 from roofline.renderers.comparison import _term_table
 from roofline.renderers.figures import _style
 
@@ -457,6 +457,15 @@ def test_a_point_has_the_blocks_of_all_its_ops() -> None:
         with _style.applied():
             figure, _ = figures.build("roofline", [analysis], 7.0)
         assert any(text.startswith(f"1: 2 x addmm ({', '.join(blocks)}), ") for text in written(figure))
+
+
+def test_work_without_a_ceiling_has_no_roof() -> None:
+    """Nothing says how fast a device that was measured in fp32 adds integers: its ops have no minimum, and no line."""
+    device = handmade.device()
+    known = _roofs.roofs(device, [("vector", "fp32")])
+    assert [(peak.name, peak.rate) for peak in known.peaks] == [("vector", device.rate("vector.fp32"))]
+    assert _roofs.roofs(device, [("vector", "fp32"), ("vector", "int64")]) == known
+    assert _roofs.roofs(device, [("vector", "int64")]).peaks == ()
 
 
 def test_the_ceiling_of_ops_is_that_of_most_of_their_time() -> None:

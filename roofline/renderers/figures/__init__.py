@@ -43,13 +43,17 @@ def draw(
     steps and spread of every run. by: what the rows of a kind are that has some. Raises InputError for an unknown kind,
     suffix or key, and where the kind has nothing to draw.
     """
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
+    _check_suffix(path)
     from roofline.core.files import write_atomically
 
     data, caption = render(kind, items, path.suffix, width, long_caption, by)
     write_atomically(path, data)
     return caption
+
+
+def _check_suffix(path: Path) -> None:
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
 
 
 def render(
@@ -126,8 +130,7 @@ def draw_published(publication: Publication, path: Path, width: float = WIDTH) -
     Returns its caption, which is in the file too. Raises InputError for an unknown suffix, and of a publication without
     pictures.
     """
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
+    _check_suffix(path)
     from roofline.core.files import write_atomically
     from roofline.renderers.figures import _published, _style
 

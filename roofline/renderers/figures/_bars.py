@@ -98,6 +98,10 @@ class Size(NamedTuple):
         return self.bar + self.name + self.air
 
 
+#: Of bars that are read by their segments.
+FULL = Size(bar=0.2, name=0.115, air=0.06)
+
+
 def sheet(heading: _frame.Heading, bars: Sequence[Bar], heads: Sequence[str], size: Size, width: float) -> Figure:
     """Draw bars below each other, on one axis of time, with columns of cells under their heads at the right.
 

@@ -88,7 +88,7 @@ def upright(figure: Figure, x: float, top: float, high: float, texts: Sequence[s
 
 
 class Heading(NamedTuple):
-    """What stands above a figure: a sentence, what all runs have in common, and the name of each run beside them."""
+    """Hold what stands above a figure: a sentence, what all runs have in common, and the name of each beside them."""
 
     title: tuple[str, ...]
     lines: tuple[str, ...]
@@ -109,7 +109,7 @@ class Heading(NamedTuple):
 def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, sentence: str) -> Heading:
     """Write model and device in the heading where all runs share them, else in the name of each run.
 
-    names: of `labels.called`. width: of the figure [in]. sentence: what the figure shows, after the common subject.
+    names: of `called`. width: of the figure [in]. sentence: what the figure shows, after the common subject.
     """
     subjects = [_words.subject(run) for run in runs]
     on = [_words.device(run) for run in runs]

@@ -15,36 +15,30 @@ from roofline.renderers.figures._written import Caption
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIZE = _bars.Size(bar=0.2, name=0.115, air=0.06)
-
 
 def figure(whatif: WhatIf, width: float) -> tuple[Figure, Caption]:
     """Stack the times of the groups that can be projected, here and there, each with the gap; there with its range."""
     here, there = _words.device(whatif.here), _words.plain(whatif.there.name, 60)
-    times = whatif.compared, whatif.seconds
+    times = units.seconds(whatif.compared), units.seconds(whatif.seconds)
     speed = units.UNKNOWN if whatif.speedup is None else f"{units.significant(whatif.speedup)}x"
     groups = whatif.groups.items()
     bars = (
-        _bars.Bar(here, _pieces(whatif, {name: row.measured for name, row in groups}), None, (_time(times[0]), "")),
+        _bars.Bar(here, _pieces(whatif, {name: row.measured for name, row in groups}), None, (times[0], "")),
         _bars.Bar(
             there,
             _pieces(whatif, {name: row.projected for name, row in groups}),
             whatif.interval,
-            (_time(times[1]), speed),
+            (times[1], speed),
         ),
     )
-    sentence = f"{_time(times[0])} on {here}, {_time(times[1])} projected to {there}"
+    sentence = f"{times[0]} on {here}, {times[1]} projected to {there}"
     heading = _frame.heading([whatif.here], [whatif.here.profile.backend], width, sentence)
     explanation = (
         "Time of one step by group, of the ops that can be projected; the whisker is the range of the projection."
     )
-    return _bars.sheet(heading, bars, ("time", "faster"), _SIZE, width), Caption(
+    return _bars.sheet(heading, bars, ("time", "faster"), _bars.FULL, width), Caption(
         " ".join(heading.title), explanation, explanation
     )
-
-
-def _time(seconds: float) -> str:
-    return units.seconds(seconds)
 
 
 def _pieces(whatif: WhatIf, times: Mapping[Group, float]) -> list[_bars.Piece]:

@@ -17,8 +17,6 @@ from roofline.renderers.figures._written import Caption
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_SIZE = _bars.Size(bar=0.2, name=0.115, air=0.06)
-
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Stack horizontal bars, the shortest first, each labelled in % of its step where there is room.
@@ -38,7 +36,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     ]
     if len(bars) == 1:
         bars = [bars[0]._replace(name=f"{units.seconds(runs[0].wall)} per step", cells=())]
-    return _bars.sheet(heading, bars, ("time", "factor") if len(bars) > 1 else (), _SIZE, width), _caption(
+    return _bars.sheet(heading, bars, ("time", "factor") if len(bars) > 1 else (), _bars.FULL, width), _caption(
         runs, names, heading.title
     )
 

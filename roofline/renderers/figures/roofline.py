@@ -115,7 +115,7 @@ def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
     lines = []
     is_one = len(items) <= len(_FILLS)
     for place, item in enumerate(items):
-        alike = [number for number, other in enumerate(items) if other.device.name == item.device.name]
+        alike = [number for number, run in enumerate(items) if run.device.name == item.device.name]
         used = [kind for number in alike if is_one or number == place for kind in plotted[number].used]
         all_lines = roofs(best_ceilings([items[number].device for number in alike]), used)
         caches = [slope for slope in all_lines.slopes if slope.name != MAIN][:1]
@@ -238,8 +238,8 @@ def _panels(
         if not rated:
             axes.yaxis.set_visible(False)
             axes.spines["left"].set_visible(False)
-        missing, said = _panel(axes, panel, scales, rated, fig.get_figwidth() - 2 * _frame.EDGE)
-        numbered += said
+        missing, sentences = _panel(axes, panel, scales, rated, fig.get_figwidth() - 2 * _frame.EDGE)
+        numbered += sentences
         labelled |= {text for lines in panel.lines for text in _ceilings.texts(lines)} - set(missing)
         unlabelled |= dict.fromkeys(missing)
         if first and rated:
@@ -294,16 +294,16 @@ def _panel(axes: Axes, panel: _Panel, scales: _Scales, rated: bool, room: float)
 
 def _numbers(axes: Axes, panel: _Panel, scales: _Scales, board: _labels.Board, room: float) -> list[str]:
     """Number the ops of most time where there is room beside their markers; return what is said of each."""
-    said: list[str] = []
+    sentences: list[str] = []
     for run, point in _largest(panel):
         ((x, y),) = _labels.places(axes, [(_intensity(point), point.rate)])
-        place = board.beside(str(len(said) + 1), (x, y), scales.reach(point))
+        place = board.beside(str(len(sentences) + 1), (x, y), scales.reach(point))
         if place is not None and isinstance(run.analysis, Analysis):
             _labels.write(axes, place, (0.0, 0.0, 0.0))
             start, end = _op_words(run.analysis, point)
             start = f"{place.text}: {f'{run.name}, ' if run.name else ''}{start}"
-            said.append(_measure.fit(start, room - _measure.width(end), _measure.SMALL) + end)
-    return said
+            sentences.append(_measure.fit(start, room - _measure.width(end), _measure.SMALL) + end)
+    return sentences
 
 
 def _largest(panel: _Panel) -> list[tuple[_Run, Point]]:
@@ -342,14 +342,14 @@ def _intensity(point: Point) -> float:
     return point.intensity.get(COUNTED) or point.intensity[ALL] or 0.0
 
 
-def _mark(axes: Axes, run: _Run, some: Sequence[Point], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
+def _mark(axes: Axes, run: _Run, placed: Sequence[Point], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
     """Draw markers at places of the axes; those of a group at once, which is many times as fast as one by one.
 
     The least ones apart: of equal markers a file holds one.
     """
     for group, is_least in product(GROUPS, (True, False)):
         marks = [
-            (scales.area(point.seconds), place) for point, place in zip(some, at, strict=True) if point.group == group
+            (scales.area(point.seconds), place) for point, place in zip(placed, at, strict=True) if point.group == group
         ]
         marks = [(area, place) for area, place in marks if (area <= LEAST) == is_least]
         if marks:
@@ -366,10 +366,10 @@ def _look(colour: str, fill: tuple[float, bool]) -> dict[str, Any]:
 
 
 def _shifts(
-    axes: Axes, some: Sequence[Point], before: Sequence[tuple[float, float]], at: Sequence[tuple[float, float]]
+    axes: Axes, placed: Sequence[Point], before: Sequence[tuple[float, float]], at: Sequence[tuple[float, float]]
 ) -> None:
     """Draw a thin line from an op's place by compulsory traffic, marked with a dot, to that by counted traffic."""
-    for point, start, end in zip(some, before, at, strict=True):
+    for point, start, end in zip(placed, before, at, strict=True):
         if point.counted_traffic is not None:
             colour = _style.pale(_style.GROUP[point.group][0], 0.45)
             axes.plot(*zip(start, end, strict=True), color=colour, linewidth=0.6, zorder=2.5)
@@ -408,12 +408,12 @@ def _strip(axes: Axes, panel: _Panel, scales: _Scales, high: float, numbered: bo
     edge = max(map(scales.reach, (point for run in panel.runs for point in run.points.flopless)), default=0.0) / _STRIP
     drawn = 0
     for run in panel.runs:
-        some = run.points.flopless
-        across = [edge + (1 - 2 * edge) * ((0.25 + (drawn + n) * 0.618) % 1.0) for n in range(len(some))]
-        at = [(x, point.counted_traffic or point.traffic) for x, point in zip(across, some, strict=True)]
-        _shifts(axes, some, [(x, point.traffic) for x, point in zip(across, some, strict=True)], at)
-        _mark(axes, run, some, at, scales)
-        drawn += len(some)
+        flopless = run.points.flopless
+        across = [edge + (1 - 2 * edge) * ((0.25 + (drawn + n) * 0.618) % 1.0) for n in range(len(flopless))]
+        at = [(x, point.counted_traffic or point.traffic) for x, point in zip(across, flopless, strict=True)]
+        _shifts(axes, flopless, [(x, point.traffic) for x, point in zip(across, flopless, strict=True)], at)
+        _mark(axes, run, flopless, at, scales)
+        drawn += len(flopless)
 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:

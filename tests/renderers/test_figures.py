@@ -486,14 +486,16 @@ def marks(axes: Any) -> np.ndarray:
     return np.concatenate([np.asarray(each.get_offsets()) for each in axes.collections])
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
-def test_no_op_lies_outside_of_a_roofline(number: int) -> None:
-    """Of a device without ceilings, too."""
+@pytest.mark.parametrize(("number", "frames"), [(1, 1), (2, 1), (4, 1), (5, 5)])
+def test_no_op_lies_outside_of_a_roofline(number: int, frames: int) -> None:
+    """Of a device without ceilings, too. Four runs have one frame; more have one each, and all share their axes."""
     bare = replace(handmade.device(), name="Bare Device", ceilings={}, caches=())
     given = [analyze(handmade.profile(backend=f"b{n}"), None if n % 2 else bare) for n in range(number)]
     with _style.applied():
         figure, _ = figures.build("roofline", given, 3.3)
-    assert len(figure.axes) == 2  # all in one frame, and beside it the ops without FLOP
+    assert len(figure.axes) == 2 * frames  # beside each the ops without FLOP
+    for side in (figure.axes[::2], figure.axes[1::2]):
+        assert len({(axes.get_xlim(), axes.get_ylim()) for axes in side}) == 1
     for axes in figure.axes:
         (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
         places = marks(axes)

@@ -92,6 +92,9 @@ def test_the_picture_of_a_projection_has_its_numbers() -> None:
     assert {units.seconds(whatif.compared), units.seconds(whatif.seconds)} <= set(texts)
     assert f"{units.significant(whatif.speedup)}x" in texts
     assert units.seconds(whatif.seconds) in caption
+    # Of one op the work is not known: neither time is that of a step, and the title says what they lack.
+    assert whatif.total.not_carried > 0
+    assert f"both without {units.seconds(whatif.total.not_carried)}" in caption
 
 
 def test_a_profile_is_one_line_where_a_program_prints_it() -> None:

@@ -32,6 +32,8 @@ def figure(whatif: WhatIf, width: float) -> tuple[Figure, Caption]:
         ),
     )
     sentence = f"{times[0]} on {here}, {times[1]} projected to {there}"
+    if whatif.total.not_carried > 0:
+        sentence += f", both without {units.seconds(whatif.total.not_carried)} that cannot be projected"
     heading = _frame.heading([whatif.here], [whatif.here.profile.backend], width, sentence)
     explanation = (
         "Time of one step by group, of the ops that can be projected; the whisker is the range of the projection."

@@ -129,8 +129,8 @@ def _rate(per_second: float) -> str:
 class Bar(NamedTuple):
     """A part of the step: its time and its minimum, as shares of the step, and how close it comes.
 
-    bound: what limits it; None: no op ran. range: that which its words name; "" where they name none. further: words
-    for behind these, where there is room.
+    bound: what limits it; None: no op ran. range: that which its words name; "" where they name none. longer: these
+    words with more of its parts, where there is room; "" for no others.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Bar(NamedTuple):
     minimum: float | None
     words: str
     range: str = ""
-    further: str = ""
+    longer: str = ""
 
     @property
     def label(self) -> str:
@@ -165,8 +165,8 @@ def bars(analysis: Analysis) -> list[Bar]:
         minimum = times.closing.floor / wall if ends else None
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    words, further = host.gap_in_words(analysis), host.rest_of_gap(analysis)
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, further=further))
+    words, longer = host.gap_in_words(analysis, 1), host.gap_in_words(analysis)
+    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, longer=longer))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
@@ -204,7 +204,7 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     if not rows:
         return []
     names = max(len(bar.name) for bar in rows)
-    labels = {bar: f"{bar.label}{bar.further}" for bar in rows}
+    labels = {bar: bar.longer or bar.label for bar in rows}
     room = _room(rows, labels.values(), page)
     if room < _BAR // 2:
         labels = {bar: bar.label for bar in rows}
@@ -339,7 +339,7 @@ class Ranked(NamedTuple):
     @property
     def kind_in_range(self) -> str:
         """Name the class of its ops, the phase, and the range of the trace that they are in."""
-        within = "" if self.place == self.kind else f" (in {self.place})"
+        within = "" if self.place == self.kind else f' (in "{self.place}")'
         return f"{', '.join(filter(None, (self.kind, self.phase)))}{within}"
 
     @property
@@ -487,7 +487,8 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
         gain = f"at most {units.seconds(seconds)}, {units.percent(seconds / analysis.wall, 0)} of the step"
         subject = f"against {_words.gap_part(part)} ({gain})"
         texts.append(f"{subject}: {text}; see {_words.page(annotation)}")
-    return [_terminal.facts([("" if number else "try", text)], page) for number, text in enumerate(texts)]
+    mark = "- " if len(texts) > 1 else ""
+    return [_terminal.facts([("" if number else "try", f"{mark}{text}")], page) for number, text in enumerate(texts)]
 
 
 def _doubts(reasons: Iterable[str], page: Page) -> list[list[str]]:

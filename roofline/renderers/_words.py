@@ -297,7 +297,7 @@ def range_ends(analysis: Analysis, example: str) -> str:
     elif " " not in first and (unit := second.partition(" ")[2]):
         first = f"{first} {unit}"
     low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True))
-    return f"Ranges, as {example}: {first} if {low}, {second} if {high}."
+    return f"Ranges, such as {example}, are {first} if {low}, {second} if {high}."
 
 
 def ranges(analysis: Analysis) -> str:

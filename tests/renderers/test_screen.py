@@ -177,10 +177,11 @@ def test_the_two_largest_parts_are_named_whatever_they_are() -> None:
     assert "Host time is 97 % of the step, most of it not known; memory limits 3 %, at 75 to 100 %" in idle
 
 
-def test_of_the_gap_two_parts_are_named() -> None:
-    """1.80 ms: dispatching takes 1.20 ms, and the rest is input."""
+def test_parts_of_the_gap_add_up() -> None:
+    """1.80 ms: dispatching takes 1.20 ms, and the rest is input, which is named where there is room."""
     bar = next(bar for bar in _screen.bars(analyze_timed(handmade.profile())) if bar.bound is None)
-    assert bar.words == "1.80 ms: 1.20 ms host dispatch, 600 µs waiting for input"
+    assert bar.words == "1.80 ms: 1.20 ms host dispatch, the rest 600 µs"
+    assert bar.longer == "1.80 ms: 1.20 ms host dispatch, 600 µs waiting for input"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_who_held_a_core_is_said_where_it_was_seen(flags: tuple[str, ...], words
 
 def test_what_to_do_about_a_doubt_is_advice() -> None:
     shown = text.render(analyze(handmade.profile(flags=("in-process", "few-steps", "contended"))), None)
-    assert f"try          {CURES['contended']}; {CURES['few-steps']}\n" in shown
+    assert f"try          - {CURES['contended']}; {CURES['few-steps']}\n" in shown
 
 
 def test_a_detail_of_a_flag_stands_behind_what_was_seen() -> None:

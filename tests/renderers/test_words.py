@@ -486,4 +486,4 @@ def test_a_range_of_bytes_is_explained_by_its_reason(reason: RangeReason, senten
 def test_a_range_is_explained_by_its_own_ends(example: str, ends: tuple[str, str]) -> None:
     sentence = _words.range_ends(analyze(handmade.profile()), example)
     kept, evicted = _words._EVICTIONS
-    assert sentence == f"Ranges, as {example}: {ends[0]} if {kept}, {ends[1]} if {evicted}."
+    assert sentence == f"Ranges, such as {example}, are {ends[0]} if {kept}, {ends[1]} if {evicted}."

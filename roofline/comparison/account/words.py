@@ -15,7 +15,7 @@ from roofline.units import LONGEST_NAME, plain
 _SAID = {
     PAGE_FAULTS: "page faults",
     SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run",
-    NOT_KNOWN: "time without an op whose cause is not known",
+    NOT_KNOWN: "time without an op, cause not known",
 }
 
 
@@ -44,7 +44,7 @@ def sentence(row: Row, style: Style) -> str:
 def _moved(row: Row) -> str:
     """Say which part of the difference of a row's times is in the row of page faults."""
     times = [note.reason.partition(" is ")[0] for note in row.notes if note.step == MOVED_BY]
-    return "".join(f"; less {time} of page faults, which have a row of their own" for time in times)
+    return "".join(f"; without {time} of page faults, which are a row of their own" for time in times)
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -59,7 +59,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
         moved, extra = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
         held = "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of {units.seconds(extra)}"
         return f"{words}, for {a} and {b} of them a step, inside ops: {held} is taken off other rows, which say so"
-    words += " (only profiled steps show it, and the profiler may lengthen it)" if row.upper else ""
+    words += " (measured in profiled steps, where the profiler may lengthen it)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0], names)}" if row.ops else words
 
 

@@ -120,8 +120,13 @@ def heading(pair: RankedPair) -> str:
     faster = 1 - head.slower
     took, signs = f"{names[head.slower]} took {time} more than {names[faster]}", f"minus: {'AB'[faster]} takes longer"
     if head.settled or in_processes(pair):
-        return f"Why {took} in the profiled process of each ({signs}; the first sentence is of all processes)"
+        return f"Why {took} in the profiled process of each ({signs}; the first sentence is of {_compared(pair)})"
     return f"Why {took} ({signs})"
+
+
+def _compared(pair: RankedPair) -> str:
+    """Name what the headline compares: turns, without the profiled processes, else all processes."""
+    return "all processes" if pair.headline.settled is None else "the turns alone"
 
 
 def in_processes(pair: RankedPair) -> bool:
@@ -148,17 +153,24 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {_words.in_words(row.phase)}" if row.phase else ""
     place = ", ".join(dict.fromkeys(filter(None, (scope, row.phase)))) if scope else within
-    around = ", with ops around it" if len(row.ops) > 2 * NAMES else ""
+    around = ". The row holds the ops around these, too" if len(row.ops) > 2 * NAMES else ""
     opening = place if scope else f"other ops {within}".rstrip()
     if causes:
         opening = f"{' '.join(causes).rstrip('.')}{around}"
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
-        amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
+        some = f"; more often than in {'BA'[side]}: " if _lists_some(row, side) else ": "
+        amount = some.join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{_words.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")
     advice = [f"Try: {row.advice}."] if row.advice else []
     return [_words.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}{pages}", *said_runs, *advice)]
+
+
+def _lists_some(row: Row, side: int) -> bool:
+    """Return whether the list of a run's ops lacks some, of which the other run has as many or more."""
+    oftener = [change.counts[side] > change.counts[1 - side] for change in row.ops if change.counts[side]]
+    return any(oftener) and not all(oftener)
 
 
 def _parts(pair: RankedPair, row: Row) -> str:

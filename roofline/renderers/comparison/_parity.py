@@ -80,9 +80,10 @@ def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True
     upper = _explained(pair, difference) if numbered else ""
     if difference.seconds is not None and not upper:
         whole = units.seconds(abs(pair.comparison.difference))
-        share = "" if difference.share is None else f", {units.percent(difference.share, 0)} of {whole}"
-        dispatch = "" if difference.what in _WITH_HOST else ", dispatching not counted"
-        upper = f" (explains at most {units.seconds(snapped(difference.seconds))}{share}{dispatch})"
+        share = "" if difference.share is None else f" of {whole}, {units.percent(difference.share, 0)}"
+        dispatch = "" if difference.what in _WITH_HOST else "; dispatching not counted"
+        time = units.seconds(snapped(difference.seconds))
+        upper = f" (explains at most ±{time}{share}{dispatch})"
     return f"{plain(difference.text, 400).rstrip('.')}{upper}."
 
 

@@ -191,7 +191,7 @@ def _least_launch(analysis: Analysis) -> str:
     names = {f"launch.{signature.executor or usual}" for signature in analysis.profile.signatures}
     launches = {ceiling for name in names if (ceiling := analysis.device.ceilings.get(name))}
     values = {ceiling.value for ceiling in launches if ceiling.high is None and ceiling.value > NANOSECOND}
-    return f", {units.seconds(values.pop())}" if len(values) == len(launches) == 1 else ""
+    return f" ({units.seconds(values.pop())})" if len(values) == len(launches) == 1 else ""
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:
@@ -339,7 +339,7 @@ class Ranked(NamedTuple):
     @property
     def kind_in_range(self) -> str:
         """Name the class of its ops, the phase, and the range of the trace that they are in."""
-        within = "" if self.place == self.kind else f' (in "{self.place}")'
+        within = "" if self.place == self.kind else f' (in range "{self.place}")'
         return f"{', '.join(filter(None, (self.kind, self.phase)))}{within}"
 
     @property

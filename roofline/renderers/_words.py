@@ -65,7 +65,7 @@ def gap_name(analysis: WorkAnalysis) -> str:
 GENERATES = "generate"
 MODES = {"infer": "inference", "train": "training", GENERATES: "generate"}
 #: Parts of the gap in other words than in a profile's JSON.
-_GAP_PARTS = {DEVICE: "between launched kernels", OUTSIDE: "other code"}
+_GAP_PARTS = {DEVICE: "between launched kernels", OUTSIDE: "other host code"}
 
 
 def gap_part(name: str, analysis: WorkAnalysis | None = None) -> str:
@@ -271,8 +271,8 @@ _ENDS: dict[RangeReason, str] = {
     "too many touches": f"{_RESULTS} would evict if no two buffers shared memory",
 }
 #: What holds at the lower ends of shares of roofs, and what at the upper ends.
-_CACHES: tuple[str, str] = ("caches held all they could", "they held nothing")
-_EVICTIONS = ("caches kept the results that fit", "they evicted all they could")
+_CACHES: tuple[str, str] = ("caches held all they could (less to move)", "they held nothing (more)")
+_EVICTIONS = ("caches kept the results that fit (less to move)", "they evicted all they could (more)")
 _ARITHMETIC = ("traffic alone limits matmuls of unknown precision", "they ran in the slowest that their inputs allow")
 
 
@@ -453,8 +453,8 @@ def spread(analysis: WorkAnalysis) -> str:
     interval = analysis.wall_interval
     if interval:
         further = f"this one and {units.count(len(wall.processes))} {'in turns' if wall.turns else 'more'}"
-        across = f" over {1 + len(wall.processes)} processes ({further})" if wall.processes else ""
-        words += f", 95 % interval of the median{across} {units.seconds_between(*interval)}"
+        across = f" over {1 + len(wall.processes)} processes ({further}):" if wall.processes else ""
+        words += f"{';' if across else ','} 95 % interval of the median{across} {units.seconds_between(*interval)}"
     return ", ".join(filter(None, (f"{words}; {protocol(wall)}", evenness(wall))))
 
 
@@ -469,7 +469,7 @@ def evenness(wall: Wall) -> str:
     """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
     if change := trend(wall):
         return changing(change)
-    return uneven(wall) or spread_of(wall) or f"not steady: {_far(wall)}" * (far_steps(wall) > 0)
+    return uneven(wall) or spread_of(wall) or _far(wall) * (far_steps(wall) > 0)
 
 
 def uneven(wall: Wall) -> str:

@@ -81,6 +81,15 @@ def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
     return f"{_words.counted(hidden, 'smaller row')}{' together' if hidden > 1 else ''}" if hidden else ""
 
 
+def smaller_ones(pair: RankedPair, shown: Sequence[Row]) -> str:
+    """Say the same, and from where to where these rows go: what cancels out between them is not little."""
+    words, hidden = smaller(pair, shown), [seconds(row) for row in rows(pair) if row not in shown]
+    if len(hidden) < 2:
+        return words
+    low, high = (written(pair, end) for end in sorted((min(hidden), max(hidden)), reverse=is_turned(pair)))
+    return words.replace(" together", f" of {low} to {high} together")
+
+
 def is_explained(pair: RankedPair) -> bool:
     """Return whether the headline names the slower run, so that rows are told as what that run takes longer.
 
@@ -120,7 +129,7 @@ def heading(pair: RankedPair) -> str:
     faster = 1 - head.slower
     took, signs = f"{names[head.slower]} took {time} more than {names[faster]}", f"minus: {'AB'[faster]} takes longer"
     if head.settled or in_processes(pair):
-        return f"Why {took} in the profiled process of each ({signs}; the first sentence is of {_compared(pair)})"
+        return f"Why {took} in the profiled process of each ({signs}; the first paragraph is of {_compared(pair)})"
     return f"Why {took} ({signs})"
 
 
@@ -153,13 +162,13 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {_words.in_words(row.phase)}" if row.phase else ""
     place = ", ".join(dict.fromkeys(filter(None, (scope, row.phase)))) if scope else within
-    around = ". The row holds the ops around these, too" if len(row.ops) > 2 * NAMES else ""
+    around = ". Together with the ops around them" if len(row.ops) > 2 * NAMES else ""
     opening = place if scope else f"other ops {within}".rstrip()
     if causes:
         opening = f"{' '.join(causes).rstrip('.')}{around}"
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
-        some = f"; more often than in {'BA'[side]}: " if _lists_some(row, side) else ": "
+        some = f"; those more frequent than in {'BA'[side]}: " if _lists_some(row, side) else ": "
         amount = some.join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{_words.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")

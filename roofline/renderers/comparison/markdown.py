@@ -80,7 +80,7 @@ def _rows(pair: RankedPair, limit: int) -> list[str]:
         ]
         for number, row in enumerate(every[:limit], 1)
     ]
-    if smaller := _account.smaller(pair, every[:limit]):
+    if smaller := _account.smaller_ones(pair, every[:limit]):
         others_seconds = _account.rest(pair, every[:limit])
         rows.append(["", _account.written(pair, others_seconds), _comparing.share(others_seconds, pair), smaller, ""])
     heads = ["", _account.difference(pair), "share", "what was seen", "what that is, and what to try"]

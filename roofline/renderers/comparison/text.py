@@ -109,7 +109,7 @@ def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) ->
             break
         shown.append(row)
         lines += body
-    if smaller := _account.smaller(pair, shown):
+    if smaller := _account.smaller_ones(pair, shown):
         others_seconds = _account.rest(pair, shown)
         widest = max(len(_account.size(pair, row)) for row in every)
         time = _account.written(pair, others_seconds)

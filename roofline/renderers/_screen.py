@@ -338,9 +338,11 @@ class Ranked(NamedTuple):
 
     @property
     def kind_in_range(self) -> str:
-        """Name the class of its ops, the phase, and the range of the trace that they are in."""
-        within = "" if self.place == self.kind else f' (in range "{self.place}")'
-        return f"{', '.join(filter(None, (self.kind, self.phase)))}{within}"
+        """Name the class of its ops, the phase, and the range of the trace that they, or their forward ops, are in."""
+        name = ", ".join(filter(None, (self.kind, self.phase)))
+        if self.place == self.kind:
+            return name
+        return f'{name} {"of" if self.phase == "backward" else "in"} range "{self.place}"'
 
     @property
     def at_most(self) -> float:
@@ -399,10 +401,11 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     heads_left_out = [head for number, head in enumerate(numbers[0]) if number not in columns]
     by = "time above minimum" if any(row.above is not None and not row.is_gap for row in rows) else "time"
     title, order = "where the time goes", f", by {by}"
-    fitted = _fitted(cells, shown, columns, len(title + order), page)
+    titles = [f"{title}, op by op{order}", f"time of each op{order}", title]
+    fitted = _fitted(cells, shown, columns, len(titles[1]), page)
     first, *lines = _terminal.columns(fitted, (0, 1))
     width = sum(_terminal.widths(fitted)[:2]) + 2  # the head of both columns
-    title += order if len(title + order) <= width else ""
+    title = next((words for words in titles if len(words) <= width), title)
     head = page.painted(f"{units.cut(title, width):<{width}}{first[width:]}", "dim")
     return [head, *lines, *_terminal.left_out(heads_left_out, page)]
 

@@ -271,13 +271,22 @@ _ENDS: dict[RangeReason, str] = {
     "too many touches": f"{_RESULTS} would evict if no two buffers shared memory",
 }
 #: What holds at the lower ends of shares of roofs, and what at the upper ends.
-_CACHES: tuple[str, str] = ("caches held all they could (less to move)", "they held nothing (more)")
-_EVICTIONS = ("caches kept the results that fit (less to move)", "they evicted all they could (more)")
-_ARITHMETIC = ("traffic alone limits matmuls of unknown precision", "they ran in the slowest that their inputs allow")
+_CACHES: tuple[str, str] = (
+    "the fewest bytes that may have moved (caches held all they could)",
+    "the most (they held nothing)",
+)
+_EVICTIONS = (
+    "the fewest bytes that may have moved (caches kept the results that fit)",
+    "the most (they evicted all they could)",
+)
+_ARITHMETIC = (
+    "matmuls of unknown precision that traffic alone limits",
+    "the slowest arithmetic that their inputs allow",
+)
 
 
 def range_ends(analysis: Analysis, example: str) -> str:
-    """Say of what the ranges on a page are, by one that stands there: "51 to 82 %: 51 % if ..., 82 % if ...".
+    """Say of what the ranges on a page are, by one that stands there: "such as 51 to 82 %, go from ... to ...".
 
     "" where nothing is known of it.
     """
@@ -288,16 +297,11 @@ def range_ends(analysis: Analysis, example: str) -> str:
     if times and not pairs:
         least, most = min(low for low, _ in times), max(high for _, high in times)
         shortest = units.seconds(least) if least > _TICK else "no time"
-        pairs.append((f"a launch takes {shortest}", f"it takes {units.seconds(most)}"))
+        pairs.append((f"launches of {shortest}", f"launches of {units.seconds(most)}"))
     if not pairs:
         return ""
-    first, _, second = example.removeprefix("up to ").replace("–", " to ").partition(" to ")
-    if not second:  # "up to 3 %"
-        first, second = "next to nothing", first
-    elif " " not in first and (unit := second.partition(" ")[2]):
-        first = f"{first} {unit}"
-    low, high = (" and ".join(ends) for ends in zip(*pairs, strict=True))
-    return f"Ranges, such as {example}, are {first} if {low}, {second} if {high}."
+    ends = ", and ".join(f"from {low} to {high}" for low, high in pairs)
+    return f"Ranges, such as {example}, go {ends}."
 
 
 def ranges(analysis: Analysis) -> str:

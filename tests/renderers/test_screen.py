@@ -92,7 +92,7 @@ def test_top_shows_as_many_places_and_the_rest_as_one() -> None:
     analysis = analyze_timed(handmade.profile())
     number = len(_screen.ranked(analysis))
     for asked, shown, left in ((2, 2, number - 2), (number - 1, number, 0), (number, number, 0)):
-        table = text.render(analysis, None, Choice(top=asked)).partition("where the time goes")[2]
+        table = text.render(analysis, None, Choice(top=asked)).partition("by time above minimum")[2]
         lines = table.splitlines()
         assert sum(bool(re.match(r"\d+ ", line)) for line in lines) == shown
         assert [line.split()[0] for line in lines if re.match(r"  \d+ more ", line)] == ([str(left)] if left else [])

@@ -473,17 +473,7 @@ def test_a_range_of_bytes_is_explained_by_its_reason(reason: RangeReason, senten
     assert _words.ranges(analysis) == f"{sentence}, as far as an op's own time allows it"
 
 
-@pytest.mark.parametrize(
-    ("example", "ends"),
-    [
-        ("27 to 43 %", ("27 %", "43 %")),
-        ("22.8\N{EN DASH}23.0 %", ("22.8 %", "23.0 %")),
-        ("980 µs to 1.02 ms", ("980 µs", "1.02 ms")),
-        ("1.5 to 2.0", ("1.5", "2.0")),
-        ("up to 3 %", ("next to nothing", "3 %")),
-    ],
-)
-def test_a_range_is_explained_by_its_own_ends(example: str, ends: tuple[str, str]) -> None:
-    sentence = _words.range_ends(analyze(handmade.profile()), example)
+def test_a_range_is_explained_by_its_own_ends() -> None:
+    sentence = _words.range_ends(analyze(handmade.profile()), "27 to 43 %")
     kept, evicted = _words._EVICTIONS
-    assert sentence == f"Ranges, such as {example}, are {ends[0]} if {kept}, {ends[1]} if {evicted}."
+    assert sentence == f"Ranges, such as 27 to 43 %, go from {kept} to {evicted}."

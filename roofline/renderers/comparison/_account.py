@@ -129,13 +129,13 @@ def heading(pair: RankedPair) -> str:
     faster = 1 - head.slower
     took, signs = f"{names[head.slower]} took {time} more than {names[faster]}", f"minus: {'AB'[faster]} takes longer"
     if head.settled or in_processes(pair):
-        return f"Why {took} in the profiled process of each ({signs}; the first paragraph is of {_compared(pair)})"
+        return f"Why {took} in the two profiled processes ({_compared(pair)}; {signs})"
     return f"Why {took} ({signs})"
 
 
 def _compared(pair: RankedPair) -> str:
-    """Name what the headline compares: turns, without the profiled processes, else all processes."""
-    return "all processes" if pair.headline.settled is None else "the turns alone"
+    """Say what the headline compares: turns, without the profiled processes, else all processes."""
+    return "the first paragraph is of all" if pair.headline.settled is None else "the turns are of others"
 
 
 def in_processes(pair: RankedPair) -> bool:
@@ -168,7 +168,8 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
         opening = f"{' '.join(causes).rstrip('.')}{around}"
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
-        some = f"; those more frequent than in {'BA'[side]}: " if _lists_some(row, side) else ": "
+        number = _listed(row, side)
+        some = f"; {units.count(number)} calls of what {'BA'[side]} calls less often: " if number else ": "
         amount = some.join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{_words.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")
@@ -176,10 +177,11 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     return [_words.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}{pages}", *said_runs, *advice)]
 
 
-def _lists_some(row: Row, side: int) -> bool:
-    """Return whether the list of a run's ops lacks some, of which the other run has as many or more."""
-    oftener = [change.counts[side] > change.counts[1 - side] for change in row.ops if change.counts[side]]
-    return any(oftener) and not all(oftener)
+def _listed(row: Row, side: int) -> int:
+    """Count the ops of a run that are listed, where these are not all: the other run has as many or more of others."""
+    changes = [change for change in row.ops if change.counts[side]]
+    oftener = [change for change in changes if change.counts[side] > change.counts[1 - side]]
+    return round(sum(change.counts[side] for change in oftener)) if len(oftener) < len(changes) else 0
 
 
 def _parts(pair: RankedPair, row: Row) -> str:

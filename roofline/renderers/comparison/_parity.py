@@ -80,10 +80,10 @@ def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True
     upper = _explained(pair, difference) if numbered else ""
     if difference.seconds is not None and not upper:
         whole = units.seconds(abs(pair.comparison.difference))
-        share = "" if difference.share is None else f" of {whole}, {units.percent(difference.share, 0)}"
+        share = "" if difference.share is None else f" of {whole}, 0 to {units.percent(difference.share, 0)}"
         dispatch = "" if difference.what in _WITH_HOST else "; dispatching not counted"
         time = units.seconds(snapped(difference.seconds))
-        upper = f" (moves the difference by at most {time}{share}, up or down{dispatch})"
+        upper = f" (explains none to {time}{share}{dispatch})"
     return f"{plain(difference.text, 400).rstrip('.')}{upper}."
 
 

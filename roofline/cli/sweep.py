@@ -66,7 +66,7 @@ def command(
 
     from roofline.cli.options import terminal, words
     from roofline.cli.options.paths import check_writable
-    from roofline.renderers._words import counted
+    from roofline.content.wording import counted
     from roofline.renderers.sweep import text
     from roofline.sweeping import folder, grid, plan
     from roofline.sweeping.run import run

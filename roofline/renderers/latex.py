@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import notes
+from roofline.content import tables, wording
+from roofline.content.choice import USUAL, Choice
+from roofline.content.facts import notes
+from roofline.content.names.distinct import distinct
+from roofline.content.tables import Row, WorkRow
 from roofline.renderers._latex import captions
 from roofline.renderers._latex.escape import letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._rows.choice import USUAL, Choice
-from roofline.renderers._tables import Row, WorkRow
 
 #: What the rows are, by the key of the table.
 _ROWS = {"group": "group of ops", "class": "class of ops", "scope": "layer", "source": "line of source"}
@@ -29,7 +29,7 @@ def render(
     are; "long" also all versions, the spread and remarks, which otherwise stand in a comment.
     """
     key = by or "group"
-    content = _tables.table(analysis, key, _words.gap_name(analysis), rows)
+    content = tables.table(analysis, key, wording.gap_name(analysis), rows)
     ranks = _RANKS if isinstance(analysis, Analysis) else {}
     table = Table(
         name=key,
@@ -46,8 +46,8 @@ def render(
         named=lambda room: _names(content.rows, room, key),
         # Ops, the gap and the total: a rule before each of the last rows says that they add up.
         rules=tuple(range(len(content.rows) - content.sums, len(content.rows))),
-        least=LEAST_LONG_NAME if key in _tables.LONG else LEAST_NAME,
-        lines=LINES if key in _tables.LONG else None,
+        least=LEAST_LONG_NAME if key in tables.LONG else LEAST_NAME,
+        lines=LINES if key in tables.LONG else None,
     )
     long, profile = caption == "long", analysis.profile
     remarks = _remarks(analysis)
@@ -56,13 +56,13 @@ def render(
         columns,
         captions.measured(analysis, _ROWS.get(key, key)),
         label(profile.model, profile.backend, profile.mode, key),
-        [_words.verdict(analysis), *([] if long else [remarks]), *_fused(content.rows, key)],
+        [wording.verdict(analysis), *([] if long else [remarks]), *_fused(content.rows, key)],
         remarks if long else "",
     )
     return "\n".join([PACKAGES, *lines, ""])
 
 
-def _heading(column: _tables.Column) -> str:
+def _heading(column: tables.Column) -> str:
     """Write the heading of a column no wider than its numbers."""
     return column.heading.replace("minimum", "min.")
 
@@ -75,7 +75,7 @@ def _remarks(analysis: WorkAnalysis) -> str:
         else ()
     )
     further = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
-    return " ".join([*further, _words.provenance(analysis)])
+    return " ".join([*further, wording.provenance(analysis)])
 
 
 def _fused(rows: Sequence[Row | WorkRow], by: str) -> list[str]:
@@ -83,7 +83,7 @@ def _fused(rows: Sequence[Row | WorkRow], by: str) -> list[str]:
     fused_rows = [row for row in rows if row.parts]
     names = distinct([row.label for row in fused_rows], by=by)
     return [
-        _words.plain(f"{name} {_tables.fused(row.parts)}", 400) for name, row in zip(names, fused_rows, strict=True)
+        wording.plain(f"{name} {tables.fused(row.parts)}", 400) for name, row in zip(names, fused_rows, strict=True)
     ]
 
 
@@ -93,6 +93,6 @@ def _names(rows: Sequence[Row | WorkRow], letters_each: int, by: str) -> list[st
     labels = []
     for row in rows:
         name = next(names) if row.named else letters(row.label)
-        full_name = f"{name} {letters(_tables.fused(row.parts))}".strip()
+        full_name = f"{name} {letters(tables.fused(row.parts))}".strip()
         labels.append(full_name if len(full_name) <= letters_each else name)
     return labels

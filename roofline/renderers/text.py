@@ -6,12 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _screen, _tables, _terminal, _words
-from roofline.renderers._facts import evidence, host, measured, notes
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._rows.choice import USUAL, Choice
-from roofline.renderers._tables import Column, Row, WorkRow
-from roofline.renderers._terminal import SHEET, Page, facts
+from roofline.content import tables, terminal, wording
+from roofline.content.choice import USUAL, Choice
+from roofline.content.facts import evidence, host, measured, notes
+from roofline.content.names.distinct import distinct
+from roofline.content.tables import Column, Row, WorkRow
+from roofline.content.terminal import SHEET, Page, facts
+from roofline.renderers import _screen
 
 #: Letters that names are given before a column makes room for them.
 _LEAST_NAME = 20
@@ -28,7 +29,7 @@ def render(
     if by is None and not details and not rows.contains and rows.sort is None:
         places = len(analysis.profile.ops) if rows.every else rows.top
         return "\n".join(_screen.lines(analysis, page, places)) + "\n"
-    lines = [*_terminal.wrapped(_words.verdict(analysis, host.most(analysis)), page, "bold"), ""]
+    lines = [*terminal.wrapped(wording.verdict(analysis, host.most(analysis)), page, "bold"), ""]
     if by is None:
         lines += [*facts(measured.facts(analysis), page), ""]
     lines += _table(analysis, by or "group", rows, page)
@@ -41,16 +42,16 @@ def render(
 
 def _counted(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> str:
     """Write the work of a step whose ops have no times."""
-    lines = [*_terminal.wrapped(_words.verdict(analysis), page, "bold"), "", *_table(analysis, by, choice, page)]
+    lines = [*terminal.wrapped(wording.verdict(analysis), page, "bold"), "", *_table(analysis, by, choice, page)]
     compiled = facts(measured.compiled(analysis), page)
     costed, ops = analysis.total.costed, analysis.total.ops
-    lines += ["", f"Work known of {costed} of {_words.counted(ops, 'op')}."]
+    lines += ["", f"Work known of {costed} of {wording.counted(ops, 'op')}."]
     return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"
 
 
 def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
     """Explain what a table may show: columns that do not add up to the time, ops faster than a roof allows."""
-    if by not in _tables.LONG and (words := notes.overlap(analysis)):
+    if by not in tables.LONG and (words := notes.overlap(analysis)):
         yield "overlap", words
     if words := notes.beyond(analysis):
         yield "beyond", words
@@ -59,26 +60,26 @@ def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
 
 
 def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[str]:
-    table = _tables.table(analysis, by, _words.gap_name(analysis), choice)
+    table = tables.table(analysis, by, wording.gap_name(analysis), choice)
     rows, table_columns = table.rows, list(table.columns)
-    long = by in _tables.LONG  # long names: they come last, and some columns make room for them
+    long = by in tables.LONG  # long names: they come last, and some columns make room for them
     if long and isinstance(analysis, Analysis):
         table_columns = [
             column for column in table_columns if _FOR_SHORT_NAMES.get(column.name, choice.sort) == choice.sort
         ]
-        table_columns.insert(0, _tables.NUMBER)
+        table_columns.insert(0, tables.NUMBER)
     cells = [_cells(table_columns, row) for row in rows]
     heads = [column.heading.partition("\n") for column in table_columns]
     cells = [[top for top, _, _ in heads], [bottom for _, _, bottom in heads], *cells]
-    longest = max((len(_words.plain(row.label)) for row in rows), default=0)
-    columns_kept = _terminal.fitting_columns(
+    longest = max((len(wording.plain(row.label)) for row in rows), default=0)
+    columns_kept = terminal.fitting_columns(
         cells, [column.rank for column in table_columns], page.width - min(longest, _LEAST_NAME)
     )
     columns, cells = (
         [table_columns[number] for number in columns_kept],
         [[line[number] for number in columns_kept] for line in cells],
     )
-    room = page.width - sum(wide + 2 for wide in _terminal.widths(cells))
+    room = page.width - sum(wide + 2 for wide in terminal.widths(cells))
     names = [by, "", *_labels(rows, page.room(room, longest), by)]
     word_columns = {number for number, column in enumerate(columns) if not column.number}
     if long:
@@ -93,16 +94,16 @@ def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[
             return page.painted(cell, "dim")
         place_of_column = number if long else number - 1
         roof = 0 <= place_of_column < len(columns) and columns[place_of_column].name == "limited by"
-        return page.painted(cell, _terminal.ROOFS.get(cell)) if roof else cell
+        return page.painted(cell, terminal.ROOFS.get(cell)) if roof else cell
 
-    text = _terminal.columns(grid, word_columns, paint=paint)
+    text = terminal.columns(grid, word_columns, paint=paint)
     body = []
     for line, row in zip(text[2:], rows, strict=True):
         body += _with_parts(line, row, room, page)
-    ruled = _terminal.ruled([*text[:2], *body], 2, -1, page=page)
+    ruled = terminal.ruled([*text[:2], *body], 2, -1, page=page)
     return [
         *ruled,
-        *_terminal.left_out(
+        *terminal.left_out(
             [column.name for number, column in enumerate(table_columns) if number not in columns_kept], page
         ),
     ]
@@ -120,10 +121,10 @@ def _labels(rows: Sequence[Row | WorkRow], room: int, by: str) -> list[str]:
 
 def _with_parts(line: str, row: Row | WorkRow, room: int, page: Page) -> list[str]:
     """Write the line of a row and the ops fused into its own: after its name where there is room, else below."""
-    parts = _words.plain(_tables.fused(row.parts))
+    parts = wording.plain(tables.fused(row.parts))
     if not parts:
         return [line]
-    if _terminal.letters(line) + 2 + len(parts) <= page.width:
+    if terminal.letters(line) + 2 + len(parts) <= page.width:
         return [f"{line}  {parts}"]
     return [line, *_below(parts, page.width - room + 2, page)]
 

@@ -26,13 +26,14 @@ from msgspec.structs import replace
 from roofline import devices, plugins, units
 from roofline.analysis.analysis import analyze
 from roofline.comparison.terms import compare
+from roofline.content import points, roofs, sums, timeline
+from roofline.content.comparison import term_table
 from roofline.core import shipped
 from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _points, _roofs, _sums, _timeline, figures
-from roofline.renderers.comparison import _term_table
+from roofline.renderers import figures
 from roofline.renderers.figures import _style
 
 Drawn = Callable[[str, str], tuple[Path, str]]
@@ -71,18 +72,16 @@ def test_a_figure_of_ten_runs_is_light(kind: str) -> None:
 
 def test_no_colour_stands_for_a_bound_and_a_group() -> None:
     """Nor for anything else: of pieces that are equal in grey the hatch or the marker tells."""
-    from roofline.renderers import _palette
+    from roofline.content import palette
 
     for theme in (0, 1):
-        colours = [
-            pair[theme] for table in (_palette.BOUNDS, _palette.GROUPS, _palette.SIDES) for pair in table.values()
-        ]
-        assert len(set(colours) - {_palette.GROUPS["other"][theme], _palette.SIDES["saves"][theme]}) >= len(colours) - 2
+        colours = [pair[theme] for table in (palette.BOUNDS, palette.GROUPS, palette.SIDES) for pair in table.values()]
+        assert len(set(colours) - {palette.GROUPS["other"][theme], palette.SIDES["saves"][theme]}) >= len(colours) - 2
     assert len({(marker, hatch) for _, marker, hatch in _style.GROUP.values()}) == len(_style.GROUP)
     with _style.applied():
         wall = figures.render("wall", [analyze(handmade.profile())], ".svg", 7.0)[0].decode()
         bound = figures.render("bound", [analyze(handmade.profile())], ".svg", 7.0)[0].decode()
-    (matmul, _), (compute, _) = _palette.GROUPS["matmul"], _palette.BOUNDS["compute"]
+    (matmul, _), (compute, _) = palette.GROUPS["matmul"], palette.BOUNDS["compute"]
     assert (matmul in wall, compute in wall, matmul in bound, compute in bound) == (True, False, False, True)
 
 
@@ -352,7 +351,7 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     with _style.applied():
         caption = figures.build("timeline", [analysis], 7.0)[1]
     assert caption.title.endswith(": a step takes 4.71 ms")
-    assert _timeline.sentences(analysis, _timeline.timeline(analysis))[0].endswith("GPU idle not known")
+    assert timeline.sentences(analysis, timeline.timeline(analysis))[0].endswith("GPU idle not known")
     assert "GPU idle 0" not in caption.long
 
 
@@ -393,10 +392,10 @@ def test_of_two_equal_runs_rounding_decides_nothing(blocks: bool, factor: float)
         assert b"spends more" not in image
         assert image.count(b">0 s<") == 1
         assert b"no row differs" in image
-        rows = _term_table.table(compare(*pair)).rows
+        rows = term_table.table(compare(*pair)).rows
         assert {row.seconds for row in rows} == {0.0}
         # Their order is that of the profile, and no number's.
-        assert [row.label for row in rows] == [row.label for row in _term_table.table(compare(plain, plain)).rows]
+        assert [row.label for row in rows] == [row.label for row in term_table.table(compare(plain, plain)).rows]
 
 
 def test_what_is_below_a_hundredth_of_the_axis_is_in_one_row() -> None:
@@ -427,12 +426,12 @@ def test_what_cannot_be_compared_in_a_figure() -> None:
 
 
 def test_points_merge_ops_of_one_signature() -> None:
-    found = _points.points(analyze(handmade.profile()))
+    found = points.points(analyze(handmade.profile()))
     bubbles = found.placed
     # Both addmm: 2 * (200e6 + 1e5) FLOP in 5 ms; 200.1e6 FLOP / 4.804 MB.
     assert bubbles[0].own == pytest.approx(5e-3)
     assert bubbles[0].rate == pytest.approx(2 * 200.1e6 / 5e-3)
-    assert bubbles[0].intensity[_points.ALL] == pytest.approx(200.1 / 4.804)
+    assert bubbles[0].intensity[points.ALL] == pytest.approx(200.1 / 4.804)
     assert bubbles[0].number == 2
     assert [bubble.group for bubble in bubbles] == [
         "matmul", "optimizer", "normalisation", "pointwise", "normalisation",
@@ -453,7 +452,7 @@ def test_a_point_has_the_blocks_of_all_its_ops() -> None:
         ops[first] = replace(ops[first], block=plain.blocks.index("embedding"))
         ops[longer] = replace(ops[longer], own_ns=tuple(2 * own for own in ops[longer].own_ns))
         analysis = analyze(handmade.profile(ops=tuple(ops)))
-        assert _points.points(analysis).placed[0].blocks == blocks
+        assert points.points(analysis).placed[0].blocks == blocks
         with _style.applied():
             figure, _ = figures.build("roofline", [analysis], 7.0)
         assert any(text.startswith(f"1: 2 x addmm ({', '.join(blocks)}), ") for text in written(figure))
@@ -462,10 +461,10 @@ def test_a_point_has_the_blocks_of_all_its_ops() -> None:
 def test_work_without_a_ceiling_has_no_roof() -> None:
     """Nothing says how fast a device that was measured in fp32 adds integers: its ops have no minimum, and no line."""
     device = handmade.device()
-    known = _roofs.roofs(device, [("vector", "fp32")])
+    known = roofs.roofs(device, [("vector", "fp32")])
     assert [(peak.name, peak.rate) for peak in known.peaks] == [("vector", device.rate("vector.fp32"))]
-    assert _roofs.roofs(device, [("vector", "fp32"), ("vector", "int64")]) == known
-    assert _roofs.roofs(device, [("vector", "int64")]).peaks == ()
+    assert roofs.roofs(device, [("vector", "fp32"), ("vector", "int64")]) == known
+    assert roofs.roofs(device, [("vector", "int64")]).peaks == ()
 
 
 def test_the_ceiling_of_ops_is_that_of_most_of_their_time() -> None:
@@ -478,7 +477,7 @@ def test_the_ceiling_of_ops_is_that_of_most_of_their_time() -> None:
     table = dataclasses.replace(analysis.table, ceiling=names, share=np.asarray(times))
     under = dataclasses.replace(analysis, table=table)
     code = np.asarray([0, 0, 0, *[1] * (len(times) - 3)])
-    assert _sums.ceilings(under, code, np.asarray([0, 3])) == ["cache.llc", ""]
+    assert sums.ceilings(under, code, np.asarray([0, 3])) == ["cache.llc", ""]
 
 
 def marks(axes: Any) -> np.ndarray:
@@ -538,14 +537,14 @@ def test_runs_in_one_frame_are_told_apart_by_how_full_their_markers_are() -> Non
 
 @pytest.mark.parametrize("by", ["class", "op", "scope", "block"])
 def test_a_breakdown_has_the_rows_of_its_key(by: str) -> None:
-    from roofline.renderers import _tables
+    from roofline.content import tables
 
     analysis = analyze(handmade.profile())
     with _style.applied():
         figure, caption = figures.build("breakdown", [analysis], 7.0, by)
     labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
     assert len(figure.axes) == 1
-    *rows, gap, _ = _tables.rows(analysis, by, "host time")
+    *rows, gap, _ = tables.rows(analysis, by, "host time")
     largest = [*sorted(rows, key=lambda row: -row.seconds)[: len(labels) - 1], gap]
     assert len(labels) == min(8, len(rows) + 1)
     assert all(row.label.startswith(label.rstrip("…")) for row, label in zip(largest, labels, strict=True))
@@ -613,12 +612,12 @@ def test_a_timeline_is_the_first_kept_step() -> None:
         op(6, 5000, 500),
     )
     profiled = replace(handmade.profile().profiled, walls=(6e-3, 12e-3), corrected=(6e-3, 12e-3), idle=(2.8e-3, 1e-3))
-    found = _timeline.timeline(analyze(handmade.profile(ops=ops, profiled=profiled)))
+    found = timeline.timeline(analyze(handmade.profile(ops=ops, profiled=profiled)))
     assert found.wall == 6e-3
     groups = [GROUPS[code] for code in found.group]
     assert groups == ["matmul", "pointwise", "normalisation", "pointwise", "optimizer"]
     idle = [
-        (round(start * 1e6), round(end * 1e6), _timeline.CAUSES[cause])
+        (round(start * 1e6), round(end * 1e6), timeline.CAUSES[cause])
         for start, end, cause in zip(found.idle.start, found.idle.end, found.idle.cause, strict=True)
     ]
     assert idle == [
@@ -635,7 +634,7 @@ def test_a_timeline_is_the_first_kept_step() -> None:
 
 def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:
     for host_ns, cause in (((0, 0), "cause of the stretch not recorded"), ((1, 0), "host in the framework")):
-        assert _timeline.CAUSES[_timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
+        assert timeline.CAUSES[timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
 
 
 def test_ops_whose_pieces_are_not_kept_have_no_timeline() -> None:
@@ -667,11 +666,11 @@ def test_a_profile_without_times_is_refused_or_drawn_by_its_work(kind: str, prof
 
 
 def test_shares_of_a_counted_step_are_those_of_its_work() -> None:
-    from roofline.renderers import _tables
+    from roofline.content import tables
 
     # Of the hand-made step: 400 MFLOP of matmuls and 17.6 MFLOP of vector work; the total is all of it.
-    rows = {row.label: row for row in _tables.work_rows(analyze(handmade.profile(profiled=None)), "group")}
-    timed = {row.label: row for row in _tables.rows(analyze(handmade.profile()), "group", "gap")}
+    rows = {row.label: row for row in tables.work_rows(analyze(handmade.profile(profiled=None)), "group")}
+    timed = {row.label: row for row in tables.rows(analyze(handmade.profile()), "group", "gap")}
     for label, row in rows.items():
         if row.flops is not None:
             assert (row.flops, row.bytes) == (timed[label].flops, timed[label].bytes)
@@ -684,7 +683,7 @@ def test_shares_of_a_counted_step_are_those_of_its_work() -> None:
 
 
 def test_an_op_without_a_time_stands_at_its_intensity_alone() -> None:
-    from roofline.renderers._points import points
+    from roofline.content.points import points
 
     timed, counted = (points(analyze(handmade.profile(**more))) for more in ({}, {"profiled": None}))
     assert not counted.all

@@ -16,14 +16,15 @@ from roofline.analysis.flags import CURES, FLAGS, clause
 from roofline.analysis.gap_causes import DISPATCH
 from roofline.analysis.gap_parts import FOR_A_CORE
 from roofline.analysis.places import places
+from roofline.content import wording
+from roofline.content.choice import Choice
+from roofline.content.facts import doubts as facts
+from roofline.content.facts.advice import advise
+from roofline.content.terminal import NARROWEST, Page
 from roofline.core.executor import QUEUED
 from roofline.core.schema import Profile, load
 from roofline.core.shipped import paths
-from roofline.renderers import _screen, _words, text
-from roofline.renderers._facts import doubts as facts
-from roofline.renderers._facts.advice import advise
-from roofline.renderers._rows.choice import Choice
-from roofline.renderers._terminal import NARROWEST, Page
+from roofline.renderers import _screen, text
 
 TRACE = Path(__file__).resolve().parents[1] / "data" / "synthetic_gpu_train.json"
 
@@ -256,7 +257,7 @@ def test_ends_of_ranges_are_explained_and_what_is_at_most_so_says_so() -> None:
     rows = {row.ops: row for row in _screen.ranked(analysis)}
     assert (rows["_softmax"].open, rows["_softmax"].is_range) == (True, True)
     assert (rows["addmm"].open, rows["addmm"].is_range) == (False, False)
-    assert _words.range_ends(analysis, "69 to 74 %") in " ".join(text.render(analysis, None).split())
+    assert wording.range_ends(analysis, "69 to 74 %") in " ".join(text.render(analysis, None).split())
     assert "Ranges" not in text.render(analyze(SCREENS["graph-replay"]()), None)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _words
-from roofline.renderers._facts import doubts
-from roofline.renderers._words import plain
+from roofline.content import wording
+from roofline.content.facts import doubts
+from roofline.content.wording import plain
 
 #: Letters of a name.
 _LONGEST = 60
@@ -21,7 +21,7 @@ def measured(analysis: WorkAnalysis, by: str) -> str:
     of 10 steps 1.15 s (95 % interval 1.11–1.20 s), back to back."
     """
     step = "call" if analysis.profile.mode == "generate" else "step"
-    where = ", ".join(filter(None, (_words.software(analysis.profile), _words.device(analysis))))
+    where = ", ".join(filter(None, (wording.software(analysis.profile), wording.device(analysis))))
     sentences = [f"One {step} of {subject(analysis)} by {by}; {where}.", f"{_capital(how(analysis))}."]
     return " ".join([*sentences, *(doubts.reasons(analysis) if isinstance(analysis, Analysis) else ())])
 
@@ -32,10 +32,10 @@ def compared(runs: Sequence[Analysis], names: Sequence[str], letters: Sequence[s
     letters: what stands before each.
     """
     subjects = " against ".join(dict.fromkeys(map(subject, runs)))
-    devices = " and ".join(dict.fromkeys(filter(None, map(_words.device, runs))))
+    devices = " and ".join(dict.fromkeys(filter(None, map(wording.device, runs))))
     sentences = [f"{', '.join(filter(None, (subjects, devices)))}."]
     for run, name, letter in zip(runs, names, letters or [""] * len(runs), strict=True):
-        shown, written = plain(name, _LONGEST), _words.software(run.profile)
+        shown, written = plain(name, _LONGEST), wording.software(run.profile)
         called = written if written.startswith(shown) else f"{shown}, {written}"
         sentences += [f"{letter}{called}, {how(run)}.", *doubts.reasons(run)]
     return " ".join(sentences)
@@ -47,8 +47,8 @@ def _capital(text: str) -> str:
 
 def subject(analysis: WorkAnalysis) -> str:
     """Say what was run: "bert inference (batch 1 x 512 tokens, fp32)"."""
-    model, mode, lengths = _words.subject_parts(analysis.profile)
-    settings = ", ".join(filter(None, (lengths, _words.arithmetic(analysis))))
+    model, mode, lengths = wording.subject_parts(analysis.profile)
+    settings = ", ".join(filter(None, (lengths, wording.arithmetic(analysis))))
     return f"{model} {mode}{f' ({settings})' if settings else ''}"
 
 
@@ -61,4 +61,4 @@ def how(analysis: WorkAnalysis) -> str:
     steps = "one step" if len(wall.steps) == 1 else f"median of {len(wall.steps)} steps"
     across = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
     spread = f" (95 % interval{across} {units.seconds_between(*interval)})" if interval else ""
-    return f"{steps} {units.seconds(analysis.wall)}{spread}, {_words.protocol(wall)}"
+    return f"{steps} {units.seconds(analysis.wall)}{spread}, {wording.protocol(wall)}"

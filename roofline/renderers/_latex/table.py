@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.content.wording import conjunction
 from roofline.renderers._latex.escape import comment, escape, letters, sentences
-from roofline.renderers._words import conjunction
 from roofline.units import UNKNOWN
 
 #: Widths of a column and of a page [pt]: 3.3 in and 7 in.

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from roofline.content import palette
 from roofline.core.vocabulary import Bound, Group
 from roofline.errors import InputError
-from roofline.renderers import _palette
 from roofline.renderers.figures import _measure
 
 #: What an artist is drawn with: matplotlib's names of properties and their values.
@@ -24,16 +24,16 @@ BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, BLACK, GREY = "#CC79A7", "#000000", "#808080"
 SKY, INDIGO, BROWN = "#56B4E9", "#332288", "#8C510A"
 
-BOUND: dict[Bound, str] = {bound: paper for bound, (paper, _) in _palette.BOUNDS.items()}
+BOUND: dict[Bound, str] = {bound: paper for bound, (paper, _) in palette.BOUNDS.items()}
 HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": "-----", "unknown": "xxxxx"}
 #: Colour, marker, and hatch in bars of a group.
 GROUP: dict[Group, tuple[str, str, str]] = {
     group: (colours[0], marker, hatch)
     for (group, colours), marker, hatch in zip(
-        _palette.GROUPS.items(), "os^DvP", ("", "/////", "-----", "|||||", "xxxxx", ""), strict=True
+        palette.GROUPS.items(), "os^DvP", ("", "/////", "-----", "|||||", "xxxxx", ""), strict=True
     )
 }
-SIDE: dict[str, str] = {side: paper for side, (paper, _) in _palette.SIDES.items()}
+SIDE: dict[str, str] = {side: paper for side, (paper, _) in palette.SIDES.items()}
 #: (colour, line style, marker) of the n-th of several things compared.
 SERIES: tuple[tuple[str, Any, str], ...] = (
     (BLUE, "-", "o"),

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 from roofline.renderers.figures import _measure
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from roofline import units
 from roofline.analysis.analysis import KEYS, Analysis, WorkAnalysis
 from roofline.analysis.run_names import called
+from roofline.content import tables, titles, wording
+from roofline.content.tables import Row, WorkRow
 from roofline.errors import InputError
-from roofline.renderers import _tables, _titles, _words
-from roofline.renderers._tables import Row, WorkRow
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -80,7 +80,7 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
     columns = len(keys) if len(keys) > 1 or number <= 2 else 3 if wide else 2
     size = _FULL if number <= 3 else _DENSE
     names = called(analysis.profile for analysis in items)
-    heading = _frame.heading(items, names, width, _titles.work(items, keys[0]))
+    heading = _frame.heading(items, names, width, titles.work(items, keys[0]))
     panels = [
         _Panel(
             ", ".join(part for part in (name, f"by {key}" if len(keys) > 1 else "") if part),
@@ -91,7 +91,7 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
         for key in keys
     ]
     if not any(panel.rows for panel in panels):
-        raise InputError(f"{_words.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
+        raise InputError(f"{wording.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
     return _drawn(panels, columns, heading, width), _caption(items, names, keys, heading.title)
 
 
@@ -143,9 +143,9 @@ def _end(bars: Sequence[_Bar], room: float) -> float:
 def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     """List the rows of most time, without the total; where nothing was timed those of most FLOP, then of most bytes."""
     if not isinstance(analysis, Analysis):
-        *parts, _ = _tables.work_rows(analysis, key)
+        *parts, _ = tables.work_rows(analysis, key)
         return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
-    *rows, gap, _ = _tables.rows(analysis, key, _words.gap_name(analysis))
+    *rows, gap, _ = tables.rows(analysis, key, wording.gap_name(analysis))
     return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
 
 
@@ -168,7 +168,7 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     if isinstance(row, WorkRow) or row.roof:
         at = middle - (2 * size.work + size.time * timed) / 2
         for share, shade in ((row.flops, _FLOP), (row.bytes, _BYTES)):
-            label = "unknown" if share is None else _tables.percent(share)
+            label = "unknown" if share is None else tables.percent(share)
             percents = max(0.0, 100 * (share or 0.0))
             look = {"facecolor": shade}
             bars.append(_Bar(at + size.work / 2, size.work * 0.92, 0.0, percents, look, label if size.numbered else ""))
@@ -179,7 +179,7 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     begin = 0.0
     parts = _time(row)
     for number, (_, share, look) in enumerate(parts):
-        label = _tables.percent(row.time) if number == len(parts) - 1 else ""
+        label = tables.percent(row.time) if number == len(parts) - 1 else ""
         bars.append(_Bar(middle, size.time * 0.92, begin, 100 * share, look, label))
         begin += 100 * share
     return bars
@@ -219,14 +219,16 @@ def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence
         )
     short, long = [explanation], [explanation]
     for analysis, name in zip(items, names, strict=True):
-        of = f"{_words.subject(analysis)}, {_words.plain(name, 60)}"
+        of = f"{wording.subject(analysis)}, {wording.plain(name, 60)}"
         if not isinstance(analysis, Analysis):
-            coverage = f"FLOPs and bytes known of {analysis.total.costed} of {_words.counted(analysis.total.ops, 'op')}"
+            coverage = (
+                f"FLOPs and bytes known of {analysis.total.costed} of {wording.counted(analysis.total.ops, 'op')}"
+            )
             short.append(f"{of}: counted and not timed.")
-            long += [f"{of}: counted and not timed; {coverage}.", _words.provenance(analysis)]
+            long += [f"{of}: counted and not timed; {coverage}.", wording.provenance(analysis)]
             continue
         coverage = units.percent(analysis.coverage["flops"])
-        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
+        short.append(f"{of} on {wording.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         long.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {coverage} of busy time.")
-        long.append(_words.provenance(analysis))
+        long.append(wording.provenance(analysis))
     return Caption(" ".join(title), " ".join(short), " ".join(long))

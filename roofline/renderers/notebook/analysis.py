@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _document, _ops, _tables, _words
+from roofline.content import json_document, ops, tables, wording
+from roofline.content.facts import host, notes
 from roofline.renderers import text as text_format
-from roofline.renderers._facts import host, notes
 from roofline.renderers.notebook import _html
 
 
@@ -20,9 +20,9 @@ def html(analysis: WorkAnalysis) -> str:
     """Write the verdict and the table of groups, and draw where the time went."""
     if not isinstance(analysis, Analysis):
         return _html.page(_html.preformatted(text(analysis)), _html.figure("breakdown", [analysis]))
-    groups = _tables.table(analysis, "group", _words.gap_name(analysis))
+    groups = tables.table(analysis, "group", wording.gap_name(analysis))
     return _html.page(
-        _html.paragraph(_words.verdict(analysis, host.most(analysis))),
+        _html.paragraph(wording.verdict(analysis, host.most(analysis))),
         _html.table(
             ["group", *(column.heading.replace("\n", " ") for column in groups.columns)],
             ([row.label, *(column.cell(row) for column in groups.columns)] for row in groups.rows),
@@ -35,9 +35,9 @@ def html(analysis: WorkAnalysis) -> str:
 
 def document(analysis: WorkAnalysis) -> dict[str, Any]:
     """Return the document of `roofline show --format json`."""
-    return _document.document(analysis)
+    return json_document.document(analysis)
 
 
 def columns(analysis: WorkAnalysis) -> dict[str, Any]:
     """Return the table of ops."""
-    return _ops.columns(analysis)
+    return ops.columns(analysis)

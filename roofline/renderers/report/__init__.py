@@ -17,9 +17,9 @@ from roofline import units
 from roofline.analysis.analysis import analyze
 from roofline.analysis.run_names import called
 from roofline.comparison.ranking import Ranking, rank
+from roofline.content import palette, wording
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.renderers import _palette, _words
 from roofline.renderers.report.comparison import TITLE, comparison
 from roofline.renderers.report.groups import groups
 from roofline.renderers.report.measured import how
@@ -90,7 +90,7 @@ def _not_compared(why: str) -> Html | None:
 
 
 def _page(runs: Sequence[Run], links: Sequence[Html], parts: Sequence[Html | None], script_data: str) -> str:
-    style = _palette.variables() + _asset("report.css")
+    style = palette.variables() + _asset("report.css")
     script = "\n".join(_asset(file) for file in _SCRIPTS)
     title = _title(runs)
     policy = "; ".join(
@@ -140,14 +140,14 @@ def _hatch() -> Html:
 
 
 def _title(runs: Sequence[Run]) -> str:
-    subjects = list(dict.fromkeys(_words.subject(run.analysis) for run in runs))
-    return _words.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
+    subjects = list(dict.fromkeys(wording.subject(run.analysis) for run in runs))
+    return wording.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
 
 
 def _header(runs: Sequence[Run], title: str) -> Html:
-    devices = list(dict.fromkeys(filter(None, (_words.device(run.analysis) for run in runs))))
+    devices = list(dict.fromkeys(filter(None, (wording.device(run.analysis) for run in runs))))
     about = [name(device, 80) for device in devices[:4]]
-    dates = sorted({_words.plain(run.analysis.profile.date)[:10] for run in runs})
+    dates = sorted({wording.plain(run.analysis.profile.date)[:10] for run in runs})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     backends = [name(run.called, 60) for run in runs[:4]]
     if len(runs) > 4:

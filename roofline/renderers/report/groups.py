@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline.analysis.analysis import KEYS, Analysis
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import notes
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._tables import Column, Row, WorkRow
+from roofline.content import tables, wording
+from roofline.content.facts import notes
+from roofline.content.names.distinct import distinct
+from roofline.content.tables import Column, Row, WorkRow
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
@@ -45,10 +45,10 @@ def _run(run: Run) -> Html:
 
 def _table(run: Run, key: str) -> Html:
     analysis = run.analysis
-    content = _tables.table(analysis, key, _words.gap_name(analysis))
+    content = tables.table(analysis, key, wording.gap_name(analysis))
     columns = list(content.columns)
-    if key in _tables.LONG and isinstance(analysis, Analysis):
-        columns.insert(0, _tables.NUMBER)
+    if key in tables.LONG and isinstance(analysis, Analysis):
+        columns.insert(0, tables.NUMBER)
     heads = [head(key, number=False), *(head(column.heading.replace("\n", " "), column.number) for column in columns)]
     named = [row.label for row in content.rows if row.named]
     short = dict(zip(named, distinct(named, _LONGEST.get(key, 60), key), strict=True))
@@ -59,7 +59,7 @@ def _table(run: Run, key: str) -> Html:
 
 def _row(row: Row | WorkRow, short: str, columns: Sequence[Column]) -> Html:
     """Write a row. short: its name, where it is of the profile."""
-    parts = _tables.fused(row.parts)
+    parts = tables.fused(row.parts)
     label = [name(row.label, short=short)]
     if parts:
         label.append(tag("small", name(parts, 100)))

@@ -9,8 +9,8 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _tables
-from roofline.renderers._sums import Sums, per_op, summed
+from roofline.content import tables
+from roofline.content.sums import Sums, per_op, summed
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
@@ -129,8 +129,8 @@ def _line(module: Module, analysis: WorkAnalysis, sums: Sums) -> list[Html]:
     length = tag("svg", svg.bar(0.0, min(1.0, share), 3, 6, "part share"), height=12, aria_hidden="true")
     cells = [
         units.seconds(float(sums.seconds[row])),
-        _tables.percent(share),
+        tables.percent(share),
         work_text,
-        _tables.between(*sums.attained(row)),
+        tables.between(*sums.attained(row)),
     ]
     return [name(module.name, 60), length, *(tag("span", words) for words in cells)]

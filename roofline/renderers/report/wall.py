@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline import units
-from roofline.renderers._facts import wall as facts
+from roofline.content.facts import wall as facts
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag

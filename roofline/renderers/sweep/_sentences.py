@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline.comparison.account.row import Row
 from roofline.comparison.account.words import class_name
-from roofline.renderers import _words
+from roofline.content import wording
 from roofline.sweeping.grid import GAP, Border, Grid
 from roofline.sweeping.plan import Point
 
@@ -16,12 +16,12 @@ LIMITS = {GAP: "idle or host time", "near ridge": "compute and memory alike", "u
 
 def limit(name: str) -> str:
     """Name what limits a step."""
-    return LIMITS.get(name, _words.plain(name, 20))
+    return LIMITS.get(name, wording.plain(name, 20))
 
 
 def place(cell: Point, *without: str) -> str:
     """Name a cell, but for some of its coordinates: "bert infer, batch 4, 128 tokens, bf16"."""
-    return _words.plain(cell.place(*without), 120)
+    return wording.plain(cell.place(*without), 120)
 
 
 def cause(row: Row | None) -> str:
@@ -30,7 +30,7 @@ def cause(row: Row | None) -> str:
         return ""
     if row.annotations:
         return row.annotations[0]
-    return _words.plain(row.place or "", 60) or (
+    return wording.plain(row.place or "", 60) or (
         f"the same {class_name(row.op_class)} ops" if row.kind == "rate" else "other ops"
     )
 
@@ -39,9 +39,9 @@ def border(edge: Border) -> str:
     """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2, jax from batch 4 on (dispatching)."."""
     noun = "batch {}" if edge.axis == "batch" else "{} tokens"
     low, high = noun.format(edge.low), noun.format(edge.high)
-    where, backend = place(edge.cell, edge.axis), _words.plain(edge.backend, 40)
+    where, backend = place(edge.cell, edge.axis), wording.plain(edge.backend, 40)
     if edge.kind == "winner":
-        before, after = (_words.plain(name, 40) for name in (edge.before, edge.after))
+        before, after = (wording.plain(name, 40) for name in (edge.before, edge.after))
         largest = f"; the largest row before: {cause(edge.cause)}" if edge.cause else ""
         return f"{where}: {before} is fastest up to {low}, {after} from {high} on{largest}."
     before, after = limit(edge.before), limit(edge.after)
@@ -51,6 +51,6 @@ def border(edge: Border) -> str:
 def sentences(grid: Grid) -> Iterator[tuple[str, str]]:
     """Yield what the grid lacks, and its borders: id and sentence."""
     if grid.missing:
-        yield "missing", f"{_words.counted(grid.missing, 'point')} not measured yet: roofline sweep -o DIR goes on."
+        yield "missing", f"{wording.counted(grid.missing, 'point')} not measured yet: roofline sweep -o DIR goes on."
     for edge in grid.borders:
         yield edge.kind, border(edge)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from roofline import units
-from roofline.renderers import _terminal
-from roofline.renderers._terminal import SHEET, Page
-from roofline.renderers._words import plain
+from roofline.content import terminal
+from roofline.content.terminal import SHEET, Page
+from roofline.content.wording import plain
 from roofline.renderers.sweep import _sentences
 from roofline.sweeping.grid import GAP, Cell, Grid, Result
 from roofline.sweeping.plan import Point
@@ -28,18 +28,18 @@ def render(grid: Grid, page: Page = SHEET) -> str:
     """Write the grid."""
     lines: list[str] = []
     for part in _parts(grid.cells):
-        lines += [*_terminal.wrapped(_sentences.place(part[0].cell, "batch", "seq"), page, "bold"), ""]
+        lines += [*terminal.wrapped(_sentences.place(part[0].cell, "batch", "seq"), page, "bold"), ""]
         if len(grid.backends) > 1:
             lines += [*_table("fastest", part, _winner, page), ""]
         for backend in grid.backends:
             lines += [*_table(plain(backend, 40), part, _time_of(backend), page), ""]
     if len(grid.backends) > 1:
-        lines += _terminal.wrapped(_SETTLED, page)
-    lines += _terminal.wrapped(_LEGEND, page)
+        lines += terminal.wrapped(_SETTLED, page)
+    lines += terminal.wrapped(_LEGEND, page)
     every = [result for cell in grid.cells for result in cell.results]
-    lines += _terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
-    lines += _terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
-    sentences = [line for _, sentence in _sentences.sentences(grid) for line in _terminal.wrapped(sentence, page)]
+    lines += terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
+    lines += terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
+    sentences = [line for _, sentence in _sentences.sentences(grid) for line in terminal.wrapped(sentence, page)]
     lines += ["", *sentences] if sentences else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -63,7 +63,7 @@ def _table(head: str, cells: Sequence[Cell], write: Callable[[Cell], str], page:
         row += [write(cell) if (cell := by_place.get((batch, seq))) else "" for seq in seqs]
         grid.append(row)
     ranks = (0, *(1 + number for number in range(len(seqs))))
-    return _terminal.fitted(grid, (0,), ranks, page, 1)
+    return terminal.fitted(grid, (0,), ranks, page, 1)
 
 
 def _winner(cell: Cell) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from roofline.renderers._facts.wall import COLUMNS, Chart
+from roofline.content.facts.wall import COLUMNS, Chart
+from roofline.content.names.distinct import distinct
 from roofline.renderers._markdown import escape, grid
-from roofline.renderers._names.distinct import distinct
 
 
 def render(chart: Chart) -> str:

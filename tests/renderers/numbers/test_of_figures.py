@@ -15,10 +15,11 @@ from same_numbers import cells, check_verdict, document, holds, ops, profile, ru
 from roofline import plugins, units
 from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
+from roofline.content import wording
+from roofline.content.points import points
 from roofline.core import shipped
 from roofline.core.schema import load
-from roofline.renderers import _words, figures
-from roofline.renderers._points import points
+from roofline.renderers import figures
 from roofline.renderers.comparison import json as comparison
 from roofline.renderers.report import report
 from roofline.renderers.report.points import facts
@@ -209,11 +210,11 @@ def test_idle_time_and_its_parts_are_the_same_in_every_writer(name: str) -> None
     assert holds(plain, truth["wall"]["median"])
     assert holds(gap_told, truth["gap"])
     parts = sorted(truth["gap_causes"].items(), key=lambda part: -part[1])[:2]
-    assert f"{units.seconds(parts[0][1])} {_words.gap_part(parts[0][0])}" in text  # it has room for one part
+    assert f"{units.seconds(parts[0][1])} {wording.gap_part(parts[0][0])}" in text  # it has room for one part
     for part, seconds in parts:
-        stated = re.search(rf"([\d.]+ \S?s) {_words.gap_part(part)}", caption)[1]
+        stated = re.search(rf"([\d.]+ \S?s) {wording.gap_part(part)}", caption)[1]
         assert holds(stated, seconds)
-        assert f"{stated} {_words.gap_part(part)}" in page
+        assert f"{stated} {wording.gap_part(part)}" in page
 
 
 FIGURES: dict[str, Callable[[], None]] = {

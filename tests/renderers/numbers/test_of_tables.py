@@ -26,7 +26,7 @@ from same_numbers import (
 )
 
 from roofline import plugins
-from roofline.renderers._terminal import Page
+from roofline.content.terminal import Page
 from roofline.renderers.notebook import analysis as notebook
 from roofline.renderers.report import report
 

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from roofline import units
 from roofline.analysis.analysis import analyze
-from roofline.renderers._points import points
+from roofline.content.points import points
 from roofline.renderers.report import report
 
 pytestmark = pytest.mark.slow

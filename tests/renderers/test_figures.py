@@ -24,7 +24,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import devices, plugins, units
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.comparison.terms import compare
 from roofline.content import points, roofs, sums, timeline
 from roofline.content.comparison import term_table
@@ -34,7 +34,7 @@ from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
 from roofline.renderers import figures
-from roofline.renderers.figures import _style
+from roofline.renderers.figures import _light, _style
 
 Drawn = Callable[[str, str], tuple[Path, str]]
 SMALLEST = 6.0  # pt
@@ -60,14 +60,33 @@ def test_a_figure_is_light(kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "x.svg").stat().st_size <= 100_000
 
 
-@kinds
-def test_a_figure_of_ten_runs_is_light(kind: str) -> None:
-    """Ten backends on a CPU, each with hundreds of ops and idle stretches."""
+@cache
+def ten_runs(device: str) -> list[Analysis]:
+    """Ten backends on a CPU, each with hundreds of ops and idle stretches; ten training steps on an H100."""
     folder = Path(__file__).parents[2] / "docs" / "measured" / "bert-infer-1-thread"
-    items = [analyze(load(path)) for path in sorted(folder.glob("*.json"))]
-    assert len(items) == 10
-    drawing, _ = figures.render(kind, items[: TAKES.get(kind, 10)], ".svg", 7.0)
+    training = [path for name, path in sorted(shipped.paths().items()) if name.startswith("h100/") and "train" in name]
+    paths = sorted(folder.glob("*.json")) if device == "cpu" else training[:10]
+    return [analyze_timed(load(path)) for path in paths]
+
+
+@kinds
+@pytest.mark.parametrize("device", ["cpu", "h100"])
+def test_a_figure_of_ten_runs_is_light(kind: str, device: str) -> None:
+    runs = ten_runs(device)
+    assert len(runs) == 10
+    drawing, _ = figures.render(kind, runs[: TAKES.get(kind, 10)], ".svg", 7.0)
     assert len(drawing) <= 100_000
+
+
+def test_a_lighter_path_goes_to_the_same_places() -> None:
+    """Steps between places that were rounded, not rounded steps: after 200 of 0.006 it is at 10 + 1.20."""
+    places = " ".join(f"L {10 + 0.006 * number:.6f} {number % 2}" for number in range(1, 201))
+    path = f'<path d="M 10 0 {places} "/>'
+    (written,) = re.findall(r'd="([^"]*)"', _light.lighten(f"<svg>{path}</svg>"))
+    steps = re.findall(r"([hvl])(-?[.\d]+)(?: ?(-?[.\d]+))?", written.removeprefix("M10 0"))
+    assert sum(float(x) for command, x, _ in steps if command in "hl") == pytest.approx(1.2)
+    corner = '<path d="M 1.5 2.25 L 3.5 2.25 L 3.5 1.25 L 0 0 z M 5 5 C 5 6 6 6 6 5.126 "/>'
+    assert 'd="M1.5 2.25h2v-1l-3.5-1.25zm3.5 2.75c0 1 1 1 1 .12"' in _light.lighten(f"<svg>{corner}</svg>")
 
 
 def test_no_colour_stands_for_a_bound_and_a_group() -> None:
@@ -174,7 +193,7 @@ def test_a_pdf_embeds_its_fonts(drawn: Drawn, kind: str) -> None:
 _DRAW = """
 import sys
 from pathlib import Path
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.core.schema import load
 from roofline import plugins
 from roofline.renderers import figures

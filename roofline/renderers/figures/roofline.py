@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from math import floor, log10, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +15,7 @@ from roofline.comparison.common_ceilings import best_ceilings
 from roofline.content import titles, wording
 from roofline.content.points import ALL, COUNTED, Point, Points, points
 from roofline.content.roofs import MAIN, Extent, Roofs, extent, roofs
-from roofline.core.vocabulary import GROUPS
+from roofline.core.vocabulary import GROUPS, Group
 from roofline.errors import InputError
 from roofline.renderers.figures import _ceilings, _frame, _labels, _measure, _style
 from roofline.renderers.figures._written import Caption
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 WITHOUT_TIMES = "the intensity of its ops"
 #: Area of the marker of most time in a panel of one column, and of the least [pt^2].
 LARGEST, LEAST = 110.0, 3.0
+#: What a printer or a PNG sets at a time [pt].
+_DOT = 72 / 300
 #: The looks of runs in one frame, which a grey print tells apart: how full a marker is, and whether its edge is black.
 _FILLS: tuple[tuple[float, bool], ...] = ((0.6, False), (0.0, False), (0.25, True), (1.0, True))
 #: Ops that are named below the panels of all runs.
@@ -343,21 +344,18 @@ def _intensity(point: Point) -> float:
 
 
 def _mark(axes: Axes, run: _Run, placed: Sequence[Point], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
-    """Draw markers at places of the axes; those of a group at once, which is many times as fast as one by one.
+    """Draw markers at places of the axes; those of a group and a size at once: a file holds their shape once.
 
-    The least ones apart: of equal markers a file holds one.
+    Sizes are whole dots of a print, which nobody tells apart more finely.
     """
-    for group, is_least in product(GROUPS, (True, False)):
-        marks = [
-            (scales.area(point.seconds), place) for point, place in zip(placed, at, strict=True) if point.group == group
-        ]
-        marks = [(area, place) for area, place in marks if (area <= LEAST) == is_least]
-        if marks:
-            areas, places = zip(*marks, strict=True)
-            xs, ys = zip(*places, strict=True)
-            colour, marker, _ = _style.GROUP[group]
-            look = _look(colour, run.fill) | {"linewidth": 0.7, "clip_on": False, "zorder": 3}
-            axes.scatter(xs, ys, s=LEAST if is_least else areas, marker=marker, **look)
+    alike: dict[tuple[Group, int], list[tuple[float, float]]] = {}
+    for point, place in zip(placed, at, strict=True):
+        alike.setdefault((point.group, round(sqrt(scales.area(point.seconds)) / _DOT)), []).append(place)
+    for (group, dots), places in sorted(alike.items(), key=lambda marks: GROUPS.index(marks[0][0])):
+        xs, ys = zip(*places, strict=True)
+        colour, marker, _ = _style.GROUP[group]
+        look = _look(colour, run.fill) | {"linewidth": 0.7, "clip_on": False, "zorder": 3}
+        axes.scatter(xs, ys, s=(dots * _DOT) ** 2, marker=marker, **look)
 
 
 def _look(colour: str, fill: tuple[float, bool]) -> dict[str, Any]:

@@ -144,8 +144,8 @@ class Row:
     ops: int | None
     flops: float | None
     bytes: float | None
-    seconds: float
-    time: float
+    seconds: float | None
+    time: float | None
     floor: float | None
     loss: float | None
     rate: float | None
@@ -387,7 +387,8 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
     # What many ops have in common is no roof.
     table += [replace(_row(analysis, label, total, rate), roof="") for label, total in selection.remainders]
     wall, gap_seconds = analysis.wall, analysis.gap_told
-    table.append(Row(gap, None, None, None, gap_seconds, gap_seconds / wall, None, None, None, "", None))
+    gap_share = None if gap_seconds is None else gap_seconds / wall
+    table.append(Row(gap, None, None, None, gap_seconds, gap_share, None, None, None, "", None))
     total = _row(analysis, "total", analysis.total, rate)
     return [*table, replace(total, seconds=wall, time=1.0, roof="", bound="unknown")]
 

@@ -28,10 +28,10 @@ def idle(runs: Sequence[Analysis], names: Sequence[str]) -> str:
 
     Where scaled ops fill a step, its gap is not known: then the time of a step.
     """
-    if any(run.fills_by_scale for run in runs):
+    shares = [run.gap_told / run.wall for run in runs if run.gap_told is not None]
+    if len(shares) < len(runs):
         return times(runs, names)
     gaps = dict.fromkeys(map(wording.gap_name, runs))
-    shares = [run.gap_told / run.wall for run in runs]
     return f"{' and '.join(gaps)} for {_ends(shares, names, lambda share: units.percent(share, 0), ' of the step')}"
 
 

@@ -166,7 +166,7 @@ def bars(analysis: Analysis) -> list[Bar]:
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
     words, longer = host.gap_in_words(analysis, 1), host.gap_in_words(analysis)
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, longer=longer))
+    drawn.append(Bar(idle_name, None, (analysis.gap_told or 0.0) / wall, None, words, longer=longer))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
@@ -355,7 +355,7 @@ def ranked(analysis: Analysis) -> list[Ranked]:
     ranked_places = places(analysis)
     phases, blocks = ({getattr(place, name) for place in ranked_places} for name in ("phase", "block"))
     rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in ranked_places]
-    gap = analysis.gap_told
+    gap = analysis.gap_told or 0.0  # what is not known has no row
     if gap >= 0.005 * analysis.wall:
         rows.append(Ranked(wording.gap_name(analysis), "", "", "", "", gap, units.UNKNOWN, gap, True, True))
     return sorted(rows, key=lambda row: -row.at_most)

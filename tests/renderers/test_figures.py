@@ -25,16 +25,19 @@ from msgspec.structs import replace
 
 from roofline import devices, plugins, units
 from roofline.analysis.analysis import Analysis, analyze, analyze_timed
+from roofline.comparison.ranking import rank
 from roofline.comparison.terms import compare
-from roofline.content import points, roofs, sums, timeline
-from roofline.content.comparison import term_table
+from roofline.content import points, roofs, sums, tables, timeline
+from roofline.content.comparison import pair_facts, ranked, term_table
 from roofline.core import shipped
 from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import figures
-from roofline.renderers.figures import _light, _style
+from roofline.renderers import _screen, figures
+from roofline.renderers.figures import _bars, _light, _style
+from roofline.renderers.report.parts.run import TimedRun
+from roofline.renderers.report.where import by_bound, by_group
 
 Drawn = Callable[[str, str], tuple[Path, str]]
 SMALLEST = 6.0  # pt
@@ -196,7 +199,7 @@ from pathlib import Path
 from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.core.schema import load
 from roofline import plugins
-from roofline.renderers import figures
+from roofline.renderers import _screen, figures
 first, second = (analyze(load(path)) for path in sys.argv[1:3])
 for kind in plugins.names("roofline.renderers.figures"):
     for suffix in figures.SUFFIXES:
@@ -264,8 +267,6 @@ def test_odd_profiles(kind: str, tmp_path: Path) -> None:
 
 
 def test_bars_close_to_the_wall() -> None:
-    from roofline.renderers.figures import _bars
-
     # The second: floors above own time. Of a trace without buffers floors are ranges.
     profiles = handmade.profile(), handmade.profile(imported=Imported(files=("t.json",)))
     devices = handmade.device(), handmade.device(dram_copy=1e9)
@@ -372,6 +373,24 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     assert caption.title.endswith(": a step takes 4.71 ms")
     assert timeline.sentences(analysis, timeline.timeline(analysis))[0].endswith("GPU idle not known")
     assert "GPU idle 0" not in caption.long
+    assert analysis.gap_told is None
+    gap = tables.rows(analysis, "group", "GPU idle")[-2]
+    assert (gap.label, gap.seconds, gap.time) == ("GPU idle", None, None)
+    assert {piece.label for piece in _bars.segments(analysis)}.isdisjoint(("GPU idle", "host time"))
+    assert [bar.name for bar in _screen.bars(analysis) if bar.bound is None] == []
+    timed = TimedRun(0, "", analysis, "")
+    assert [(line.label, line.seconds, line.parts) for line in (by_bound(timed)[-1], by_group(timed)[-1])] == [
+        ("GPU idle", None, ())
+    ] * 2
+    other = analyze(load(shipped.paths()["h100/bert-torch-infer-b32-tf32"]))
+    ranking = rank([analysis.profile, other.profile], as_given=True)
+    assert [line[5] for line in ranked.rows(ranking, 40)] == [units.UNKNOWN, units.percent(other.gap / other.wall, 0)]
+    facts = dict(pair_facts.runs(ranking.pairs[0]))
+    assert "GPU idle not known" in facts["A"]
+    assert "A − B" not in facts  # how much of it is idle time is as little known
+    with _style.applied():
+        figure, _ = figures.build("breakdown", [analysis], 3.3)
+    assert [text.get_text() for text in figure.axes[0].texts][-1] == "unknown"
 
 
 def test_a_waterfall_leads_from_wall_to_wall() -> None:
@@ -586,8 +605,6 @@ def test_a_step_of_unknown_work_is_no_empty_roofline() -> None:
 
 
 def test_bars_too_thin_to_see_have_no_entry_in_the_key() -> None:
-    from roofline.renderers.figures import _bars
-
     # 0.5 µs under the launch floor in 12.5 ms are 0.1 thousandths of an inch.
     ops = [replace(op, own_ns=(500,) * 3, overlap_ns=0) if op.signature == 5 else op for op in handmade.OPS]
     pieces = _bars.segments(analyze(handmade.profile(ops=tuple(ops))))

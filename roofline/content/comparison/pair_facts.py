@@ -8,23 +8,24 @@ from roofline import units
 from roofline.comparison.ranking import RankedPair
 from roofline.content import wording
 from roofline.content.comparison import account_rows, broken_down, comparing
+from roofline.content.facts import host
 from roofline.content.signed import signed, snapped
 
 
 def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    """Yield the step, how long it takes in A and in B, and how much of the difference is time of ops."""
+    """Yield the step, how long it takes in A and in B, and, where known, how much of the difference is time of ops."""
     analyses = (pair.comparison.a, pair.comparison.b)
     subjects = {(wording.subject(run), wording.device(run)) for run in analyses}
     if len(subjects) == 1:
         yield "step", comparing.subject(analyses)
     for letter, side, run in (("A", 0, analyses[0]), ("B", 1, analyses[1])):
         subject = "" if len(subjects) == 1 else f"{comparing.subject([run])}: "
-        times = f"{units.seconds(run.busy)} busy, {wording.gap_name(run)} {units.seconds(run.gap_told)}"
+        times = f"{units.seconds(run.busy)} busy, {wording.gap_name(run)} {host.gap_time(run)}"
         head = f"{comparing.name(pair, side)}, {subject}{units.seconds(run.wall)} per step"
         head += " of the profiled process" if run.profile.wall.processes else ""
         yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {wording.spread(run)}"
     a, b = analyses
-    if a.busy and b.busy:
+    if a.busy and b.busy and None not in (a.gap_told, b.gap_told):
         gap = " or ".join(dict.fromkeys(map(wording.gap_name, analyses)))
         parts = {"busy": snapped(a.busy - b.busy, a.wall), gap: snapped(a.gap - b.gap, a.wall)}
         words = [f"{signed(seconds)} {part}" for part, seconds in sorted(parts.items(), key=lambda part: -abs(part[1]))]

@@ -24,7 +24,7 @@ def rows(ranking: Ranking, width: int) -> list[tuple[str, ...]]:
                 units.seconds(run.wall),
                 f"{run.wall / best.wall:.2f}x" if number != ranking.fastest else "1",
                 units.percent(run.busy / run.wall, 0),
-                units.percent(run.gap_told / run.wall, 0),
+                units.percent(None if run.gap_told is None else run.gap_told / run.wall, 0),
                 wording.attained(run.total),
                 "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
             )

@@ -94,7 +94,7 @@ def scale(analysis: Analysis) -> str:
 
 def idle(analysis: Analysis) -> str:
     """Write the gap with its interval, the observed idle time, and the causes where the two agree."""
-    if analysis.fills_by_scale:
+    if analysis.gap_told is None:
         observed = f"{units.seconds(analysis.idle)} idle observed in the profiled steps"
         return f"not known: op times were scaled so that they fill the plain steps; {observed}"
     words, interval = units.seconds(analysis.gap_told), analysis.gap_interval

@@ -20,29 +20,27 @@ _MOST = 0.5
 
 def gap_time(analysis: Analysis) -> str:
     """Write the gap; "not known" where scaled ops fill the step."""
-    return "not known" if analysis.fills_by_scale else units.seconds(analysis.gap_told)
+    return "not known" if analysis.gap_told is None else units.seconds(analysis.gap_told)
 
 
 def gap_in_words(analysis: Analysis, most: int = 2) -> str:
     """Give the gap, its largest parts, `most` of them, and what is left from half a percent on, with their times:
-    "643 ms: 345 ms host dispatch, 285 ms other code, the rest 12.8 ms".
+    "643 ms: 345 ms host dispatch, 285 ms other host code, the rest 12.8 ms".
     """
     gap = gap_time(analysis)
-    if analysis.fills_by_scale:
-        return gap
     parts = _largest_parts(analysis, most)
     words = [f"{units.seconds(seconds)} {gap_part(name)}" for name, seconds in parts]
     if parts and units.seconds(parts[0][1]) == gap:
         return f"{gap}, {gap_part(parts[0][0])}"
-    rest = analysis.gap_told - sum(seconds for _, seconds in parts)
-    words += [f"the rest {units.seconds(rest)}"] if parts and rest > 0.005 * analysis.gap_told else []
+    rest = analysis.gap - sum(seconds for _, seconds in parts)
+    words += [f"the rest {units.seconds(rest)}"] if parts and rest > 0.005 * analysis.gap else []
     return f"{gap}: {', '.join(words)}" if words else gap
 
 
 def _largest_parts(analysis: Analysis, most: int) -> list[tuple[str, float]]:
-    """Return the names and times [s] of the largest parts of the gap, none where it has none."""
+    """Return the names and times [s] of the largest parts of the gap, none where it has none or is not known."""
     parts = sorted((analysis.gap_causes or {}).items(), key=lambda part: -part[1])
-    return [(name, seconds) for name, seconds in parts[:most] if seconds > 0] if analysis.gap > 0 else []
+    return [(name, seconds) for name, seconds in parts[:most] if seconds > 0] if analysis.gap_told else []
 
 
 def describe_host(analysis: Analysis) -> str:

@@ -37,7 +37,7 @@ def written(analysis: WorkAnalysis) -> bytes:
             [frame(name) for name in (profile.phases[op.phase], *path, profile.signatures[op.signature].name)]
         )
         weights.append(float(share[row]))
-    if analysis.gap_told > 0:
+    if analysis.gap_told:
         samples.append([frame(wording.gap_name(analysis))])
         weights.append(analysis.gap_told)
     document = {

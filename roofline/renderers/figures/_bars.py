@@ -62,8 +62,10 @@ def segments(analysis: Analysis) -> list[Piece]:
         if either > 0:
             pieces.append(Piece(f"{bound}, minimum or above it", either, _style.half(bound), "black"))
         pieces.append(Piece(f"{bound}, above it", above, _style.lighten(bound), "black"))
-    pieces.append(Piece(wording.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
-    return pieces
+    gap = (
+        [] if analysis.gap_told is None else [Piece(wording.gap_name(analysis), analysis.gap_told, _style.GAP, "black")]
+    )
+    return [*pieces, *gap]
 
 
 def length(pieces: Sequence[Piece]) -> float:

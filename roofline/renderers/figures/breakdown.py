@@ -146,7 +146,7 @@ def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
         *parts, _ = tables.work_rows(analysis, key)
         return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
     *rows, gap, _ = tables.rows(analysis, key, wording.gap_name(analysis))
-    return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
+    return [*sorted(rows, key=lambda row: -(row.seconds or 0.0))[: MOST - 1], gap]
 
 
 def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None:
@@ -178,6 +178,8 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
         return bars
     begin = 0.0
     parts = _time(row)
+    if row.time is None:  # of a gap that scaled ops fill
+        return [*bars, _Bar(middle, size.time * 0.92, 0.0, 0.0, {}, "unknown")]
     for number, (_, share, look) in enumerate(parts):
         label = tables.percent(row.time) if number == len(parts) - 1 else ""
         bars.append(_Bar(middle, size.time * 0.92, begin, 100 * share, look, label))
@@ -191,7 +193,7 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     The minimum and what is above it are in the look of the bound that holds most of the row's time. Nothing where it
     was not timed.
     """
-    if isinstance(row, WorkRow):
+    if isinstance(row, WorkRow) or row.time is None:
         return []
     time = max(0.0, row.time)
     if not row.roof:

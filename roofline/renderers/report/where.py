@@ -26,14 +26,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table below the bars. parts: the pieces drawn for it, one after the other; seconds: of these.
+    """A row of the table below the bars. parts: the pieces drawn for it, one after the other; seconds: of
+    these, None: not known.
 
     share: of the step [%], where it is a range: other ops are under the bound at its upper end.
     """
 
     label: str
     look: str
-    seconds: float
+    seconds: float | None
     parts: tuple[Part, ...]
     floor: str = units.UNKNOWN
     loss: str = units.UNKNOWN
@@ -101,12 +102,14 @@ def by_bound(run: TimedRun) -> list[Line]:
         shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
         share, floor, loss = (tables.between(min(range_ends), max(range_ends)) for range_ends in shares)
         lines.append(Line(bound, bound, times.seconds, parts, floor, loss, words, share=share))
-    lines.sort(key=lambda line: (line.label == "unknown", -line.seconds))
+    lines.sort(key=lambda line: (line.label == "unknown", -(line.seconds or 0.0)))
     return [*lines, *_gap(run)]
 
 
 def _gap(run: TimedRun) -> list[Line]:
     analysis, name = run.analysis, wording.gap_name(run.analysis)
+    if analysis.gap_told is None:
+        return [Line(name, "gap", None, ())]
     causes = {
         wording.plain(cause, 60): seconds for cause, seconds in (analysis.gap_causes or {}).items() if seconds > 0
     }
@@ -139,10 +142,9 @@ def _bar(lines: Sequence[Line], longest: float, wall: float, top: float) -> Html
     drawn: list[Html | None] = []
     at = 0.0
     for line in lines:
-        if line.below:
+        if line.below or line.seconds is None:
             continue
-        share = f"{tables.percent(line.seconds / wall)} %"
-        drawn.append(svg.above(at / longest, line.seconds / longest, top, line.label, share))
+        drawn.append(svg.above(at / longest, line.seconds / longest, top, line.label, f"{_percent(line, wall)} %"))
         for part in line.parts:
             if part.seconds <= 0:
                 continue
@@ -150,6 +152,10 @@ def _bar(lines: Sequence[Line], longest: float, wall: float, top: float) -> Html
             drawn.append(svg.bar(at / longest, part.seconds / longest, top + 16, 22, f"part {part.look}", title))
             at += part.seconds
     return tag("g", drawn)
+
+
+def _percent(line: Line, wall: float) -> str:
+    return tables.percent(None if line.seconds is None else line.seconds / wall)
 
 
 def _axis(longest: float, top: float) -> Html:
@@ -177,7 +183,7 @@ def _table(lines: Sequence[Line], run: TimedRun) -> Html:
                 class_="below" if line.below else None,
             ),
             cell(units.seconds(line.seconds)),
-            cell(line.share or tables.percent(line.seconds / wall)),
+            cell(line.share or _percent(line, wall)),
             cell("" if line.below else line.floor),
             cell("" if line.below else line.loss),
             tag("td", line.words, class_="words"),
@@ -196,7 +202,7 @@ def _legend(lines: Sequence[Line], run: TimedRun) -> Html:
             "tr",
             tag("th", svg.swatch(line.look), line.label, scope="row"),
             cell(units.seconds(line.seconds)),
-            cell(tables.percent(line.seconds / wall)),
+            cell(_percent(line, wall)),
         )
         for line in lines
     ]

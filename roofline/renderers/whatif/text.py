@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.content import terminal, wording
-from roofline.content.facts import notes
+from roofline.content.facts import host, notes
 from roofline.content.names.kernels import brief
 from roofline.content.terminal import SHEET, Page
 from roofline.core.device import SHEET_LOW
@@ -85,7 +85,7 @@ def _factor(speedup: float, source_seconds: float, target_range: tuple[float, fl
 def _table(whatif: WhatIf, page: Page) -> list[str]:
     rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
     rows += [_cells(name, row) for name, row in whatif.groups.items()]
-    gap = units.seconds(whatif.here.gap_told)
+    gap = host.gap_time(whatif.here)
     rows.append((wording.gap_name(whatif.here), "", gap, gap, "", units.UNKNOWN, ""))
     source, target = units.seconds(whatif.compared), units.seconds(whatif.seconds)
     speed = units.UNKNOWN if whatif.speedup is None else units.significant(whatif.speedup)
@@ -135,8 +135,8 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             "hidden",
             f"{units.seconds(hidden)} not projected, which other ops hide here: these take less than that there",
         )
-    seconds = units.seconds(whatif.here.gap_told)
-    yield gap, f"{seconds}, taken over unchanged and without a range: it depends on the host, not on these ceilings"
+    idle = host.gap_time(whatif.here)
+    yield gap, f"{idle}, taken over unchanged and without a range: it depends on the host, not on these ceilings"
     if whatif.kept:
         yield "launches", f"{_names(whatif.kept)}: not known for {target}, so that of {source} is used"
     if whatif.left_out:

@@ -635,6 +635,25 @@ def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
     assert any(text.startswith("toy tiny training, batch 4 x 25 tokens: ") for text in written(figure))
 
 
+def test_unknown_work_is_marked_in_a_breakdown_of_many_runs_too() -> None:
+    """The work of mystery, alone in its class, is not known; none of the embedding, 0 FLOP, has no mark."""
+    analysis = analyze(handmade.profile())
+    known, mystery = (tables.rows(analysis, "class", "")[place] for place in (0, -3))
+    assert (known.flops is None, mystery.flops, mystery.bytes) == (False, None, None)
+    for number in (1, 4):
+        with _style.applied():
+            figure, _ = figures.build("breakdown", [analysis] * number, 7.0, "class")
+        texts = [text.get_text() for text in figure.axes[0].texts]
+        share = tables.percent(mystery.time)
+        marks = [text for text in texts if "unknown" in text]
+        assert marks == (["unknown", "unknown"] if number == 1 else [f"{share}, work unknown"])
+    work = analyze(replace(handmade.profile(), profiled=None))
+    assert not isinstance(work, Analysis)
+    with _style.applied():
+        figure, _ = figures.build("breakdown", [work] * 4, 7.0, "class")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["work unknown"]
+
+
 def test_a_timeline_is_the_first_kept_step() -> None:
     def op(signature: int, start: int, own: int, **changes: Any) -> Op:  # [µs]; the other steps took twice as long
         op = next(one for one in handmade.OPS if one.signature == signature)

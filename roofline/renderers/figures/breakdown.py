@@ -164,6 +164,8 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     """Make the bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
     bars: list[_Bar] = []
     middle = top + size.row / 2
+    # Bars of work that have no numbers do not tell none from unknown: a word does.
+    unknown = "" if size.numbered else _unknown(row)
     timed = isinstance(row, Row)
     if isinstance(row, WorkRow) or row.roof:
         at = middle - (2 * size.work + size.time * timed) / 2
@@ -175,16 +177,25 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
             at += size.work
         middle = at + size.time / 2
     if isinstance(row, WorkRow):
-        return bars
+        known = max((bar.share for bar in bars), default=0.0)
+        return [*bars, *([_Bar(middle, 0.0, known, 0.0, {}, unknown)] if unknown else [])]
     begin = 0.0
     parts = _time(row)
     if row.time is None:  # of a gap that scaled ops fill
         return [*bars, _Bar(middle, size.time * 0.92, 0.0, 0.0, {}, "unknown")]
     for number, (_, share, look) in enumerate(parts):
-        label = tables.percent(row.time) if number == len(parts) - 1 else ""
+        label = ", ".join(filter(None, (tables.percent(row.time), unknown))) if number == len(parts) - 1 else ""
         bars.append(_Bar(middle, size.time * 0.92, begin, 100 * share, look, label))
         begin += 100 * share
     return bars
+
+
+def _unknown(row: Row | WorkRow) -> str:
+    """Say which work of a row is not known; "" where all is, or of the gap, which has none."""
+    if isinstance(row, Row) and not row.roof:
+        return ""
+    names = [name for name, share in (("FLOP", row.flops), ("bytes", row.bytes)) if share is None]
+    return f"{names[0] if len(names) == 1 else 'work'} unknown" if names else ""
 
 
 def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ Interval = tuple[float, float]
 #: What is left of times [s] that cancel is rounding: below a femtosecond, and below this part of them (by choice, far
 #: above the rounding of sums of times).
 _ROUNDING, _OF_WHOLE = 1e-15, 1e-12
+#: A hyphen that is the sign of a number.
+_NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,14 @@ def signed(value: float) -> str:
     """Write a time [s] with its sign."""
     value = snapped(value)
     return f"+{units.seconds(value)}" if value > 0 else units.seconds(value)
+
+
+def printed(text: str) -> str:
+    """Set the minus of numbers as long as the plus, for pictures and papers.
+
+    What is searched and copied (text, a page, CSV, JSON) has the minus of a keyboard.
+    """
+    return _NEGATIVE.sub("−", text)
 
 
 def snapped(value: float, total: float = 0.0) -> float:

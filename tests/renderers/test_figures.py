@@ -27,7 +27,7 @@ from roofline import devices, plugins, units
 from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.comparison.ranking import rank
 from roofline.comparison.terms import compare
-from roofline.content import points, roofs, sums, tables, timeline
+from roofline.content import points, roofs, signed, sums, tables, timeline
 from roofline.content.comparison import pair_facts, ranked, term_table
 from roofline.core import shipped
 from roofline.core.cost import unknown
@@ -391,6 +391,13 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     with _style.applied():
         figure, _ = figures.build("breakdown", [analysis], 3.3)
     assert [text.get_text() for text in figure.axes[0].texts][-1] == "unknown"
+
+
+def test_pictures_have_a_minus_as_long_as_their_plus_and_names_keep_their_hyphens() -> None:
+    assert signed.printed("-467 µs to -1.2 ms in torch-compile, 3-4") == "−467 µs to −1.2 ms in torch-compile, 3-4"
+    with _style.applied():
+        figure, _ = figures.build("waterfall", [run(12.5, "a"), run(15, "b")], 7.0)
+    assert not any(re.match(r"-\d", text) for text in written(figure))
 
 
 def test_a_waterfall_leads_from_wall_to_wall() -> None:

@@ -38,13 +38,13 @@ class Part:
 
     @property
     def text(self) -> str:
-        """Write the time of a whole step, or what is added or saved: "−980 µs"."""
-        return units.seconds(self.end) if self.look == "wall" else _signed_words(self.end - self.begin)
+        """Write the time of a whole step, or what is added or saved: "-980 µs"."""
+        return units.seconds(self.end) if self.look == "wall" else signed.signed(self.end - self.begin)
 
     @property
     def interval(self) -> str:
         """Write the 95 % interval of what is added or saved; "" where there is none."""
-        return " to ".join(_signed_words(end - self.begin) for end in self.ci95 or ())
+        return " to ".join(signed.signed(end - self.begin) for end in self.ci95 or ())
 
     @property
     def reach(self) -> tuple[float, float]:
@@ -121,8 +121,3 @@ def _part(
         ci95=(low, high) if ci95 else None,
         is_gap=is_gap,
     )
-
-
-def _signed_words(seconds: float) -> str:
-    """Write a change of the step's time: "−980 µs", "+83.8 µs", "0 s"."""
-    return signed.signed(seconds).replace("-", "−")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.content.signed import printed
 from roofline.content.wording import conjunction
 from roofline.renderers._latex.escape import comment, escape, letters, sentences
 from roofline.units import UNKNOWN
@@ -38,8 +39,6 @@ _LETTERS = {
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ+<>=≤≥×−", 0.79), **dict.fromkeys("mM%#&@", 0.95), "W": 1.03, "…": 1.35,
 }  # fmt: skip
 _OTHER = 0.56
-#: A hyphen that is the sign of a number.
-_NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
 #: Numbers with a unit behind them; a number alone, and its decimals.
 _IN_UNIT = re.compile(r"([^A-Za-zµ%]*\d(?:(?:–| to )[^A-Za-zµ%]*\d)?) ([A-Za-zµ%/]+)")
 _NUMBER = re.compile(r"[^\d.]*[\d,]+(?:\.(\d+))?")
@@ -218,7 +217,7 @@ def _cells(column: Column) -> Iterator[str]:
     for cell, pad in zip(column.cells, _pads(column), strict=True):
         if column.number:
             phantom = rf"\phantom{{{pad}}}" if pad else ""
-            yield f"{escape(_NEGATIVE.sub('−', cell))}{phantom}"
+            yield f"{escape(printed(cell))}{phantom}"
         else:
             yield _wrapped(cell, _WORDS)
 

@@ -255,7 +255,7 @@ def plain_numbers(values: Sequence[float]) -> list[str]:
     decimals = max(0, -floor(log10(step) + 1e-9)) if step > 0 else 0
     if step > 0 and round(step * 10**decimals, 6) != round(step * 10**decimals):
         decimals += 1
-    return [f"{v:.{decimals}f}".replace("-", "−") if round(v, decimals) else "0" for v in values]
+    return [signed.printed(f"{v:.{decimals}f}") if round(v, decimals) else "0" for v in values]
 
 
 def log_labels(low: float, high: float) -> list[str]:

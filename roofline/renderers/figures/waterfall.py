@@ -10,7 +10,7 @@ from roofline.analysis.run_names import called
 from roofline.comparison.account.account import account
 from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import compare
-from roofline.content import wording
+from roofline.content import signed, wording
 from roofline.content.comparison import account_rows, broken_down, comparing, parity_words, waterfall
 from roofline.content.comparison.waterfall import Part, Waterfall
 from roofline.errors import InputError
@@ -58,7 +58,7 @@ def _drawn(pair: RankedPair, chart: Waterfall, heading: _frame.Heading, width: f
     _frame.write(fig, _frame.EDGE, _frame.EDGE, warning, _measure.SMALL, weight="bold")
     heading.draw(fig, begins)
     axes = _frame.bars(fig, left_edge, top, room, high)
-    end = _frame.reach(low, [part.reach[1] for part in parts], [part.text for part in parts], room)
+    end = _frame.reach(low, [part.reach[1] for part in parts], [signed.printed(part.text) for part in parts], room)
     for number, part in enumerate(parts):
         _draw(axes, part, (number + 0.5) * _ROW, max(low, part.begin), unit.seconds)
         if number + 1 < len(parts):  # from the end of each bar to the beginning of the next
@@ -111,7 +111,7 @@ def _draw(axes: Axes, part: Part, middle: float, begin: float, unit: float) -> N
         for end in ends:
             axes.plot([end] * 2, [middle - 0.025, middle + 0.025], **look)
     text_style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center", "size": _measure.SMALL}
-    axes.annotate(part.text, (part.reach[1] / unit, middle), (3, 0), **text_style)
+    axes.annotate(signed.printed(part.text), (part.reach[1] / unit, middle), (3, 0), **text_style)
 
 
 def _break(figure: Figure, left_edge: float, middle: float, height: float) -> None:

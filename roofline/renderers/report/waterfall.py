@@ -20,7 +20,7 @@ def waterfall(pair: RankedPair) -> Html:
     cut = (
         f" The axis begins at {units.seconds(chart.low)}; the bars of the walls are broken." if chart.is_broken else ""
     )
-    caption = f"Orange (+): time that {last} takes more than {first}; grey (−): less; pale: no op runs.{cut}"
+    caption = f"Orange (+): time that {last} takes more than {first}; grey (-): less; pale: no op runs.{cut}"
     return table(caption, heads, [_row(part, chart) for part in chart.parts], f"Waterfall {way}")
 
 

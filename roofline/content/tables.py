@@ -186,8 +186,9 @@ class WorkRow:
 class Column:
     """A column: heading (lines of it), the function that writes a cell, whether it holds numbers, and its rank.
 
-    cell: of a `Row`, or of a `WorkRow` in a table of work. rank: the highest goes first for want of room, 0 stays.
-    about: what a caption says of it. in_one_unit: writes all of its cells, where these have units; None: as `cell`.
+    cell: of a `Row`, or of a `WorkRow` in a table of work. rank: the highest goes first for want of room, 0 stays;
+    in_paper: the same in a paper, where it differs: minimum and above add up to a row's share of the step. about: what
+    a caption says of it. in_one_unit: writes all of its cells, where these have units; None: as `cell`.
     """
 
     heading: str
@@ -196,6 +197,7 @@ class Column:
     rank: int = 0
     about: str = ""
     in_one_unit: Callable[[Sequence[Any]], list[str]] | None = None
+    in_paper: int | None = None
 
     @property
     def name(self) -> str:
@@ -264,10 +266,10 @@ def relative(value: float | None) -> str:
 #: Of the lines of captions.
 _OF_WORK, _OF_STEP = "share of the known work", "share of the step"
 COLUMNS = (
-    Column("FLOP\n%", lambda row: percent(row.flops), rank=4, about=_OF_WORK),
-    Column("bytes\n%", lambda row: percent(row.bytes), rank=5, about=_OF_WORK),
+    Column("FLOP\n%", lambda row: percent(row.flops), rank=4, about=_OF_WORK, in_paper=12),
+    Column("bytes\n%", lambda row: percent(row.bytes), rank=5, about=_OF_WORK, in_paper=7),
     amounts("time", lambda row: row.seconds, "s"),
-    Column("time\n%", lambda row: percent(row.time), rank=1, about=_OF_STEP),
+    Column("time\n%", lambda row: percent(row.time), rank=1, about=_OF_STEP, in_paper=11),
     Column("% of\nbusy", lambda row: percent(row.busy), rank=9, about="share of the time in which any op runs"),
     Column(
         "minimum\n%",

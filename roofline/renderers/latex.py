@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.content import tables, wording
+from roofline.analysis.analysis import WorkAnalysis
+from roofline.content import captions, tables, wording
 from roofline.content.choice import USUAL, Choice
 from roofline.content.facts import notes
 from roofline.content.names.distinct import distinct
 from roofline.content.tables import Row, WorkRow
-from roofline.renderers._latex import captions
 from roofline.renderers._latex.escape import letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
-
-#: What the rows are, by the key of the table.
-_ROWS = {"group": "group of ops", "class": "class of ops", "scope": "layer", "source": "line of source"}
-#: What goes before all others for want of room: minimum and above add up to a row's share of the step.
-_RANKS = {"FLOP %": 12, "time %": 11, "bytes %": 7}
 
 
 def render(
@@ -30,7 +24,6 @@ def render(
     """
     key = by or "group"
     content = tables.table(analysis, key, wording.gap_name(analysis), rows)
-    ranks = _RANKS if isinstance(analysis, Analysis) else {}
     table = Table(
         name=key,
         columns=[
@@ -38,7 +31,7 @@ def render(
                 _heading(column),
                 column.cells(content.rows),
                 column.number,
-                ranks.get(column.name.removeprefix("known "), column.rank),
+                column.rank if column.in_paper is None else column.in_paper,
                 column.about,
             )
             for column in content.columns
@@ -54,7 +47,7 @@ def render(
     lines = floated(
         table,
         columns,
-        captions.measured(analysis, _ROWS.get(key, key)),
+        captions.measured(analysis, key),
         label(profile.model, profile.backend, profile.mode, key),
         [wording.verdict(analysis), *([] if long else [remarks]), *_fused(content.rows, key)],
         remarks if long else "",
@@ -69,13 +62,7 @@ def _heading(column: tables.Column) -> str:
 
 def _remarks(analysis: WorkAnalysis) -> str:
     """Say what belongs beside the table: ops that overlapped or are above their roofs, device, versions, spread."""
-    remarks = (
-        (notes.overlap(analysis), notes.beyond(analysis), notes.above(analysis))
-        if isinstance(analysis, Analysis)
-        else ()
-    )
-    further = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
-    return " ".join([*further, wording.provenance(analysis)])
+    return f"{notes.further(analysis)}{wording.provenance(analysis)}"
 
 
 def _fused(rows: Sequence[Row | WorkRow], by: str) -> list[str]:

@@ -50,13 +50,8 @@ def _counted(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> str
 
 
 def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
-    """Explain what a table may show: columns that do not add up to the time, ops faster than a roof allows."""
-    if by not in tables.LONG and (words := notes.overlap(analysis)):
-        yield "overlap", words
-    if words := notes.beyond(analysis):
-        yield "beyond", words
-    if words := notes.above(analysis):
-        yield "above", words
+    """Explain what a table may show; a table of ops does not add up to the step anyway."""
+    return ((name, words) for name, words in notes.remarks(analysis) if name != "overlap" or by not in tables.LONG)
 
 
 def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[str]:

@@ -115,9 +115,13 @@ def written(pair: RankedPair, time: float) -> str:
 
 
 def size(pair: RankedPair, row: Row) -> str:
-    """Write the seconds of a row as it is told; of one that was seen under the profiler alone they are an end."""
-    time = written(pair, seconds(row))
-    return time if not row.upper else f"{'≥' if time.startswith('-') else '≤'} {time}"
+    """Write the seconds of a row as it is told, behind its `mark`."""
+    return f"{mark(pair, row)}{written(pair, seconds(row))}"
+
+
+def mark(pair: RankedPair, row: Row) -> str:
+    """Mark the time of a row that was seen under the profiler alone, which is an end: "≤ ", "≥ " of a negative one."""
+    return "" if not row.upper else "≥ " if (snapped(seconds(row)) < 0) != is_turned(pair) else "≤ "
 
 
 def heading(pair: RankedPair) -> str:

@@ -30,6 +30,17 @@ def factor(ratio: float) -> str:
     return f"{ratio:.{digits - 1}f}x" if ratio < 2 else f"{units.significant(ratio)}x"
 
 
+def ratio(pair: RankedPair) -> str:
+    """Say how many times as long A takes, for a caption; "" of runs that are not comparable."""
+    if pair.comparison.parity.verdict == "not comparable":
+        return ""
+    head, interval = pair.headline, ""
+    if head.factor_ci95 is not None:
+        low, high = map(units.significant, head.factor_ci95)
+        interval = f" (95 % interval {low}–{high})"
+    return f"A takes {units.significant(head.factor)} times as long as B{interval}."
+
+
 def verdict(pair: RankedPair, advise: bool = False) -> str:
     """Return the sentence: which run is faster, as far as they tell; advise: also how to learn more (`can_repeat`)."""
     head = pair.headline

@@ -44,6 +44,14 @@ def table(pair: RankedPair) -> Iterator[tuple[str, str]]:
     yield "sum", comparing.closing(pair.comparison)
 
 
+def origins(pair: RankedPair) -> str:
+    """Say of both runs what they are, on what they ran and how they were timed."""
+    return " ".join(
+        f"{letter}: {comparing.name(pair, side)}; {comparing.subject([run])}: {wording.provenance(run)}"
+        for letter, side, run in (("A", 0, pair.comparison.a), ("B", 1, pair.comparison.b))
+    )
+
+
 def doubts(pair: RankedPair) -> Iterator[tuple[str, str]]:
     """Yield what hardware and collectives make of the difference, and the flags of both runs."""
     for head, words in (("hardware", broken_down.hardware(pair)), ("collectives", comparing.communication(pair))):

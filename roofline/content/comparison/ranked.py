@@ -8,6 +8,12 @@ from roofline.content import wording
 from roofline.content.comparison import comparing
 
 HEADS = ("", "run", "step", "factor", "busy", "gap", "of roof", "parity with the fastest")
+#: What goes first of them for want of room, the highest, and what a caption says of them.
+RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
+ABOUT = (
+    *("", "", "median", "step over that of the fastest run", "share of the step in which any op runs"),
+    *("the rest of it", "minimum / own time of the ops", "whether the work is that of the fastest run"),
+)
 MATRIX = "Time of the row / time of the column: how many times longer the run of the row took."
 
 
@@ -46,6 +52,14 @@ def matrix(ranking: Ranking, limit: int) -> list[tuple[str, ...]]:
         ]
         lines.append((str(place), ranking.names[row], *cells))
     return lines
+
+
+def origins(ranking: Ranking) -> str:
+    """Say of each run on what it ran and how it was timed."""
+    return " ".join(
+        f"{wording.plain(ranking.names[number], 60)}: {wording.provenance(ranking.runs[number])}"
+        for number in ranking.order
+    )
 
 
 def marked(ranking: Ranking) -> bool:

@@ -22,13 +22,24 @@ def caption(analysis: WorkAnalysis) -> str:
     """Write the caption below a table."""
     if not isinstance(analysis, Analysis):
         return f"FLOP and bytes are shares of the known work. {provenance(analysis)}"
-    notes = (overlap(analysis), beyond(analysis), above(analysis))
-    further = "".join(f"{note[0].upper()}{note[1:]}. " for note in notes if note)
     return (
         "FLOP and bytes are shares of the known work; time, minimum and above of the step. Minimum: the least time on "
         "this device; above: own time − minimum; of roof: minimum / own time. "
-        f"{_counted(analysis)}{further}{provenance(analysis)}"
+        f"{_counted(analysis)}{further(analysis)}{provenance(analysis)}"
     )
+
+
+def remarks(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
+    """Yield names and words of what a table may show: times above that of the step, ops faster than a roof allows."""
+    if isinstance(analysis, Analysis):
+        for name, words in (("overlap", overlap(analysis)), ("beyond", beyond(analysis)), ("above", above(analysis))):
+            if words:
+                yield name, words
+
+
+def further(analysis: WorkAnalysis) -> str:
+    """Write these remarks as sentences, each with a blank behind it."""
+    return "".join(f"{words[0].upper()}{words[1:]}. " for _, words in remarks(analysis))
 
 
 def _counted(analysis: Analysis) -> str:

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.content import tables, wording
-from roofline.content.comparison import account_rows, broken_down, comparing, parity_words, ranked, term_table
+from roofline.content import captions, tables
+from roofline.content.comparison import (
+    account_rows,
+    broken_down,
+    comparing,
+    pair_facts,
+    parity_words,
+    ranked,
+    term_table,
+)
 from roofline.content.comparison.broken_down import Line
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import scale
-from roofline.renderers._latex import captions
 from roofline.renderers._latex.escape import comment, letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
 from roofline.renderers.comparison import _proofs
@@ -44,9 +51,7 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
     shown, smaller = every[: account_rows.MANY], account_rows.smaller(pair, every[: account_rows.MANY])
     times = [account_rows.seconds(row) for row in shown] + ([account_rows.rest(pair, shown)] if smaller else [])
     sign, in_unit = -1 if account_rows.is_turned(pair) else 1, scale(times)
-    # Of a row that only the profiler showed its size is an upper end.
-    ends = ["≥ " * (sign * time < 0) or "≤ " for time in times]
-    marks = [end * row.upper for end, row in zip(ends, shown, strict=False)] + [""] * bool(smaller)
+    marks = [account_rows.mark(pair, row) for row in shown] + [""] * bool(smaller)
     cells = [f"{mark}{in_unit.write(sign * time)} {in_unit.unit}" for mark, time in zip(marks, times, strict=True)]
     table = Table(
         name="row",
@@ -68,18 +73,7 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
 def _compared(head: str, pair: RankedPair) -> str:
     """Write the first sentences of a caption: what its table is of, what was compared, and how."""
     runs = captions.compared((pair.comparison.a, pair.comparison.b), pair.names, ("A: ", "B: "))
-    return f"{comparing.warning(pair)} {head}: {runs} {_ratio(pair)}".strip()
-
-
-def _ratio(pair: RankedPair) -> str:
-    """Say how many times as long A takes; "" of runs that are not comparable."""
-    if pair.comparison.parity.verdict == "not comparable":
-        return ""
-    head, interval = pair.headline, ""
-    if head.factor_ci95 is not None:
-        low, high = map(units.significant, head.factor_ci95)
-        interval = f" (95 % interval {low}–{high})"
-    return f"A takes {units.significant(head.factor)} times as long as B{interval}."
+    return f"{comparing.warning(pair)} {head}: {runs} {comparing.ratio(pair)}".strip()
 
 
 def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
@@ -87,7 +81,7 @@ def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]
     by = "phase and block" if pair.breakdown is None else pair.breakdown.by
     names = [comparing.lettered(pair, side) for side in (0, 1)]
     caption = _compared(f"A − B, the difference of {names[0]} and {names[1]}, by {by}", pair)
-    further = (broken_down.remarks(pair), comparing.places(pair), _measured(pair))
+    further = (broken_down.remarks(pair), comparing.places(pair), pair_facts.origins(pair))
     remarks = " ".join(filter(None, further))
     return floated(
         _terms(pair) if pair.breakdown is None else _ops(pair),
@@ -133,14 +127,6 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
     )
 
 
-def _measured(pair: RankedPair) -> str:
-    runs = (("A", 0, pair.comparison.a), ("B", 1, pair.comparison.b))
-    return " ".join(
-        f"{letter}: {comparing.name(pair, side)}; {comparing.subject([run])}: {wording.provenance(run)}"
-        for letter, side, run in runs
-    )
-
-
 def _terms(pair: RankedPair) -> Table:
     terms = term_table.table(pair.comparison)
     in_unit, rows = terms.scale, (*terms.rows, terms.total)
@@ -179,17 +165,6 @@ def _ops(pair: RankedPair) -> Table:
     )
 
 
-#: What a caption says of the columns of several runs.
-_ABOUT = {
-    "step": "median",
-    "factor": "step over that of the fastest run",
-    "busy": "share of the step in which any op runs",
-    "gap": "the rest of it",
-    "of roof": "minimum / own time of the ops",
-    "parity": "whether the work is that of the fastest run",
-}
-
-
 def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
     """Write a line per run, the fastest first."""
     names = [ranking.names[number] for number in ranking.order]
@@ -202,14 +177,12 @@ def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
     table = Table(
         name="run",
         columns=[
-            Column(head, column, head != "parity", rank, _ABOUT[head])
-            for (head, column), rank in zip(cells.items(), (0, 0, 3, 4, 5, 2), strict=True)
+            Column(head, column, head != "parity", rank, about)
+            for (head, column), rank, about in zip(cells.items(), ranked.RANKS[2:], ranked.ABOUT[2:], strict=True)
         ],
         named=lambda width: distinct(names, width, sanitize=letters),
     )
-    measured = " ".join(
-        f"{wording.plain(name, 60)}: {wording.provenance(run)}" for name, run in zip(names, runs, strict=True)
-    )
+    measured = ranked.origins(ranking)
     remarks = [
         f"{comparing.name(pair, 0)} with {comparing.name(pair, 1)}: {words}"
         for pair in ranking.pairs

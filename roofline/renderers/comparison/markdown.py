@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.content import wording
-from roofline.content.comparison import account_rows, broken_down, comparing, parity_words, ranked, term_table
+from roofline.content.comparison import (
+    account_rows,
+    broken_down,
+    comparing,
+    pair_facts,
+    parity_words,
+    ranked,
+    term_table,
+)
 from roofline.content.comparison.broken_down import Line
 from roofline.renderers._markdown import escape, grid
 from roofline.renderers.comparison import _proofs
@@ -29,11 +36,7 @@ def _two(pair: RankedPair) -> list[str]:
     facts = [comparing.places(pair), broken_down.why(pair), broken_down.legend(pair)]
     facts.append(f"{comparing.closing(comparison)}.")
     facts = [words for words in (*facts, broken_down.hardware(pair), comparing.communication(pair)) if words]
-    facts += [
-        f"{letter}: {comparing.name(pair, side)}; {comparing.subject([run])}: {wording.provenance(run)}"
-        for letter, side, run in (("A", 0, comparison.a), ("B", 1, comparison.b))
-    ]
-    return [*lines, "", f"*{escape(' '.join(facts))}*"]
+    return [*lines, "", f"*{escape(' '.join([*facts, pair_facts.origins(pair)]))}*"]
 
 
 def _several(ranking: Ranking) -> list[str]:
@@ -43,11 +46,7 @@ def _several(ranking: Ranking) -> list[str]:
         lines += _observed(pair, broken_down.FEW, broken_down.asked(pair))
         if broken_down.asked(pair):
             lines += ["", *_differences(pair)]
-    origins = [
-        f"{wording.plain(ranking.names[number], 60)}: {wording.provenance(ranking.runs[number])}"
-        for number in ranking.order
-    ]
-    return [*lines, "", f"*{escape(' '.join(origins))}*"]
+    return [*lines, "", f"*{escape(ranked.origins(ranking))}*"]
 
 
 def _proven(pair: RankedPair) -> list[str]:

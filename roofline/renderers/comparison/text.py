@@ -32,8 +32,6 @@ _LINES, _BAR = 24, 8
 _LEAST_BODY = 40
 #: Letters that names are given before a column makes room for them, and at most in the tables of runs and of ops.
 _LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN, _LONGEST_OP = 12, 16, 30, 60
-#: What goes first of the table of runs for want of room: the highest.
-_RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
 
 def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
@@ -257,7 +255,7 @@ def _runs(ranking: Ranking, page: Page) -> list[str]:
     cells: list[Sequence[str]] = [ranked.HEADS, *ranked.rows(ranking, _LONGEST_RUN)]
     names = [ranking.names[number] for number in ranking.order]
     unnamed = [[cell for number, cell in enumerate(row) if number != 1] for row in cells]
-    ranks = [rank for number, rank in enumerate(_RUN_RANKS) if number != 1]
+    ranks = [rank for number, rank in enumerate(ranked.RANKS) if number != 1]
     columns = terminal.fitting_columns(unnamed, ranks, page.width - _LEAST_LABEL)
     room = page.width - sum(terminal.widths(unnamed)[number] + 2 for number in columns)
     shown = ["run", *distinct(names, max(min(room, _LONGEST_RUN), _LEAST_NAME))]

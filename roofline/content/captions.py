@@ -12,17 +12,19 @@ from roofline.content.wording import plain
 
 #: Letters of a name.
 _LONGEST = 60
+#: What the rows are, by the key of the table.
+_ROWS = {"group": "group of ops", "class": "class of ops", "scope": "layer", "source": "line of source"}
 
 
 def measured(analysis: WorkAnalysis, by: str) -> str:
-    """Say what was measured, how, and what makes its times doubtful. by: what the rows of the table are.
+    """Say what was measured, how, and what makes its times doubtful. by: the key of the table.
 
     "One step of bert inference (batch 1 x 512 tokens, fp32) by group of ops; torch 2.13.0, AMD EPYC, 1 thread. Median
     of 10 steps 1.15 s (95 % interval 1.11–1.20 s), back to back."
     """
     step = "call" if analysis.profile.mode == "generate" else "step"
     where = ", ".join(filter(None, (wording.software(analysis.profile), wording.device(analysis))))
-    sentences = [f"One {step} of {subject(analysis)} by {by}; {where}.", f"{_capital(how(analysis))}."]
+    sentences = [f"One {step} of {subject(analysis)} by {_ROWS.get(by, by)}; {where}.", f"{_capital(how(analysis))}."]
     return " ".join([*sentences, *(doubts.reasons(analysis) if isinstance(analysis, Analysis) else ())])
 
 

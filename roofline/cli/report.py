@@ -27,7 +27,15 @@ def command(
             help="Saved profiles or names of shipped ones; the first is A; - reads one from standard input.",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="The page to write (.html).")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="REPORT",
+            help="The page to write (.html). Default with --open: a temporary file, which stays.",
+        ),
+    ] = None,
     allow: Annotated[
         bool, typer.Option("--allow", help="Continue if the runs are not comparable, and mark the comparison.")
     ] = False,
@@ -41,7 +49,10 @@ def command(
 
     Example: roofline report a.json b.json -o why.html
     """
-    check_output(output, force, SUFFIXES, profiles)
+    if output is None and not show:
+        raise InputError("No output is given: add -o REPORT.html, or --open to only look at it.")
+    if output is not None:
+        check_output(output, force, SUFFIXES, profiles)
     check_once(profiles)
     for path in profiles:
         if path.is_dir():
@@ -55,10 +66,13 @@ def command(
         loaded = [load(path) for path in profiles]
     with if_long("writing the report"):
         page = report(loaded, allow=allow)
-    write_atomically(output, page.encode())
-    typer.echo(f"Wrote {printable(output)}")
+    import tempfile
+
+    file = output or Path(tempfile.mkdtemp(prefix="roofline-")) / "report.html"
+    write_atomically(file, page.encode())
+    typer.echo(f"Wrote {printable(file)}")
     if show:
-        _open(output)
+        _open(file)
 
 
 def _open(page: Path) -> None:

@@ -59,6 +59,8 @@ def command(
             raise InputError(
                 f"{printable(path)} is a folder: name the profiles in it, as in {printable(path / '*.json')}."
             )
+    import tempfile
+
     from roofline.core.files import write_atomically
     from roofline.renderers.report import report
 
@@ -66,8 +68,6 @@ def command(
         loaded = [load(path) for path in profiles]
     with if_long("writing the report"):
         page = report(loaded, allow=allow)
-    import tempfile
-
     file = output or Path(tempfile.mkdtemp(prefix="roofline-")) / "report.html"
     write_atomically(file, page.encode())
     typer.echo(f"Wrote {printable(file)}")

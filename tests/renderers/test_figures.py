@@ -632,6 +632,19 @@ def test_bars_by_bound_are_sorted_by_time_with_time_and_factor_beside_them() -> 
     assert not any("share of" in text for text in texts)
 
 
+def test_all_figures_have_the_factor_of_the_headline() -> None:
+    """The profiled process took 15 ms a step and two others 18: (15 * 18 * 18)^(1/3) = 16.94, over 12.5 it is 1.355."""
+    slow = handmade.profile(backend="slow", wall=Wall(steps=(15e-3,) * 20, processes=((18e-3,) * 20,) * 2))
+    fast = handmade.profile(backend="fast", wall=Wall(steps=(12.5e-3,) * 20, processes=((12.5e-3,) * 20,) * 2))
+    pair = rank([slow, fast], as_given=True).pairs[0]
+    assert pair.headline.factor == pytest.approx((15 * 18 * 18) ** (1 / 3) / 12.5)
+    for kind in ("bound", "speedup"):
+        with _style.applied():
+            figure, _ = figures.build(kind, [analyze(slow), analyze(fast)], 7.0)
+        assert any(re.search(r"\b1\.36x", text) for text in written(figure)), written(figure)
+        assert not any("1.20x" in text for text in written(figure))
+
+
 def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
     # The floors of what is known beside mystery, in a row most of whose time is mystery's.
     other = tuple(replace(s, op_class="other") if s.name == "aten::gelu" else s for s in handmade.SIGNATURES)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
+from roofline.comparison.headline import times_as_long
 from roofline.content import tables, titles, wording
 from roofline.content.comparison import comparing
 from roofline.content.facts import notes
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Stack horizontal bars, the shortest first, each labelled in % of its step where there is room.
 
-    At the right stand the time of each and how many times the least it is.
+    At the right stand the time of each and how many times as long as the shortest it takes, as `compare` says.
     """
     called_names = called(analysis.profile for analysis in items)
     order = sorted(range(len(items)), key=lambda number: items[number].wall)
@@ -29,7 +30,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     heading = _frame.heading(runs, names, width, titles.limits(runs, names))
     pieces = [_bars.segments(analysis) for analysis in runs]
     rows = _measure.fit_apart(heading.rows, width - 0.2)
-    factors = [comparing.factor(run.wall / runs[0].wall) for run in runs]
+    factors = [comparing.factor(times_as_long(run, runs[0])) for run in runs]
     bars = [
         _bars.Bar(name, segments, cells=(units.seconds(run.wall), "" if run is runs[0] else factor))
         for name, segments, run, factor in zip(rows, pieces, runs, factors, strict=True)

@@ -5,7 +5,7 @@ A renderer takes a `Choice` as its argument `rows` if its tables can be chosen f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, overload
 
@@ -87,9 +87,14 @@ FORMER = {"floor": "minimum", "loss": "above"}
 
 
 def shown_name(analysis: WorkAnalysis, by: str, label: str) -> str:
-    """Name a row. The group of communication, where it holds copies to and from the device alone, is called so."""
-    only_copies = by == "group" and label == "communication" and "communication" not in analysis.by("class")
-    return "transfer" if only_copies else label
+    """Name a row by a key: a group as `group_name` does."""
+    return group_name([analysis], label) if by == "group" else label
+
+
+def group_name(runs: Iterable[WorkAnalysis], group: str) -> str:
+    """Name a group of some runs: that of communication, where it holds copies to and from devices alone, "transfer"."""
+    only_copies = group == "communication" and not any("communication" in run.by("class") for run in runs)
+    return "transfer" if only_copies else group
 
 
 @overload

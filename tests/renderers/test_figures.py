@@ -29,6 +29,7 @@ from roofline.comparison.ranking import rank
 from roofline.comparison.terms import compare
 from roofline.content import points, roofs, signed, sums, tables, timeline
 from roofline.content.comparison import pair_facts, ranked, term_table
+from roofline.content.facts.wall import chart
 from roofline.core import shipped
 from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
@@ -36,6 +37,7 @@ from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
 from roofline.renderers import _screen, figures
 from roofline.renderers.figures import _bars, _light, _style
+from roofline.renderers.report import report
 from roofline.renderers.report.parts.run import TimedRun
 from roofline.renderers.report.where import by_bound, by_group
 
@@ -630,6 +632,22 @@ def test_bars_by_bound_are_sorted_by_time_with_time_and_factor_beside_them() -> 
     assert [text for text in texts if re.fullmatch(r"[\d.]+ ms", text)] == ["12.5 ms", "15.0 ms", "25.0 ms"]
     # One scale of percent, of each step: all numbers in a bar are that.
     assert not any("share of" in text for text in texts)
+
+
+@pytest.mark.parametrize(("op_class", "name"), [("transfer", "transfer"), ("communication", "communication")])
+def test_pictures_and_pages_call_copies_to_a_device_no_communication(op_class: str, name: str) -> None:
+    """As tables do; the group of both is communication, by which data and looks are chosen."""
+    copies = tuple(replace(s, op_class=op_class) if s.name == "aten::gelu" else s for s in handmade.SIGNATURES)
+    profile = handmade.profile(signatures=copies)
+    drawn_texts = [report([profile])]
+    drawn_texts.append(plugins.load("roofline.renderers.wall", "text", "format").render(chart([analyze(profile)])))
+    for kind in ("roofline", "timeline", "breakdown"):
+        with _style.applied():
+            figure, _ = figures.build(kind, [analyze(profile)] * 2, 7.0)
+        drawn_texts.append("\n".join(written(figure)))
+    for text in drawn_texts:
+        words = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]*>", " ", text)  # of a page
+        assert {"transfer", "communication"} & {*re.findall(r"\w+", words)} == {name}
 
 
 def test_all_figures_have_the_factor_of_the_headline() -> None:

@@ -17,6 +17,7 @@ from roofline.analysis.run_names import called
 from roofline.analysis.totals import Total
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.content import tables, wording
+from roofline.content.choice import group_name
 from roofline.content.tables import Column, amounts
 from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
@@ -31,13 +32,15 @@ _ALL = 0.9
 class Row:
     """A group of ops in a run.
 
-    apart: whether it is none of the three. flops, bytes, time: shares of the three together; busy: of all busy time.
-    slower: the FLOP/s of the matmuls over those of the group. seconds: busy time [s]. floor: the range of its least
-    time [s]. attained: that range over its own time. bound: the one above most of its time; words: the limit of that
-    time, and how close the ops under that bound come to their roofs. None is unknown or does not apply.
+    name: as it is shown. apart: whether it is none of the three. flops, bytes, time: shares of the three together;
+    busy: of all busy time. slower: the FLOP/s of the matmuls over those of the group. seconds: busy time [s]. floor:
+    the range of its least time [s]. attained: that range over its own time. bound: the one above most of its time;
+    words: the limit of that time, and how close the ops under that bound come to their roofs. None is unknown or does
+    not apply.
     """
 
     group: Group
+    name: str
     apart: bool
     flops: float | None
     bytes: float | None
@@ -84,7 +87,7 @@ class Run:
     def apart(self) -> str:
         """Name the groups apart, each with its share of all busy time: "optimizer 19 %"."""
         rows = [row for row in self.shown if row.apart and row.busy is not None]
-        return ", ".join(f"{row.group} {units.percent(row.busy, 0)}" for row in rows)
+        return ", ".join(f"{row.name} {units.percent(row.busy, 0)}" for row in rows)
 
     @property
     def heading(self) -> str:
@@ -166,6 +169,7 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
         rows.append(
             Row(
                 shares.group,
+                group_name([analysis], shares.group),
                 shares.group not in CLASSES,
                 shares.flops,
                 shares.bytes,
@@ -206,6 +210,7 @@ def _bound_words(analysis: Analysis, total: Total, among: tables.Mask) -> str:
 
 def _published_row(table: ClassShares, group: Group) -> Row:
     return Row(
+        group,
         group,
         apart=False,
         flops=table.flops.get(group),
@@ -253,8 +258,8 @@ def _explanation(runs: Sequence[Run]) -> str:
     phases = {name for run in runs if run.analysis is not None for name in run.analysis.by("phase")}
     present = [phase for phase in PHASES if phase in phases and phase != "optimizer"]
     of = f" ({wording.conjunction(present)})" if present else ""
-    groups = {row.group for run in runs for row in run.shown if row.apart}
-    separate_groups = [group for group in GROUPS if group in groups]
+    names = {(GROUPS.index(row.group), row.name) for run in runs for row in run.shown if row.apart}
+    separate_groups = [name for _, name in sorted(names)]
     sentence = f"Shares refer to the sum of matmul, normalisation and pointwise ops{of} and add up to 100 %"
     if not separate_groups:
         return f"{sentence}."

@@ -12,6 +12,7 @@ from typing import Any
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.content import wording
+from roofline.content.choice import group_name
 from roofline.content.facts import notes
 from roofline.content.points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
 from roofline.content.roofs import Peak, Roofs, Slope, roofs
@@ -126,7 +127,7 @@ def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
         aria_label=title,
     )
     present = {tick.group for tick in plotted.ticks}
-    legend = [tag("li", _sample(group), group) for group in GROUPS if group in present]
+    legend = [tag("li", _sample(group), group_name([run.analysis], group)) for group in GROUPS if group in present]
     sentences = [
         "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
         "signature; the thicker it is, the more FLOP they do. They have no times, so how fast they run is not known. "
@@ -293,7 +294,12 @@ def _controls(run: Run, plotted: Points, lines: Roofs) -> Html:
     ]
     present = [group for group in GROUPS if any(point.group == group for point in all_points)]
     boxes = [
-        tag("label", tag("input", type="checkbox", value=group, checked=True), _sample(group), tag("span", group))
+        tag(
+            "label",
+            tag("input", type="checkbox", value=group, checked=True),
+            _sample(group),
+            tag("span", group_name([analysis], group)),
+        )
         for group in present
     ]
     controls = [

@@ -62,7 +62,7 @@ def _table(chart: facts.Chart) -> Html:
         rows += [
             tag(
                 "tr",
-                tag("th", svg.swatch(f"group-{row.group}"), row.group, scope="row", class_="below"),
+                tag("th", svg.swatch(f"group-{row.group}"), row.name, scope="row", class_="below"),
                 *(cell(column.cell(row), column.number) for column in facts.COLUMNS),
             )
             for row in run.shown

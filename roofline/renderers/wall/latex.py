@@ -23,7 +23,7 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
 
     def named(room: int) -> list[str]:
         names = iter(distinct([run.name for run in chart.every], room, sanitize=letters))
-        return [next(names) if row is None else row.group for row in rows]
+        return [next(names) if row is None else row.name for row in rows]
 
     table = Table(
         name="group",

@@ -18,7 +18,7 @@ _LETTERS = (200, 54, 40)
 def render(chart: Chart, page: Page = SHEET) -> str:
     """Write the sentence, the kind of the shares, the table with the groups below each run, and the notes."""
     runs = chart.every
-    names = [[f"{_INDENT}{row.group}" for row in run.shown] for run in runs]
+    names = [[f"{_INDENT}{row.name}" for row in run.shown] for run in runs]
     cells = [[[column.cell(row) for column in COLUMNS] for row in run.shown] for run in runs]
     heads = [column.heading.partition("\n") for column in COLUMNS]
     top = [[head for head, _, _ in heads], [head for _, _, head in heads]]

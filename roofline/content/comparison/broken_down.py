@@ -13,6 +13,7 @@ from roofline.comparison.common_ceilings import same_device
 from roofline.comparison.ranking import RankedPair
 from roofline.content import tables, wording
 from roofline.content.comparison import comparing, term_table
+from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import Scale, scale, signed, snapped
 from roofline.core.schema import Profile
@@ -102,6 +103,47 @@ def _together(label: str, rows: Sequence[Row]) -> Line:
         split = Split(ceilings, kernels, sum(split.unshared for split in splits))
     a, b = (sum(seconds) if seconds else None for seconds in times)
     return Line(label, (a, b), snapped(sum(row.seconds for row in rows), max(a or 0.0, b or 0.0)), None, split)
+
+
+def differences(pair: RankedPair) -> Grid:
+    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
+    if pair.breakdown is None:
+        return term_table.grid(pair.comparison)
+    by, content = pair.breakdown.by, lines(pair, pair.breakdown)
+    return _grid(content.rows, (content.ops, *content.gap, content.total), by, last=by in tables.LONG)
+
+
+def observed(pair: RankedPair, limit: int, table: Breakdown | None) -> tuple[Grid | None, str]:
+    """Write the ops that differ most, and a sentence that says what they are.
+
+    None where none are told, none differ, or the `table` that follows has the same rows.
+    """
+    breakdown = pair.observations
+    if breakdown is None or (table is not None and table.by == breakdown.by):
+        return None, ""
+    rows = tuple(line(row) for row in breakdown.rows[:limit] if snapped(row.seconds))
+    shares = [units.percent(share, 0) for share in breakdown.common]
+    coverage = f"{shares[0]} of A's time and {shares[1]} of B's is in {_rows(breakdown)} that both have"
+    sentence = f"Where the runs differ most, by {breakdown.by} ({coverage}):"
+    return _grid(rows, (), breakdown.by, last=True) if rows else None, sentence
+
+
+def _grid(shown: Sequence[Line], sums: Sequence[Line], by: str, *, last: bool) -> Grid:
+    """Write some rows and their sums."""
+    rows, in_unit = (*shown, *sums), scale_of(shown, sums)
+    heads, *row_cells = cells(rows, in_unit)
+    return Grid(
+        by,
+        in_unit.unit,
+        heads,
+        row_cells,
+        ranks=[RANKS[head] for head in heads],
+        about=[ABOUT.get(head, "") for head in heads],
+        labels=[row.label for row in rows],
+        names=lambda room, sanitize: labels(rows, room, by, sanitize),
+        rules=(len(shown), len(shown) + 1, len(rows) - 1) if sums else (),
+        last=last,
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- cells
@@ -196,20 +238,6 @@ def _steps(profile: Profile) -> int:
 def asked(pair: RankedPair) -> Breakdown | None:
     """Return the rows by a key that the user asked for."""
     return pair.breakdown if pair.breakdown is not None and not pair.breakdown.why else None
-
-
-def observed(pair: RankedPair, limit: int, table: Breakdown | None) -> tuple[tuple[Line, ...], str]:
-    """Return the ops that differ most, and a sentence that says what they are.
-
-    Nothing where none are told, none differ, or the `table` that follows has the same rows.
-    """
-    breakdown = pair.observations
-    if breakdown is None or (table is not None and table.by == breakdown.by):
-        return (), ""
-    rows = tuple(line(row) for row in breakdown.rows[:limit] if snapped(row.seconds))
-    shares = [units.percent(share, 0) for share in breakdown.common]
-    coverage = f"{shares[0]} of A's time and {shares[1]} of B's is in {_rows(breakdown)} that both have"
-    return rows, f"Where the runs differ most, by {breakdown.by} ({coverage}):"
 
 
 def legend(pair: RankedPair) -> str:

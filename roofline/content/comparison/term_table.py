@@ -9,6 +9,7 @@ import numpy as np
 
 from roofline.analysis.bootstrap import interval
 from roofline.comparison.terms import NOT_RESOLVED, Comparison, Side, Term
+from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import Interval, Scale, scale, snapped
 from roofline.content.wording import plain
@@ -40,14 +41,10 @@ COLUMNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
 _PHASES = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
 
 
-def joined(top: str, bottom: str) -> str:
-    """Join a heading of two lines."""
-    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
-
-
 def _legend() -> str:
     """Say what the columns are; the three of work in one sentence."""
-    names = {about: "work" if about == _WORK else joined(*heading.split("\n")) for heading, _, about in COLUMNS}
+    heads = {about: heading.replace("-\n", "").replace("\n", " ") for heading, _, about in COLUMNS}
+    names = heads | {_WORK: "work"}
     columns = (f"{name[0].upper()}{name[1:]}: {about}." for about, name in names.items())
     return " ".join(["All numbers are A − B.", *columns])
 
@@ -204,32 +201,44 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(numbers) if numbers else None
 
 
-def ranks(table: Table, numbers: Sequence[int]) -> list[int]:
+def grid(comparison: Comparison) -> Grid:
+    """Write the table; columns that hold nothing that would be written are left out."""
+    terms = table(comparison)
+    in_unit, rows = terms.scale, (*terms.rows, terms.total)
+    numbers = terms.columns(in_unit)
+    return Grid(
+        "where",
+        in_unit.unit,
+        [*(COLUMNS[number][0] for number in numbers), "total", "95 % interval"],
+        [_cells(row, numbers, in_unit) for row in rows],
+        ranks=_ranks(terms, numbers),
+        about=[*(COLUMNS[number][2] for number in numbers), "", ""],
+        labels=[row.label for row in rows],
+        names=lambda room, sanitize: [*_labels(terms, room, sanitize), terms.total.label],
+        rules=(len(terms.places), len(rows) - 1),
+    )
+
+
+def _ranks(table: Table, numbers: Sequence[int]) -> list[int]:
     """Rank the columns, the highest of which goes first for want of room: the smallest terms, last the interval."""
     sizes = [sum(abs(row.terms[number] or 0.0) for row in table.places) for number in numbers]
     order = sorted(range(len(sizes)), key=lambda place: -sizes[place])
     return [*(2 + order.index(place) for place in range(len(sizes))), 0, 1]
 
 
-def headings(numbers: Sequence[int]) -> list[tuple[str, str]]:
-    """Return both lines over the columns `numbers`, over the total and over the interval."""
-    parts = (COLUMNS[number][0].partition("\n") for number in numbers)
-    return [*((top, bottom) for top, _, bottom in parts), ("total", ""), ("95 % interval", "")]
-
-
-def labels(table: Table, room: int, sanitize: Callable[[str], str] = plain) -> list[str]:
+def _labels(table: Table, room: int | None, sanitize: Callable[[str], str]) -> list[str]:
     """Write the label of each row but the total in `room` letters; no two names are alike. sanitize: as in `distinct`.
 
     Where names are too long, causes of the gap go without its name: a rule stands before them.
     """
     names = [row.label for row in table.rows]
-    if max(map(len, names), default=0) > room:
+    if room is not None and max(map(len, names), default=0) > room:
         causes = (row.label.partition(": ")[2] or row.label for row in table.gap)
         names = [*(row.label for row in table.places), *causes]
     return distinct(names, room, sanitize=sanitize)
 
 
-def cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:
+def _cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:
     """Write a row in those columns."""
     terms = ["" if row.terms[number] is None else written.write(row.terms[number]) for number in numbers]
     return [*terms, written.write(row.seconds), written.between(row.ci95)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.content import captions, tables
@@ -14,9 +12,8 @@ from roofline.content.comparison import (
     pair_facts,
     parity_words,
     ranked,
-    term_table,
 )
-from roofline.content.comparison.broken_down import Line
+from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import scale
 from roofline.renderers._latex.escape import comment, letters
@@ -84,7 +81,7 @@ def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]
     further = (broken_down.remarks(pair), comparing.places(pair), pair_facts.origins(pair))
     remarks = " ".join(filter(None, further))
     return floated(
-        _terms(pair) if pair.breakdown is None else _ops(pair),
+        _table(broken_down.differences(pair)),
         columns,
         f"{caption} {broken_down.unresolved(pair)}".strip(),
         label(*pair.names, "where", number or ""),
@@ -127,41 +124,17 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
     )
 
 
-def _terms(pair: RankedPair) -> Table:
-    terms = term_table.table(pair.comparison)
-    in_unit, rows = terms.scale, (*terms.rows, terms.total)
-    numbers = terms.columns(in_unit)
-    cells = zip(*(term_table.cells(row, numbers, in_unit) for row in rows), strict=True)
-    heads = ["\n".join(head) for head in term_table.headings(numbers)]
-    about = [*(term_table.COLUMNS[number][2] for number in numbers), "", ""]
+def _table(grid: Grid) -> Table:
+    """Set the rows that add up to the difference."""
+    is_long = grid.by in tables.LONG
+    columns = zip(grid.heads, zip(*grid.cells, strict=True), grid.ranks, grid.about, strict=True)
     return Table(
-        name=f"where [{in_unit.unit}]",
-        columns=[
-            Column(head, column, rank=rank, about=words)
-            for head, column, rank, words in zip(heads, cells, term_table.ranks(terms, numbers), about, strict=True)
-        ],
-        named=lambda width: [*term_table.labels(terms, width, letters), terms.total.label],
-        rules=(len(terms.places), len(rows) - 1),
-    )
-
-
-def _ops(pair: RankedPair) -> Table:
-    assert pair.breakdown is not None
-    by = pair.breakdown.by
-    lines = broken_down.lines(pair, pair.breakdown)
-    rows: Sequence[Line] = (*lines.rows, lines.ops, *lines.gap, lines.total)
-    in_unit = broken_down.scale_of(lines.rows, rows[len(lines.rows) :])
-    heads, *cells = broken_down.cells(rows, in_unit)
-    return Table(
-        name=f"{by} [{in_unit.unit}]",
-        columns=[
-            Column(head, column, rank=broken_down.RANKS[head], about=broken_down.ABOUT.get(head, ""))
-            for head, column in zip(heads, zip(*cells, strict=True), strict=True)
-        ],
-        named=lambda width: broken_down.labels(rows, width, by, letters),
-        rules=(len(lines.rows), len(lines.rows) + 1, len(rows) - 1),
-        least=LEAST_LONG_NAME if by in tables.LONG else LEAST_NAME,
-        lines=LINES if by in tables.LONG else None,
+        name=grid.name,
+        columns=[Column(head, cells, rank=rank, about=about) for head, cells, rank, about in columns],
+        named=lambda width: grid.names(width, letters),
+        rules=grid.rules,
+        least=LEAST_LONG_NAME if is_long else LEAST_NAME,
+        lines=LINES if is_long else None,
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
+from roofline.content import wording
 from roofline.content.comparison import (
     account_rows,
     broken_down,
@@ -13,9 +12,8 @@ from roofline.content.comparison import (
     pair_facts,
     parity_words,
     ranked,
-    term_table,
 )
-from roofline.content.comparison.broken_down import Line
+from roofline.content.grid import Grid
 from roofline.renderers._markdown import escape, grid
 from roofline.renderers.comparison import _proofs
 
@@ -32,7 +30,7 @@ def render(ranking: Ranking) -> str:
 def _two(pair: RankedPair) -> list[str]:
     comparison = pair.comparison
     lines = [*_head(pair), *_rows(pair, len(pair.account.rows)), *_proven(pair)]
-    lines += [*_observed(pair, broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
+    lines += [*_observed(pair, broken_down.OBSERVED, pair.breakdown), "", *_grid(broken_down.differences(pair))]
     facts = [comparing.places(pair), broken_down.why(pair), broken_down.legend(pair)]
     facts.append(f"{comparing.closing(comparison)}.")
     facts = [words for words in (*facts, broken_down.hardware(pair), comparing.communication(pair)) if words]
@@ -45,7 +43,7 @@ def _several(ranking: Ranking) -> list[str]:
         lines += ["", *_head(pair), *_rows(pair, account_rows.FEW), *_proven(pair)]
         lines += _observed(pair, broken_down.FEW, broken_down.asked(pair))
         if broken_down.asked(pair):
-            lines += ["", *_differences(pair)]
+            lines += ["", *_grid(broken_down.differences(pair))]
     return [*lines, "", f"*{escape(ranked.origins(ranking))}*"]
 
 
@@ -92,36 +90,15 @@ def _rows(pair: RankedPair, limit: int) -> list[str]:
 def _observed(pair: RankedPair, limit: int, table: Breakdown | None) -> list[str]:
     """Write the ops that differ most, where they are told."""
     lines, sentence = broken_down.observed(pair, limit, table)
-    return (
-        ["", escape(sentence), "", *_lines(lines, (), pair.observations.by if pair.observations else "")]
-        if lines
-        else []
-    )
+    return ["", escape(sentence), "", *_grid(lines)] if lines else []
 
 
-def _differences(pair: RankedPair) -> list[str]:
-    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
-    if pair.breakdown is None:
-        return _terms(pair)
-    lines = broken_down.lines(pair, pair.breakdown)
-    return _lines(lines.rows, (lines.ops, *lines.gap, lines.total), pair.breakdown.by)
-
-
-def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
-    rows, scale = (*shown, *sums), broken_down.scale_of(shown, sums)
-    heads, *cells = broken_down.cells(rows, scale)
-    names = map(escape, broken_down.labels(rows, _LONGEST, by))
-    body = [[name, *line] for name, line in zip(names, cells, strict=True)]
-    return grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
-
-
-def _terms(pair: RankedPair) -> list[str]:
-    table = term_table.table(pair.comparison)
-    scale = table.scale
-    numbers = table.columns(scale)
-    heads = [term_table.joined(*head) for head in term_table.headings(numbers)]
-    rows = [[escape(row.label), *term_table.cells(row, numbers, scale)] for row in (*table.rows, table.total)]
-    return grid([f"where \\[{scale.unit}\\]", *heads], rows, numbers=range(1, len(heads) + 1))
+def _grid(table: Grid) -> list[str]:
+    """Write a table of rows that add up to the difference."""
+    names = map(escape, table.names(_LONGEST, wording.plain))
+    body = [[name, *line] for name, line in zip(names, table.cells, strict=True)]
+    heads = [f"{table.by} \\[{table.unit}\\]", *map(table.head, range(len(table.heads)))]
+    return grid(heads, body, numbers=range(1, len(heads)))
 
 
 def _runs(ranking: Ranking) -> list[str]:

@@ -9,7 +9,7 @@ from roofline import units
 from roofline.comparison.account.row import OpChange, Row
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.content import tables, terminal, wording
+from roofline.content import terminal, wording
 from roofline.content.comparison import (
     account_rows,
     broken_down,
@@ -17,10 +17,9 @@ from roofline.content.comparison import (
     pair_facts,
     parity_words,
     ranked,
-    term_table,
 )
 from roofline.content.comparison.account_rows import SCREEN, View
-from roofline.content.comparison.broken_down import Line
+from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import scale, snapped
 from roofline.content.terminal import SHEET, Page, wrapped
@@ -49,7 +48,12 @@ def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
     lines += terminal.facts(_alike(pair), page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
     if view.details or broken_down.asked(pair):
-        lines += [*_observed(pair, broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
+        lines += [
+            *_observed(pair, broken_down.OBSERVED, pair.breakdown, page),
+            "",
+            *_grid(broken_down.differences(pair), page),
+            "",
+        ]
         lines += terminal.facts(pair_facts.table(pair), page)
     doubts = terminal.facts(pair_facts.doubts(pair), page)
     return [*lines, "", *doubts] if doubts else lines
@@ -68,7 +72,7 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
             *_observed(pair, broken_down.FEW, broken_down.asked(pair), page),
         ]
         if broken_down.asked(pair):
-            lines += ["", *_differences(pair, page)]
+            lines += ["", *_grid(broken_down.differences(pair), page)]
     return lines
 
 
@@ -184,41 +188,23 @@ def _count(value: float | str | None) -> str:
 
 def _observed(pair: RankedPair, limit: int, table: Breakdown | None, page: Page) -> list[str]:
     """Write the ops that differ most, where they are told."""
-    lines, sentence = broken_down.observed(pair, limit, table)
-    if not lines:
-        return []
-    by = pair.observations.by if pair.observations else ""
-    return ["", *wrapped(sentence, page), *_lines(lines, (), by, page, last=True)]
+    grid, sentence = broken_down.observed(pair, limit, table)
+    return ["", *wrapped(sentence, page), *_grid(grid, page)] if grid else []
 
 
-def _differences(pair: RankedPair, page: Page) -> list[str]:
-    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
-    if pair.breakdown is None:
-        return _terms(term_table.table(pair.comparison), page)
-    lines = broken_down.lines(pair, pair.breakdown)
-    sums = (lines.ops, *lines.gap, lines.total)
-    return _lines(lines.rows, sums, pair.breakdown.by, page, last=pair.breakdown.by in tables.LONG)
-
-
-def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last: bool) -> list[str]:
-    """Write rows and their sums. last: names are long, so that they come last."""
-    rows, scale = (*shown, *sums), broken_down.scale_of(shown, sums)
-    cells = broken_down.cells(rows, scale)
-    longest = max((len(row.label) for row in rows), default=0)
-    columns = terminal.fitting_columns(
-        cells, [broken_down.RANKS[head] for head in cells[0]], page.width - min(longest, _LEAST_NAME)
-    )
-    out = [head for number, head in enumerate(cells[0]) if number not in columns]
+def _grid(grid: Grid, page: Page) -> list[str]:
+    """Write a table of rows that add up to the difference."""
+    tops, bottoms = zip(*(head.partition("\n")[::2] for head in grid.heads), strict=True)
+    heads = [tops, bottoms] if any(bottoms) else [tops]
+    cells, longest = [*heads, *grid.cells], max(map(len, grid.labels), default=0)
+    columns = terminal.fitting_columns(cells, grid.ranks, page.width - min(longest, _LEAST_LABEL))
     cells = [[line[number] for number in columns] for line in cells]
     room = page.room(page.width - sum(2 + width for width in terminal.widths(cells)), longest)
-    labels = [f"{by} [{scale.unit}]", *broken_down.labels(rows, max(room, _LEAST_NAME), by)]
-    if last:
-        grid = [[*texts, label] for texts, label in zip(cells, labels, strict=True)]
-        painted = _painted(grid, (len(columns),), 1, page)
-    else:
-        grid = [[label, *texts] for label, texts in zip(labels, cells, strict=True)]
-        painted = _painted(grid, (0,), 1, page)
-    places = (1, 1 + len(shown), 2 + len(shown), -1) if sums else (1,)
+    labels = [grid.name, *[""] * (len(heads) - 1), *grid.names(max(room, _LEAST_NAME), wording.plain)]
+    lines = [[*line, label] if grid.last else [label, *line] for label, line in zip(labels, cells, strict=True)]
+    painted = _painted(lines, (len(columns),) if grid.last else (0,), len(heads), page)
+    places = (len(heads), *(len(heads) + place for place in grid.rules))
+    out = [grid.head(number) for number in range(len(grid.heads)) if number not in columns]
     return [*terminal.ruled(painted, *places, page=page), *terminal.left_out(out, page)]
 
 
@@ -227,27 +213,6 @@ def _painted(grid: Sequence[Sequence[str]], left_aligned: Sequence[int], heads: 
     return terminal.columns(
         grid, left_aligned, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None)
     )
-
-
-def _terms(table: term_table.Table, page: Page) -> list[str]:
-    """Write the table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
-    scale, rows = table.scale, (*table.rows, table.total)
-    numbers = table.columns(scale)
-    heads = term_table.headings(numbers)
-    cells = [[*column] for column in zip(*heads, strict=True)]
-    cells += [term_table.cells(row, numbers, scale) for row in rows]
-    longest = max(len(row.label) for row in rows)
-    columns = terminal.fitting_columns(cells, term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL))
-    out = [term_table.joined(*head) for number, head in enumerate(heads) if number not in columns]
-    cells = [[line[number] for number in columns] for line in cells]
-    room = page.room(page.width - sum(2 + width for width in terminal.widths(cells)), longest)
-    names = term_table.labels(table, max(room, _LEAST_NAME))
-    labels = [f"where [{scale.unit}]", "", *names, table.total.label]
-    grid = [[label, *line] for label, line in zip(labels, cells, strict=True)]
-    lines = _painted(grid, (0,), 2, page)
-    head = [line for line in lines[:2] if line]
-    ruled = terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1, page=page)
-    return [*ruled, *terminal.left_out(out, page)]
 
 
 def _runs(ranking: Ranking, page: Page) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.content import tables
@@ -14,11 +12,8 @@ from roofline.content.comparison import (
     pair_facts,
     parity_words,
     ranked,
-    term_table,
 )
-from roofline.content.comparison.broken_down import Line
-from roofline.content.comparison.term_table import Row
-from roofline.content.signed import Scale
+from roofline.content.grid import Grid
 from roofline.renderers.report.parts.grids import cell, facts, head, table
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import section
@@ -78,10 +73,14 @@ def _pair(pair: RankedPair, explained: bool) -> Html:
         note = "The difference is not explained: measure the same work in both, or add --allow."
         return join([*parts, facts(pair_facts.runs(pair)), tag("p", note, class_="note")])
     parts += [waterfall(pair), _account_rows(pair)]
-    rows, words = broken_down.observed(pair, broken_down.OBSERVED, pair.breakdown)
-    if rows:
-        parts.append(_lines(rows, (), pair.observations.by if pair.observations else "", words))
-    evidence = [facts(pair_facts.runs(pair)), _differences(pair)]
+    observed, words = broken_down.observed(pair, broken_down.OBSERVED, pair.breakdown)
+    if observed:
+        parts.append(_grid(observed, words, f"Difference by {observed.by}"))
+    differences = broken_down.differences(pair)
+    evidence = [
+        facts(pair_facts.runs(pair)),
+        _grid(differences, "The sum of the difference, A − B", "Sum of the difference"),
+    ]
     evidence.append(facts([*pair_facts.table(pair), *pair_facts.doubts(pair)]))
     summary = tag("summary", "Both runs as they were timed, and the table that adds up to the difference")
     return join([*parts, tag("details", summary, evidence)])
@@ -123,35 +122,13 @@ def _entry(pair: RankedPair, row: AccountRow, label: str) -> Html:
     return tag("li", head, *(tag("p", words) for words in account_rows.lines(pair, row)))
 
 
-def _differences(pair: RankedPair) -> Html:
-    """Write the table that adds up to the difference."""
-    if pair.breakdown is not None:
-        content = broken_down.lines(pair, pair.breakdown)
-        return _lines(
-            content.rows, (content.ops, *content.gap, content.total), pair.breakdown.by, "The sum of the difference"
-        )
-    terms = term_table.table(pair.comparison)
-    scale = terms.scale
-    columns = terms.columns(scale)
-    heads = [term_table.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
-    rows = [_terms(row, columns, scale) for row in (*terms.rows, terms.total)]
-    named = [head(f"where [{scale.unit}]", False), *map(head, (*heads, "total", "95 % interval"))]
-    return table("The sum of the difference, A − B", named, rows[:-1], "Terms of the difference", rows[-1:])
-
-
-def _terms(row: Row, columns: Sequence[int], scale: Scale) -> Html:
-    written = ["" if row.terms[number] is None else scale.write(row.terms[number]) for number in columns]
-    cells = [*written, scale.write(row.seconds), scale.between(row.ci95)]
-    return tag("tr", tag("th", name(row.label, 60), scope="row"), [cell(words) for words in cells])
-
-
-def _lines(lines: Sequence[Line], sums: Sequence[Line], by: str, caption: str) -> Html:
-    rows, scale = (*lines, *sums), broken_down.scale_of(lines, sums)
-    heads, *cells = broken_down.cells(rows, scale)
-    width = 90 if by in tables.LONG else 60
-    table_rows = [
-        tag("tr", tag("th", name(row.label, width, by == "scope"), scope="row"), [cell(words) for words in line])
-        for row, line in zip(rows, cells, strict=True)
+def _grid(grid: Grid, caption: str, label: str) -> Html:
+    """Write a table whose rows add up to the difference. label: the name of its region."""
+    width = 90 if grid.by in tables.LONG else 60
+    rows = [
+        tag("tr", tag("th", name(words, width, grid.by == "scope"), scope="row"), map(cell, line))
+        for words, line in zip(grid.labels, grid.cells, strict=True)
     ]
-    named = [head(f"{by} [{scale.unit}]", False), *map(head, heads)]
-    return table(caption, named, table_rows[: len(lines)], f"Difference by {by}", table_rows[len(lines) :])
+    heads = [head(grid.name, False), *map(head, map(grid.head, range(len(grid.heads))))]
+    sums = grid.rules[0] if grid.rules else len(rows)
+    return table(caption, heads, rows[:sums], label, rows[sums:])

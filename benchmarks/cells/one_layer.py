@@ -10,7 +10,7 @@ from cell import BACKENDS, MODELS, ROOT, Cell, asked
 
 from roofline import models, units
 from roofline.analysis.analysis import Analysis
-from roofline.content import tables, wording
+from roofline.content import bounds, wording
 from roofline.core.vocabulary import BOUNDS
 
 PAGE = ROOT / "docs" / "one-layer.md"
@@ -97,7 +97,7 @@ def _of_head(there: dict[Cell, kept.Found], model: str) -> str:
 
 def row(analysis: Analysis) -> dict[str, str]:
     """The cells of a line, as they are written, and what else the page says of them."""
-    split, blocks = tables.split(analysis), analysis.by("block")
+    split, blocks = bounds.split(analysis), analysis.by("block")
     return {
         "step": units.seconds(analysis.wall),
         "least time": units.seconds(analysis.total.floor),

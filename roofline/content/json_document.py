@@ -13,8 +13,8 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import OpTable, Total, WorkTotal
+from roofline.content.bounds import Times, attained, split, split_at_upper_end
 from roofline.content.facts import preset
-from roofline.content.tables import Times, attained, split, split_at_upper_end
 from roofline.core.schema import Counters, Imported
 from roofline.core.vocabulary import BOUNDS, Bound
 

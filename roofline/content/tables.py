@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counters_on
@@ -22,110 +19,9 @@ from roofline.content.choice import LONG as LONG
 from roofline.content.choice import OPS as OPS
 from roofline.content.choice import TOP as TOP
 from roofline.content.choice import USUAL, Choice, chosen, shown_name
-from roofline.core.vocabulary import BOUNDS, Bound
-
-#: One flag per op of a profile.
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Times of the ops under one bound [s]; seconds is share time, floor + loss is own time.
-
-    floor to reach: the range of the floor, where the contents of the caches or the time of a launch are not known.
-    turning: the part of `seconds` that has another roof above it at the upper end.
-    """
-
-    seconds: float
-    floor: float
-    reach: float
-    loss: float
-    turning: float
-
-    def __add__(self, times: Times) -> Times:
-        return Times(*(getattr(self, field) + getattr(times, field) for field in self.__slots__))
-
-    @property
-    def closing(self) -> Times:
-        """Scale floor and loss so that they add up to `seconds`: ops that overlapped count by their share.
-
-        Own times of ops that ran at once are more than the time that they ran in; each part is less in proportion.
-        """
-        own_seconds = self.floor + self.loss
-        proportion = self.seconds / own_seconds if own_seconds > 0 else 0.0
-        return Times(
-            self.seconds, self.floor * proportion, self.reach * proportion, self.loss * proportion, self.turning
-        )
-
-    @property
-    def pieces(self) -> tuple[float, float, float]:
-        """Split `seconds` into the floor, what may be floor or above it, and the rest: what is drawn of a bar [s].
-
-        Ops that ran faster than their floors fill their time; the words say by how much.
-        """
-        floor, reach = (min(self.seconds, end) for end in (self.closing.floor, self.closing.reach))
-        return floor, reach - floor, self.seconds - reach
-
-    @property
-    def attained(self) -> float | None:
-        """Return floor / own time; None where nothing is costed."""
-        own_seconds = self.floor + self.loss
-        return self.floor / own_seconds if self.reach > 0 and own_seconds > 0 else None
-
-    @property
-    def attained_high(self) -> float | None:
-        """Return the upper end of that share."""
-        own_seconds = self.floor + self.loss
-        return self.reach / own_seconds if self.reach > 0 and own_seconds > 0 else None
-
-
-def split(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
-    """Split the busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss.
-
-    among: the ops that count, one flag per op; all where it is None.
-    """
-    table = analysis.table
-    turning = table.share * (table.bound_high != table.bound)
-    bounds = table.bound if among is None else table.bound[among]
-    sums = [
-        np.bincount(bounds, weights=weights if among is None else weights[among], minlength=len(BOUNDS))
-        for weights in (table.share, table.floor, table.floor_reach, table.loss, turning)
-    ]
-    return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
-
-
-def split_at_upper_end(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
-    """Split with the highest floors, as if no cache held anything before: each op under its roof there."""
-    table = analysis.table
-    own_seconds = table.floor + table.loss
-    bounds = table.bound_high if among is None else table.bound_high[among]
-    seconds, reach, loss = (
-        np.bincount(bounds, weights=weights if among is None else weights[among], minlength=len(BOUNDS)).tolist()
-        for weights in (table.share, table.floor_reach, own_seconds - table.floor_reach)
-    )
-    return {
-        name: Times(seconds[code], reach[code], reach[code], loss[code], turning=0.0)
-        for code, name in enumerate(BOUNDS)
-    }
-
-
-def ends(times: Times, upper: Times) -> tuple[Times, Times, Times]:
-    """Return the ops under one bound at the lower end, these at the upper end, and those under it at the upper end.
-
-    times: by `split`; upper: by `split_at_upper_end`, where other ops may be under it. Each closes.
-    """
-    low = times.closing
-    return low, replace(low, floor=low.reach, loss=low.loss - (low.reach - low.floor)), upper.closing
-
-
-def attained(times: Times, upper: Times) -> tuple[float, float] | None:
-    """Return the range that ops attain of the roof above them, of one bound; None where nothing is costed.
-
-    times: by `split`; upper: by `split_at_upper_end`, where other ops may be under it. Which ops a cache served is open
-    for each of them, so that it may be either end, or the ops of the first with the floors of the other.
-    """
-    shares = [share for share in (times.attained, times.attained_high, upper.attained) if share is not None]
-    return (min(shares), max(shares)) if shares else None
+from roofline.content.names.distinct import distinct
+from roofline.content.wording import gap_name, plain
+from roofline.core.vocabulary import Bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,12 +214,17 @@ class Table:
     rows: Sequence[Row | WorkRow]
     sums: int
 
+    def names(self, room: int | None, by: str, sanitize: Callable[[str], str] = plain) -> list[str]:
+        """Write the label of each row in so many letters, as `distinct` does; no two names are alike."""
+        names = iter(distinct([row.label for row in self.rows if row.named], room, by, sanitize))
+        return [next(names) if row.named else sanitize(row.label) for row in self.rows]
 
-def table(analysis: WorkAnalysis, by: str, gap: str, choice: Choice = USUAL) -> Table:
-    """Build the table by a key: of a timed step its time and work, else its work alone. gap: the name of the gap."""
+
+def table(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> Table:
+    """Build the table by a key: of a timed step its time and work, else its work alone."""
     if isinstance(analysis, Analysis):
         columns = COLUMNS if counters_on(analysis.profile, analysis.device) is None else (*COLUMNS, *_COUNTED)
-        return Table(_of_known(columns, analysis.coverage), rows(analysis, by, gap, choice), 2)
+        return Table(_of_known(columns, analysis.coverage), rows(analysis, by, choice), 2)
     return Table(WORK_COLUMNS, work_rows(analysis, by, choice), 1)
 
 
@@ -376,8 +277,8 @@ def _work_row(analysis: WorkAnalysis, label: str, total: WorkTotal) -> WorkRow:
     )
 
 
-def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[Row]:
-    """Build the rows by a key, the others summed in one more, the gap (called `gap`) and the total."""
+def rows(analysis: Analysis, by: str, choice: Choice = USUAL) -> list[Row]:
+    """Build the rows by a key, the others summed in one more, the gap and the total."""
     selection = chosen(analysis, by, choice)
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
@@ -390,7 +291,7 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
     table += [replace(_row(analysis, label, total, rate), roof="") for label, total in selection.remainders]
     wall, gap_seconds = analysis.wall, analysis.gap_told
     gap_share = None if gap_seconds is None else gap_seconds / wall
-    table.append(Row(gap, None, None, None, gap_seconds, gap_share, None, None, None, "", None))
+    table.append(Row(gap_name(analysis), None, None, None, gap_seconds, gap_share, None, None, None, "", None))
     total = _row(analysis, "total", analysis.total, rate)
     return [*table, replace(total, seconds=wall, time=1.0, roof="", bound="unknown")]
 

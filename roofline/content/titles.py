@@ -54,7 +54,7 @@ def work(runs: Sequence[WorkAnalysis], by: str) -> str:
     sums: dict[str, list[tuple[float | None, float | None]]] = {}
     for run in timed or runs:
         rows: Sequence[tables.Row | tables.WorkRow] = (
-            tables.rows(run, by, "")[:-2] if isinstance(run, Analysis) else tables.work_rows(run, by)[:-1]
+            tables.rows(run, by)[:-2] if isinstance(run, Analysis) else tables.work_rows(run, by)[:-1]
         )
         for row in rows:
             shares = (row.time, row.flops) if isinstance(row, tables.Row) else (row.flops, row.bytes)

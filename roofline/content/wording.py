@@ -20,7 +20,7 @@ from roofline.analysis.step_times import FAR, Trend, far_steps, trend
 from roofline.analysis.step_times import spread as spread_of
 from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import Total
-from roofline.content import tables
+from roofline.content import bounds
 from roofline.content.choice import group_name
 from roofline.core.executor import COPY
 from roofline.core.framework import framework, written_in
@@ -155,25 +155,25 @@ def device(analysis: WorkAnalysis) -> str:
 def bound(
     analysis: Analysis,
     name: Bound,
-    times: tables.Times,
-    upper: tables.Times | None = None,
-    among: tables.Mask | None = None,
+    times: bounds.Times,
+    upper: bounds.Times | None = None,
+    among: bounds.Mask | None = None,
 ) -> str:
     """Say what limits the ops under one bound, and how close they come: "memory-limited, at 93 % of DRAM bandwidth".
 
-    times: of these ops by `tables.split`; upper: by `split_at_upper_end`, where other ops may be under the bound;
+    times: of these ops by `bounds.split`; upper: by `split_at_upper_end`, where other ops may be under the bound;
     None: the same ops are. among: the ops to choose these from; None: all.
     """
-    ends = tables.attained(times, times if upper is None else upper)
+    ends = bounds.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
         return "unknown"
     return f"{name}-limited, {closeness(analysis, name, *ends, among)}"
 
 
-def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: tables.Mask | None = None) -> str:
+def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: bounds.Mask | None = None) -> str:
     """Say how close the ops under one bound come to their roofs: "at 93 % of DRAM bandwidth".
 
-    low, high: by `tables.attained`. among: the ops that these are some of; None: all.
+    low, high: by `bounds.attained`. among: the ops that these are some of; None: all.
     """
     words = f"at {of_roofs(low, high, roofs_of(analysis, name, among))}"
     if low > 1 + ABOVE_TOLERANCE:
@@ -222,7 +222,7 @@ def _times_as_long(share: float) -> str:
     return units.significant(1 / share, 2)
 
 
-def roofs_of(analysis: Analysis, name: Bound, among: tables.Mask | None = None) -> list[str]:
+def roofs_of(analysis: Analysis, name: Bound, among: bounds.Mask | None = None) -> list[str]:
     """Name the roofs above the ops under one bound, the one with most of their time first: "DRAM bandwidth".
 
     A roof of less than a tenth of that time is left out. among: the ops that count; None: all.
@@ -238,10 +238,10 @@ def roofs_of(analysis: Analysis, name: Bound, among: tables.Mask | None = None) 
     return largest or list(spent) or ["its roof"]
 
 
-def _costed_under(analysis: Analysis, name: Bound, among: tables.Mask | None) -> tables.Mask:
+def _costed_under(analysis: Analysis, name: Bound, among: bounds.Mask | None) -> bounds.Mask:
     """Choose the ops of known work under one bound. among: the ops that count; None: all."""
     table = analysis.table
-    under: tables.Mask = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    under: bounds.Mask = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
     return under if among is None else under & among
 
 
@@ -361,17 +361,17 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
 def limits(analysis: Analysis, gap: str = "") -> list[str]:
     """Say the shares of a step by bound and gap, the largest first; gap: a description of it, for a bracket."""
     wall = analysis.wall
-    lower, higher = tables.split(analysis), tables.split_at_upper_end(analysis)
-    split: dict[Bound, tables.Times] = {}
-    upper: dict[Bound, tables.Times] = {}
-    blank: set[Bound] = {name for name in lower if tables.attained(lower[name], higher[name]) is None} | {"unknown"}
+    lower, higher = bounds.split(analysis), bounds.split_at_upper_end(analysis)
+    split: dict[Bound, bounds.Times] = {}
+    upper: dict[Bound, bounds.Times] = {}
+    blank: set[Bound] = {name for name in lower if bounds.attained(lower[name], higher[name]) is None} | {"unknown"}
     for name in lower:
         shown: Bound = "unknown" if name in blank else name
         for sums, end in ((split, lower[name]), (upper, higher[name])):
             sums[shown] = sums[shown] + end if shown in sums else end
     parts: list[tuple[float, str]] = []
     for name, times in split.items():
-        ends = tables.ends(times, upper[name])
+        ends = bounds.ends(times, upper[name])
         low, high = min(end.seconds for end in ends) / wall, max(end.seconds for end in ends) / wall
         if high < 0.005:
             continue  # the table has it
@@ -425,7 +425,7 @@ def unknown_work(analysis: Analysis, blank: Collection[Bound]) -> str:
     return name if exposed is None else f"{name}, {units.percent(exposed / analysis.wall, 0)} exposed"
 
 
-def _by_fewer_products(analysis: Analysis, name: Bound, among: tables.Mask | None = None) -> bool:
+def _by_fewer_products(analysis: Analysis, name: Bound, among: bounds.Mask | None = None) -> bool:
     """Return whether the only ops above a roof are those whose kernels are exempt from it."""
     table = analysis.table
     under = _costed_under(analysis, name, among)

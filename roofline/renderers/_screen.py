@@ -17,7 +17,7 @@ from roofline.analysis.flags import CURES, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
-from roofline.content import tables, terminal, wording
+from roofline.content import bounds, tables, terminal, wording
 from roofline.content.facts import compiling, doubts, floors, host, notes
 from roofline.content.facts.advice import advise
 from roofline.content.facts.measured import rates
@@ -157,10 +157,10 @@ class Bar(NamedTuple):
 
 def bars(analysis: Analysis) -> list[Bar]:
     """Return what limits the step, the longest part first; parts below half a percent are left out."""
-    upper, wall = tables.split_at_upper_end(analysis), analysis.wall
+    upper, wall = bounds.split_at_upper_end(analysis), analysis.wall
     drawn = []
-    for name, times in tables.split(analysis).items():
-        ends = None if name == "unknown" else tables.attained(times, upper[name])
+    for name, times in bounds.split(analysis).items():
+        ends = None if name == "unknown" else bounds.attained(times, upper[name])
         of_roof = _of_roof(analysis, name, ends) if ends else "no minimum known"
         minimum = times.closing.floor / wall if ends else None
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
@@ -258,8 +258,8 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
         why = f", most of it {wording.gap_part(largest, analysis)}" if 2 * seconds > analysis.gap else ""
         waits = ": it waits for its host" if analysis.waits_for_host else why
         return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share}{waits}"
-    times, upper = tables.split(analysis)[bar.bound], tables.split_at_upper_end(analysis)[bar.bound]
-    ends = tables.attained(times, upper)
+    times, upper = bounds.split(analysis)[bar.bound], bounds.split_at_upper_end(analysis)[bar.bound]
+    ends = bounds.attained(times, upper)
     if ends is None or bar.bound == "unknown":
         kind = wording.unknown_work(analysis, {bar.bound})
         lacking = [] if analysis.device.ceilings else ["no ceilings of this device are known"]

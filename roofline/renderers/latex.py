@@ -23,7 +23,7 @@ def render(
     are; "long" also all versions, the spread and remarks, which otherwise stand in a comment.
     """
     key = by or "group"
-    content = tables.table(analysis, key, wording.gap_name(analysis), rows)
+    content = tables.table(analysis, key, rows)
     table = Table(
         name=key,
         columns=[
@@ -36,7 +36,7 @@ def render(
             )
             for column in content.columns
         ],
-        named=lambda room: _names(content.rows, room, key),
+        named=lambda room: _names(content, room, key),
         # Ops, the gap and the total: a rule before each of the last rows says that they add up.
         rules=tuple(range(len(content.rows) - content.sums, len(content.rows))),
         least=LEAST_LONG_NAME if key in tables.LONG else LEAST_NAME,
@@ -74,12 +74,10 @@ def _fused(rows: Sequence[Row | WorkRow], by: str) -> list[str]:
     ]
 
 
-def _names(rows: Sequence[Row | WorkRow], letters_each: int, by: str) -> list[str]:
+def _names(table: tables.Table, letters_each: int, by: str) -> list[str]:
     """Write the label of each row, with the ops fused into its own where there is room for them."""
-    names = iter(distinct([row.label for row in rows if row.named], letters_each, by, letters))
     labels = []
-    for row in rows:
-        name = next(names) if row.named else letters(row.label)
+    for row, name in zip(table.rows, table.names(letters_each, by, letters), strict=True):
         full_name = f"{name} {letters(tables.fused(row.parts))}".strip()
         labels.append(full_name if len(full_name) <= letters_each else name)
     return labels

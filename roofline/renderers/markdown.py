@@ -6,26 +6,18 @@ from roofline.analysis.analysis import WorkAnalysis
 from roofline.content import tables, wording
 from roofline.content.choice import USUAL, Choice
 from roofline.content.facts import notes
-from roofline.content.names.distinct import distinct
-from roofline.content.tables import Row, WorkRow
 from roofline.renderers._markdown import escape, grid
 
 
 def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
     """Write the verdict, the table by `by` (default: group) and the caption. Kernels have short names, no two alike."""
     key = by or "group"
-    table = tables.table(analysis, key, wording.gap_name(analysis), rows)
-    names = iter(distinct([row.label for row in table.rows if row.named], by=key))
+    table = tables.table(analysis, key, rows)
     body = [
-        [_name(next(names) if row.named else row.label, row), *(column.cell(row) for column in table.columns)]
-        for row in table.rows
+        [escape(f"{name} {tables.fused(row.parts)}".strip()), *(column.cell(row) for column in table.columns)]
+        for row, name in zip(table.rows, table.names(None, key), strict=True)
     ]
     numbers = [number for number, column in enumerate(table.columns, 1) if column.number]
     heads = [key, *(column.name for column in table.columns)]
     sentence, caption = escape(wording.verdict(analysis)), escape(notes.caption(analysis))
     return "\n".join([sentence, "", *grid(heads, body, numbers), "", f"*{caption}*", ""])
-
-
-def _name(name: str, row: Row | WorkRow) -> str:
-    """Name a row, with the ops fused into its own."""
-    return escape(f"{name} {tables.fused(row.parts)}".strip())

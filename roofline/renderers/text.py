@@ -9,7 +9,6 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import tables, terminal, wording
 from roofline.content.choice import USUAL, Choice
 from roofline.content.facts import evidence, host, measured, notes
-from roofline.content.names.distinct import distinct
 from roofline.content.tables import Column, Row, WorkRow
 from roofline.content.terminal import SHEET, Page, facts
 from roofline.renderers import _screen
@@ -55,7 +54,7 @@ def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
 
 
 def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[str]:
-    table = tables.table(analysis, by, wording.gap_name(analysis), choice)
+    table = tables.table(analysis, by, choice)
     rows, table_columns = table.rows, list(table.columns)
     long = by in tables.LONG  # long names: they come last, and some columns make room for them
     if long and isinstance(analysis, Analysis):
@@ -75,7 +74,7 @@ def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[
         [[line[number] for number in columns_kept] for line in cells],
     )
     room = page.width - sum(wide + 2 for wide in terminal.widths(cells))
-    names = [by, "", *_labels(rows, page.room(room, longest), by)]
+    names = [by, "", *table.names(page.room(room, longest), by)]
     word_columns = {number for number, column in enumerate(columns) if not column.number}
     if long:
         grid = [[*line, name] for name, line in zip(names, cells, strict=True)]
@@ -106,12 +105,6 @@ def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[
 
 def _cells(columns: Sequence[Column], row: Row | WorkRow) -> list[str]:
     return [column.cell(row) for column in columns]
-
-
-def _labels(rows: Sequence[Row | WorkRow], room: int, by: str) -> list[str]:
-    """Write the label of each row; no two names are alike."""
-    names = iter(distinct([row.label for row in rows if row.named], room, by))
-    return [next(names) if row.named else row.label for row in rows]
 
 
 def _with_parts(line: str, row: Row | WorkRow, room: int, page: Page) -> list[str]:

@@ -19,7 +19,7 @@ def test_shares_of_work_are_of_what_is_known(known: bool) -> None:
     if known:
         costed = replace(signatures[4], cost=Cost(vector_flops=1e6, bytes_read=4e6, bytes_written=4e6))
         signatures = (*signatures[:4], costed, *signatures[5:])
-    columns = tables.table(analyze_timed(handmade.profile(signatures=signatures)), "class", "gap").columns
+    columns = tables.table(analyze_timed(handmade.profile(signatures=signatures)), "class").columns
     assert [column.name for column in columns][:2] == (
         ["FLOP %", "bytes %"] if known else ["known FLOP %", "known bytes %"]
     )
@@ -34,5 +34,5 @@ def test_copies_to_a_device_are_no_communication(op_class: str, name: str) -> No
     )
     analysis = analyze_timed(handmade.profile(signatures=signatures))
     for choice in (Choice(), Choice(contains=name)):
-        table = tables.table(analysis, "group", "gap", choice)
+        table = tables.table(analysis, "group", choice)
         assert {"transfer", "communication"} & {row.label for row in table.rows} == {name}

@@ -57,7 +57,7 @@ def test_a_text_is_looked_for_in_whole_names_and_in_what_was_fused() -> None:
 def test_totals_close_in_every_column(by: str, choice: Choice) -> None:
     analysis = analyze(handmade.profile())
     try:
-        *rows, total = tables.rows(analysis, by, "gap", choice)
+        *rows, total = tables.rows(analysis, by, choice)
     except InputError:
         assert not any("a" in name.casefold() for name in analysis.by(by))
         return
@@ -71,7 +71,7 @@ def test_what_the_lesser_part_of_a_row_attains_is_not_said_of_it() -> None:
     # In the attention a softmax of 2000 us at 700 us of roofs, and an op of unknown work.
     for own, attained in ((1_990_000, pytest.approx(0.35)), (2_010_000, None)):
         ops = [replace(one, own_ns=(own,) * 3) if one.signature == 4 else one for one in handmade.OPS]
-        found = tables.rows(analyze(handmade.profile(ops=tuple(ops))), "scope", "gap")
+        found = tables.rows(analyze(handmade.profile(ops=tuple(ops))), "scope")
         row = next(row for row in found if row.label == "toy/attention")
         assert row.attained == attained
         assert row.floor == pytest.approx(700e-6 / 12.5e-3), "what is known of its floor is still in the sum"

@@ -376,7 +376,7 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     assert timeline.sentences(analysis, timeline.timeline(analysis))[0].endswith("GPU idle not known")
     assert "GPU idle 0" not in caption.long
     assert analysis.gap_told is None
-    gap = tables.rows(analysis, "group", "GPU idle")[-2]
+    gap = tables.rows(analysis, "group")[-2]
     assert (gap.label, gap.seconds, gap.time) == ("GPU idle", None, None)
     assert {piece.label for piece in _bars.segments(analysis)}.isdisjoint(("GPU idle", "host time"))
     assert [bar.name for bar in _screen.bars(analysis) if bar.bound is None] == []
@@ -591,7 +591,7 @@ def test_a_breakdown_has_the_rows_of_its_key(by: str) -> None:
         figure, caption = figures.build("breakdown", [analysis], 7.0, by)
     labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
     assert len(figure.axes) == 1
-    *rows, gap, _ = tables.rows(analysis, by, "host time")
+    *rows, gap, _ = tables.rows(analysis, by)
     largest = [*sorted(rows, key=lambda row: -row.seconds)[: len(labels) - 1], gap]
     assert len(labels) == min(8, len(rows) + 1)
     assert all(row.label.startswith(label.rstrip("…")) for row, label in zip(largest, labels, strict=True))
@@ -676,7 +676,7 @@ def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
 def test_unknown_work_is_marked_in_a_breakdown_of_many_runs_too() -> None:
     """The work of mystery, alone in its class, is not known; none of the embedding, 0 FLOP, has no mark."""
     analysis = analyze(handmade.profile())
-    known, mystery = (tables.rows(analysis, "class", "")[place] for place in (0, -3))
+    known, mystery = (tables.rows(analysis, "class")[place] for place in (0, -3))
     assert (known.flops is None, mystery.flops, mystery.bytes) == (False, None, None)
     for number in (1, 4):
         with _style.applied():
@@ -763,7 +763,7 @@ def test_shares_of_a_counted_step_are_those_of_its_work() -> None:
 
     # Of the hand-made step: 400 MFLOP of matmuls and 17.6 MFLOP of vector work; the total is all of it.
     rows = {row.label: row for row in tables.work_rows(analyze(handmade.profile(profiled=None)), "group")}
-    timed = {row.label: row for row in tables.rows(analyze(handmade.profile()), "group", "gap")}
+    timed = {row.label: row for row in tables.rows(analyze(handmade.profile()), "group")}
     for label, row in rows.items():
         if row.flops is not None:
             assert (row.flops, row.bytes) == (timed[label].flops, timed[label].bytes)

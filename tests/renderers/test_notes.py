@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from roofline import devices, importing, units
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.content import json_document, tables, wording
+from roofline.content import bounds, json_document, tables, wording
 from roofline.content.facts import evidence, notes
 from roofline.content.facts import measured as measured_facts
 from roofline.core.device import Device
@@ -150,7 +150,7 @@ def test_what_is_told_adds_up(profile: Profile, slower: float) -> None:
         name: replace(ceiling, value=ceiling.value * slower) for name, ceiling in profile.device.ceilings.items()
     }
     analysis = analyze(profile, replace(profile.device, ceilings=ceilings))
-    for times in tables.split(analysis).values():
+    for times in bounds.split(analysis).values():
         assert times.reach >= times.floor
         if times.attained is not None:
             closing = times.closing
@@ -160,7 +160,7 @@ def test_what_is_told_adds_up(profile: Profile, slower: float) -> None:
     table = analysis.table
     faster = (table.uncosted == 0) & (table.own > 0) & (table.floor > table.own * 1.03)
     assert bool(notes.above(analysis)) == bool(faster.any())
-    for row in tables.rows(analysis, "class", "gap"):
+    for row in tables.rows(analysis, "class"):
         if row.attained is not None and row.attained > 1.03:
             assert "above" in text.render(analysis, "class")
 

@@ -18,7 +18,7 @@ from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.flags import FLAGS
 from roofline.comparison.parity.parity import parity
-from roofline.content import tables, wording
+from roofline.content import bounds, tables, wording
 from roofline.core.cost import Cost
 from roofline.core.schema import Imported, Wall
 from roofline.core.vocabulary import BOUNDS
@@ -93,7 +93,7 @@ def test_what_is_unknown_is_told_once() -> None:
     signatures[0] = replace(signatures[0], cost=Cost())
     device = handmade.without_launch(handmade.device())
     profile = handmade.profile(signatures=tuple(signatures), device=device)
-    split = tables.split(analyze(profile))
+    split = bounds.split(analyze(profile))
     assert split["overhead"].seconds > 0
     assert split["unknown"].seconds > 0
     together = (split["overhead"].seconds + split["unknown"].seconds) / 12.5e-3
@@ -186,19 +186,19 @@ def test_the_largest_part_stands_first_and_the_gap_is_one_of_them() -> None:
 )
 def test_a_bound_says_which_roof_and_how_close(low: float, high: float, told: str) -> None:
     """Own times of 1 s with floors of `low` to `high` s; roofs are those of the hand-made step."""
-    times = tables.Times(seconds=1.0, floor=low, reach=high, loss=1 - low, turning=0.0)
+    times = bounds.Times(seconds=1.0, floor=low, reach=high, loss=1 - low, turning=0.0)
     assert wording.bound(analyze(handmade.profile()), "memory", times) == told
 
 
 def test_launches_are_told_by_how_many_times_as_long_as_the_least_they_take() -> None:
     # A launch takes 5 µs here, and layer_norm 8: 1.6 times as long; at 2 µs four times.
     analysis = analyze(handmade.profile())
-    assert wording.bound(analysis, "overhead", tables.split(analysis)["overhead"]) == (
+    assert wording.bound(analysis, "overhead", bounds.split(analysis)["overhead"]) == (
         "overhead-limited, at 1.6 times the launch floor"
     )
-    times = tables.Times(seconds=8e-6, floor=2e-6, reach=2e-6, loss=6e-6, turning=0.0)
+    times = bounds.Times(seconds=8e-6, floor=2e-6, reach=2e-6, loss=6e-6, turning=0.0)
     assert wording.bound(analysis, "overhead", times) == "overhead-limited, at 4.0 times the launch floor"
-    nothing = tables.Times(seconds=8e-6, floor=0.0, reach=2e-6, loss=8e-6, turning=0.0)
+    nothing = bounds.Times(seconds=8e-6, floor=0.0, reach=2e-6, loss=8e-6, turning=0.0)
     assert wording.bound(analysis, "overhead", nothing).endswith("4.0 times the launch floor or more")
 
 
@@ -415,7 +415,7 @@ def test_ops_above_their_ceiling_are_counted() -> None:
 
 def test_the_table_closes() -> None:
     for by in ("class", "group", "op", "scope", "block", "phase", "kernel", "source"):
-        *rows, total = tables.rows(analyze(handmade.profile()), by, "host time")
+        *rows, total = tables.rows(analyze(handmade.profile()), by)
         assert sum(row.seconds for row in rows) == pytest.approx(total.seconds, rel=1e-12)
         assert sum(row.time for row in rows) == pytest.approx(1.0, rel=1e-12)
 
@@ -433,10 +433,10 @@ def test_what_is_in_a_range_is_told_as_a_range() -> None:
     # embedding 300 to 400 us of 400, gelu 20 to 25 of 25, softmax 700 to 800 of 2000 (it overlaps: 1950 shared), adamw
     # 2700 to 2800 of 3000: floors of 3720 to 4025 us of 5425.
     analysis = analyze(handmade.profile(imported=Imported(files=("trace.json",))))
-    split = tables.split(analysis)["memory"]
+    split = bounds.split(analysis)["memory"]
     assert (split.floor, split.reach) == (pytest.approx(3720e-6), pytest.approx(4025e-6))
     assert "43 % memory-limited, at 69 to 74 % of DRAM bandwidth;" in wording.verdict(analysis)
-    row = next(row for row in tables.rows(analysis, "class", "gap") if row.label == "embedding")
+    row = next(row for row in tables.rows(analysis, "class") if row.label == "embedding")
     cells = {column.heading.replace("\n", " "): column.cell(row) for column in tables.COLUMNS}
     assert (cells["of roof %"], cells["minimum %"], cells["above %"]) == ("75–100", "2–3", "0–1")
     assert "caches" in text.render(analysis, None, details=True)

@@ -16,7 +16,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.run_names import called
 from roofline.analysis.totals import Total
 from roofline.analysis.wall_chart import CLASSES, group_shares
-from roofline.content import tables, wording
+from roofline.content import bounds, tables, wording
 from roofline.content.choice import group_name
 from roofline.content.tables import Column, amounts
 from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
@@ -190,7 +190,7 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def _bound_words(analysis: Analysis, total: Total, among: tables.Mask) -> str:
+def _bound_words(analysis: Analysis, total: Total, among: bounds.Mask) -> str:
     """Say what limits most of a group's time, and how close the ops under that bound come to their roofs.
 
     Where other bounds hold more than a tenth of the time, its share stands in front, as in a verdict: "58 %
@@ -199,8 +199,8 @@ def _bound_words(analysis: Analysis, total: Total, among: tables.Mask) -> str:
     if not total.mostly_costed:
         return "unknown"
     name = total.bound
-    times, upper = (split(analysis, among)[name] for split in (tables.split, tables.split_at_upper_end))
-    ends = tables.attained(times, upper)
+    times, upper = (split(analysis, among)[name] for split in (bounds.split, bounds.split_at_upper_end))
+    ends = bounds.attained(times, upper)
     if ends is not None and name != "unknown" and total.near_ridge > total.seconds / 2:
         return f"near the ridge, {wording.closeness(analysis, name, *ends, among)}"
     limited = wording.bound(analysis, name, times, upper, among)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.content import tables, wording
+from roofline.content import bounds, wording
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers.figures import _frame, _measure, _style
 
@@ -49,7 +49,7 @@ def segments(analysis: Analysis) -> list[Piece]:
     An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
     """
     pieces = []
-    for bound, times in tables.split(analysis).items():
+    for bound, times in bounds.split(analysis).items():
         if times.seconds <= 0:
             continue
         if bound == "unknown":

@@ -9,7 +9,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
 from roofline.comparison.headline import times_as_long
-from roofline.content import tables, titles, wording
+from roofline.content import bounds, titles, wording
 from roofline.content.comparison import comparing
 from roofline.content.facts import notes
 from roofline.renderers.figures import _bars, _frame, _measure
@@ -69,7 +69,7 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], title: Sequence[st
 
 def _turning(analysis: Analysis) -> str:
     """Say which time of a range the bar cannot show: ops that have another roof above them at its upper end."""
-    turning = sum(times.turning for times in tables.split(analysis).values())
+    turning = sum(times.turning for times in bounds.split(analysis).values())
     if turning < 0.005 * analysis.wall:
         return ""
     return f" Ops of {units.percent(turning / analysis.wall, 0)} are under another roof at the upper end."

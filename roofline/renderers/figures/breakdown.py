@@ -145,7 +145,7 @@ def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     if not isinstance(analysis, Analysis):
         *parts, _ = tables.work_rows(analysis, key)
         return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
-    *rows, gap, _ = tables.rows(analysis, key, wording.gap_name(analysis))
+    *rows, gap, _ = tables.rows(analysis, key)
     return [*sorted(rows, key=lambda row: -(row.seconds or 0.0))[: MOST - 1], gap]
 
 

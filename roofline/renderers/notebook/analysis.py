@@ -20,7 +20,7 @@ def html(analysis: WorkAnalysis) -> str:
     """Write the verdict and the table of groups, and draw where the time went."""
     if not isinstance(analysis, Analysis):
         return _html.page(_html.preformatted(text(analysis)), _html.figure("breakdown", [analysis]))
-    groups = tables.table(analysis, "group", wording.gap_name(analysis))
+    groups = tables.table(analysis, "group")
     return _html.page(
         _html.paragraph(wording.verdict(analysis, host.most(analysis))),
         _html.table(

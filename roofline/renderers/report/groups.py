@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline.analysis.analysis import KEYS, Analysis
-from roofline.content import tables, wording
+from roofline.content import tables
 from roofline.content.facts import notes
-from roofline.content.names.distinct import distinct
 from roofline.content.tables import Column, Row, WorkRow
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -45,20 +44,19 @@ def _run(run: Run) -> Html:
 
 def _table(run: Run, key: str) -> Html:
     analysis = run.analysis
-    content = tables.table(analysis, key, wording.gap_name(analysis))
+    content = tables.table(analysis, key)
     columns = list(content.columns)
     if key in tables.LONG and isinstance(analysis, Analysis):
         columns.insert(0, tables.NUMBER)
     heads = [head(key, number=False), *(head(column.heading.replace("\n", " "), column.number) for column in columns)]
-    named = [row.label for row in content.rows if row.named]
-    short = dict(zip(named, distinct(named, _LONGEST.get(key, 60), key), strict=True))
-    rows = [_row(row, short.get(row.label, ""), columns) for row in content.rows]
+    names = content.names(_LONGEST.get(key, 60), key)
+    rows = [_row(row, short, columns) for row, short in zip(content.rows, names, strict=True)]
     body, sums = rows[: len(rows) - content.sums], rows[len(rows) - content.sums :]
     return table(f"By {key}", heads, body, f"Table by {key}", sums)
 
 
 def _row(row: Row | WorkRow, short: str, columns: Sequence[Column]) -> Html:
-    """Write a row. short: its name, where it is of the profile."""
+    """Write a row. short: its name, written short."""
     parts = tables.fused(row.parts)
     label = [name(row.label, short=short)]
     if parts:

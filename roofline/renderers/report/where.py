@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.content import tables, wording
+from roofline.content import bounds, tables, wording
 from roofline.content.choice import group_name
 from roofline.content.facts import evidence
 from roofline.core.vocabulary import GROUPS
@@ -85,8 +85,8 @@ def by_bound(run: TimedRun) -> list[Line]:
     wall = analysis.wall
     lines = []
     parts: tuple[Part, ...]
-    upper = tables.split_at_upper_end(analysis)
-    for bound, times in tables.split(analysis).items():
+    upper = bounds.split_at_upper_end(analysis)
+    for bound, times in bounds.split(analysis).items():
         if times.seconds <= 0:
             continue
         words = wording.bound(analysis, bound, times, upper[bound])  # as the headline has it
@@ -94,7 +94,7 @@ def by_bound(run: TimedRun) -> list[Line]:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        ends, (solid, half, pale) = tables.ends(times, upper[bound]), times.pieces
+        ends, (solid, half, pale) = bounds.ends(times, upper[bound]), times.pieces
         parts = (
             Part(f"{bound}: minimum", bound, solid),
             Part(f"{bound}: minimum or above it, which its range leaves open", f"{bound} half", half),

@@ -185,7 +185,7 @@ def test_the_sentences_are_those_of_the_text(one: Page) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_the_tables_are_those_of_the_text(one: Page, key: str) -> None:
     analysis = analyze(handmade.profile())
-    wanted = tables.rows(analysis, key, "host time")
+    wanted = tables.rows(analysis, key)
     head, *found = one.tables[f"By {key}" if key != "group" else "By group"]
     assert head[0] == key
     assert len(found) == len(wanted)

@@ -19,7 +19,7 @@ from roofline import plugins, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
-from roofline.content import tables, wording
+from roofline.content import bounds, wording
 from roofline.content.facts import wall
 from roofline.content.facts.wall import chart
 from roofline.content.terminal import Page
@@ -186,7 +186,7 @@ def test_a_bound_is_said_as_in_the_verdict() -> None:
         analysis = analyze(handmade.profile(ops=norms), device)
         row = next(row for row in chart([analysis]).runs[0].rows if row.group == "normalisation")
         assert row.words.endswith(words)
-        times, upper = (split(analysis)["overhead"] for split in (tables.split, tables.split_at_upper_end))
+        times, upper = (split(analysis)["overhead"] for split in (bounds.split, bounds.split_at_upper_end))
         assert row.words == wording.bound(analysis, "overhead", times, upper)  # of which a verdict is made
 
 

@@ -46,7 +46,7 @@ def _moved(row: Row, names: tuple[str, str]) -> str:
     if not any(note.step == MOVED_BY for note in row.notes):
         return ""
     moved = (row.a.seconds or 0.0) - (row.b.seconds or 0.0) - (row.seconds or 0.0)
-    return f"; {units.seconds(abs(moved))} of {names[moved < 0]}'s are page faults, which a row of their own counts"
+    return f"; {units.seconds(abs(moved))} of {names[moved < 0]}'s time are page faults, in a row of their own instead"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:

@@ -139,7 +139,7 @@ def heading(pair: RankedPair) -> str:
 
 def _compared(pair: RankedPair) -> str:
     """Say what the headline compares: turns, without the profiled processes, else all processes."""
-    return "the first paragraph is of all" if pair.headline.settled is None else "the turns are of others"
+    return "the first paragraph is of all" if pair.headline.settled is None else "the turns were others"
 
 
 def in_processes(pair: RankedPair) -> bool:
@@ -165,7 +165,7 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     places = [name_scopes(scopes) for scopes in row.run_scopes]
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {wording.in_words(row.phase)}" if row.phase else ""
-    place = ", ".join(dict.fromkeys(filter(None, (scope, row.phase)))) if scope else within
+    place = ", ".join(filter(None, (scope, within))) if scope else within
     around = ". Together with the ops around them" if len(row.ops) > 2 * NAMES else ""
     opening = place if scope else f"other ops {within}".rstrip()
     if causes:
@@ -173,7 +173,7 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
         number = _listed(row, side)
-        some = f"; {units.count(number)} calls of what {'BA'[side]} calls less often: " if number else ": "
+        some = f"; of these {units.count(number)} that {'BA'[side]} runs less often or not: " if number else ": "
         amount = some.join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{wording.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")

@@ -83,7 +83,7 @@ def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True
         share = "" if difference.share is None else f" of {whole}, 0 to {units.percent(difference.share, 0)}"
         dispatch = "" if difference.what in _WITH_HOST else "; dispatching not counted"
         time = units.seconds(snapped(difference.seconds))
-        upper = f" (explains none to {time}{share}{dispatch})"
+        upper = f" (explains 0 to {time}{share}{dispatch})"
     return f"{plain(difference.text, 400).rstrip('.')}{upper}."
 
 

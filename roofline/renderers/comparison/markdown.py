@@ -80,7 +80,9 @@ def _rows(pair: RankedPair, limit: int) -> list[str]:
     ]
     if smaller := account_rows.smaller_ones(pair, every[:limit]):
         others_seconds = account_rows.rest(pair, every[:limit])
-        rows.append(["", account_rows.written(pair, others_seconds), comparing.share(others_seconds, pair), smaller, ""])
+        rows.append(
+            ["", account_rows.written(pair, others_seconds), comparing.share(others_seconds, pair), smaller, ""]
+        )
     heads = ["", account_rows.difference(pair), "share", "what was seen", "what that is, and what to try"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]

@@ -688,7 +688,7 @@ def test_a_row_is_headed_by_its_annotation_else_by_its_place_else_by_its_phase()
     pair = two().pairs[0]
     row = replace(ROWS[1], scopes=(), annotations=())
     assert account_rows.lines(pair, row)[0] == "other ops in the forward pass"
-    assert account_rows.lines(pair, replace(row, scopes=("head",)))[0] == "head, forward"
+    assert account_rows.lines(pair, replace(row, scopes=("head",)))[0] == "head, in the forward pass"
     known = account_rows.lines(pair, replace(ROWS[1], scopes=("head",)))
     assert known[0].startswith("A computes a softmax")
     assert known[1] == "at head, forward"

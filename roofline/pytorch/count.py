@@ -273,7 +273,7 @@ class _Work:
         # The forward pass asked once for what is done again.
         asked: float | None = 0.0
         if not self._is_repeated[node]:
-            asked = self._padded.flops(call, (view for _, _, view in self._uses.readers(node, call)))
+            asked = self._padded.flops(node, call, self._uses)
             asked = self._products.flops(node, call) if asked is None else asked
         unread = unread_input_gradient(call)
         if unread and not self._is_repeated[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):

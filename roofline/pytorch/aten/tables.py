@@ -269,6 +269,8 @@ WRITE_ONLY = frozenset(
 ALLOCATIONS = frozenset(
     ("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize _resize_output").split()
 )
+#: What hands PyTorch a tensor that was made outside of it, as of numpy's memory.
+FROM_OUTSIDE = "lift_fresh"
 #: What a profile and an execution trace call the step into a dispatch mode of Python inside an op.
 DISPATCH_MODE = "PythonDispatchMode"
 #: Ops that touch no elements: they answer a question about tensors, or order streams.

@@ -126,7 +126,7 @@ def _cut_off(node: int, call: Call, uses: Uses) -> Margins | None:
     margins_of_readers: list[Margins] = []
     for reader, call_of_reader, view in uses.readers(node, call):
         margins = margins_of(view, result)
-        if margins is not None and _adds_bias(call_of_reader, view):
+        if margins is not None and adds_bias(call_of_reader, view):
             behind = _cut_off(reader, call_of_reader, uses)
             margins = margins if behind is None else _of_result(behind, view, result)
         if margins is None:
@@ -139,7 +139,7 @@ def _cut_off(node: int, call: Call, uses: Uses) -> Margins | None:
     return least if any(edges != (0, 0) for edges in least) else None
 
 
-def _adds_bias(call: Call, taken: Tensor) -> bool:
+def adds_bias(call: Call, taken: Tensor) -> bool:
     """Tell whether a call adds a number of its own to each channel of what it takes, as a convolution may do it."""
     if base(call.name) != "add" or not call.outputs or call.outputs[0].shape != taken.shape:
         return False

@@ -29,6 +29,12 @@ def undone(cut: Edges, zeros: Edges, step: int) -> Edges:
     return low, high
 
 
+def inverted(order: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of dimensions that undoes another; empty where that is none."""
+    is_order = sorted(order) == list(range(len(order)))
+    return tuple(sorted(range(len(order)), key=order.__getitem__)) if is_order else ()
+
+
 def reshaped(margins: Margins, sizes: Sequence[int | None], result: Sequence[int | None]) -> Margins | None:
     """Return the edges of an array in another shape; None where dimensions with edges are joined or split.
 

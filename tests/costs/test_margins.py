@@ -44,3 +44,8 @@ EDGES, NONE = ((0, 0), (1, 2), (0, 0)), ((0, 0), (0, 0), (0, 0))
 )
 def test_edges_stay_where_dimensions_beside_them_are_joined_or_split(edges, sizes, result, reshaped) -> None:
     assert margins.reshaped(edges, sizes, result) == reshaped
+
+
+def test_the_order_that_undoes_a_transpose() -> None:
+    assert margins.inverted((2, 0, 1)) == (1, 2, 0)
+    assert margins.inverted((0, 0)) == ()  # no order: damage

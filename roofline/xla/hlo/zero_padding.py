@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from roofline.costs.margins import Edges, Margins, added, reshaped, undone
+from roofline.costs.margins import Edges, Margins, added, inverted, reshaped, undone
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.live import live
 from roofline.xla.hlo.module import Instruction, Module
@@ -255,8 +255,8 @@ def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | 
     if user.opcode in COPIES or _adds_bias(user, place):
         return cut_off(module, user, hops - 1)
     if user.opcode == "transpose":
-        margins, order = cut_off(module, user, hops - 1), list(user.message.dimensions)
-        return None if margins is None else tuple(margins[order.index(dimension)] for dimension in range(len(order)))
+        margins = cut_off(module, user, hops - 1)
+        return None if margins is None else tuple(margins[at] for at in inverted(user.message.dimensions))
     if user.opcode == "call" and place in user.called[0].parameters:
         return cut_off(module, user.called[0].parameters[place], hops - 1)
     if place == 0 and _is_reshape(user):

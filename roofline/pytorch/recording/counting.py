@@ -19,7 +19,7 @@ from torch.profiler import ExecutionTraceObserver
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
-from roofline.pytorch.recording import event_tree, nested, packed, shapes, sparse
+from roofline.pytorch.recording import compile_time, event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments
 from roofline.pytorch.recording.profiler import quiet
 from roofline.recording.backend import NeedsData
@@ -45,6 +45,7 @@ def record(
             nullcontext() if compiled else marked_layers(name_of),
             nullcontext() if compiled else marked_recomputation(),
             marked_backward(),
+            compile_time.marked(),
             packed.marked({} if compiled else layers_with_objects),
             marks(),
             sparse.watched(recorder.made_sparse),
@@ -55,6 +56,7 @@ def record(
             if torch.cuda.is_available() and torch.cuda.is_initialized():
                 torch.cuda.synchronize()
         nodes = recorder.nodes()
+    nodes = replace(nodes, is_op=nodes.is_op & ~compile_time.is_compiling(nodes.names, nodes.parent))
     if isinstance(nodes, event_tree.Nodes):
         return nodes
     layers_of_model = map(id, step.model.modules()) if compiled and isinstance(step.model, torch.nn.Module) else ()

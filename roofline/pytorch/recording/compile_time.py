@@ -21,8 +21,8 @@ from roofline.traces import nesting
 _MODULE = "torch._dynamo.callback"
 
 
-#: The annotation around all that is run while torch.compile compiles.
-_COMPILING = "roofline:compiling"
+#: The annotation around what is run for compiling or tracing alone: it is no op of a step.
+MARK = "roofline:compiling"
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def marked() -> Iterator[None]:
 
     def begin(*args: Any, **kwargs: Any) -> None:
         starts(*args, **kwargs)
-        open_marks.append(shapes.mark(_COMPILING))
+        open_marks.append(shapes.mark(MARK))
         open_marks[-1].__enter__()
 
     def end(*args: Any, **kwargs: Any) -> None:
@@ -59,12 +59,12 @@ def marked() -> Iterator[None]:
 
 def has_compiled(names: Sequence[str]) -> bool:
     """Tell by the names of recorded calls whether torch.compile compiled among them."""
-    return _COMPILING in names
+    return MARK in names
 
 
 def is_compiling(names: Sequence[str], parent: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which calls, by their names and the call around each, ran while torch.compile compiled."""
-    marks = np.asarray([name == _COMPILING for name in names], bool)
+    """Tell which calls, by their names and the call around each, ran for compiling or tracing alone."""
+    marks = np.asarray([name == MARK for name in names], bool)
     return nesting.nearest(parent, marks) >= 0
 
 

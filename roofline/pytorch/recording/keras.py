@@ -44,7 +44,7 @@ def _count(step: Step) -> Counted:
 @contextmanager
 def _marked() -> Iterator[None]:
     """Mark the parts of a training step, and what a recurrent layer runs twice."""
-    with torch_names.marked_training(), _marked_probes():
+    with torch_names.marked_training(), _marked_probes(), _marked_masks():
         yield
 
 
@@ -80,3 +80,28 @@ def _marked_probes() -> Iterator[None]:
         yield
     finally:
         backend.rnn = original
+
+
+@contextmanager
+def _marked_masks() -> Iterator[None]:
+    """While active, what a recurrent layer runs to make masks of dropout is marked as run again.
+
+    For those of stacked cells Keras 3 runs all of them on the first step, dropout or not, and drops the results.
+    """
+    from keras.layers import RNN
+
+    name = "_maybe_config_dropout_masks"
+    original = getattr(RNN, name, None)
+    if original is None:
+        yield
+        return
+
+    def config(*args: Any, **kwargs: Any) -> Any:
+        with shapes.mark(AGAIN):
+            return original(*args, **kwargs)
+
+    setattr(RNN, name, config)
+    try:
+        yield
+    finally:
+        setattr(RNN, name, original)

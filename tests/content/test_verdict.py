@@ -107,7 +107,7 @@ def test_of_several_runs_the_headline_is_that_of_the_ends_and_disturbed_ones_are
     )
     busy = rank([run(1.6, flags=("contended",), **names[0]), run(**names[1]), run(1.2, **names[2])])
     assert comparing.headline(busy).endswith(
-        "but other programs ran beside torch, which may be part or all of the reason."
+        "but other programs ran beside torch, which may be why they differ, in part or wholly."
     )
     turns = rank([run(1.6, turns=True, **names[0]), run(turns=True, **names[1]), run(1.2, turns=True, **names[2])])
     assert "torch is 1.60x slower than jax" in comparing.headline(turns)

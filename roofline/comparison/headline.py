@@ -139,7 +139,9 @@ def _headline(
         opening = f"{names[slower]} took longer than {names[faster]}: {against} a step, {measured}"
         text = f"{opening}. The times of {names[faster]} are too long, if anything: {reasons}."
     elif any(doubts):
-        reasons = f"but {reasons}, which may be why they differ, in part or wholly" if doubts[slower] else f"and {reasons}"
+        reasons = (
+            f"but {reasons}, which may be why they differ, in part or wholly" if doubts[slower] else f"and {reasons}"
+        )
         opening = f"These runs do not say which is faster: {times}, {measured}, {reasons}"
         text = f"{opening}."
     elif not settled:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table. by: what its rows are; unit: of all numbers. heads: of the columns, with a second line after "\\n".
+    """A table. by: what its rows are; unit: of all numbers, "" of none. cells: of each row.
 
-    cells: of each row. ranks: of the columns: the highest goes first for want of room, 0 stays. about: what a caption
-    says of them. labels: the whole name of each row; names: write these in so many letters (None: as many as it takes),
-    fit for a format by a function. rules: the rows below a rule. last: names are long, so that they stand behind.
+    heads: of the columns, with a second line after "\\n". ranks: of the columns: the highest goes first for want of
+    room, 0 stays. about: what a caption says of them. words: the columns that hold no numbers. labels: the whole names
+    of rows; names: write these in so many letters (None: as many as it takes), fit for a format by a function. rules:
+    the rows below a rule. last: names are long, so that they stand behind. parts: what was fused into each row; empty:
+    nothing anywhere.
     """
 
     by: str
@@ -25,11 +27,13 @@ class Grid:
     names: Callable[[int | None, Callable[[str], str]], Sequence[str]]
     rules: tuple[int, ...] = ()
     last: bool = False
+    words: Collection[int] = ()
+    parts: Sequence[str] = ()
 
     @property
     def name(self) -> str:
         """Write the head of the column of names."""
-        return f"{self.by} [{self.unit}]"
+        return f"{self.by} [{self.unit}]" if self.unit else self.by
 
     def head(self, number: int) -> str:
         """Write the head of a column on one line."""

@@ -8,13 +8,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.content.wording import conjunction
+from roofline.content.grid import Grid
+from roofline.content.wording import conjunction, plain
 
 #: Letters in a line.
 WIDTH = 100
 #: What a page must have room for, and what is too wide to be read.
 NARROWEST, WIDEST = 40, 200
 _INDENT = 13
+#: Letters that names are given before a column makes room for them.
+_LEAST_NAME = 16
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "magenta", "cyan"]
 _CODES: dict[Style, int] = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "magenta": 35, "cyan": 36}
@@ -116,6 +119,41 @@ def fitted(
     )
     heads_left_out = [head for number, head in enumerate(rows[0]) if number not in numbers]
     return [*ruled(lines, *before, page=page), *left_out(heads_left_out, page)]
+
+
+def table(grid: Grid, page: Page, least: int = _LEAST_NAME) -> list[str]:
+    """Write a table whose columns go before its names get fewer than `least` letters, and name the columns left out."""
+    tops, bottoms = zip(*(head.partition("\n")[::2] for head in grid.heads), strict=True)
+    heads = [tops, bottoms] if any(bottoms) else [tops]
+    longest = max(map(len, grid.labels), default=0)
+    kept = fitting_columns([*heads, *grid.cells], grid.ranks, page.width - min(longest, least))
+    cells = [[line[number] for number in kept] for line in (*heads, *grid.cells)]
+    room = page.width - sum(wide + 2 for wide in widths(cells))
+    names = [grid.name, *[""] * (len(heads) - 1), *grid.names(page.room(room, longest), plain)]
+    lines = [[*line, name] if grid.last else [name, *line] for name, line in zip(names, cells, strict=True)]
+    words = {place + (not grid.last) for place, number in enumerate(kept) if number in grid.words}
+
+    def paint(place: int, number: int, cell: str) -> str:
+        return page.painted(cell, "dim" if place < len(heads) else ROOFS.get(cell) if number in words else None)
+
+    text = columns(lines, {*words, len(kept) if grid.last else 0}, paint=paint)
+    written, places = text[: len(heads)], []
+    for row, line in enumerate(text[len(heads) :]):
+        places += [len(written)] if row == 0 or row in grid.rules else []
+        written += _with_parts(line, grid.parts[row] if grid.parts else "", room, page)
+    out = [grid.head(number) for number in range(len(grid.heads)) if number not in kept]
+    return [*ruled(written, *places, page=page), *left_out(out, page)]
+
+
+def _with_parts(line: str, parts: str, room: int, page: Page) -> list[str]:
+    """Write the line of a row and the ops fused into its own: after its name where there is room, else below."""
+    if not parts or letters(line) + 2 + len(parts) <= page.width:
+        return [f"{line}  {parts}" if parts else line]
+    indent = page.width - room + 2
+    below = textwrap.wrap(
+        parts, page.width - indent, subsequent_indent=" ", max_lines=2, placeholder=" …", break_on_hyphens=False
+    )
+    return [line, *(" " * indent + words for words in below)]
 
 
 def left_out(heads: Sequence[str], page: Page) -> list[str]:

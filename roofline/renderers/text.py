@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import tables, terminal, wording
 from roofline.content.choice import USUAL, Choice
 from roofline.content.facts import evidence, host, measured, notes
-from roofline.content.tables import Column, Row, WorkRow
+from roofline.content.grid import Grid
 from roofline.content.terminal import SHEET, Page, facts
 from roofline.renderers import _screen
 
@@ -55,70 +54,22 @@ def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
 
 def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[str]:
     table = tables.table(analysis, by, choice)
-    rows, table_columns = table.rows, list(table.columns)
-    long = by in tables.LONG  # long names: they come last, and some columns make room for them
-    if long and isinstance(analysis, Analysis):
-        table_columns = [
-            column for column in table_columns if _FOR_SHORT_NAMES.get(column.name, choice.sort) == choice.sort
-        ]
-        table_columns.insert(0, tables.NUMBER)
-    cells = [_cells(table_columns, row) for row in rows]
-    heads = [column.heading.partition("\n") for column in table_columns]
-    cells = [[top for top, _, _ in heads], [bottom for _, _, bottom in heads], *cells]
-    longest = max((len(wording.plain(row.label)) for row in rows), default=0)
-    columns_kept = terminal.fitting_columns(
-        cells, [column.rank for column in table_columns], page.width - min(longest, _LEAST_NAME)
+    rows, columns = table.rows, list(table.columns)
+    if (is_long := by in tables.LONG) and isinstance(analysis, Analysis):
+        columns = [column for column in columns if _FOR_SHORT_NAMES.get(column.name, choice.sort) == choice.sort]
+        columns.insert(0, tables.NUMBER)
+    grid = Grid(
+        by,
+        "",
+        [column.heading for column in columns],
+        [[column.cell(row) for column in columns] for row in rows],
+        ranks=[column.rank for column in columns],
+        about=[column.about for column in columns],
+        labels=[wording.plain(row.label) for row in rows],
+        names=lambda room, sanitize: table.names(room, by, sanitize),
+        rules=(len(rows) - 1,),
+        last=is_long,
+        words={number for number, column in enumerate(columns) if not column.number},
+        parts=[wording.plain(tables.fused(row.parts)) for row in rows],
     )
-    columns, cells = (
-        [table_columns[number] for number in columns_kept],
-        [[line[number] for number in columns_kept] for line in cells],
-    )
-    room = page.width - sum(wide + 2 for wide in terminal.widths(cells))
-    names = [by, "", *table.names(page.room(room, longest), by)]
-    word_columns = {number for number, column in enumerate(columns) if not column.number}
-    if long:
-        grid = [[*line, name] for name, line in zip(names, cells, strict=True)]
-        word_columns.add(len(columns))
-    else:
-        grid = [[name, *line] for name, line in zip(names, cells, strict=True)]
-        word_columns = {0, *(number + 1 for number in word_columns)}
-
-    def paint(place: int, number: int, cell: str) -> str:
-        if place < 2:
-            return page.painted(cell, "dim")
-        place_of_column = number if long else number - 1
-        roof = 0 <= place_of_column < len(columns) and columns[place_of_column].name == "limited by"
-        return page.painted(cell, terminal.ROOFS.get(cell)) if roof else cell
-
-    text = terminal.columns(grid, word_columns, paint=paint)
-    body = []
-    for line, row in zip(text[2:], rows, strict=True):
-        body += _with_parts(line, row, room, page)
-    ruled = terminal.ruled([*text[:2], *body], 2, -1, page=page)
-    return [
-        *ruled,
-        *terminal.left_out(
-            [column.name for number, column in enumerate(table_columns) if number not in columns_kept], page
-        ),
-    ]
-
-
-def _cells(columns: Sequence[Column], row: Row | WorkRow) -> list[str]:
-    return [column.cell(row) for column in columns]
-
-
-def _with_parts(line: str, row: Row | WorkRow, room: int, page: Page) -> list[str]:
-    """Write the line of a row and the ops fused into its own: after its name where there is room, else below."""
-    parts = wording.plain(tables.fused(row.parts))
-    if not parts:
-        return [line]
-    if terminal.letters(line) + 2 + len(parts) <= page.width:
-        return [f"{line}  {parts}"]
-    return [line, *_below(parts, page.width - room + 2, page)]
-
-
-def _below(parts: str, indent: int, page: Page) -> list[str]:
-    """Write the fused ops on at most two lines of their own."""
-    room = page.width - indent
-    lines = textwrap.wrap(parts, room, subsequent_indent=" ", max_lines=2, placeholder=" …", break_on_hyphens=False)
-    return [" " * indent + line for line in lines]
+    return terminal.table(grid, page, _LEAST_NAME)

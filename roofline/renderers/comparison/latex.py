@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.content import captions, tables
@@ -130,7 +132,10 @@ def _table(grid: Grid) -> Table:
     columns = zip(grid.heads, zip(*grid.cells, strict=True), grid.ranks, grid.about, strict=True)
     return Table(
         name=grid.name,
-        columns=[Column(head, cells, rank=rank, about=about) for head, cells, rank, about in columns],
+        columns=[
+            Column(head, cells, number not in grid.words, rank, about)
+            for number, (head, cells, rank, about) in enumerate(columns)
+        ],
         named=lambda width: grid.names(width, letters),
         rules=grid.rules,
         least=LEAST_LONG_NAME if is_long else LEAST_NAME,
@@ -142,19 +147,8 @@ def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
     """Write a line per run, the fastest first."""
     names = [ranking.names[number] for number in ranking.order]
     runs = [ranking.runs[number] for number in ranking.order]
-    cells = dict(
-        zip([*ranked.HEADS[2:-1], "parity"], list(zip(*ranked.rows(ranking, 200), strict=True))[2:], strict=True)
-    )
-    write = units.seconds_unit(max(run.wall for run in runs))
-    cells["step"] = tuple(write(run.wall) for run in runs)
-    table = Table(
-        name="run",
-        columns=[
-            Column(head, column, head != "parity", rank, about)
-            for (head, column), rank, about in zip(cells.items(), ranked.RANKS[2:], ranked.ABOUT[2:], strict=True)
-        ],
-        named=lambda width: distinct(names, width, sanitize=letters),
-    )
+    grid = ranked.grid(ranking, numbered=False)
+    table = _table(replace(grid, heads=[*grid.heads[:-1], "parity"]))
     measured = ranked.origins(ranking)
     remarks = [
         f"{comparing.name(pair, 0)} with {comparing.name(pair, 1)}: {words}"

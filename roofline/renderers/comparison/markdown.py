@@ -38,7 +38,7 @@ def _two(pair: RankedPair) -> list[str]:
 
 
 def _several(ranking: Ranking) -> list[str]:
-    lines = [escape(comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
+    lines = [escape(comparing.headline(ranking)), "", *_grid(ranked.grid(ranking)), "", *_matrix(ranking)]
     for pair in ranking.pairs:
         lines += ["", *_head(pair), *_rows(pair, account_rows.FEW), *_proven(pair)]
         lines += _observed(pair, broken_down.FEW, broken_down.asked(pair))
@@ -99,13 +99,8 @@ def _grid(table: Grid) -> list[str]:
     """Write a table of rows that add up to the difference."""
     names = map(escape, table.names(_LONGEST, wording.plain))
     body = [[name, *line] for name, line in zip(names, table.cells, strict=True)]
-    heads = [f"{table.by} \\[{table.unit}\\]", *map(table.head, range(len(table.heads)))]
-    return grid(heads, body, numbers=range(1, len(heads)))
-
-
-def _runs(ranking: Ranking) -> list[str]:
-    rows = [list(map(escape, row)) for row in ranked.rows(ranking, 200)]
-    return grid(list(ranked.HEADS), rows, numbers=(0, 2, 3, 4, 5, 6))
+    heads = [escape(table.name), *map(table.head, range(len(table.heads)))]
+    return grid(heads, body, numbers=[number + 1 for number in range(len(table.heads)) if number not in table.words])
 
 
 def _matrix(ranking: Ranking) -> list[str]:

@@ -19,7 +19,6 @@ from roofline.content.comparison import (
     ranked,
 )
 from roofline.content.comparison.account_rows import SCREEN, View
-from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import scale, snapped
 from roofline.content.terminal import SHEET, Page, wrapped
@@ -51,7 +50,7 @@ def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
         lines += [
             *_observed(pair, broken_down.OBSERVED, pair.breakdown, page),
             "",
-            *_grid(broken_down.differences(pair), page),
+            *terminal.table(broken_down.differences(pair), page),
             "",
         ]
         lines += terminal.facts(pair_facts.table(pair), page)
@@ -60,8 +59,8 @@ def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
 
 
 def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
-    lines = [*wrapped(comparing.headline(ranking), page, "bold"), "", *_runs(ranking, page), ""]
-    lines += _matrix(ranking, page)
+    lines = [*wrapped(comparing.headline(ranking), page, "bold"), "", *terminal.table(ranked.grid(ranking), page)]
+    lines += ["", *_matrix(ranking, page)]
     for pair in ranking.pairs:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
@@ -72,7 +71,7 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
             *_observed(pair, broken_down.FEW, broken_down.asked(pair), page),
         ]
         if broken_down.asked(pair):
-            lines += ["", *_grid(broken_down.differences(pair), page)]
+            lines += ["", *terminal.table(broken_down.differences(pair), page)]
     return lines
 
 
@@ -189,47 +188,7 @@ def _count(value: float | str | None) -> str:
 def _observed(pair: RankedPair, limit: int, table: Breakdown | None, page: Page) -> list[str]:
     """Write the ops that differ most, where they are told."""
     grid, sentence = broken_down.observed(pair, limit, table)
-    return ["", *wrapped(sentence, page), *_grid(grid, page)] if grid else []
-
-
-def _grid(grid: Grid, page: Page) -> list[str]:
-    """Write a table of rows that add up to the difference."""
-    tops, bottoms = zip(*(head.partition("\n")[::2] for head in grid.heads), strict=True)
-    heads = [tops, bottoms] if any(bottoms) else [tops]
-    cells, longest = [*heads, *grid.cells], max(map(len, grid.labels), default=0)
-    columns = terminal.fitting_columns(cells, grid.ranks, page.width - min(longest, _LEAST_LABEL))
-    cells = [[line[number] for number in columns] for line in cells]
-    room = page.room(page.width - sum(2 + width for width in terminal.widths(cells)), longest)
-    labels = [grid.name, *[""] * (len(heads) - 1), *grid.names(max(room, _LEAST_NAME), wording.plain)]
-    lines = [[*line, label] if grid.last else [label, *line] for label, line in zip(labels, cells, strict=True)]
-    painted = _painted(lines, (len(columns),) if grid.last else (0,), len(heads), page)
-    places = (len(heads), *(len(heads) + place for place in grid.rules))
-    out = [grid.head(number) for number in range(len(grid.heads)) if number not in columns]
-    return [*terminal.ruled(painted, *places, page=page), *terminal.left_out(out, page)]
-
-
-def _painted(grid: Sequence[Sequence[str]], left_aligned: Sequence[int], heads: int, page: Page) -> list[str]:
-    """Write the lines of a table whose first `heads` are its heading."""
-    return terminal.columns(
-        grid, left_aligned, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None)
-    )
-
-
-def _runs(ranking: Ranking, page: Page) -> list[str]:
-    """Write a line per run, the fastest first."""
-    cells: list[Sequence[str]] = [ranked.HEADS, *ranked.rows(ranking, _LONGEST_RUN)]
-    names = [ranking.names[number] for number in ranking.order]
-    unnamed = [[cell for number, cell in enumerate(row) if number != 1] for row in cells]
-    ranks = [rank for number, rank in enumerate(ranked.RANKS) if number != 1]
-    columns = terminal.fitting_columns(unnamed, ranks, page.width - _LEAST_LABEL)
-    room = page.width - sum(terminal.widths(unnamed)[number] + 2 for number in columns)
-    shown = ["run", *distinct(names, max(min(room, _LONGEST_RUN), _LEAST_NAME))]
-    grid = [
-        [row[0], name, *(row[number] for number in columns if number)] for row, name in zip(unnamed, shown, strict=True)
-    ]
-    left_aligned = [number for number, head in enumerate(grid[0]) if head in ("run", ranked.HEADS[-1])]
-    heads = [head for number, head in enumerate(unnamed[0]) if number not in columns]
-    return [*terminal.ruled(_painted(grid, left_aligned, 1, page), 1, page=page), *terminal.left_out(heads, page)]
+    return ["", *wrapped(sentence, page), *terminal.table(grid, page)] if grid else []
 
 
 def _matrix(ranking: Ranking, page: Page) -> list[str]:
@@ -241,7 +200,7 @@ def _matrix(ranking: Ranking, page: Page) -> list[str]:
     limit = len(head)
     while limit > 3 and sum(wide[:limit]) + 2 * (limit - 1) > page.width:
         limit -= 1
-    lines = terminal.ruled(_painted([row[:limit] for row in (head, *rows)], (1,), 1, page), 1, page=page)
+    lines = terminal.fitted([row[:limit] for row in (head, *rows)], (1,), (0,) * limit, page, 1)
     lines += wrapped(ranked.MATRIX, page)
     if limit < len(head):
         lines += wrapped(f"Columns 1 to {limit - 2} of {len(head) - 2}: --width N takes more.", page)

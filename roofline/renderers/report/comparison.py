@@ -29,7 +29,7 @@ def comparison(ranking: Ranking, allow: bool) -> Html:
     is_told = any(pair.headline.slower is not None for pair in explained)
     parts: list[Html] = []
     if len(ranking.runs) > 2:
-        parts += [_runs(ranking), _matrix(ranking)]
+        parts += [_grid(ranked.grid(ranking), "The runs, the fastest first", "Runs"), _matrix(ranking)]
         parts += [_folded(pair, pair in explained, pair is ranking.pairs[-1]) for pair in ranking.pairs]
     else:
         parts.append(_pair(ranking.pairs[0], bool(explained)))
@@ -45,15 +45,6 @@ def _folded(pair: RankedPair, explained: bool, last: bool) -> Html:
     if explained and (warning or not last):
         parts.append(tag("p", comparing.verdict(pair, advise=True), class_="lead"))
     return tag("details", parts, _pair(pair, explained), class_="pair", open=last or not explained)
-
-
-def _runs(ranking: Ranking) -> Html:
-    heads = [head(words, number not in (1, 7)) for number, words in enumerate(ranked.HEADS)]
-    rows = [
-        tag("tr", [cell(words, number not in (1, 7)) for number, words in enumerate(row)])
-        for row in ranked.rows(ranking, 60)
-    ]
-    return table("The runs, the fastest first", heads, rows, "Runs")
 
 
 def _matrix(ranking: Ranking) -> Html:
@@ -126,9 +117,14 @@ def _grid(grid: Grid, caption: str, label: str) -> Html:
     """Write a table whose rows add up to the difference. label: the name of its region."""
     width = 90 if grid.by in tables.LONG else 60
     rows = [
-        tag("tr", tag("th", name(words, width, grid.by == "scope"), scope="row"), map(cell, line))
+        tag(
+            "tr",
+            tag("th", name(words, width, grid.by == "scope"), scope="row"),
+            [cell(text, number not in grid.words) for number, text in enumerate(line)],
+        )
         for words, line in zip(grid.labels, grid.cells, strict=True)
     ]
-    heads = [head(grid.name, False), *map(head, map(grid.head, range(len(grid.heads))))]
+    heads = [head(grid.name, False)]
+    heads += [head(grid.head(number), number not in grid.words) for number in range(len(grid.heads))]
     sums = grid.rules[0] if grid.rules else len(rows)
     return table(caption, heads, rows[:sums], label, rows[sums:])

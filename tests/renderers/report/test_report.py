@@ -510,7 +510,7 @@ def test_several_runs_are_ranked() -> None:
     runs = [synthetic.step(backend=name, host=host) for name, host in (("torch", 40), ("jax", 10), ("keras-jax", 80))]
     found = page(*runs)
     (table,) = (rows for caption, rows in found.tables.items() if caption == "The runs, the fastest first")
-    assert [row[1] for row in table[1:]] == ["jax", "torch", "keras-jax"]
+    assert [row[0] for row in table[1:]] == ["1 jax", "2 torch", "3 keras-jax"]
     assert len(json.loads(found.data)["runs"]) == 3
     # Of each pair one is A: no run of the page is.
     assert found.words.count("A ") == found.words.count("B ") == 0

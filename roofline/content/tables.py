@@ -6,7 +6,7 @@ its work alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -19,6 +19,7 @@ from roofline.content.choice import LONG as LONG
 from roofline.content.choice import OPS as OPS
 from roofline.content.choice import TOP as TOP
 from roofline.content.choice import USUAL, Choice, chosen, shown_name
+from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.wording import gap_name, plain
 from roofline.core.vocabulary import Bound
@@ -226,6 +227,41 @@ def table(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> Table:
         columns = COLUMNS if counters_on(analysis.profile, analysis.device) is None else (*COLUMNS, *_COUNTED)
         return Table(_of_known(columns, analysis.coverage), rows(analysis, by, choice), 2)
     return Table(WORK_COLUMNS, work_rows(analysis, by, choice), 1)
+
+
+def grid(
+    analysis: WorkAnalysis,
+    by: str,
+    choice: Choice = USUAL,
+    *,
+    numbered: bool = False,
+    without: Collection[str] = (),
+    paper: bool = False,
+) -> Grid:
+    """Write the table by a key.
+
+    numbered: with the number of ops in a row, of keys with long names. without: names of columns to leave out. paper:
+    all amounts of a column in one unit, and columns ranked as there.
+    """
+    content, is_long = table(analysis, by, choice), by in LONG
+    rows, columns = content.rows, [column for column in content.columns if column.name not in without]
+    if numbered and is_long and isinstance(analysis, Analysis):
+        columns.insert(0, NUMBER)
+    cells = [column.cells(rows) if paper else [column.cell(row) for row in rows] for column in columns]
+    return Grid(
+        by,
+        "",
+        [column.heading for column in columns],
+        list(zip(*cells, strict=True)),
+        ranks=[column.in_paper if paper and column.in_paper is not None else column.rank for column in columns],
+        about=[column.about for column in columns],
+        labels=[plain(row.label) for row in rows],
+        names=lambda room, sanitize: content.names(room, by, sanitize),
+        rules=tuple(range(len(rows) - content.sums, len(rows))),
+        last=is_long,
+        words=[number for number, column in enumerate(columns) if not column.number],
+        parts=[plain(fused(row.parts)) for row in rows],
+    )
 
 
 def _of_known(columns: Sequence[Column], coverage: Mapping[str, float | None]) -> tuple[Column, ...]:

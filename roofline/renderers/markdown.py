@@ -12,12 +12,12 @@ from roofline.renderers._markdown import escape, grid
 def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
     """Write the verdict, the table by `by` (default: group) and the caption. Kernels have short names, no two alike."""
     key = by or "group"
-    table = tables.table(analysis, key, rows)
+    table = tables.grid(analysis, key, rows)
     body = [
-        [escape(f"{name} {tables.fused(row.parts)}".strip()), *(column.cell(row) for column in table.columns)]
-        for row, name in zip(table.rows, table.names(None, key), strict=True)
+        [escape(f"{name} {parts}".strip()), *cells]
+        for name, parts, cells in zip(table.names(None, wording.plain), table.parts, table.cells, strict=True)
     ]
-    numbers = [number for number, column in enumerate(table.columns, 1) if column.number]
-    heads = [key, *(column.name for column in table.columns)]
+    numbers = [number + 1 for number in range(len(table.heads)) if number not in table.words]
+    heads = [key, *map(table.head, range(len(table.heads)))]
     sentence, caption = escape(wording.verdict(analysis)), escape(notes.caption(analysis))
     return "\n".join([sentence, "", *grid(heads, body, numbers), "", f"*{caption}*", ""])

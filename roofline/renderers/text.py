@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import tables, terminal, wording
 from roofline.content.choice import USUAL, Choice
 from roofline.content.facts import evidence, host, measured, notes
-from roofline.content.grid import Grid
 from roofline.content.terminal import SHEET, Page, facts
 from roofline.renderers import _screen
 
@@ -33,8 +32,9 @@ def render(
     lines += _table(analysis, by or "group", rows, page)
     if by is None:
         lines += ["", *facts(evidence.facts(analysis), page)]
-    elif explanation := facts(_explained(analysis, by), page):
-        lines += ["", *explanation]
+    # A table of ops does not add up to the step anyway.
+    elif remarks := [each for each in notes.remarks(analysis) if each[0] != "overlap" or by not in tables.LONG]:
+        lines += ["", *facts(remarks, page)]
     return "\n".join(lines) + "\n"
 
 
@@ -47,29 +47,7 @@ def _counted(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> str
     return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"
 
 
-def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
-    """Explain what a table may show; a table of ops does not add up to the step anyway."""
-    return ((name, words) for name, words in notes.remarks(analysis) if name != "overlap" or by not in tables.LONG)
-
-
 def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[str]:
-    table = tables.table(analysis, by, choice)
-    rows, columns = table.rows, list(table.columns)
-    if (is_long := by in tables.LONG) and isinstance(analysis, Analysis):
-        columns = [column for column in columns if _FOR_SHORT_NAMES.get(column.name, choice.sort) == choice.sort]
-        columns.insert(0, tables.NUMBER)
-    grid = Grid(
-        by,
-        "",
-        [column.heading for column in columns],
-        [[column.cell(row) for column in columns] for row in rows],
-        ranks=[column.rank for column in columns],
-        about=[column.about for column in columns],
-        labels=[wording.plain(row.label) for row in rows],
-        names=lambda room, sanitize: table.names(room, by, sanitize),
-        rules=(len(rows) - 1,),
-        last=is_long,
-        words={number for number, column in enumerate(columns) if not column.number},
-        parts=[wording.plain(tables.fused(row.parts)) for row in rows],
-    )
-    return terminal.table(grid, page, _LEAST_NAME)
+    without = [name for name, sort in _FOR_SHORT_NAMES.items() if by in tables.LONG and sort != choice.sort]
+    grid = tables.grid(analysis, by, choice, numbered=True, without=without)
+    return terminal.table(replace(grid, rules=grid.rules[-1:]), page, _LEAST_NAME)

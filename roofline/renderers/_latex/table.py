@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.content.choice import LONG
+from roofline.content.grid import Grid
 from roofline.content.signed import printed
 from roofline.content.wording import conjunction
 from roofline.renderers._latex.escape import comment, escape, letters, sentences
@@ -84,6 +86,31 @@ class Table:
     rules: Sequence[int] = ()
     least: float = LEAST_NAME
     lines: int | None = None
+
+
+def of_grid(grid: Grid) -> Table:
+    """Set a table in words, with the ops fused into a row behind its name where there is room for them."""
+
+    def named(room: int) -> list[str]:
+        names = grid.names(room, letters)
+        parts = grid.parts or [""] * len(names)
+        whole = [f"{name} {letters(words)}".strip() for name, words in zip(names, parts, strict=True)]
+        return [long if len(long) <= room else name for name, long in zip(names, whole, strict=True)]
+
+    is_long, columns = grid.by in LONG, zip(*grid.cells, strict=True)
+    return Table(
+        name=grid.name,
+        columns=[
+            Column(head.replace("minimum", "min."), cells, number not in grid.words, rank, about)
+            for number, (head, cells, rank, about) in enumerate(
+                zip(grid.heads, columns, grid.ranks, grid.about, strict=True)
+            )
+        ],
+        named=named,
+        rules=grid.rules,
+        least=LEAST_LONG_NAME if is_long else LEAST_NAME,
+        lines=LINES if is_long else None,
+    )
 
 
 def width(text: str) -> float:

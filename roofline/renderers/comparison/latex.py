@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.content import captions, tables
+from roofline.content import captions
 from roofline.content.comparison import (
     account_rows,
     broken_down,
@@ -15,11 +15,18 @@ from roofline.content.comparison import (
     parity_words,
     ranked,
 )
-from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.signed import scale
 from roofline.renderers._latex.escape import comment, letters
-from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
+from roofline.renderers._latex.table import (
+    LEAST_LONG_NAME,
+    PACKAGES,
+    Column,
+    Table,
+    floated,
+    label,
+    of_grid,
+)
 from roofline.renderers.comparison import _proofs
 
 
@@ -83,7 +90,7 @@ def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]
     further = (broken_down.remarks(pair), comparing.places(pair), pair_facts.origins(pair))
     remarks = " ".join(filter(None, further))
     return floated(
-        _table(broken_down.differences(pair)),
+        of_grid(broken_down.differences(pair)),
         columns,
         f"{caption} {broken_down.unresolved(pair)}".strip(),
         label(*pair.names, "where", number or ""),
@@ -126,29 +133,12 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
     )
 
 
-def _table(grid: Grid) -> Table:
-    """Set the rows that add up to the difference."""
-    is_long = grid.by in tables.LONG
-    columns = zip(grid.heads, zip(*grid.cells, strict=True), grid.ranks, grid.about, strict=True)
-    return Table(
-        name=grid.name,
-        columns=[
-            Column(head, cells, number not in grid.words, rank, about)
-            for number, (head, cells, rank, about) in enumerate(columns)
-        ],
-        named=lambda width: grid.names(width, letters),
-        rules=grid.rules,
-        least=LEAST_LONG_NAME if is_long else LEAST_NAME,
-        lines=LINES if is_long else None,
-    )
-
-
 def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
     """Write a line per run, the fastest first."""
     names = [ranking.names[number] for number in ranking.order]
     runs = [ranking.runs[number] for number in ranking.order]
     grid = ranked.grid(ranking, numbered=False)
-    table = _table(replace(grid, heads=[*grid.heads[:-1], "parity"]))
+    table = of_grid(replace(grid, heads=[*grid.heads[:-1], "parity"]))
     measured = ranked.origins(ranking)
     remarks = [
         f"{comparing.name(pair, 0)} with {comparing.name(pair, 1)}: {words}"

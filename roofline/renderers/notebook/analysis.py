@@ -20,13 +20,14 @@ def html(analysis: WorkAnalysis) -> str:
     """Write the verdict and the table of groups, and draw where the time went."""
     if not isinstance(analysis, Analysis):
         return _html.page(_html.preformatted(text(analysis)), _html.figure("breakdown", [analysis]))
-    groups = tables.table(analysis, "group")
+    groups = tables.grid(analysis, "group")
+    numbers = range(len(groups.heads))
     return _html.page(
         _html.paragraph(wording.verdict(analysis, host.most(analysis))),
         _html.table(
-            ["group", *(column.heading.replace("\n", " ") for column in groups.columns)],
-            ([row.label, *(column.cell(row) for column in groups.columns)] for row in groups.rows),
-            [False, *(column.number for column in groups.columns)],
+            ["group", *map(groups.head, numbers)],
+            ([label, *cells] for label, cells in zip(groups.labels, groups.cells, strict=True)),
+            [False, *(number not in groups.words for number in numbers)],
         ),
         _html.figure("bound", [analysis]),
         _html.caption(notes.caption(analysis)),

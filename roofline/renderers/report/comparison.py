@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.content import tables
 from roofline.content.comparison import (
     account_rows,
     broken_down,
@@ -13,8 +12,7 @@ from roofline.content.comparison import (
     parity_words,
     ranked,
 )
-from roofline.content.grid import Grid
-from roofline.renderers.report.parts.grids import cell, facts, head, table
+from roofline.renderers.report.parts.grids import cell, facts, head, table, table_of
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import section
 from roofline.renderers.report.waterfall import waterfall
@@ -29,7 +27,7 @@ def comparison(ranking: Ranking, allow: bool) -> Html:
     is_told = any(pair.headline.slower is not None for pair in explained)
     parts: list[Html] = []
     if len(ranking.runs) > 2:
-        parts += [_grid(ranked.grid(ranking), "The runs, the fastest first", "Runs"), _matrix(ranking)]
+        parts += [table_of(ranked.grid(ranking), "The runs, the fastest first", "Runs"), _matrix(ranking)]
         parts += [_folded(pair, pair in explained, pair is ranking.pairs[-1]) for pair in ranking.pairs]
     else:
         parts.append(_pair(ranking.pairs[0], bool(explained)))
@@ -66,11 +64,11 @@ def _pair(pair: RankedPair, explained: bool) -> Html:
     parts += [waterfall(pair), _account_rows(pair)]
     observed, words = broken_down.observed(pair, broken_down.OBSERVED, pair.breakdown)
     if observed:
-        parts.append(_grid(observed, words, f"Difference by {observed.by}"))
+        parts.append(table_of(observed, words, f"Difference by {observed.by}"))
     differences = broken_down.differences(pair)
     evidence = [
         facts(pair_facts.runs(pair)),
-        _grid(differences, "The sum of the difference, A − B", "Sum of the difference"),
+        table_of(differences, "The sum of the difference, A − B", "Sum of the difference"),
     ]
     evidence.append(facts([*pair_facts.table(pair), *pair_facts.doubts(pair)]))
     summary = tag("summary", "Both runs as they were timed, and the table that adds up to the difference")
@@ -111,20 +109,3 @@ def _entry(pair: RankedPair, row: AccountRow, label: str) -> Html:
     figures = account_rows.size(pair, row), comparing.share(account_rows.seconds(row), pair)
     head = tag("p", tag("b", name(label, 120)), *(tag("span", words, class_="figure") for words in figures))
     return tag("li", head, *(tag("p", words) for words in account_rows.lines(pair, row)))
-
-
-def _grid(grid: Grid, caption: str, label: str) -> Html:
-    """Write a table whose rows add up to the difference. label: the name of its region."""
-    width = 90 if grid.by in tables.LONG else 60
-    rows = [
-        tag(
-            "tr",
-            tag("th", name(words, width, grid.by == "scope"), scope="row"),
-            [cell(text, number not in grid.words) for number, text in enumerate(line)],
-        )
-        for words, line in zip(grid.labels, grid.cells, strict=True)
-    ]
-    heads = [head(grid.name, False)]
-    heads += [head(grid.head(number), number not in grid.words) for number in range(len(grid.heads))]
-    sums = grid.rules[0] if grid.rules else len(rows)
-    return table(caption, heads, rows[:sums], label, rows[sums:])

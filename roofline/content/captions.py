@@ -24,7 +24,9 @@ def measured(analysis: WorkAnalysis, by: str) -> str:
     """
     step = "call" if analysis.profile.mode == "generate" else "step"
     where = ", ".join(filter(None, (wording.software(analysis.profile), wording.device(analysis))))
-    sentences = [f"One {step} of {subject(analysis)} by {_ROWS.get(by, by)}; {where}.", f"{_capital(how(analysis))}."]
+    measured = how(analysis)
+    sentences = [f"One {step} of {subject(analysis)} by {_ROWS.get(by, by)}; {where}."]
+    sentences.append(f"{measured[0].upper()}{measured[1:]}.")
     return " ".join([*sentences, *(doubts.reasons(analysis) if isinstance(analysis, Analysis) else ())])
 
 
@@ -41,10 +43,6 @@ def compared(runs: Sequence[Analysis], names: Sequence[str], letters: Sequence[s
         called = written if written.startswith(shown) else f"{shown}, {written}"
         sentences += [f"{letter}{called}, {how(run)}.", *doubts.reasons(run)]
     return " ".join(sentences)
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
 
 
 def subject(analysis: WorkAnalysis) -> str:

@@ -586,18 +586,15 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
         numbers.append(counted(recompilations, "recompilation"))
     head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(numbers)}"
     outside = [
-        f"{counted(ops, 'op')} of {in_words(phase)}{_outside(analysis, seconds)}"
+        f"{counted(ops, 'op')} of {in_words(phase)}"
+        + (f" ({units.seconds(seconds * analysis.scale)})" if isinstance(analysis, Analysis) else "")
         for phase, (ops, seconds) in facts.eager.items()
     ]
     lines = [f"{head}; outside them {conjunction(outside)}" if outside else head]
-    lines += _some("graph break", [f"{plain(why)}{_times(number)}" for why, number in facts.breaks.items()])
+    breaks_told = [f"{plain(why)}{f' ({number} times)' * (number > 1)}" for why, number in facts.breaks.items()]
+    lines += _some("graph break", breaks_told)
     lines += _some("recompiled", [plain(why) for why in facts.recompilations])
     return lines + [plain(note) for note in facts.notes]
-
-
-def _outside(analysis: WorkAnalysis, seconds: float) -> str:
-    """Write the time of ops outside of compiled graphs, in brackets; "" where they were not timed [s]."""
-    return f" ({units.seconds(seconds * analysis.scale)})" if isinstance(analysis, Analysis) else ""
 
 
 def imported(analysis: WorkAnalysis) -> list[str]:
@@ -627,10 +624,6 @@ def imported(analysis: WorkAnalysis) -> list[str]:
 def counted(number: int, noun: str) -> str:
     """Write a number of things: "1 step", "1,204 steps"."""
     return f"{units.count(number)} {noun}{'' if number == 1 else 's'}"
-
-
-def _times(number: int) -> str:
-    return f" ({number} times)" if number > 1 else ""
 
 
 def _some(kind: str, reasons: Sequence[str]) -> list[str]:

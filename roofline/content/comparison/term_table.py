@@ -129,21 +129,14 @@ def table(comparison: Comparison, limit: int = _MOST) -> Table:
 
 def gap_rows(comparison: Comparison) -> tuple[Row, ...]:
     """Return the gap, by cause where the causes of both runs are known."""
-    causes, name = _causes(comparison), gap_name(comparison)
-    if not _told_apart(comparison, causes):
+    causes = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
+    name = gap_name(comparison)
+    # One run's cause would stand next to what may be the same in the other.
+    if len(causes) < 2 or NOT_RESOLVED in comparison.gap:
         return (_row(name, comparison, {}, [], causes),)
     return tuple(
         _row(f"{name}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term]) for term in causes
     )
-
-
-def _causes(comparison: Comparison) -> list[Term]:
-    return [term for term in comparison.work.terms if term.kind.startswith("gap.")]
-
-
-def _told_apart(comparison: Comparison, causes: Sequence[Term]) -> bool:
-    """Return whether the gap is told by cause: one run's cause would stand next to what may be the same elsewhere."""
-    return len(causes) > 1 and NOT_RESOLVED not in comparison.gap
 
 
 def gap_name(comparison: Comparison) -> str:

@@ -159,12 +159,8 @@ def _defects(analysis: Analysis, rows: list[int]) -> str:
         for (ceiling, defect), ratios in ranked[:_FEW]
     ]
     others_left = sum(len(ratios) for _, ratios in ranked[_FEW:])
-    return f"{_faster(len(rows))}: {conjunction([*defects, *_rest(others_left)])}"
-
-
-def _rest(others_left: int) -> Iterator[str]:
-    if others_left:
-        yield f"{units.count(others_left)} under others"
+    defects += [f"{units.count(others_left)} under others"] if others_left else []
+    return f"{_faster(len(rows))}: {conjunction(defects)}"
 
 
 def _defect(analysis: Analysis, row: int) -> str:

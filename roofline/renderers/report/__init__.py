@@ -50,12 +50,13 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
         raise InputError("There is nothing to report: give at least one profile.")
     runs = runs_of([(label, analyze(profile)) for label, profile in zip(called(profiles), profiles, strict=True)])
     ranking, why_not = _ranked(profiles)
+    refused = section("comparison", TITLE, tag("p", why_not, class_="note")) if why_not else None
     picture, points = roofline(runs)
     listed, rows = ops(runs)
     line, steps = timeline(runs)
     sections = [
         ("verdict", "Verdict", section("verdict", "Verdict", verdict(runs, ranking, allow))),
-        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else _not_compared(why_not)),
+        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else refused),
         ("where", "Time", where(runs)),
         ("wall", "Work", wall(runs)),
         ("tables", "Tables", groups(runs)),
@@ -80,10 +81,6 @@ def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
         return rank(profiles, as_given=True), ""
     except InputError as error:
         return None, f"The runs are not compared: {error}"
-
-
-def _not_compared(why: str) -> Html | None:
-    return section("comparison", TITLE, tag("p", why, class_="note")) if why else None
 
 
 # ------------------------------------------------------------------------------------------------------- the page

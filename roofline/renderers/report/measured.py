@@ -128,26 +128,17 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
             cell(value_of(ceiling_name, ceiling)),
             cell(units.percent(ceiling.spread)),
             tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
-            cell(
-                [
-                    name(ceiling.source, 160),
-                    *(tag("small", name(words, 400)) for words in _doubts(ceiling, device.kind)),
-                ],
-                False,
-            ),
+            cell([name(ceiling.source, 160), *(tag("small", name(words, 400)) for words in doubts if words)], False),
         )
         for ceiling_name, ceiling in device.ceilings.items()
+        # The known figure that it is far from, and others' load while it was measured.
+        for doubts in ((ceiling.flag, waited(ceiling, device.kind)),)
     ]
     heads = [head("ceiling", False), head("value"), head("spread"), head("date", False), head("source", False)]
     table_of_ceilings = table(f"Ceilings of {plain(device.ceilings_of or device.name, 80)}", heads, rows, "Ceilings")
     conditions = [f"{plain(condition, 40)} {plain(words, 300)}" for condition, words in device.conditions.items()]
     about = tag("p", f"Where they were measured: {', '.join(conditions)}.", class_="note") if conditions else None
     return tag("div", table_of_ceilings, about)
-
-
-def _doubts(ceiling: Ceiling, kind: str) -> list[str]:
-    """List the doubts about a ceiling: the known figure that it is far from, others' load while it was measured."""
-    return [words for words in (ceiling.flag, waited(ceiling, kind)) if words]
 
 
 def value_of(ceiling_name: str, ceiling: Ceiling) -> str:

@@ -85,13 +85,9 @@ def tree(analysis: WorkAnalysis) -> tuple[Module, Sums]:
         row_of_scope[number] = at.row
     sums = summed(per_op(analysis), row_of_scope[scope], len(parents))
     for row in range(len(parents) - 1, 0, -1):  # what is below was made later
-        for column in _columns(sums):
+        for column in (getattr(sums, slot) for slot in sums.__slots__):
             column[parents[row]] += column[row]
     return top, sums
-
-
-def _columns(sums: Sums) -> list[np.ndarray]:
-    return [getattr(sums, field) for field in sums.__slots__]
 
 
 def _shown(sums: Sums, analysis: WorkAnalysis) -> frozenset[int]:

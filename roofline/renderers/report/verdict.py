@@ -19,7 +19,8 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     allow: explain the difference of runs that are not comparable.
     """
     if ranking is None:
-        return tag("div", [_alone(run) for run in runs], class_="verdict")
+        leads = [tag("p", " ".join(filter(None, sentences(run))), class_="lead") for run in runs]
+        return tag("div", leads, class_="verdict")
     refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
     warning, lead = "", ""
     if refused and not allow:
@@ -39,10 +40,6 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
         tag("ul", verdicts),
         class_="verdict",
     )
-
-
-def _alone(run: Run) -> Html:
-    return tag("p", " ".join(filter(None, sentences(run))), class_="lead")
 
 
 def sentences(run: Run) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from roofline.core.device import SHEET_LOW
 from roofline.projection.least import Least
 from roofline.projection.project import Row, WhatIf
 from roofline.renderers.whatif import _counted
-from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
 _ENOUGH = 0.5  # of the step: where less was carried it is no step, and has no factor. By choice.
@@ -196,7 +195,7 @@ def _warnings(whatif: WhatIf, target: str) -> Iterator[tuple[str, str]]:
             "kernels",
             f"{kinds}: other kernels will run there, fused differently and at other fractions of their roofs",
         )
-    if fits(whatif) is False:
+    if whatif.fits is False:
         peak, memory = whatif.here.profile.memory.peak, whatif.there.memory
         yield "memory", f"the step needs {units.byte(peak)} and {target} has {units.byte(memory)}: it does not fit"
     if whatif.here.profile.imported is not None:

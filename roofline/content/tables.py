@@ -147,10 +147,11 @@ def between(low: float | None, high: float | None) -> str:
     return f"{round(100 * low)}–{round(100 * high)}"
 
 
-def _loss(row: Row) -> str:
-    if row.floor is None or row.floor_high is None or row.loss is None:
-        return percent(row.loss)
-    return between(row.loss - (row.floor_high - row.floor), row.loss)
+def above(floor: float | None, reach: float | None, loss: float | None) -> str:
+    """Write what is above a minimum that is a range from `floor` to `reach`, as shares without the sign."""
+    if floor is None or reach is None or loss is None:
+        return percent(loss)
+    return between(loss - (reach - floor), loss)
 
 
 def relative(value: float | None) -> str:
@@ -174,7 +175,12 @@ COLUMNS = (
         rank=6,
         about="least time on this device, share of the step",
     ),
-    Column("above\n%", _loss, rank=7, about="own time − minimum, share of the step"),
+    Column(
+        "above\n%",
+        lambda row: above(row.floor, row.floor_high, row.loss),
+        rank=7,
+        about="own time − minimum, share of the step",
+    ),
     Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8, about="rate over that of the matmuls"),
     Column(
         "limited\nby", lambda row: row.roof or units.UNKNOWN, number=False, rank=3, about="roof that sets the minimum"

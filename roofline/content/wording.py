@@ -505,13 +505,15 @@ def changing(change: Trend) -> str:
 def provenance(analysis: WorkAnalysis) -> str:
     """Write device, backend, versions, n and spread, which must stand next to every figure and table."""
     profile = analysis.profile
-    versions = ", ".join(f"{plain(name, 60)} {plain(number, 60)}" for name, number in profile.versions.items())
-    parts = [
-        *filter(None, [device(analysis)]),
-        plain(profile.backend, _LONGEST) + (f" ({versions})" if versions else ""),
-    ]
+    of = f" ({listed})" if (listed := versions(profile)) else ""
+    parts = [*filter(None, [device(analysis)]), f"{plain(profile.backend, _LONGEST)}{of}"]
     parts.append(f"precision {plain(analysis.precision or profile.precision, 60)}")
     return f"{'; '.join(parts)}; {spread(analysis)}."
+
+
+def versions(profile: Profile) -> str:
+    """List what a step ran on with its versions: "torch 2.13.0, numpy 2.4.1"."""
+    return ", ".join(f"{plain(name, 60)} {plain(number, 60)}" for name, number in profile.versions.items())
 
 
 def flag(name: str) -> str:

@@ -19,7 +19,7 @@ _BESIDES = {
     "Trainer.train": "host time and its own work (callbacks, gradient clipping, schedule, its own loss and optimizer)"
 }
 #: What a reader must know of a figure to hold another beside it.
-_KINDS = ("precision", "jit", "batch", "timing")
+KINDS = ("precision", "jit", "batch", "timing")
 
 
 def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -45,7 +45,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
     for number, (_, figures) in enumerate(groupby(reproduction.figures, key=lambda figure: figure.cell.hardware)):
         yield "" if number else "published", _published(reproduction, list(figures))
     for note in reproduction.notes:
-        if note.kind in _KINDS:
+        if note.kind in KINDS:
             yield "", f"{note.kind}: {note.says} ({note.evidence})"
     if words := between_words(reproduction):
         yield "between", words

@@ -15,9 +15,6 @@ from roofline.content.wording import conjunction, counted, plain
 from roofline.published.presets.averages import averages
 from roofline.published.presets.compared import ComparedRow, PresetPair, PresetRows, PublishedPair
 
-#: What a reader must know of a published figure to hold another beside it.
-_KINDS = ("precision", "jit", "batch", "timing")
-
 
 def opening(rows: PresetRows) -> str:
     """Explain the figures, and the times in front of the causes."""
@@ -53,7 +50,7 @@ def paragraph(row: ComparedRow) -> list[str]:
     sentences_of_row += [
         f"Known of these figures, {note.kind}: {note.says} ({note.evidence})."
         for note in row.notes
-        if note.kind in _KINDS
+        if note.kind in preset.KINDS
     ]
     return [*sentences_of_row, *_apart(row)]
 

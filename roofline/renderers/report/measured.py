@@ -43,8 +43,7 @@ def _command(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
     yield "step", wording.subject(analysis) + (f" on {on}" if on else ", counted and not timed")
     yield "command", plain(profile.command, 1000) or units.UNKNOWN
     yield "date", plain(profile.date, 60) or units.UNKNOWN
-    versions = ", ".join(f"{plain(package, 60)} {plain(version, 60)}" for package, version in profile.versions.items())
-    yield "versions", versions or units.UNKNOWN
+    yield "versions", wording.versions(profile) or units.UNKNOWN
     parts = [f"{size} {units.count(number)}" for size, number in _sizes(analysis) if number is not None]
     if parts:
         yield "sizes", ", ".join(parts)

@@ -214,7 +214,7 @@ def _add_times(
         "time": columns.written(units.seconds, seconds),
         "share": columns.written(lambda time: tables.percent(time / analysis.wall), seconds),
         "floor": columns.written(tables.between, floors, reaches),
-        "loss": columns.written(_loss, floors, reaches, losses),
+        "loss": columns.written(tables.above, floors, reaches, losses),
         "rate": columns.written(units.flop_rate, rates),
         "attained": columns.written(tables.between, *zip(*ends, strict=True)),
     }
@@ -244,12 +244,6 @@ def _places(analysis: WorkAnalysis, code: Ints, order: Sequence[int]) -> dict[st
 
 def _known(quantity: float, is_known: bool) -> float | None:
     return float(quantity) if is_known else None
-
-
-def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
-    if floor is None or reach is None or loss is None:
-        return units.UNKNOWN
-    return tables.between(loss - (reach - floor), loss)
 
 
 def _kernel(analysis: WorkAnalysis, kernels: Sequence[tuple[int, int]]) -> str:

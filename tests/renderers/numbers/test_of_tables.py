@@ -27,7 +27,7 @@ from same_numbers import (
 
 from roofline import plugins
 from roofline.content.terminal import Page
-from roofline.renderers.notebook import analysis as notebook
+from roofline.renderers.notebook import work_analysis as notebook
 from roofline.renderers.report import report
 
 

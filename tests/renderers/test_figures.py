@@ -386,7 +386,10 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     ] * 2
     other = analyze(load(shipped.paths()["h100/bert-torch-infer-b32-tf32"]))
     ranking = rank([analysis.profile, other.profile], as_given=True)
-    assert [line[5] for line in ranked.rows(ranking, 40)] == [units.UNKNOWN, units.percent(other.gap / other.wall, 0)]
+    assert [cells[3] for cells in ranked.grid(ranking).cells] == [
+        units.UNKNOWN,
+        units.percent(other.gap / other.wall, 0),
+    ]
     facts = dict(pair_facts.runs(ranking.pairs[0]))
     assert "GPU idle not known" in facts["A"]
     assert "A − B" not in facts  # how much of it is idle time is as little known

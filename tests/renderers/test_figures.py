@@ -310,7 +310,7 @@ def test_of_a_run_that_the_headline_does_not_call_slower_the_time_stands_alone()
             "speedup", [run(12.5, "fast"), run(13.1, "near"), run(50, "busy", flags=("contended",))], 7.0
         )
     assert {"near: 13.1 ms", "busy: 50.0 ms"} <= set(written(figure))
-    assert "one process each, but other programs ran beside busy, which may be part or all" in caption.long
+    assert "one process each, but other programs ran beside busy, which may be why they differ" in caption.long
 
 
 def test_a_run_of_too_few_steps_has_no_interval_and_one_that_is_as_fast_is_not_called_slower() -> None:

@@ -691,7 +691,7 @@ def test_a_row_is_headed_by_its_annotation_else_by_its_place_else_by_its_phase()
     assert account_rows.lines(pair, replace(row, scopes=("head",)))[0] == "head, in the forward pass"
     known = account_rows.lines(pair, replace(ROWS[1], scopes=("head",)))
     assert known[0].startswith("A computes a softmax")
-    assert known[1] == "at head, forward"
+    assert known[1] == "at head, in the forward pass"
 
 
 def test_a_row_says_how_much_of_it_is_dispatching() -> None:

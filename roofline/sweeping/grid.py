@@ -27,8 +27,8 @@ class Result:
     """The result of a point. wall: seconds per step; ci95: of its median.
 
     limit: a bound of ops, or GAP, with most time; share: that time, of the step. samples: per second. is_disturbed:
-    whether other programs ran beside it, or the clock was held back. failure: why there is no profile; None also where
-    it was not measured yet, or only counted.
+    whether other programs ran beside it, or the clock was held back. device: its name. failure: why there is no
+    profile; None also where it was not measured yet, or only counted.
     """
 
     point: Point
@@ -38,6 +38,7 @@ class Result:
     share: float | None = None
     samples: float | None = None
     is_disturbed: bool = False
+    device: str = ""
     failure: Failure | None = None
 
     @property
@@ -86,12 +87,16 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A sweep: its cells in the order of the plan, its backends, and the borders between cells that were measured."""
+    """A sweep: its cells in the order of the plan, its backends, and the borders between cells that were measured.
+
+    missing: number of points that were not measured yet. devices: names of those that were measured on.
+    """
 
     cells: tuple[Cell, ...]
     backends: tuple[str, ...]
     borders: tuple[Border, ...]
     missing: int
+    devices: tuple[str, ...]
 
 
 def read(folder: Path) -> Grid:
@@ -103,7 +108,8 @@ def read(folder: Path) -> Grid:
     cells = tuple(_cell(folder, cell, of) for cell, of in by_cell.items())
     missing = sum(result.wall is None and result.failure is None for cell in cells for result in cell.results)
     backends = tuple(dict.fromkeys(point.backend for point in points))
-    return Grid(cells, backends, tuple(_borders(cells, backends)), missing)
+    devices = dict.fromkeys(result.device for cell in cells for result in cell.results if result.device)
+    return Grid(cells, backends, tuple(_borders(cells, backends)), missing, tuple(devices))
 
 
 def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
@@ -135,6 +141,7 @@ def _result(point: Point, analysis: Analysis) -> Result:
         share=times[limit] / analysis.wall,
         samples=None if samples is None else samples / analysis.wall,
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
+        device=analysis.device.name,
     )
 
 

@@ -7,8 +7,8 @@ import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 
-import handmade
 import pytest
+import toy_sweeps
 from msgspec.structs import replace
 
 from roofline.core.schema import Profile
@@ -28,10 +28,7 @@ def plan(backends: tuple[str, ...] = ("torch", "jax"), batches: tuple[int, ...] 
 
 def measured(point: Point) -> Profile:
     """A step of the hand-made profile, which takes 12.5 ms; on jax half of that up to batch 2, else twice that."""
-    factor = 1.0 if point.backend == "torch" else 0.5 if (point.batch or 0) <= 2 else 2.0
-    plain = handmade.profile()
-    wall = replace(plain.wall, steps=tuple(step * factor for step in plain.wall.steps))
-    return handmade.profile(wall=wall, backend=point.backend, framework=point.backend, batch=point.batch)
+    return toy_sweeps.jax_up_to(2 * 32)(point)
 
 
 def quiet(line: str) -> None:

@@ -137,12 +137,16 @@ def solid(bound: Bound) -> Look:
     return {"facecolor": BOUND[bound], "edgecolor": "white", "hatch": HATCH[bound], "linewidth": 0.0}
 
 
+def on(colour: str) -> str:
+    """Return the colour of a text on another one: black or white."""
+    red, green, blue = pale(colour, 1.0)
+    return "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
+
+
 def filled(group: Group) -> tuple[Look, str]:
     """Return the fill of a bar of a group, and the colour of the text on it."""
     colour, _, hatch = GROUP[group]
-    red, green, blue = pale(colour, 1.0)
-    ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
-    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}, ink
+    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}, on(colour)
 
 
 GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}

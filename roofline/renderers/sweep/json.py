@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from roofline.renderers.sweep import _sentences
+from roofline.renderers._facts import sweep
 from roofline.sweeping.grid import Border, Cell, Grid, Result
 
 
@@ -35,7 +35,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "next": cell.next,
         "settled": cell.is_settled,
         "factor": cell.factor,
-        "cause": _sentences.cause(cell.cause) or None,
+        "cause": sweep.cause(cell.cause) or None,
         "runs": [_result(result) for result in cell.results],
     }
 
@@ -68,5 +68,5 @@ def _border(border: Border) -> dict[str, Any]:
         "high": border.high,
         "before": border.before,
         "after": border.after,
-        "text": _sentences.border(border),
+        "text": sweep.border(border),
     }

@@ -1,0 +1,132 @@
+"""Say where the answer of a sweep changes, and lay its cells out in tables. Plain text; each format escapes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from roofline.comparison.account.row import Row
+from roofline.comparison.account.words import class_name
+from roofline.renderers import _words
+from roofline.sweeping.grid import GAP, Border, Cell, Grid, Result
+from roofline.sweeping.plan import Point
+
+#: What limits a step, in words: a bound of ops, or the time in which none ran.
+LIMITS = {GAP: "idle or host time", "unknown": "work that is not known"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The cells of a sweep that differ in batch and length alone. part: what they share.
+
+    batches, seqs: the coordinates in order, 0 for the default. by_place: the cell at (batch, seq).
+    """
+
+    part: Point
+    batches: tuple[int, ...]
+    seqs: tuple[int, ...]
+    by_place: dict[tuple[int, int], Cell]
+
+
+def tables(grid: Grid) -> list[Table]:
+    """Group the cells of a sweep into tables, in the order of the plan."""
+    parts: dict[Point, list[Cell]] = {}
+    for cell in grid.cells:
+        parts.setdefault(cell.cell.without("batch", "seq"), []).append(cell)
+    return [
+        Table(part, _values(cells, "batch"), _values(cells, "seq"), {_place(cell): cell for cell in cells})
+        for part, cells in parts.items()
+    ]
+
+
+def _values(cells: Sequence[Cell], axis: str) -> tuple[int, ...]:
+    return tuple(sorted({getattr(cell.cell, axis) or 0 for cell in cells}))
+
+
+def _place(cell: Cell) -> tuple[int, int]:
+    return cell.cell.batch or 0, cell.cell.seq or 0
+
+
+def result_of(cell: Cell, backend: str) -> Result | None:
+    """Find the result of a backend in a cell; None where the plan has no such point."""
+    return next((result for result in cell.results if result.point.backend == backend), None)
+
+
+def subject(grid: Grid) -> str:
+    """Name what all cells share, "bert infer, bf16", and of several models and modes all of them."""
+    parts = {cell.cell.without("batch", "seq"): None for cell in grid.cells}
+    if len(parts) == 1:
+        return place(next(iter(parts)))
+    names = [_words.conjunction([*dict.fromkeys(getattr(part, axis) for part in parts)]) for axis in ("model", "mode")]
+    return _words.plain(" ".join(names), 120)
+
+
+def headline(grid: Grid) -> str:
+    """Say who is fastest in how many cells; of one backend what takes over half of its step."""
+    if len(grid.backends) == 1:
+        return limits(grid)
+    timed = [cell for cell in grid.cells if cell.factor is not None]
+    cells = _words.counted(len(timed), "cell")
+    winners = Counter(cell.fastest or "" for cell in timed if cell.is_settled).most_common()
+    if not winners:
+        return f"not settled in any of {cells} who is fastest" if timed else "no two backends are timed in one cell"
+    (first, number), *others = winners
+    listed = [f"{_words.plain(first, 40)} is fastest in {number} of {cells}"]
+    listed += [f"{_words.plain(name, 40)} in {number}" for name, number in others]
+    unsettled = sum(not cell.is_settled for cell in timed)
+    return ", ".join(listed) + (f"; {unsettled} not settled" if unsettled else "")
+
+
+def limits(grid: Grid) -> str:
+    """Say what takes over half of how many steps."""
+    timed = [result for cell in grid.cells for result in cell.results if result.wall is not None]
+    steps = _words.counted(len(timed), "step")
+    mostly = Counter(result.mostly for result in timed if result.mostly is not None).most_common()
+    if not mostly:
+        return f"nothing is known to take over half of any of {steps}" if timed else "no step is timed"
+    (first, number), *others = mostly
+    listed = [f"over half is {limit(first)} in {number} of {steps}"]
+    return ", ".join([*listed, *(f"{limit(name)} in {number}" for name, number in others)])
+
+
+def limit(name: str) -> str:
+    """Name what limits a step."""
+    return LIMITS.get(name, _words.plain(name, 20))
+
+
+def place(cell: Point, *without: str) -> str:
+    """Name a cell, but for some of its coordinates: "bert infer, batch 4, 128 tokens, bf16"."""
+    return _words.plain(cell.place(*without), 120)
+
+
+def cause(row: Row | None) -> str:
+    """Name the largest row of an account in a few words; "" for none."""
+    if row is None:
+        return ""
+    if row.annotations:
+        return row.annotations[0]
+    return _words.plain(row.place or "", 60) or (
+        f"the same {class_name(row.op_class)} ops" if row.kind == "rate" else "other ops"
+    )
+
+
+def border(edge: Border) -> str:
+    """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2, jax from batch 4 on (dispatching)."."""
+    noun = "batch {}" if edge.axis == "batch" else "{} tokens"
+    low, high = noun.format(edge.low), noun.format(edge.high)
+    where, backend = place(edge.cell, edge.axis), _words.plain(edge.backend, 40)
+    if edge.kind == "winner":
+        before, after = (_words.plain(name, 40) for name in (edge.before, edge.after))
+        largest = f"; the largest row before: {cause(edge.cause)}" if edge.cause else ""
+        return f"{where}: {before} is fastest up to {low}, {after} from {high} on{largest}."
+    before, after = limit(edge.before), limit(edge.after)
+    return f"{where}, {backend}: over half of the step is {before} up to {low}, {after} from {high} on."
+
+
+def sentences(grid: Grid) -> Iterator[tuple[str, str]]:
+    """Yield what the grid lacks, and its borders: id and sentence."""
+    if grid.missing:
+        yield "missing", f"{_words.counted(grid.missing, 'point')} not measured yet: roofline sweep -o DIR goes on."
+    for edge in grid.borders:
+        yield edge.kind, border(edge)

@@ -53,6 +53,11 @@ def result_of(cell: Cell, backend: str) -> Result | None:
     return next((result for result in cell.results if result.point.backend == backend), None)
 
 
+def is_disturbed(cell: Cell) -> bool:
+    """Return whether other programs ran beside one of the two runs that say who is fastest in a cell."""
+    return any(result.is_disturbed for result in cell.results if result.point.backend in (cell.fastest, cell.next))
+
+
 def subject(grid: Grid) -> str:
     """Name what all cells share, "bert infer, bf16", and of several models and modes all of them."""
     parts = {cell.cell.without("batch", "seq"): None for cell in grid.cells}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.errors import InputError
-from roofline.renderers import _words
+from roofline.renderers import _palette, _words
 from roofline.renderers._facts import sweep
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
@@ -62,7 +62,7 @@ class _Fill(NamedTuple):
 _LIMITS: dict[str, _Fill] = {
     GAP: _Fill(sweep.limit(GAP), _style.GAP),
     **{
-        bound: _Fill(sweep.limit(bound), {**_style.solid(bound), "edgecolor": "white"}, _style.on(colour))
+        bound: _Fill(sweep.limit(bound), {**_style.solid(bound), "edgecolor": "white"}, _palette.on(colour))
         for bound, colour in _style.BOUND.items()
     },
 }
@@ -136,7 +136,7 @@ def _of_fastest(grid: Grid) -> Iterator[_Panel]:
     fills = {}
     for backend, (colour, _, marker) in zip(grid.backends, _series(), strict=False):
         name = _words.plain(backend, 40)
-        fills[backend] = _Fill(name, {"facecolor": colour, "linewidth": 0.0}, _style.on(colour), marker)
+        fills[backend] = _Fill(name, {"facecolor": colour, "linewidth": 0.0}, _palette.on(colour), marker)
     for table in sweep.tables(grid):
         panel = _panel(table, sweep.place(table.part))
         for place, cell in table.by_place.items():
@@ -156,8 +156,7 @@ def _fastest(cell: Cell, fills: dict[str, _Fill]) -> _Square:
     marks = dict.fromkeys(_mark(result) for result in cell.results)
     if cell.fastest is None:
         return _Square(_Fill("", _EMPTY), marks=tuple(filter(None, marks)))
-    judged = [result for result in cell.results if result.point.backend in (cell.fastest, cell.next)]
-    marks |= dict.fromkeys(["disturbed"] if any(result.is_disturbed for result in judged) else [])
+    marks |= dict.fromkeys(["disturbed"] if sweep.is_disturbed(cell) else [])
     shown = tuple(filter(None, marks))
     fill = fills[cell.fastest]
     if cell.factor is None:

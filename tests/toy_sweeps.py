@@ -18,10 +18,10 @@ from roofline.sweeping.run import run
 STEP = 12.5e-3
 
 
-def measured(point: Point, factor: float = 1.0, **changes: object) -> Profile:
-    """The hand-made step, `factor` times as long, as if it had been measured at a point."""
+def measured(point: Point, factor: float = 1.0, first: float | None = None, **changes: object) -> Profile:
+    """The hand-made step, `factor` times as long, as if it had been measured at a point. first: its first step [s]."""
     plain = handmade.profile()
-    wall = replace(plain.wall, steps=tuple(step * factor for step in plain.wall.steps))
+    wall = replace(plain.wall, steps=tuple(step * factor for step in plain.wall.steps), first=first)
     about = {
         "model": point.model, "backend": point.backend, "framework": point.backend.partition(":")[0],
         "mode": point.mode, "batch": point.batch, "seq": point.seq, "precision": point.precision,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -26,20 +26,41 @@ _DISTURBED = frozenset(("contended", "throttled", "beyond-step"))
 class Result:
     """The result of a point. wall: seconds per step; ci95: of its median.
 
-    limit: a bound of ops, or GAP, with most time; share: that time, of the step. samples: per second. is_disturbed:
-    whether other programs ran beside it, or the clock was held back. device: its name. failure: why there is no
-    profile; None also where it was not measured yet, or only counted.
+    first: of the first step, which compiles [s]. times: of the step, by bound of ops and GAP [s]. samples: per second.
+    is_disturbed: whether other programs ran beside it, or the clock was held back. device: its name. failure: why there
+    is no profile; None also where it was not measured yet, or only counted.
     """
 
     point: Point
     wall: float | None = None
     ci95: tuple[float, float] | None = None
-    limit: str | None = None
-    share: float | None = None
+    first: float | None = None
+    times: Mapping[str, float] = field(default_factory=dict)
     samples: float | None = None
     is_disturbed: bool = False
     device: str = ""
     failure: Failure | None = None
+
+    @property
+    def limit(self) -> str | None:
+        """Return the bound of ops, or GAP, with most time."""
+        return max(self.times, key=lambda name: self.times[name], default=None)
+
+    @property
+    def share(self) -> float | None:
+        """Return the share of the step of what limits most of it."""
+        return None if self.limit is None or self.wall is None else self.times[self.limit] / self.wall
+
+    @property
+    def roof(self) -> str | None:
+        """Return which limits more of the step, compute or memory, where both together take over half of it.
+
+        None elsewhere, and where other programs disturbed the run.
+        """
+        compute, memory = self.times.get("compute", 0.0), self.times.get("memory", 0.0)
+        if self.is_disturbed or self.wall is None or compute + memory <= self.wall / 2 or compute == memory:
+            return None
+        return "compute" if compute > memory else "memory"
 
     @property
     def mostly(self) -> str | None:
@@ -52,8 +73,9 @@ class Cell:
     """A cell of the grid: a point without its backend. results: of each backend, in the order of the plan.
 
     fastest: the backend with the shortest step; is_settled: whether its run and that of the next one say that it is
-    faster (`comparison.headline`); factor: the next one's time over its; cause: the largest row of the account of both.
-    None where fewer than two backends have times.
+    faster (`comparison.headline`); factor: the next one's time over its, with its interval; cause: the largest row of
+    the account of both. None where fewer than two backends have times. break_even: where another backend has the
+    shortest first step.
     """
 
     cell: Point
@@ -62,16 +84,30 @@ class Cell:
     next: str | None = None
     is_settled: bool = False
     factor: float | None = None
+    factor_ci95: tuple[float, float] | None = None
     cause: Row | None = None
+    break_even: BreakEven | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """After how many steps the fastest backend has made up for its longer first step, against the shortest one.
+
+    first_F + (n - 1) step_F = first_O + (n - 1) step_O, with F the fastest and O the other.
+    """
+
+    against: str
+    steps: float
 
 
 @dataclass(frozen=True, slots=True)
 class Border:
     """A place where the answer changes between two neighbours along an axis, "batch" or "seq".
 
-    kind: "winner" of all backends, or "limit" of one (`backend`), which takes over half of the step. before, after:
-    what it is on both sides; low, high: the last and the first number on the axis. cell: of the first side. cause: the
-    largest row of the account of its two fastest.
+    kind: "winner" of all backends; of one (`backend`) the "limit" that takes over half of the step, or the "roof",
+    compute or memory, that limits more of it where neither takes half. before, after: what it is on both sides; low,
+    high: the last and the first number on the axis. cell: of the first side. cause: the largest row of the account of
+    its two fastest.
     """
 
     kind: str
@@ -131,14 +167,13 @@ def _result(point: Point, analysis: Analysis) -> Result:
     share, bound = analysis.table.share, analysis.table.bound
     times: dict[str, float] = {name: float(share[bound == code].sum()) for code, name in enumerate(BOUNDS)}
     times[GAP] = max(0.0, analysis.gap)
-    limit = max(times, key=lambda name: times[name])
     samples = analysis.profile.samples
     return Result(
         point=point,
         wall=analysis.wall,
         ci95=analysis.wall_interval,
-        limit=limit,
-        share=times[limit] / analysis.wall,
+        first=analysis.profile.wall.first,
+        times=times,
         samples=None if samples is None else samples / analysis.wall,
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
         device=analysis.device.name,
@@ -151,14 +186,32 @@ def _judged(cell: Cell, timed: Sequence[tuple[str, Analysis]]) -> Cell:
         return replace(cell, fastest=timed[0][0] if timed else None)
     (fastest, first), (following, second) = timed[:2]
     pair = rank([second.profile, first.profile], as_given=True).pairs[0]
+    head, factor, interval = pair.headline, pair.headline.factor, pair.headline.factor_ci95
+    if head.slower == 1:  # in turns the one is faster whose own run took longer
+        fastest, following, factor = following, fastest, 1 / factor
+        interval = None if interval is None else (1 / interval[1], 1 / interval[0])
+    is_settled = head.slower is not None and pair.comparison.parity.verdict != "not comparable"
     return replace(
         cell,
         fastest=fastest,
         next=following,
-        is_settled=pair.headline.slower == 0 and pair.comparison.parity.verdict != "not comparable",
-        factor=second.wall / first.wall,
+        is_settled=is_settled,
+        factor=factor,
+        factor_ci95=interval,
         cause=max(pair.account.rows, key=lambda row: abs(row.seconds or 0.0), default=None),
+        break_even=_break_even(dict(timed), fastest) if is_settled else None,
     )
+
+
+def _break_even(timed: Mapping[str, Analysis], fastest: str) -> BreakEven | None:
+    """Find when the fastest backend has made up for its first step; None where its first step is the shortest, too."""
+    firsts = {name: run.profile.wall.first for name, run in timed.items()}
+    known = {name: first for name, first in firsts.items() if first is not None}
+    if fastest not in known:
+        return None
+    other = min(known, key=lambda name: known[name])
+    later, saved = known[fastest] - known[other], timed[other].wall - timed[fastest].wall
+    return BreakEven(other, 1 + later / saved) if later > 0 and saved > 0 else None
 
 
 def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
@@ -172,7 +225,12 @@ def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]
             ordered = sorted(line, key=lambda cell: getattr(cell.cell, axis))
             yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
             for backend in backends:
-                yield from _limits(axis, backend, ordered)
+                of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
+                limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
+                yield from limits
+                told = {(border.low, border.high) for border in limits}
+                roofs = _changes("roof", axis, of, [result.roof for result in of])
+                yield from (border for border in roofs if (border.low, border.high) not in told)
 
 
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
@@ -183,13 +241,10 @@ def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
             yield Border("winner", axis, before.cell, *ends, *winners, cause=before.cause)
 
 
-def _limits(axis: str, backend: str, ordered: Sequence[Cell]) -> Iterator[Border]:
-    of = [
-        (getattr(cell.cell, axis), cell.cell, result.mostly)
-        for cell in ordered
-        for result in cell.results
-        if result.point.backend == backend and result.mostly is not None
-    ]
-    for (low, cell, before), (high, _, after) in pairwise(of):
+def _changes(kind: str, axis: str, of: Sequence[Result], answers: Sequence[str | None]) -> Iterator[Border]:
+    """Yield where the answers of one backend change along an axis. of: its results in order."""
+    known = [(result.point, answer) for result, answer in zip(of, answers, strict=True) if answer is not None]
+    for (point, before), (following, after) in pairwise(known):
         if before != after:
-            yield Border("limit", axis, cell, low, high, before or "", after or "", backend)
+            ends = getattr(point, axis), getattr(following, axis)
+            yield Border(kind, axis, point.without("backend"), *ends, before, after, point.backend)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
+from roofline import units
 from roofline.comparison.account.row import Row
 from roofline.comparison.account.words import class_name
 from roofline.renderers import _words
@@ -116,22 +118,74 @@ def cause(row: Row | None) -> str:
     )
 
 
-def border(edge: Border) -> str:
-    """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2, jax from batch 4 on (dispatching)."."""
+def interval(cell: Cell) -> str:
+    """Write the 95 % interval of how many times the next backend takes: "1.86–2.15"."""
+    if cell.factor_ci95 is None:
+        return units.UNKNOWN
+    low, high = map(units.significant, cell.factor_ci95)
+    return f"{low}–{high}"
+
+
+def border(edge: Border, where: str = "") -> str:
+    """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2, jax from batch 4 on (dispatching).".
+
+    where: the cells that it holds for; "": of its own row or column.
+    """
     noun = "batch {}" if edge.axis == "batch" else "{} tokens"
     low, high = noun.format(edge.low), noun.format(edge.high)
-    where, backend = place(edge.cell, edge.axis), _words.plain(edge.backend, 40)
+    where, backend = where or place(edge.cell, edge.axis), _words.plain(edge.backend, 40)
     if edge.kind == "winner":
         before, after = (_words.plain(name, 40) for name in (edge.before, edge.after))
         largest = f"; the largest row before: {cause(edge.cause)}" if edge.cause else ""
         return f"{where}: {before} is fastest up to {low}, {after} from {high} on{largest}."
     before, after = limit(edge.before), limit(edge.after)
+    if edge.kind == "roof":
+        return f"{where}, {backend}: {before} limits more of the step than {after} up to {low}, less from {high} on."
     return f"{where}, {backend}: over half of the step is {before} up to {low}, {after} from {high} on."
 
 
 def sentences(grid: Grid) -> Iterator[tuple[str, str]]:
-    """Yield what the grid lacks, and its borders: id and sentence."""
+    """Yield what the grid lacks, its borders, and where a longer first step pays: id and sentence."""
     if grid.missing:
         yield "missing", f"{_words.counted(grid.missing, 'point')} not measured yet: roofline sweep -o DIR goes on."
+    yield from _borders(grid)
+    yield from _break_evens(grid)
+
+
+def _borders(grid: Grid) -> Iterator[tuple[str, str]]:
+    """Yield a sentence for each border, those of several rows or columns in one where they are the same."""
+    alike: dict[tuple[object, ...], list[Border]] = {}
     for edge in grid.borders:
-        yield edge.kind, border(edge)
+        part = edge.cell.without("batch", "seq")
+        same = (edge.kind, edge.axis, edge.backend, edge.low, edge.high, edge.before, edge.after, cause(edge.cause))
+        alike.setdefault((part, same), []).append(edge)
+    for edges in alike.values():
+        yield edges[0].kind, border(edges[0], _along(edges))
+
+
+def _along(edges: Sequence[Border]) -> str:
+    """Name the rows or columns of some borders: "bert infer, 32, 64 and 128 tokens"."""
+    cell, axis = edges[0].cell, edges[0].axis
+    other = "seq" if axis == "batch" else "batch"
+    values = [str(value) for edge in edges if (value := getattr(edge.cell, other)) is not None]
+    if len(values) < 2:
+        return place(cell, axis)
+    listed = _words.conjunction(values)
+    return f"{place(cell, 'batch', 'seq')}, {f'batch {listed}' if other == 'batch' else f'{listed} tokens'}"
+
+
+def _break_evens(grid: Grid) -> Iterator[tuple[str, str]]:
+    """Yield after how many steps a backend is ahead of another with a shorter first step, of all cells of a table."""
+    for table in tables(grid):
+        steps: dict[tuple[str, str], list[float]] = {}
+        for cell in table.by_place.values():
+            if cell.break_even is not None and cell.fastest is not None:
+                steps.setdefault((cell.fastest, cell.break_even.against), []).append(cell.break_even.steps)
+        for (fastest, other), numbers in steps.items():
+            low, high = (units.significant(ceil(number), 2) for number in (min(numbers), max(numbers)))
+            spread = f"{low} steps" if low == high else f"{low} to {high} steps"
+            yield (
+                "break-even",
+                f"{place(table.part)}: {_words.plain(fastest, 40)}, whose first step is longer, is ahead of "
+                f"{_words.plain(other, 40)} after {spread} (in {_words.counted(len(numbers), 'cell')}).",
+            )

@@ -29,7 +29,7 @@ def fastest(grid: Grid) -> Html | None:
         return None
     about = (
         "A cell has the fastest backend, where its run and that of the next one tell that it is, with how many times "
-        f"the next one takes. {_DISTURBED}"
+        f"the next one takes, and the 95 % interval of that. {_DISTURBED}"
     )
     maps = [_map(part, sweep.place(part.part), lambda shown: _winner(grid, shown)) for part in sweep.tables(grid)]
     return section("map", "Fastest backend", tag("p", about, class_="note"), maps)
@@ -56,7 +56,7 @@ def points(grid: Grid) -> Html:
     """Build the table of all points, in the order of the plan."""
     heads = [head(words, number=False) for words in ("model", "mode", "precision")]
     heads += [head("batch"), head("tokens"), head("backend", number=False)]
-    heads += [head("a step"), head("95 % interval"), head("per second")]
+    heads += [head(words) for words in ("a step", "95 % interval", "per second", "first step")]
     heads += [head(words, number=False) for words in ("takes most of it", "notes", "profile")]
     rows = [_point(result) for cell_ in grid.cells for result in cell_.results]
     return section("points", "All points", table(_DISTURBED, heads, rows, "All points of the sweep"))
@@ -93,7 +93,8 @@ def _winner(grid: Grid, shown: Cell) -> _Said:
         return f"{fastest} alone{mark}", f"{look} pale", "; ".join(times)
     if not shown.is_settled:
         return f"not settled{mark}", "unsettled", "; ".join(times)
-    return f"{fastest} {units.significant(shown.factor)}x{mark}", look, "; ".join(times)
+    words = [f"{fastest} {units.significant(shown.factor)}x{mark}", tag("small", sweep.interval(shown))]
+    return words, look, "; ".join(times)
 
 
 def _limit_of(backend: str) -> Callable[[Cell], _Said]:
@@ -140,7 +141,7 @@ def _point(result: Result) -> Html:
         [cell(words, number=False) for words in (point.mode, point.precision)],
         [cell(units.UNKNOWN if size is None else str(size)) for size in (point.batch, point.seq)],
         cell(name(point.backend, 40), number=False),
-        [cell(words) for words in (units.seconds(result.wall), interval, rate)],
+        [cell(words) for words in (units.seconds(result.wall), interval, rate, units.seconds(result.first))],
         cell(_limit(result), number=False),
         tag("td", "; ".join(notes), class_="words"),
         cell(tag("code", point.key) if result.wall is not None else "", number=False),

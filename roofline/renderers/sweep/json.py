@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -35,7 +36,9 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "next": cell.next,
         "settled": cell.is_settled,
         "factor": cell.factor,
+        "factor_ci95": cell.factor_ci95,
         "cause": sweep.cause(cell.cause) or None,
+        "break_even": None if cell.break_even is None else asdict(cell.break_even),
         "runs": [_result(result) for result in cell.results],
     }
 
@@ -46,8 +49,10 @@ def _result(result: Result) -> dict[str, Any]:
         "key": result.point.key,
         "wall": result.wall,
         "wall_ci95": result.ci95,
+        "first": result.first,
         "limit": result.limit,
         "limit_share": result.share,
+        "times": dict(result.times) or None,
         "disturbed": result.is_disturbed,
         "samples_per_second": result.samples,
         "failure": None if result.failure is None else msgspec.to_builtins(result.failure),

@@ -27,6 +27,8 @@ def render(grid: Grid, page: Page = SHEET) -> str:
         lines += [*_terminal.wrapped(sweep.place(table.part), page, "bold"), ""]
         if len(grid.backends) > 1:
             lines += [*_table("fastest", table, _winner, page), ""]
+        if any(cell.is_settled for cell in table.by_place.values()):
+            lines += [*_table("95 % interval", table, _interval, page), ""]
         for backend in grid.backends:
             lines += [*_table(plain(backend, 40), table, _time_of(backend), page), ""]
     if len(grid.backends) > 1:
@@ -57,6 +59,10 @@ def _winner(cell: Cell) -> str:
     if cell.factor is None:
         return f"{plain(cell.fastest, 40)} alone"
     return f"{plain(cell.fastest, 40)} {units.significant(cell.factor)}x" if cell.is_settled else "~"
+
+
+def _interval(cell: Cell) -> str:
+    return f"{sweep.interval(cell)}x" if cell.is_settled else ""
 
 
 def _time_of(backend: str) -> Callable[[Cell], str]:

@@ -40,8 +40,8 @@ def test_the_map_says_who_is_fastest_and_what_limits_whom(grid: Grid) -> None:
     ]  # fmt: skip
     assert found.tables["toy infer"] == [
         ["batch", "32 tokens", "64 tokens"],
-        ["1", "jax 2.00x", "jax 2.00x"],
-        ["2", "jax 2.00x", "torch 2.00x"],
+        ["1", "jax 2.00x1.72–2.32", "jax 2.00x1.72–2.32"],
+        ["2", "jax 2.00x1.72–2.32", "torch 2.00x1.72–2.32"],
         ["4", "jax alone", "jax alone"],
     ]
     # 10.7 ms of ops in 12.5 ms, most of them, and under half, limited by memory.

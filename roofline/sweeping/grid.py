@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.comparison.account.row import Row
@@ -15,6 +17,7 @@ from roofline.core.vocabulary import BOUNDS
 from roofline.sweeping import folder as results
 from roofline.sweeping.folder import Failure
 from roofline.sweeping.plan import Point
+from roofline.sweeping.prediction import Estimate, Known, Place, predict
 
 #: What limits a step where that is no bound of ops: the time in which none ran.
 GAP = "gap"
@@ -26,9 +29,10 @@ _DISTURBED = frozenset(("contended", "throttled", "beyond-step"))
 class Result:
     """The result of a point. wall: seconds per step; ci95: of its median.
 
-    first: of the first step, which compiles [s]. times: of the step, by bound of ops and GAP [s]. samples: per second.
-    is_disturbed: whether other programs ran beside it, or the clock was held back. device: its name. failure: why there
-    is no profile; None also where it was not measured yet, or only counted.
+    first: of the first step, which compiles [s]. times: of the step, by bound of ops and GAP [s]. work: of its ops at
+    the ceilings [s]. samples: per second. is_disturbed: whether other programs ran beside it, or the clock was held
+    back. device: its name. failure: why there is no profile; None also where it was not measured yet, or only counted.
+    predicted: of a point that is not measured yet, where measured ones lie around it.
     """
 
     point: Point
@@ -36,10 +40,22 @@ class Result:
     ci95: tuple[float, float] | None = None
     first: float | None = None
     times: Mapping[str, float] = field(default_factory=dict)
+    work: float | None = None
     samples: float | None = None
     is_disturbed: bool = False
     device: str = ""
     failure: Failure | None = None
+    predicted: Estimate | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Return whether the point was not measured yet."""
+        return self.wall is None and self.failure is None
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Return the 95 % interval of the step [s], measured or predicted; None where there is none."""
+        return self.predicted.ci95 if self.predicted else self.ci95
 
     @property
     def limit(self) -> str | None:
@@ -87,6 +103,19 @@ class Cell:
     factor_ci95: tuple[float, float] | None = None
     cause: Row | None = None
     break_even: BreakEven | None = None
+
+    @property
+    def predicted(self) -> str | None:
+        """Return the backend that is fastest by predictions, where its interval ends before all others begin.
+
+        None where nothing is predicted, or one backend has neither a time nor a prediction nor a failure.
+        """
+        ranges = {result.point.backend: result.range for result in self.results if result.failure is None}
+        ends = {backend: both for backend, both in ranges.items() if both is not None}
+        if len(ends) < max(2, len(ranges)) or not any(result.predicted for result in self.results):
+            return None
+        best = min(ends, key=lambda backend: ends[backend][1])
+        return best if all(ends[best][1] < ends[other][0] for other in ends if other != best) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +170,8 @@ def read(folder: Path) -> Grid:
     by_cell: dict[Point, list[Point]] = {}
     for point in points:
         by_cell.setdefault(point.without("backend"), []).append(point)
-    cells = tuple(_cell(folder, cell, of) for cell, of in by_cell.items())
-    missing = sum(result.wall is None and result.failure is None for cell in cells for result in cell.results)
+    cells = _predicted([_cell(folder, cell, of) for cell, of in by_cell.items()])
+    missing = sum(result.is_missing for cell in cells for result in cell.results)
     backends = tuple(dict.fromkeys(point.backend for point in points))
     devices = dict.fromkeys(result.device for cell in cells for result in cell.results if result.device)
     return Grid(cells, backends, tuple(_borders(cells, backends)), missing, tuple(devices))
@@ -163,6 +192,37 @@ def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
     return _judged(Cell(cell, tuple(cell_results)), sorted(timed, key=lambda run: run[1].wall))
 
 
+def _predicted(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Predict the points that are not measured yet, by the undisturbed ones of their backend (`prediction`)."""
+    lines: dict[Point, list[Result]] = {}
+    for cell in cells:
+        for result in cell.results:
+            lines.setdefault(result.point.without("batch", "seq"), []).append(result)
+    estimates: dict[Point, Estimate] = {}
+    for results_of in lines.values():
+        wanted = {_place(result.point): result.point for result in results_of if result.is_missing}
+        estimates |= {wanted[at]: one for at, one in predict(known(results_of), wanted).items()} if wanted else {}
+    return tuple(
+        replace(cell, results=tuple(replace(one, predicted=estimates.get(one.point)) for one in cell.results))
+        if any(one.point in estimates for one in cell.results)
+        else cell
+        for cell in cells
+    )
+
+
+def known(of: Iterable[Result], disturbed: bool = False) -> dict[Place, Known]:
+    """Collect what predictions rest on: points of known work, of one backend of a table. disturbed: such runs, too."""
+    return {
+        _place(result.point): Known(result.work, result.wall)
+        for result in of
+        if result.wall is not None and result.work is not None and (disturbed or not result.is_disturbed)
+    }
+
+
+def _place(point: Point) -> Place:
+    return point.batch or 0, point.seq or 0
+
+
 def _result(point: Point, analysis: Analysis) -> Result:
     share, bound = analysis.table.share, analysis.table.bound
     times: dict[str, float] = {name: float(share[bound == code].sum()) for code, name in enumerate(BOUNDS)}
@@ -174,6 +234,7 @@ def _result(point: Point, analysis: Analysis) -> Result:
         ci95=analysis.wall_interval,
         first=analysis.profile.wall.first,
         times=times,
+        work=float(np.nansum(np.fmax(analysis.table.compute, analysis.table.memory))) or None,
         samples=None if samples is None else samples / analysis.wall,
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
         device=analysis.device.name,

@@ -14,6 +14,8 @@ from roofline.renderers import _words
 from roofline.sweeping.grid import GAP, Border, Cell, Grid, Result
 from roofline.sweeping.plan import Point
 
+#: What "≈" says of a time.
+PREDICTED = "≈: not measured; predicted from the measured points around it."
 #: What limits a step, in words: a bound of ops, or the time in which none ran.
 LIMITS = {GAP: "idle or host time", "unknown": "work that is not known"}
 
@@ -124,6 +126,13 @@ def interval(cell: Cell) -> str:
         return units.UNKNOWN
     low, high = map(units.significant, cell.factor_ci95)
     return f"{low}–{high}"
+
+
+def time(result: Result) -> str:
+    """Write the time of a step, a predicted one as "≈12.5 ms"; "" where there is none."""
+    if result.wall is not None:
+        return units.seconds(result.wall)
+    return f"≈{units.seconds(result.predicted.seconds)}" if result.predicted else ""
 
 
 def border(edge: Border, where: str = "") -> str:

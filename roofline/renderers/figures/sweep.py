@@ -24,7 +24,7 @@ OF_FOLDERS = True
 #: What colours stand for: the fastest backend, or, with a panel for each backend, what takes most of its step.
 BY = ("fastest", "limit")
 #: What a pale cell lacks.
-_PALE = {"fastest": "pale: alone in its cell", "limit": "pale: not over half of the step"}
+_PALE = {"fastest": "pale: alone, or predicted", "limit": "pale: not over half of the step"}
 
 #: The height of a cell, its largest width, and what a text and a mark leave free at its edges [in].
 _HIGH, _WIDEST, _PAD = 0.27, 0.75, 0.03
@@ -39,8 +39,14 @@ _BORDER: _style.Look = {"color": "black", "linewidth": 1.6, "solid_capstyle": "b
 _BETWEEN: _style.Look = {"color": "black", "linewidth": 1.2, "linestyle": (0, (1.5, 1.0)), "dash_capstyle": "butt"}
 #: Marks of points without a time, and of times that are too long: thin strokes, which no backend has.
 _MARKERS = {
-    "out of memory": "2", "failed": "x", "refused": "_", "missing": "+", "not measured": ".", "disturbed": (6, 2, 0)
-}  # fmt: skip
+    "out of memory": "2",
+    "failed": "x",
+    "refused": "_",
+    "missing": "+",
+    "not measured": ".",
+    "predicted": "4",
+    "disturbed": (6, 2, 0),
+}
 
 
 class _Fill(NamedTuple):
@@ -154,6 +160,8 @@ def _series() -> Iterator[tuple[str, Any, str]]:
 
 def _fastest(cell: Cell, fills: dict[str, _Fill]) -> _Square:
     marks = dict.fromkeys(_mark(result) for result in cell.results)
+    if cell.predicted is not None:
+        return _Square(fills[cell.predicted].pale(), marks=tuple(filter(None, marks)))
     if cell.fastest is None:
         return _Square(_Fill("", _EMPTY), marks=tuple(filter(None, marks)))
     marks |= dict.fromkeys(["disturbed"] if sweep.is_disturbed(cell) else [])
@@ -185,7 +193,7 @@ def _limited(result: Result) -> _Square:
     """Fill a cell in full by what takes over half of the step, pale by what takes most of it."""
     marks = tuple(filter(None, (_mark(result), "disturbed" if result.is_disturbed else "")))
     if result.wall is None or result.limit is None:
-        return _Square(_Fill("", _EMPTY), marks=marks)
+        return _Square(_Fill("", _EMPTY), (sweep.time(result),) if result.predicted else (), marks)
     fill = _LIMITS[result.limit]
     texts = units.seconds(result.wall), units.seconds(result.wall, 2)
     return _Square(fill if result.mostly else fill.pale(), texts, marks)
@@ -195,7 +203,7 @@ def _mark(result: Result) -> str:
     """Name the mark of a point without a time; "" for one with."""
     if result.wall is not None:
         return ""
-    return result.failure.kind if result.failure else "not measured"
+    return result.failure.kind if result.failure else "predicted" if result.predicted else "not measured"
 
 
 def _panel(table: sweep.Table, head: str) -> _Panel:

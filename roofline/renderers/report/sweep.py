@@ -15,6 +15,7 @@ from roofline.sweeping.grid import GAP, Cell, Grid, Result
 #: What a cell of a map says, how it looks, and what it says when it is pointed at.
 _Said = tuple[object, str, str]
 _DISTURBED = "!: other programs ran beside it, or the clock was held back."
+_NOTE = f"{_DISTURBED} {sweep.PREDICTED}"
 
 
 def verdict(grid: Grid) -> Html:
@@ -29,7 +30,7 @@ def fastest(grid: Grid) -> Html | None:
         return None
     about = (
         "A cell has the fastest backend, where its run and that of the next one tell that it is, with how many times "
-        f"the next one takes, and the 95 % interval of that. {_DISTURBED}"
+        f"the next one takes, and the 95 % interval of that. {_NOTE}"
     )
     maps = [_map(part, sweep.place(part.part), lambda shown: _winner(grid, shown)) for part in sweep.tables(grid)]
     return section("map", "Fastest backend", tag("p", about, class_="note"), maps)
@@ -43,7 +44,7 @@ def borders(grid: Grid) -> Html | None:
 
 def limits(grid: Grid) -> Html:
     """Build a map for each backend: the time of a step, and what takes most of it."""
-    about = f"A cell has the time of a step, and what takes over half of it; pale: what takes most of it. {_DISTURBED}"
+    about = f"A cell has the time of a step, and what takes over half of it; pale: what takes most of it. {_NOTE}"
     maps = [
         _map(part, f"{sweep.place(part.part)}, {_words.plain(backend, 40)}", _limit_of(backend))
         for part in sweep.tables(grid)
@@ -59,7 +60,7 @@ def points(grid: Grid) -> Html:
     heads += [head(words) for words in ("a step", "95 % interval", "per second", "first step")]
     heads += [head(words, number=False) for words in ("takes most of it", "notes", "profile")]
     rows = [_point(result) for cell_ in grid.cells for result in cell_.results]
-    return section("points", "All points", table(_DISTURBED, heads, rows, "All points of the sweep"))
+    return section("points", "All points", table(_NOTE, heads, rows, "All points of the sweep"))
 
 
 # --------------------------------------------------------------------------------------------------------------- maps
@@ -84,6 +85,9 @@ def _cell(shown: Cell | None, say: Callable[[Cell], _Said]) -> Html:
 
 def _winner(grid: Grid, shown: Cell) -> _Said:
     times = [f"{_words.plain(result.point.backend, 40)}: {_state(result)}" for result in shown.results]
+    if shown.predicted is not None:
+        look = f"series-{grid.backends.index(shown.predicted) % len(_palette.SERIES)} pale"
+        return f"≈{_words.plain(shown.predicted, 40)}", look, "; ".join(times)
     if shown.fastest is None:
         return _words.conjunction(list(dict.fromkeys(map(_state, shown.results)))), "empty", "; ".join(times)
     fastest = _words.plain(shown.fastest, 40)
@@ -115,8 +119,8 @@ def _limit_of(backend: str) -> Callable[[Cell], _Said]:
 
 def _state(result: Result) -> str:
     """Say how long a step takes, or why that is not known."""
-    if result.wall is not None:
-        return units.seconds(result.wall) + (", disturbed" if result.is_disturbed else "")
+    if result.wall is not None or result.predicted:
+        return sweep.time(result) + (", disturbed" if result.is_disturbed else "")
     return "not measured" if result.failure is None else result.failure.kind
 
 
@@ -131,9 +135,9 @@ def _point(result: Result) -> Html:
     notes = ["!"] if result.is_disturbed else []
     if result.failure is not None:
         notes.append(f"{result.failure.kind}: {_words.plain(result.failure.text, 200)}")
-    elif result.wall is None:
+    elif result.is_missing:
         notes.append("not measured yet")
-    interval = units.seconds_between(*result.ci95) if result.ci95 else units.UNKNOWN
+    interval = units.seconds_between(*result.range) if result.range else units.UNKNOWN
     rate = units.UNKNOWN if result.samples is None else units.significant(result.samples)
     return tag(
         "tr",
@@ -141,7 +145,7 @@ def _point(result: Result) -> Html:
         [cell(words, number=False) for words in (point.mode, point.precision)],
         [cell(units.UNKNOWN if size is None else str(size)) for size in (point.batch, point.seq)],
         cell(name(point.backend, 40), number=False),
-        [cell(words) for words in (units.seconds(result.wall), interval, rate, units.seconds(result.first))],
+        [cell(words) for words in (sweep.time(result) or units.UNKNOWN, interval, rate, units.seconds(result.first))],
         cell(_limit(result), number=False),
         tag("td", "; ".join(notes), class_="words"),
         cell(tag("code", point.key) if result.wall is not None else "", number=False),

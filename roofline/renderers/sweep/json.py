@@ -35,6 +35,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "fastest": cell.fastest,
         "next": cell.next,
         "settled": cell.is_settled,
+        "predicted": cell.predicted,
         "factor": cell.factor,
         "factor_ci95": cell.factor_ci95,
         "cause": sweep.cause(cell.cause) or None,
@@ -55,6 +56,7 @@ def _result(result: Result) -> dict[str, Any]:
         "times": dict(result.times) or None,
         "disturbed": result.is_disturbed,
         "samples_per_second": result.samples,
+        "predicted": None if result.predicted is None else asdict(result.predicted),
         "failure": None if result.failure is None else msgspec.to_builtins(result.failure),
     }
 

@@ -37,6 +37,7 @@ def render(grid: Grid, page: Page = SHEET) -> str:
     every = [result for cell in grid.cells for result in cell.results]
     lines += _terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
     lines += _terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
+    lines += _terminal.wrapped(sweep.PREDICTED, page) if any(result.predicted for result in every) else []
     sentences = [line for _, sentence in sweep.sentences(grid) for line in _terminal.wrapped(sentence, page)]
     lines += ["", *sentences] if sentences else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -54,8 +55,10 @@ def _table(head: str, table: sweep.Table, write: Callable[[Cell], str], page: Pa
 
 
 def _winner(cell: Cell) -> str:
+    if cell.predicted is not None:
+        return f"≈{plain(cell.predicted, 40)}"
     if cell.fastest is None:
-        return ""
+        return "·" if all(result.is_missing for result in cell.results) else ""
     if cell.factor is None:
         return f"{plain(cell.fastest, 40)} alone"
     return f"{plain(cell.fastest, 40)} {units.significant(cell.factor)}x" if cell.is_settled else "~"
@@ -77,5 +80,5 @@ def _time(result: Result) -> str:
     if result.failure is not None:
         return _FAILED[result.failure.kind]
     if result.wall is None:
-        return "·"
+        return f"{sweep.time(result)}   " if result.predicted else "·"
     return f"{units.seconds(result.wall)} {_LETTERS.get(result.limit or '', '?')}{'!' if result.is_disturbed else ' '}"

@@ -16,7 +16,7 @@ from roofline.core.schema import slug
 from roofline.core.vocabulary import BOUNDS
 from roofline.sweeping import folder as results
 from roofline.sweeping.folder import Failure
-from roofline.sweeping.plan import Point
+from roofline.sweeping.plan import Point, lines
 from roofline.sweeping.prediction import Estimate, Known, Place, predict
 
 #: What limits a step where that is no bound of ops: the time in which none ran.
@@ -89,9 +89,9 @@ class Cell:
     """A cell of the grid: a point without its backend. results: of each backend, in the order of the plan.
 
     fastest: the backend with the shortest step; is_settled: whether its run and that of the next one say that it is
-    faster (`comparison.headline`); factor: the next one's time over its, with its interval; cause: the largest row of
-    the account of both. None where fewer than two backends have times. break_even: where another backend has the
-    shortest first step.
+    faster (`comparison.headline`); in_turns: whether they took turns; factor: the next one's time over its, with its
+    interval; cause: the largest row of the account of both. None where fewer than two backends have times. break_even:
+    where another backend has the shortest first step.
     """
 
     cell: Point
@@ -99,10 +99,21 @@ class Cell:
     fastest: str | None = None
     next: str | None = None
     is_settled: bool = False
+    in_turns: bool = False
     factor: float | None = None
     factor_ci95: tuple[float, float] | None = None
     cause: Row | None = None
     break_even: BreakEven | None = None
+
+    @property
+    def answer(self) -> str | None:
+        """Return the fastest backend, "" where that is not settled; of a single one what takes over half of its step.
+
+        None where nothing is known.
+        """
+        if len(self.results) == 1:
+            return self.results[0].mostly
+        return None if self.factor is None else self.fastest if self.is_settled else ""
 
     @property
     def predicted(self) -> str | None:
@@ -170,14 +181,15 @@ def read(folder: Path) -> Grid:
     by_cell: dict[Point, list[Point]] = {}
     for point in points:
         by_cell.setdefault(point.without("backend"), []).append(point)
-    cells = _predicted([_cell(folder, cell, of) for cell, of in by_cell.items()])
+    cells = _predicted([read_cell(folder, cell, of) for cell, of in by_cell.items()])
     missing = sum(result.is_missing for cell in cells for result in cell.results)
     backends = tuple(dict.fromkeys(point.backend for point in points))
     devices = dict.fromkeys(result.device for cell in cells for result in cell.results if result.device)
     return Grid(cells, backends, tuple(_borders(cells, backends)), missing, tuple(devices))
 
 
-def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
+def read_cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
+    """Read a cell and judge its backends. points: of the cell. Raises InputError where a part of it is damaged."""
     timed: list[tuple[str, Analysis]] = []
     cell_results = []
     for point in points:
@@ -194,12 +206,12 @@ def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
 
 def _predicted(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     """Predict the points that are not measured yet, by the undisturbed ones of their backend (`prediction`)."""
-    lines: dict[Point, list[Result]] = {}
+    tables: dict[Point, list[Result]] = {}
     for cell in cells:
         for result in cell.results:
-            lines.setdefault(result.point.without("batch", "seq"), []).append(result)
+            tables.setdefault(result.point.without("batch", "seq"), []).append(result)
     estimates: dict[Point, Estimate] = {}
-    for results_of in lines.values():
+    for results_of in tables.values():
         wanted = {_place(result.point): result.point for result in results_of if result.is_missing}
         estimates |= {wanted[at]: one for at, one in predict(known(results_of), wanted).items()} if wanted else {}
     return tuple(
@@ -257,6 +269,7 @@ def _judged(cell: Cell, timed: Sequence[tuple[str, Analysis]]) -> Cell:
         fastest=fastest,
         next=following,
         is_settled=is_settled,
+        in_turns=head.settled is not None,
         factor=factor,
         factor_ci95=interval,
         cause=max(pair.account.rows, key=lambda row: abs(row.seconds or 0.0), default=None),
@@ -277,21 +290,17 @@ def _break_even(timed: Mapping[str, Analysis], fastest: str) -> BreakEven | None
 
 def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
     """Find neighbours along both axes of which one has another winner, or a backend another limit."""
-    for axis in ("batch", "seq"):
-        lines: dict[Point, list[Cell]] = {}
-        for cell in cells:
-            if getattr(cell.cell, axis) is not None:
-                lines.setdefault(cell.cell.without(axis), []).append(cell)
-        for line in lines.values():
-            ordered = sorted(line, key=lambda cell: getattr(cell.cell, axis))
-            yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
-            for backend in backends:
-                of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
-                limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
-                yield from limits
-                told = {(border.low, border.high) for border in limits}
-                roofs = _changes("roof", axis, of, [result.roof for result in of])
-                yield from (border for border in roofs if (border.low, border.high) not in told)
+    by_point = {cell.cell: cell for cell in cells}
+    for axis, line in lines(by_point):
+        ordered = [by_point[point] for point in line]
+        yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
+        for backend in backends:
+            of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
+            limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
+            yield from limits
+            told = {(border.low, border.high) for border in limits}
+            roofs = _changes("roof", axis, of, [result.roof for result in of])
+            yield from (border for border in roofs if (border.low, border.high) not in told)
 
 
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:

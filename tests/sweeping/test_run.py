@@ -98,11 +98,6 @@ def test_what_fails_is_recorded_and_the_rest_goes_on(tmp_path: Path, error: Roof
     assert tried == 5
 
 
-def test_no_point_begins_after_the_budget(tmp_path: Path) -> None:
-    every = folder.write_plan(tmp_path, plan())
-    assert run(tmp_path, every, measured, quiet, budget=-1.0) == {}
-
-
 def _run_all(path: Path, log: Path) -> None:
     def measure(point: Point) -> Profile:
         with log.open("a") as file:

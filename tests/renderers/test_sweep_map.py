@@ -100,6 +100,18 @@ def test_a_border_between_cells_that_do_not_tell_is_two_lines(tmp_path: Path) ->
     assert "changes between" in texts(built(found)[0])
 
 
+def test_so_is_one_between_rows(tmp_path: Path) -> None:
+    from roofline.renderers.figures import sweep
+
+    def measure(point: Point) -> Profile:
+        factors = {1: 0.5, 2: 1.0, 4: 2.0}
+        return toy_sweeps.measured(point, factors[point.batch or 0] if point.backend == "jax" else 1.0)
+
+    (panel,) = sweep._of_fastest(toy_sweeps.sweep(tmp_path, plan(seqs="8,16"), measure))
+    below = [((1, 0), (1, 1)), ((2, 0), (2, 1)), ((1, 1), (1, 2)), ((2, 1), (2, 2))]
+    assert sorted(panel.lines) == sorted((*ends, False) for ends in below)
+
+
 @pytest.mark.parametrize("flag", ["contended", "throttled"])
 def test_disturbed_runs_are_marked(tmp_path: Path, flag: str) -> None:
     def measure(point: Point) -> Profile:

@@ -68,6 +68,8 @@ def test_a_border_is_found_by_halves_then_its_cells_take_turns_then_the_rest(tmp
     assert ended == {"measured": 18, "in turns": 2}
     cells = {cell.cell.batch: cell for cell in grid.read(tmp_path).cells}
     assert [cell.cell.batch for cell in cells.values() if cell.in_turns] == [8, 16]
+    # What took turns needs no others.
+    assert spend(tmp_path, every, toy_sweeps.jax_up_to(8 * 32), in_turns, said.append, budget=1e9) == {}
 
 
 def test_cells_that_are_not_settled_take_turns(tmp_path: Path) -> None:

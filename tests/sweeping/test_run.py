@@ -219,6 +219,13 @@ def test_compute_takes_over_from_memory_where_neither_takes_half(tmp_path: Path)
     ]  # fmt: skip
 
 
+def test_no_roof_limits_more_of_a_step_that_is_mostly_idle(tmp_path: Path) -> None:
+    """Memory and compute limit 10.4 of 25 ms."""
+    every = folder.write_plan(tmp_path, plan(("torch",), (1,)))
+    run(tmp_path, every, lambda point: toy_sweeps.measured(point, 2.0), quiet)
+    assert grid.read(tmp_path).cells[0].results[0].roof is None
+
+
 def test_a_border_of_several_rows_is_one_sentence(tmp_path: Path) -> None:
     """jax wins with batch 1 alone, at each of three lengths."""
     every = folder.write_plan(tmp_path, points(["toy"], ["torch", "jax"], ["infer"], ["default"], [1, 2], [8, 16, 32]))

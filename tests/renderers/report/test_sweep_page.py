@@ -66,6 +66,12 @@ def test_the_table_has_every_point(grid: Grid) -> None:
     assert told[8][heads.index("notes")] == "out of memory: Out of memory on the CPU."
 
 
+def test_a_cell_that_is_not_settled_names_nobody(tmp_path: Path) -> None:
+    every = points(["toy"], ["torch", "jax"], ["infer"], ["default"], [1], [32])
+    found = Page(report_sweep(toy_sweeps.sweep(tmp_path, every, toy_sweeps.measured)))
+    assert found.tables["toy infer"][1] == ["1", "not settled"]
+
+
 def test_of_one_backend_there_is_no_map_of_the_fastest(tmp_path: Path) -> None:
     every = points(["toy"], ["torch"], ["infer"], ["default"], [1, 2], [None])
     found = Page(report_sweep(toy_sweeps.sweep(tmp_path, every, toy_sweeps.measured)))

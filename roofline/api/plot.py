@@ -10,7 +10,7 @@ from roofline.analysis.analysis import WorkAnalysis, analyze
 from roofline.api._run import Run, profile
 from roofline.core.device import Device
 from roofline.renderers import figures
-from roofline.renderers.notebook import _html
+from roofline.renderers.notebook import plot as cell
 from roofline.sweeping import folder, grid
 
 
@@ -30,8 +30,7 @@ class Plot:
         return f"<Plot {self.kind!r} of {len(self.items)} runs, {self.width:g} in wide: save it with .save(path)>"
 
     def _repr_html_(self) -> str:
-        drawing, caption = figures.render(self.kind, self.items, ".svg", self.width, by=self.by)
-        return _html.page(_html.image(drawing, caption), _html.caption(caption))
+        return cell.html(*figures.render(self.kind, self.items, ".svg", self.width, by=self.by))
 
     @property
     def caption(self) -> str:

@@ -28,7 +28,15 @@ def command(
             "folder of a sweep.",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="The page to write (.html).")],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="REPORT",
+            help="The page to write (.html). Default with --open: a temporary file, which stays.",
+        ),
+    ] = None,
     allow: Annotated[
         bool, typer.Option("--allow", help="Continue if the runs are not comparable, and mark the comparison.")
     ] = False,
@@ -43,8 +51,13 @@ def command(
 
     Example: roofline report a.json b.json -o why.html
     """
-    check_output(output, force, SUFFIXES, profiles)
+    if output is None and not show:
+        raise InputError("No output is given: add -o REPORT.html, or --open to only look at it.")
+    if output is not None:
+        check_output(output, force, SUFFIXES, profiles)
     check_once(profiles)
+    import tempfile
+
     from roofline.core.files import write_atomically
     from roofline.renderers import report as pages
     from roofline.sweeping import folder, grid
@@ -58,10 +71,11 @@ def command(
             loaded = [load(path) for path in profiles]
         with if_long("writing the report"):
             page = pages.report(loaded, allow=allow)
-    write_atomically(output, page.encode())
-    typer.echo(f"Wrote {printable(output)}")
+    file = output or Path(tempfile.mkdtemp(prefix="roofline-")) / "report.html"
+    write_atomically(file, page.encode())
+    typer.echo(f"Wrote {printable(file)}")
     if show:
-        _open(output)
+        _open(file)
 
 
 def _check_files(profiles: list[Path]) -> None:

@@ -68,7 +68,7 @@ def command(
 
     from roofline.cli.options import terminal, words
     from roofline.cli.options.paths import check_writable
-    from roofline.renderers._words import counted
+    from roofline.content.wording import counted
     from roofline.renderers.sweep import text
     from roofline.sweeping import folder, grid, plan
     from roofline.sweeping.budget import spend

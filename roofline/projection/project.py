@@ -110,6 +110,12 @@ class WhatIf(ReprMixin):
     sheet: bool
 
     @property
+    def fits(self) -> bool | None:
+        """Return whether the peak memory fits there; None where that is not known: a CPU's peak has the libraries."""
+        peak, memory = self.here.profile.memory.peak, self.there.memory
+        return None if peak is None or memory is None or self.here.device.kind == "cpu" else peak <= memory
+
+    @property
     def seconds(self) -> float:
         """The step there, without the ops that were not projected [s]."""
         return self.total.projected + self.gap

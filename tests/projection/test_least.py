@@ -9,7 +9,7 @@ from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.projection.least import least
-from roofline.renderers.whatif import _least
+from roofline.renderers.whatif import text
 from tests.synthetic import GELU, LINEAR, step
 
 #: 1 TFLOP/s and 10 GB/s. LINEAR is 20 MFLOP and 0.5 MB: 20 us by its FLOPs, 50 by its bytes; GELU 0.2 MB: 20 us.
@@ -47,6 +47,6 @@ def test_what_has_no_ceiling_is_said() -> None:
 
 
 def test_in_words() -> None:
-    told = " ".join(_least.render(least(counted(), THERE)).split())
+    told = " ".join(text.render(least(counted(), THERE)).split())
     assert "counted and not run; on Made Up at least 120 µs per step by the ceilings alone (100.0 %" in told
     assert "least step serial 120 µs" in told

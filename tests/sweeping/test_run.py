@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
+from roofline.content.facts import sweep
 from roofline.core.schema import Profile, Turns
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
-from roofline.renderers._facts import sweep
 from roofline.renderers.sweep import json as as_json
 from roofline.renderers.sweep import text
 from roofline.sweeping import folder, grid

@@ -127,13 +127,13 @@ def _check_folders(kind: str, takes_folders: bool, items: Sequence[Item]) -> Non
 def _check_timed(kind: str, items: Sequence[Item]) -> None:
     """Refuse a profile without times, and say which kinds draw it."""
     from roofline.analysis.analysis import Analysis, WorkAnalysis, why_untimed
-    from roofline.renderers import _words
+    from roofline.content import wording
 
     for number, item in enumerate(items, 1):
         if isinstance(item, WorkAnalysis) and not isinstance(item, Analysis):
             drawn = {name: plugins.constants(__name__, name).get("WITHOUT_TIMES") for name in plugins.names(__name__)}
             kinds = " or ".join(f"--kind {name} ({words})" for name, words in drawn.items() if words)
-            profile = f"Profile {number}, {_words.plain(item.profile.backend, 60)},"
+            profile = f"Profile {number}, {wording.plain(item.profile.backend, 60)},"
             raise InputError(f"{profile} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")
 
 

@@ -8,9 +8,9 @@ from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
+from roofline.content import palette, wording
+from roofline.content.facts import sweep
 from roofline.errors import InputError
-from roofline.renderers import _palette, _words
-from roofline.renderers._facts import sweep
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 from roofline.sweeping.grid import GAP, Border, Cell, Grid, Result
@@ -68,7 +68,7 @@ class _Fill(NamedTuple):
 _LIMITS: dict[str, _Fill] = {
     GAP: _Fill(sweep.limit(GAP), _style.GAP),
     **{
-        bound: _Fill(sweep.limit(bound), {**_style.solid(bound), "edgecolor": "white"}, _palette.on(colour))
+        bound: _Fill(sweep.limit(bound), {**_style.solid(bound), "edgecolor": "white"}, palette.on(colour))
         for bound, colour in _style.BOUND.items()
     },
 }
@@ -141,8 +141,8 @@ def figure(items: Sequence[Grid], width: float, by: str | None = None) -> tuple[
 def _of_fastest(grid: Grid) -> Iterator[_Panel]:
     fills = {}
     for backend, (colour, _, marker) in zip(grid.backends, _series(), strict=False):
-        name = _words.plain(backend, 40)
-        fills[backend] = _Fill(name, {"facecolor": colour, "linewidth": 0.0}, _palette.on(colour), marker)
+        name = wording.plain(backend, 40)
+        fills[backend] = _Fill(name, {"facecolor": colour, "linewidth": 0.0}, palette.on(colour), marker)
     for table in sweep.tables(grid):
         panel = _panel(table, sweep.place(table.part))
         for place, cell in table.by_place.items():
@@ -178,7 +178,7 @@ def _of_limits(grid: Grid) -> Iterator[_Panel]:
     several = len({result.point.backend for cell in grid.cells for result in cell.results}) > 1
     for table in sweep.tables(grid):
         for backend in grid.backends:
-            head = f"{sweep.place(table.part)}, {_words.plain(backend, 40)}" if several else sweep.place(table.part)
+            head = f"{sweep.place(table.part)}, {wording.plain(backend, 40)}" if several else sweep.place(table.part)
             panel = _panel(table, head)
             for place, cell in table.by_place.items():
                 result = sweep.result_of(cell, backend)
@@ -282,8 +282,8 @@ def _sheet(panels: Sequence[_Panel], heading: _frame.Heading, keys: _frame.Keys,
         tops.append(tops[-1] + max(panel.height for panel in row) + 0.08)
     if tops[-1] + keys.height > _frame.PAGE:
         raise InputError(
-            f"{_words.counted(len(panels), 'map')} do not fit on a page {_frame.PAGE:g} in high: `roofline report` has "
-            f"room for all{'' if width >= _frame.WIDE else ', and --width 7in for more'}."
+            f"{wording.counted(len(panels), 'map')} do not fit on a page {_frame.PAGE:g} in high: `roofline report` "
+            f"has room for all{'' if width >= _frame.WIDE else ', and --width 7in for more'}."
         )
     drawn = _frame.blank(width, tops[-1] + keys.height)
     heading.draw(drawn)

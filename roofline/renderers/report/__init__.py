@@ -18,10 +18,10 @@ from roofline import units
 from roofline.analysis.analysis import analyze
 from roofline.analysis.run_names import called
 from roofline.comparison.ranking import Ranking, rank
+from roofline.content import palette, wording
+from roofline.content.facts import sweep as facts
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.renderers import _palette, _words
-from roofline.renderers._facts import sweep as facts
 from roofline.renderers.report import sweep
 from roofline.renderers.report.comparison import TITLE, comparison
 from roofline.renderers.report.groups import groups
@@ -54,12 +54,13 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
         raise InputError("There is nothing to report: give at least one profile.")
     runs = runs_of([(label, analyze(profile)) for label, profile in zip(called(profiles), profiles, strict=True)])
     ranking, why_not = _ranked(profiles)
+    refused = section("comparison", TITLE, tag("p", why_not, class_="note")) if why_not else None
     picture, points = roofline(runs)
     listed, rows = ops(runs)
     line, steps = timeline(runs)
     sections = [
         ("verdict", "Verdict", section("verdict", "Verdict", verdict(runs, ranking, allow))),
-        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else _not_compared(why_not)),
+        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else refused),
         ("where", "Time", where(runs)),
         ("wall", "Work", wall(runs)),
         ("tables", "Tables", groups(runs)),
@@ -78,7 +79,7 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
 
 def report_sweep(grid: Grid) -> str:
     """Write the page of a sweep: the map, the sentences, what limits each backend, and all points."""
-    title = _words.plain(f"Sweep of {facts.subject(grid)}", 200)
+    title = wording.plain(f"Sweep of {facts.subject(grid)}", 200)
     on = join([name(device, 80) for device in grid.devices[:4]], ", ")
     backends = join([name(backend, 60) for backend in grid.backends], ", ")
     line = tag("p", backends, " on " if on else "", on, class_="about")
@@ -103,10 +104,6 @@ def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
         return None, f"The runs are not compared: {error}"
 
 
-def _not_compared(why: str) -> Html | None:
-    return section("comparison", TITLE, tag("p", why, class_="note")) if why else None
-
-
 # ------------------------------------------------------------------------------------------------------- the page
 
 
@@ -114,7 +111,7 @@ def _page(
     title: str, header: Html, choice: Html | None, sections: Sequence[tuple[str, str, Html | None]], script_data: str
 ) -> str:
     """Write the page. choice: between its runs; sections: id, label of the link, and content; None is left out."""
-    style = _palette.variables() + _asset("report.css")
+    style = palette.variables() + _asset("report.css")
     script = "\n".join(_asset(file) for file in _SCRIPTS)
     policy = "; ".join(
         (
@@ -163,14 +160,14 @@ def _hatch() -> Html:
 
 
 def _title(runs: Sequence[Run]) -> str:
-    subjects = list(dict.fromkeys(_words.subject(run.analysis) for run in runs))
-    return _words.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
+    subjects = list(dict.fromkeys(wording.subject(run.analysis) for run in runs))
+    return wording.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
 
 
 def _header(runs: Sequence[Run], title: str) -> Html:
-    devices = list(dict.fromkeys(filter(None, (_words.device(run.analysis) for run in runs))))
+    devices = list(dict.fromkeys(filter(None, (wording.device(run.analysis) for run in runs))))
     about = [name(device, 80) for device in devices[:4]]
-    dates = sorted({_words.plain(run.analysis.profile.date)[:10] for run in runs})
+    dates = sorted({wording.plain(run.analysis.profile.date)[:10] for run in runs})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     backends = [name(run.called, 60) for run in runs[:4]]
     if len(runs) > 4:

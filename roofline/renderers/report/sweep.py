@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roofline import units
-from roofline.renderers import _palette, _words
-from roofline.renderers._facts import sweep
+from roofline.content import palette, wording
+from roofline.content.facts import sweep
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import section
@@ -46,7 +46,7 @@ def limits(grid: Grid) -> Html:
     """Build a map for each backend: the time of a step, and what takes most of it."""
     about = f"A cell has the time of a step, and what takes over half of it; pale: what takes most of it. {_NOTE}"
     maps = [
-        _map(part, f"{sweep.place(part.part)}, {_words.plain(backend, 40)}", _limit_of(backend))
+        _map(part, f"{sweep.place(part.part)}, {wording.plain(backend, 40)}", _limit_of(backend))
         for part in sweep.tables(grid)
         for backend in grid.backends
     ]
@@ -84,14 +84,14 @@ def _cell(shown: Cell | None, say: Callable[[Cell], _Said]) -> Html:
 
 
 def _winner(grid: Grid, shown: Cell) -> _Said:
-    times = [f"{_words.plain(result.point.backend, 40)}: {_state(result)}" for result in shown.results]
+    times = [f"{wording.plain(result.point.backend, 40)}: {_state(result)}" for result in shown.results]
     if shown.predicted is not None:
-        look = f"series-{grid.backends.index(shown.predicted) % len(_palette.SERIES)} pale"
-        return f"≈{_words.plain(shown.predicted, 40)}", look, "; ".join(times)
+        look = f"series-{grid.backends.index(shown.predicted) % len(palette.SERIES)} pale"
+        return f"≈{wording.plain(shown.predicted, 40)}", look, "; ".join(times)
     if shown.fastest is None:
-        return _words.conjunction(list(dict.fromkeys(map(_state, shown.results)))), "empty", "; ".join(times)
-    fastest = _words.plain(shown.fastest, 40)
-    look = f"series-{grid.backends.index(shown.fastest) % len(_palette.SERIES)}"
+        return wording.conjunction(list(dict.fromkeys(map(_state, shown.results)))), "empty", "; ".join(times)
+    fastest = wording.plain(shown.fastest, 40)
+    look = f"series-{grid.backends.index(shown.fastest) % len(palette.SERIES)}"
     mark = "!" if sweep.is_disturbed(shown) else ""
     if shown.factor is None:
         return f"{fastest} alone{mark}", f"{look} pale", "; ".join(times)
@@ -134,7 +134,7 @@ def _point(result: Result) -> Html:
     point = result.point
     notes = ["!"] if result.is_disturbed else []
     if result.failure is not None:
-        notes.append(f"{result.failure.kind}: {_words.plain(result.failure.text, 200)}")
+        notes.append(f"{result.failure.kind}: {wording.plain(result.failure.text, 200)}")
     elif result.is_missing:
         notes.append("not measured yet")
     interval = units.seconds_between(*result.range) if result.range else units.UNKNOWN

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from roofline.renderers._facts import sweep
+from roofline.content.facts import sweep
 from roofline.sweeping.grid import Border, Cell, Grid, Result
 
 

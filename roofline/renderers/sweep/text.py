@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roofline import units
-from roofline.renderers import _terminal
-from roofline.renderers._facts import sweep
-from roofline.renderers._terminal import SHEET, Page
-from roofline.renderers._words import plain
+from roofline.content import terminal
+from roofline.content.facts import sweep
+from roofline.content.terminal import SHEET, Page
+from roofline.content.wording import plain
 from roofline.sweeping.grid import GAP, Cell, Grid, Result
 
 #: What limits a step, in a letter behind its time.
@@ -24,7 +24,7 @@ def render(grid: Grid, page: Page = SHEET) -> str:
     """Write the grid."""
     lines: list[str] = []
     for table in sweep.tables(grid):
-        lines += [*_terminal.wrapped(sweep.place(table.part), page, "bold"), ""]
+        lines += [*terminal.wrapped(sweep.place(table.part), page, "bold"), ""]
         if len(grid.backends) > 1:
             lines += [*_table("fastest", table, _winner, page), ""]
         if any(cell.is_settled for cell in table.by_place.values()):
@@ -32,13 +32,13 @@ def render(grid: Grid, page: Page = SHEET) -> str:
         for backend in grid.backends:
             lines += [*_table(plain(backend, 40), table, _time_of(backend), page), ""]
     if len(grid.backends) > 1:
-        lines += _terminal.wrapped(_SETTLED, page)
-    lines += _terminal.wrapped(_LEGEND, page)
+        lines += terminal.wrapped(_SETTLED, page)
+    lines += terminal.wrapped(_LEGEND, page)
     every = [result for cell in grid.cells for result in cell.results]
-    lines += _terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
-    lines += _terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
-    lines += _terminal.wrapped(sweep.PREDICTED, page) if any(result.predicted for result in every) else []
-    sentences = [line for _, sentence in sweep.sentences(grid) for line in _terminal.wrapped(sentence, page)]
+    lines += terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
+    lines += terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
+    lines += terminal.wrapped(sweep.PREDICTED, page) if any(result.predicted for result in every) else []
+    sentences = [line for _, sentence in sweep.sentences(grid) for line in terminal.wrapped(sentence, page)]
     lines += ["", *sentences] if sentences else []
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -51,7 +51,7 @@ def _table(head: str, table: sweep.Table, write: Callable[[Cell], str], page: Pa
         row += [write(cell) if (cell := table.by_place.get((batch, seq))) else "" for seq in table.seqs]
         grid.append(row)
     ranks = (0, *(1 + number for number in range(len(table.seqs))))
-    return _terminal.fitted(grid, (0,), ranks, page, 1)
+    return terminal.fitted(grid, (0,), ranks, page, 1)
 
 
 def _winner(cell: Cell) -> str:

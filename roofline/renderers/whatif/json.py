@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from roofline.projection.project import Row, WhatIf
-from roofline.renderers.whatif._memory import fits
 
 
 def render(whatif: WhatIf) -> str:
@@ -51,7 +50,7 @@ def render(whatif: WhatIf) -> str:
         "kept_launch_floors": list(whatif.kept),
         "caches": False,
         "measured_against_datasheet": whatif.sheet,
-        "fits_memory": fits(whatif),
+        "fits_memory": whatif.fits,
         "flags": list(whatif.here.flags),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

@@ -23,9 +23,9 @@ from msgspec.structs import replace
 
 from roofline import units
 from roofline.analysis.analysis import analyze
+from roofline.content.points import points
 from roofline.core.schema import Profile
 from roofline.errors import MeasurementError
-from roofline.renderers._points import points
 from roofline.renderers.report import report, report_sweep
 from roofline.sweeping import plan
 from roofline.sweeping.grid import Grid

@@ -43,7 +43,9 @@ from roofline.renderers.report.where import by_bound, by_group
 
 Drawn = Callable[[str, str], tuple[Path, str]]
 SMALLEST = 6.0  # pt
-KINDS = plugins.names("roofline.renderers.figures")
+FIGURES = "roofline.renderers.figures"
+#: Those that are drawn of profiles; a map of a sweep has tests of its own (test_sweep_map.py).
+KINDS = [kind for kind in plugins.names(FIGURES) if "OF_FOLDERS" not in plugins.constants(FIGURES, kind)]
 kinds = pytest.mark.parametrize("kind", KINDS)
 #: How many profiles a kind takes, where that is not any number.
 TAKES = {"waterfall": 2}
@@ -200,10 +202,9 @@ import sys
 from pathlib import Path
 from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.core.schema import load
-from roofline import plugins
-from roofline.renderers import _screen, figures
+from roofline.renderers import figures
 first, second = (analyze(load(path)) for path in sys.argv[1:3])
-for kind in plugins.names("roofline.renderers.figures"):
+for kind in sys.argv[4:]:
     for suffix in figures.SUFFIXES:
         items = [first, second] if kind == "waterfall" else [first]
         figures.draw(kind, items, Path(sys.argv[3]) / f"{kind}{suffix}", long_caption=True)
@@ -225,6 +226,7 @@ def test_the_same_bytes_in_another_process(drawn: Drawn, tmp_path: Path) -> None
         _DRAW,
         *(str(tmp_path / f"{name}.json") for name in ("profile", "second")),
         str(folder),
+        *KINDS,
     ]
     subprocess.run(command, check=True, env=environment)
     here = {f"{kind}{suffix}": sha256(drawn(kind, suffix)[0]) for kind in KINDS for suffix in figures.SUFFIXES}

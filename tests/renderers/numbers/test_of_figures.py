@@ -230,6 +230,7 @@ FIGURES: dict[str, Callable[[], None]] = {
 }
 
 
-@pytest.mark.parametrize("kind", plugins.names("roofline.renderers.figures"))
+# The map of a sweep is read in test_sweep_map.py.
+@pytest.mark.parametrize("kind", [kind for kind in plugins.names("roofline.renderers.figures") if kind != "sweep"])
 def test_figures(kind: str) -> None:
     FIGURES[kind]()

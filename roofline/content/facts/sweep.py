@@ -136,7 +136,7 @@ def time(result: Result) -> str:
 
 
 def border(edge: Border, where: str = "") -> str:
-    """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2 (...), jax from batch 4 on.".
+    """Say a border: "bert train, 128 tokens: torch is fastest up to batch 2, jax from batch 4 on; ...".
 
     where: the cells that it holds for; "": of its own row or column.
     """
@@ -145,8 +145,8 @@ def border(edge: Border, where: str = "") -> str:
     where, backend = where or place(edge.cell, edge.axis), wording.plain(edge.backend, 40)
     if edge.kind == "winner":
         before, after = (wording.plain(name, 40) for name in (edge.before, edge.after))
-        largest = f" (largest part of the difference: {cause(edge.cause)})" if edge.cause else ""
-        return f"{where}: {before} is fastest up to {low}{largest}, {after} from {high} on."
+        largest = f"; largest part of the difference at {low}: {cause(edge.cause)}" if edge.cause else ""
+        return f"{where}: {before} is fastest up to {low}, {after} from {high} on{largest}."
     before, after = limit(edge.before), limit(edge.after)
     if edge.kind == "roof":
         return f"{where}, {backend}: {before} limits more of the step than {after} up to {low}, less from {high} on."

@@ -17,7 +17,7 @@ import numpy as np
 from roofline.analysis.caches.accesses import Accesses, accesses
 from roofline.core.arrays import Array
 from roofline.core.lifetimes import Lifetime, Touches, lifetimes
-from roofline.core.rows import buffers_known, per_profile, rows, settled
+from roofline.core.rows import Ints, buffers_known, per_profile, rows, settled
 from roofline.core.schema import Memory, Profile, Storages
 from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
 
@@ -56,6 +56,15 @@ class Timeline:
     def peak(self) -> float:
         """Return the most that the step holds [byte]: what a compiler assigned to it, else what is in use at most."""
         return float(self.total.max()) if self.assigned is None else self.assigned
+
+    def outline(self, most: int) -> Ints:
+        """Return at most so many ops, in order: of each of as many stretches of the step the one with most in use."""
+        total = self.total
+        begins = np.unique(np.linspace(0, len(total), min(most, len(total)), endpoint=False).astype(np.int64))
+        ends = np.append(begins[1:], len(total))
+        return np.asarray(
+            [first + int(np.argmax(total[first:last])) for first, last in zip(begins, ends, strict=True)], np.int64
+        )
 
     def parts(self, op: int) -> dict[StorageKind, float | None]:
         """Return what is in use during an op [byte], by what it is for; None where that is not told apart."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from roofline.core.vocabulary import Bound, Group
+from roofline.core.vocabulary import Bound, Group, StorageKind
 
 Pair = tuple[str, str]
 
@@ -26,6 +26,16 @@ GROUPS: dict[Group, Pair] = {
     "communication": ("#ddcc77", "#e3d591"),
     "other": ("#8a8a8a", "#98a1ab"),
 }
+#: Of what memory is for.
+STORAGES: dict[StorageKind, Pair] = {
+    "parameters": ("#1b4965", "#5b92b8"),
+    "gradients": ("#bc6c25", "#d99a5b"),
+    "optimizer": GROUPS["optimizer"],
+    "inputs": ("#9c9c9c", "#a8b0b8"),
+    "results": ("#c9a227", "#d9bc5c"),
+    "activations": ("#62b6cb", "#8fd0df"),
+    "workspace": ("#588157", "#86b085"),
+}
 #: Of two runs: time that the second one saves, time that it adds, and a whole step.
 SIDES: dict[Literal["saves", "adds", "wall"], Pair] = {
     "saves": ("#8a8f94", "#98a1ab"),
@@ -36,5 +46,6 @@ SIDES: dict[Literal["saves", "adds", "wall"], Pair] = {
 
 def variables() -> str:
     """Write all of them as custom properties of a style sheet, named as what they stand for."""
-    pairs = (*BOUNDS.items(), *GROUPS.items(), *SIDES.items())
+    of_storages = ((f"storage-{kind}", pair) for kind, pair in STORAGES.items())
+    pairs = (*BOUNDS.items(), *GROUPS.items(), *SIDES.items(), *of_storages)
     return f":root {{ {' '.join(f'--{name}: light-dark({light}, {dark});' for name, (light, dark) in pairs)} }}\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _screen, _tables, _terminal, _words
-from roofline.renderers._facts import evidence, host, measured, notes
+from roofline.renderers._facts import evidence, host, measured, memory, notes
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._rows.choice import USUAL, Choice
 from roofline.renderers._tables import Column, Row, WorkRow
@@ -42,7 +42,7 @@ def render(
 def _counted(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> str:
     """Write the work of a step whose ops have no times."""
     lines = [*_terminal.wrapped(_words.verdict(analysis), page, "bold"), "", *_table(analysis, by, choice, page)]
-    compiled = facts(measured.compiled(analysis), page)
+    compiled = facts([*memory.facts(analysis.profile), *measured.compiled(analysis)], page)
     costed, ops = analysis.total.costed, analysis.total.ops
     lines += ["", f"Work known of {costed} of {_words.counted(ops, 'op')}."]
     return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"

@@ -6,7 +6,7 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
-from roofline.core.schema import Memory, Storages
+from roofline.core.schema import Memory
 from roofline.core.vocabulary import RESIDENT, STORAGE_KINDS
 from roofline.memory.timeline import timeline
 from roofline.memory.use import memory_use
@@ -15,14 +15,8 @@ MB = 1e6
 OPS = len(handmade.OPS)
 
 
-def storages(*rows, **fields):
-    """rows: (kind, bytes, first, last)."""
-    columns = zip(*((STORAGE_KINDS.index(kind), *row) for kind, *row in rows), strict=True)
-    return Storages(**dict(zip(("kind", "bytes", "first", "last"), columns, strict=True)), **fields)
-
-
 def test_recorded_storages_add_up_op_by_op():
-    recorded = storages(
+    recorded = handmade.storages(
         ("parameters", 100, 0, OPS - 1),
         ("activations", 30, 1, 3),
         ("activations", 50, 2, 2),
@@ -37,7 +31,9 @@ def test_recorded_storages_add_up_op_by_op():
 
 
 def test_a_compiler_that_assigns_memory_holds_all_of_it():
-    recorded = storages(("inputs", 40, 0, OPS - 1), ("workspace", 20, 4, 4), source="buffer assignment", assigned=75.0)
+    recorded = handmade.storages(
+        ("inputs", 40, 0, OPS - 1), ("workspace", 20, 4, 4), source="buffer assignment", assigned=75.0
+    )
     memory = Memory(parameters=25.0, optimizer=5.0)
     made = timeline(handmade.profile(storages=recorded, memory=memory))
     # 75 are assigned, of which 60 are in use at once; of 40 that go in 25 are parameters and 5 the optimizer's state
@@ -70,7 +66,7 @@ def test_unknown_buffers_give_no_timeline():
 
 
 def test_a_measured_peak_stands_and_the_timeline_says_where():
-    recorded = storages(("activations", 50, 2, 2), source="allocator")
+    recorded = handmade.storages(("activations", 50, 2, 2), source="allocator")
     use = memory_use(handmade.profile(storages=recorded, memory=Memory(peak=64.0, source="allocator's peak")))
     assert (use.peak, use.source, use.op, use.parts["activations"]) == (64.0, "allocator's peak", 2, 50)
 
@@ -89,6 +85,6 @@ def test_storages_that_do_not_fit_are_refused(damage):
     from roofline.core.schema import encode
     from roofline.errors import InputError
 
-    recorded = replace(storages(("inputs", 5, 0, 1), source="allocator"), **damage)
+    recorded = replace(handmade.storages(("inputs", 5, 0, 1), source="allocator"), **damage)
     with pytest.raises(InputError, match="storages"):
         encode(handmade.profile(storages=recorded))

@@ -10,7 +10,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.device import Ceiling
 from roofline.renderers import _words
-from roofline.renderers._facts import evidence, measured
+from roofline.renderers._facts import evidence, measured, memory
 from roofline.renderers._facts.ceilings import waited
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts.grids import cell, facts, head, table
@@ -32,7 +32,7 @@ def _run(run: Run) -> Html:
     if isinstance(analysis, Analysis):
         pairs += [*measured.facts(analysis), *_runs(analysis), *evidence.facts(analysis)]
     else:
-        pairs += [*measured.compiled(analysis)]
+        pairs += [*memory.facts(analysis.profile), *measured.compiled(analysis)]
     pairs.append(_conditions(analysis))
     return tag("div", facts(pairs), _ceilings(analysis), _settings(analysis))
 

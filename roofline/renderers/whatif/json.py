@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from roofline.memory.fit import fit
 from roofline.projection.project import Row, WhatIf
-from roofline.renderers.whatif._memory import fits
 
 
 def render(whatif: WhatIf) -> str:
     """Write the step here and there, by group, and the basis of the projection."""
     profile = whatif.here.profile
+    fitted = fit(profile, whatif.there)
     document = {
         "schema": 1,
         "model": profile.model,
@@ -51,7 +52,15 @@ def render(whatif: WhatIf) -> str:
         "kept_launch_floors": list(whatif.kept),
         "caches": False,
         "measured_against_datasheet": whatif.sheet,
-        "fits_memory": fits(whatif),
+        "fits_memory": fitted.fits,
+        "memory": {
+            "peak": fitted.use.peak,
+            "at_least": fitted.use.at_least,
+            "parts": dict(fitted.use.parts),
+            "fixed": fitted.fixed,
+            "there": fitted.memory,
+            "largest_batch": fitted.largest_batch,
+        },
         "flags": list(whatif.here.flags),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

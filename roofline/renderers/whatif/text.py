@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.core.device import SHEET_LOW
+from roofline.memory.fit import fit
 from roofline.projection.project import Row, WhatIf
 from roofline.renderers import _terminal, _words
-from roofline.renderers._facts import notes
+from roofline.renderers._facts import memory, notes
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import SHEET, Page
-from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
 _ENOUGH = 0.5  # of the step: where less was carried it is no step, and has no factor. By choice.
@@ -165,7 +165,7 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             "measured ceilings are compared with a datasheet's, which no code reaches; the range allows that only "
             f"{units.percent(SHEET_LOW, 0)} of it can be reached",
         )
-    yield from _warnings(whatif, target)
+    yield from _warnings(whatif)
 
 
 def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
@@ -185,16 +185,14 @@ def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             label = ""
 
 
-def _warnings(whatif: WhatIf, target: str) -> Iterator[tuple[str, str]]:
+def _warnings(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     if whatif.here.device.kind != whatif.there.kind:
         kinds = f"{_words.plain(whatif.here.device.kind)} here and {_words.plain(whatif.there.kind)} there"
         yield (
             "kernels",
             f"{kinds}: other kernels will run there, fused differently and at other fractions of their roofs",
         )
-    if fits(whatif) is False:
-        peak, memory = whatif.here.profile.memory.peak, whatif.there.memory
-        yield "memory", f"the step needs {units.byte(peak)} and {target} has {units.byte(memory)}: it does not fit"
+    yield from memory.fit_facts(fit(whatif.here.profile, whatif.there))
     if whatif.here.profile.imported is not None:
         gap = _words.gap_name(whatif.here)
         yield "trace", f"the time of a step and {gap} come from the trace and include its profiler's overhead"

@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from msgspec.structs import replace
 from torch import nn
 from torch.autograd.profiler import profile
 
@@ -64,8 +65,7 @@ def perceptron():
 
 
 def encoder():
-    layer = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
-    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    return nn.Sequential(*(nn.TransformerEncoderLayer(64, 4, 256, batch_first=True) for _ in range(2)))
 
 
 INPUTS = {"perceptron": (64, 256), "classifier": (16, 3, 32, 32), "encoder": (8, 96, 64)}
@@ -167,3 +167,63 @@ def test_a_profile_holds_the_storages_of_its_ops():
     assert rows.storages.fits(len(rows.ops))
     assert rows.storages == counted.storages
     handmade.profile(ops=rows.ops, signatures=rows.signatures, storages=rows.storages)
+
+
+def profile_of(step, batch=None, **memory):
+    """The profile of a counted step, as far as its memory goes."""
+    from roofline.core.schema import Memory
+    from roofline.costs.counted import PHASES
+    from roofline.recording.rows import op_rows
+
+    counted = record.eager(step)
+    rows = op_rows(counted, None, [""] * len(counted.scopes), {}, "cpu")
+    tables = {"scopes": counted.scopes, "phases": PHASES, "blocks": rows.blocks, "signatures": rows.signatures}
+    sums = Memory(parameters=float(sum(4 * parameter.numel() for parameter in step.model.parameters())), **memory)
+    return handmade.profile(**tables, ops=rows.ops, storages=rows.storages, batch=batch, memory=sums)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_the_largest_batch_is_that_which_would_fill_the_memory(name):
+    from roofline.memory.fit import fit
+    from roofline.memory.use import memory_use
+
+    def of(batch):
+        torch.manual_seed(0)
+        model, x = MODELS[name](), torch.randn(batch, *INPUTS[name][1:])
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
+
+        def run():
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+
+        run()
+        return profile_of(Step(run=run, model=model), batch)
+
+    memory = memory_use(of(96)).peak
+    device = replace(handmade.device(), memory=memory)
+    assert fit(of(16), device).largest_batch == pytest.approx(96, rel=0.05)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_a_step_without_data_holds_at_least_what_one_with_data_does_not_exceed(name):
+    from roofline.memory.use import memory_use
+    from roofline.pytorch.recording.shapes import without_data
+
+    def built():
+        model, x = MODELS[name](), torch.randn(INPUTS[name])
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
+
+        def run():
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+
+        run()
+        return Step(run=run, model=model)
+
+    real = memory_use(profile_of(built()))
+    with without_data():
+        counted = memory_use(profile_of(built()))
+    assert (counted.at_least, real.at_least) == (True, False)
+    assert 0.95 * real.peak <= counted.peak <= real.peak

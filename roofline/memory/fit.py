@@ -23,7 +23,7 @@ class Fit:
 
     fixed: the most of what no batch changes, at once. fits: None where no more is known than that it may.
     largest_batch: that fits, 0 where none does, if all but `fixed` grows as the batch does; an upper limit where `use`
-    is a lower one.
+    is a lower one. of_another_kind: whether a compiler assigned the memory, for another kind of device.
     """
 
     use: MemoryUse
@@ -31,11 +31,17 @@ class Fit:
     fixed: float | None
     fits: bool | None
     largest_batch: int | None
+    of_another_kind: bool = False
 
 
 def fit(profile: Profile, device: Device) -> Fit:
-    """Compare a step with the memory of a device, where it holds what it holds here."""
+    """Compare a step with the memory of a device, where it is taken to hold what it holds here.
+
+    A compiler assigns memory for one kind of device: nothing is known of the program that it would make for another.
+    """
     use, memory, over_ops = memory_use(profile), device.memory, timeline(profile)
+    if over_ops is not None and over_ops.assigned is not None and profile.device.kind != device.kind:
+        return _of_another_kind(profile, memory)
     fits = None
     if use.peak is not None and memory is not None:
         fits = False if use.peak > memory else None if use.at_least else True
@@ -46,6 +52,15 @@ def fit(profile: Profile, device: Device) -> Fit:
     # What an optimizer makes in between is of the parameters' size.
     fixed = np.where(updates, over_ops.total, fixed)
     return Fit(use, memory, float(fixed.max()), fits, _largest_batch(profile.batch, use, memory, fixed, over_ops))
+
+
+def _of_another_kind(profile: Profile, memory: float | None) -> Fit:
+    """Return what is known of a step that is compiled anew there: it needs its parameters and its optimizer's state."""
+    sums: dict[StorageKind, float | None] = dict.fromkeys(STORAGE_KINDS)
+    sums |= {"parameters": profile.memory.parameters, "optimizer": profile.memory.optimizer}
+    known = sum(size for size in sums.values() if size is not None)
+    use = MemoryUse(known or None, "", True, None, sums)
+    return Fit(use, memory, None, False if memory is not None and known > memory else None, None, True)
 
 
 def _fixed_known(profile: Profile, over_ops: Timeline) -> bool:

@@ -56,6 +56,11 @@ def test_gradients_that_are_not_told_apart_leave_the_batch_unknown():
     trains = step(storages=recorded, phases=phases, ops=ops)
     fitted = fit(trains, device(149))
     assert (fitted.fits, fitted.fixed, fitted.largest_batch) == (False, None, None)
+    # For a GPU the compiler makes another program.
+    held = replace(trains, memory=Memory(parameters=100.0, optimizer=20.0))
+    for memory, fits in ((119, False), (120, None)):
+        elsewhere = fit(held, replace(device(memory), kind="cuda"))
+        assert (elsewhere.use.peak, elsewhere.fits, elsewhere.largest_batch) == (120, fits, None)
 
 
 def test_an_unknown_peak_or_memory_says_nothing():

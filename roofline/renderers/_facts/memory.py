@@ -56,6 +56,8 @@ def fit_facts(fitted: Fit) -> Iterator[tuple[str, str]]:
     verdict = {True: "fits", False: "does not fit", None: "not known to fit"}[fitted.fits]
     words = f"{verdict}: {sum_of_parts(use)} = {least}{units.byte(use.peak)} of {units.byte(memory)}"
     yield "memory", words
+    if fitted.of_another_kind:
+        yield "", "what else is needed is not known: there the program is compiled anew, for another kind of device"
     yield from largest_batch(fitted)
 
 

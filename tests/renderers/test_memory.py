@@ -34,7 +34,7 @@ def test_the_peak_its_place_and_its_parts_in_words():
     assert handmade.SIGNATURES[op.signature].name in said[""]
     assert handmade.BLOCKS[op.block] in said[""]
     assert said[""].endswith("parameters 400 kB, activations 100 kB, workspace 50.0 kB")
-    assert said["process memory"].startswith("300 MB")
+    assert said["process"].startswith("300 MB")
 
 
 def test_in_json():

@@ -26,7 +26,7 @@ def facts(profile: Profile) -> Iterator[tuple[str, str]]:
         if profile.device.kind != "cpu":
             yield from largest_batch(fit(profile, profile.device))
     if profile.memory.resident is not None:
-        yield "process memory", f"{units.byte(profile.memory.resident)} resident at most, libraries included"
+        yield "process", f"{units.byte(profile.memory.resident)} resident at most, libraries included"
 
 
 def place(profile: Profile, number: int) -> str:

@@ -15,6 +15,8 @@ from torch.autograd.profiler import profile
 from roofline.core.step import Step
 from roofline.core.vocabulary import STORAGE_KINDS
 from roofline.pytorch.recording import record
+from roofline.recording.backend import load
+from roofline.recording.recording import Plan
 
 THREADS = 1
 
@@ -123,6 +125,38 @@ def test_the_peak_of_inference_is_that_of_the_allocator(name):
     counted = record.eager(Step(run=run, model=model))
     reference = peak_by_profiler(run, held_before([x, *model.parameters(), *model.buffers()]))
     assert live(counted).sum(axis=0).max() == pytest.approx(reference, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the tracer
+@pytest.mark.parametrize("backend", ["torchscript", "torch-compile"])
+def test_so_is_that_of_compiled_code(backend):
+    def built():
+        torch.manual_seed(0)
+        model, x = Classifier(), torch.randn(INPUTS["classifier"])
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, foreach=False)
+
+        def run():
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+
+        return model, x, run
+
+    model, _, run = built()
+    plan = Plan(device="cpu", threads=THREADS, count_only=True)
+    recording = load(backend).recorder.record(Step(run=run, model=model), plan, lambda text: None)
+    model, x, run = built()
+    model.forward = (
+        torch.jit.trace(model, x, check_trace=False).forward
+        if backend == "torchscript"
+        else torch.compile(model.forward)
+    )
+    for _ in range(3):  # the profiling executor optimises at the second
+        run()
+    model.zero_grad()
+    reference = peak_by_profiler(run, held_before([x, *model.parameters(), *model.buffers()]))
+    assert live(recording).sum(axis=0).max() == pytest.approx(reference, rel=0.05)
 
 
 def test_storages_are_told_apart_by_what_they_are_for():

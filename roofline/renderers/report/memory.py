@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from roofline import units
 from roofline.core.vocabulary import STORAGE_KINDS
 from roofline.memory import timeline as memory_timeline
@@ -29,8 +31,8 @@ def memory(runs: Sequence[Run]) -> Html:
 def _run(run: Run) -> Html:
     profile = run.analysis.profile
     step = memory_timeline.timeline(profile)
-    peak = next((words for name, words in facts.facts(profile) if name == facts.PEAK), "The peak is not known")
-    about = tag("p", tag("b", f"{peak}."))
+    peak = next((words for name, words in facts.facts(profile) if name == facts.PEAK), "memory that is not known")
+    about = tag("p", tag("b", f"A step holds {peak}."))
     if step is None:
         return tag("div", about, tag("p", "What is in use during each op is not known.", class_="note"))
     note = tag(
@@ -47,14 +49,12 @@ def _picture(step: Timeline) -> Html:
     highest = max(float(step.total.max()), step.assigned or 0.0) or 1.0
     across, up = _UNITS / len(step.total), _UNITS / highest
     edges = [0, *(round(row * across) for row in rows[1:].tolist()), _UNITS]
-    below = [0.0] * len(rows)
-    areas = []
-    for number, kind in enumerate(STORAGE_KINDS):
-        held = step.live[number, rows].tolist()
-        above = [low + size for low, size in zip(below, held, strict=True)]
-        if any(held):
-            areas.append(tag("path", d=_area(edges, below, above, up), class_=f"part storage-{kind}"))
-        below = above
+    heights = np.rint(step.live[:, rows].cumsum(axis=0) * up).astype(np.int64).tolist()
+    areas = [  # the lowest in front of those above it
+        tag("path", d=_area(edges, heights[number]), class_=f"part storage-{kind}")
+        for number, kind in reversed(list(enumerate(STORAGE_KINDS)))
+        if step.live[number].any()
+    ]
     place = {"y": str(_SCALE), "width": "100%", "height": str(_HIGH), "viewBox": f"0 0 {_UNITS} {_UNITS}"}
     peak = f"{units.byte(float(step.total.max()))} in use at most"
     return tag(
@@ -69,11 +69,14 @@ def _picture(step: Timeline) -> Html:
     )
 
 
-def _area(edges: Sequence[int], below: Sequence[float], above: Sequence[float], up: float) -> str:
-    """Write the outline of a kind: its upper edge from left to right, its lower one back."""
-    upper = [f"V{_UNITS - round(size * up)}H{end}" for size, end in zip(above, edges[1:], strict=True)]
-    lower = [f"V{_UNITS - round(size * up)}H{begin}" for size, begin in zip(below, edges[:-1], strict=True)]
-    return f"M{edges[0]} {_UNITS - round(below[0] * up)}{''.join(upper)}{''.join(reversed(lower))}z"
+def _area(edges: Sequence[int], heights: Sequence[int]) -> str:
+    """Write the outline of an area below steps: its upper edge, where its height changes."""
+    drawn, height = f"M0 {_UNITS}", -1
+    for begin, upper in zip(edges, heights, strict=False):
+        if upper != height:
+            drawn += f"{f'H{begin}' if begin else ''}V{_UNITS - upper}"
+            height = upper
+    return f"{drawn}H{_UNITS}V{_UNITS}z"
 
 
 def _table(run: Run, step: Timeline) -> Html:
@@ -83,7 +86,7 @@ def _table(run: Run, step: Timeline) -> Html:
     for kind in STORAGE_KINDS:
         size = use.parts[kind]
         largest = float(step.live[STORAGE_KINDS.index(kind)].max())
-        if size is None and not largest:
+        if not largest:
             continue
         name = tag("th", svg.swatch(f"storage-{kind}"), WORDS[kind], scope="row")
         rows.append(tag("tr", name, cell(units.byte(size)), cell(units.byte(largest))))

@@ -23,6 +23,9 @@ from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
 
 #: The source of a timeline without recorded storages.
 LAST_USE = "last use"
+#: Frameworks whose executors let an op write its result over an argument that nobody needs any more: of the two buffers
+#: only one takes memory.
+_HANDS_OVER = frozenset(("tensorflow",))
 _KIND: Mapping[str, int] = {kind: number for number, kind in enumerate(STORAGE_KINDS)}
 
 
@@ -75,7 +78,7 @@ class Timeline:
 def timeline(profile: Profile) -> Timeline | None:
     """Make the timeline of a step; None where neither its storages nor its buffers are known."""
     storages = profile.storages
-    if not profile.ops or (storages is None and not (buffers_known(profile) and len(rows(profile).buffers))):
+    if not profile.ops or (storages is None and not _has_lifetimes(profile)):
         return None
     storages = storages or _by_last_use(profile)
     live = _live(storages, len(profile.ops))
@@ -83,6 +86,12 @@ def timeline(profile: Profile) -> Timeline | None:
     if storages.source != "allocator":
         known |= _tell_apart(live, profile.memory)
     return Timeline(settled(live), frozenset(known), storages.source, storages.at_least, storages.assigned)
+
+
+def _has_lifetimes(profile: Profile) -> bool:
+    """Return whether the buffers of a step tell how long each is there, at least."""
+    known = buffers_known(profile) and len(rows(profile).buffers) > 0
+    return known and (profile.framework or profile.backend) not in _HANDS_OVER
 
 
 def _live(storages: Storages, ops: int) -> Array:

@@ -56,6 +56,11 @@ def test_without_recorded_storages_buffers_live_until_their_last_use():
         assert made.parts(row)["activations"] + made.parts(row)["workspace"] >= fresh
 
 
+def test_an_executor_that_writes_over_arguments_gives_no_timeline():
+    assert timeline(handmade.profile(framework="tensorflow")) is None
+    assert timeline(handmade.profile(framework="torch")) is not None
+
+
 def test_unknown_buffers_give_no_timeline():
     ops = tuple(replace(op, reads=(), writes=()) for op in handmade.OPS)
     signatures = tuple(replace(signature, reads=(), writes=()) for signature in handmade.SIGNATURES)

@@ -63,6 +63,16 @@ def test_the_figure_stacks_what_is_in_use():
     assert "600 kB" in caption.text(long=False)
 
 
+def test_a_run_whose_memory_is_not_known_is_left_out_and_named():
+    pytest.importorskip("matplotlib")
+    from roofline.renderers import figures
+
+    unknown = handmade.profile(backend="tensorflow", framework="tensorflow")
+    drawn, caption = figures.build("memory", [analyze(unknown), analyze(profile())])
+    assert len(drawn.axes) == 1
+    assert "Of tensorflow it is not known." in caption.text(long=False)
+
+
 def test_a_profile_without_buffers_has_no_figure():
     pytest.importorskip("matplotlib")
     from roofline.renderers import figures

@@ -39,9 +39,12 @@ _HATCH: dict[StorageKind, str] = dict(
 
 
 def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
-    """Draw one panel per run, all on one axis of bytes."""
+    """Draw one panel per run whose memory is known, all on one axis of bytes."""
+    all_names = called(item.profile for item in items)
+    known = [number for number, item in enumerate(items) if timeline(item.profile) is not None]
+    without = [name for number, name in enumerate(all_names) if number not in known]
+    items, names = [items[number] for number in known] or items, [all_names[number] for number in known]
     steps = [_step(item) for item in items]
-    names = called(item.profile for item in items)
     heading = _frame.heading(items, names, width, _titles.memory(items, names))
     highest = max(max(float(step.total.max()), step.assigned or 0.0) for step in steps)
     size, unit = _unit(highest)
@@ -74,7 +77,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     lowest = top + pitch * len(items) - _APART
     _frame.name_below(fig, left_edge + room / 2, "op, in the order of dispatch", lowest)
     _frame.draw_keys(fig, keys, lowest + _frame.LABEL + 0.02)
-    return fig, _caption(items, names, steps, heading.title)
+    return fig, _caption(items, names, steps, without, heading.title)
 
 
 _ASSIGNED: dict[str, Any] = {"color": "#000000", "linewidth": 0.8, "linestyle": "--"}
@@ -136,7 +139,11 @@ def _outline(edges: Ints, upper: Array) -> list[tuple[float, float]]:
 
 
 def _caption(
-    items: Sequence[WorkAnalysis], names: Sequence[str], steps: Sequence[Timeline], title: Sequence[str]
+    items: Sequence[WorkAnalysis],
+    names: Sequence[str],
+    steps: Sequence[Timeline],
+    without: Sequence[str],
+    title: Sequence[str],
 ) -> Caption:
     explanation = (
         "Memory in use during each op of one step, by what it is for; the mark is where most is in use. An op stands "
@@ -153,4 +160,7 @@ def _caption(
         if step.assigned is not None:
             short.append(f"The compiler assigned {units.byte(step.assigned)}, which is there throughout.")
         long += [short[-1], f"{memory.parts(use)} ({SOURCES[step.source]}).", _words.provenance(item)]
+    if without:
+        unknown = f"Of {_words.conjunction([_words.plain(name, 60) for name in without])} it is not known."
+        short, long = [*short, unknown], [*long, unknown]
     return Caption(" ".join(title), " ".join(short), " ".join(long))

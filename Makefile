@@ -63,6 +63,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/import_kineto.py
 	$(BIN)/python benchmarks/show_large.py
 	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/sweep.py
 
 truth: .venv/installed
 	$(BIN)/python benchmarks/truth/run.py --models $(N) $(if $(ONLY),--only $(ONLY)) $(if $(SMALL),--small) \

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from roofline import units
 from roofline.comparison.ranking import rank
+from roofline.content.signed import signed
 from roofline.core.schema import load
-from roofline.renderers._signed import signed
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "h100.md"
 BEGIN, END = "<!-- accounts -->\n", "<!-- /accounts -->\n"

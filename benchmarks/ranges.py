@@ -16,10 +16,10 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.caches.traffic import handed_over
+from roofline.content import wording
 from roofline.core.executor import executor_of
 from roofline.core.rows import rows
 from roofline.importing import read
-from roofline.renderers import _words
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "imports.md"
@@ -50,7 +50,7 @@ def lines(traces: Path) -> Iterator[tuple[str, ...]]:
         total = run.total
         named = run.device.name if device is None else f"{run.device.name}, as `--device {device}`"
         unknown = units.percent(total.uncosted / total.own_seconds, 0)
-        yield what, named, _words.attained(total), *_cache(run), _launch(run), unknown
+        yield what, named, wording.attained(total), *_cache(run), _launch(run), unknown
 
 
 def _cache(run: Analysis) -> tuple[str, str]:

@@ -23,10 +23,10 @@ import plants
 from roofline import importing
 from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
+from roofline.content import json_document
 from roofline.core import shipped
 from roofline.core.schema import load
 from roofline.errors import RooflineError
-from roofline.renderers import _document
 from roofline.renderers.comparison import json as comparison_json
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +72,7 @@ def documents() -> Iterator[tuple[str, Any]]:
 
 
 def of_profile(profile: Any) -> Any:
-    return _document.document(analyze(profile), "op")
+    return json_document.document(analyze(profile), "op")
 
 
 def imported(trace: Path) -> Any:

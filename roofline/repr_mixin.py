@@ -1,6 +1,7 @@
 """Let results show themselves: as text where they are printed, as a table and a figure in a notebook.
 
-The plugin of `roofline.renderers.notebook` with the name of the result's class writes them, and is imported only then.
+The plugin of `roofline.renderers.notebook` with the name of the result's class, or of one that it derives from, writes
+them, and is imported only then.
 """
 
 from __future__ import annotations
@@ -57,5 +58,7 @@ class ReprMixin:
 
 
 def _renderer(result: object) -> ModuleType:
-    name = _CAPITAL.sub("-", type(result).__name__).lower()
+    classes = [_CAPITAL.sub("-", its_class.__name__).lower() for its_class in type(result).__mro__]
+    known = plugins.names("roofline.renderers.notebook")
+    name = next((name for name in classes if name in known), classes[0])
     return plugins.load("roofline.renderers.notebook", name, "result")

@@ -84,14 +84,14 @@ def intensity(value: float | None) -> str:
     return UNKNOWN if value is None else f"{significant(value)} FLOP/B"
 
 
-def seconds(value: float | None) -> str:
+def seconds(value: float | None, digits: int = 3) -> str:
     """Write a time [s] in s, ms, µs or ns."""
     if value is None:
         return UNKNOWN
     if value == 0:
         return "0 s"
     factor, unit = next(((factor, unit) for factor, unit in _SECONDS if abs(value) >= factor * 0.9995), _SECONDS[-1])
-    return f"{significant(value / factor)} {unit}"
+    return f"{significant(value / factor, digits)} {unit}"
 
 
 def seconds_unit(largest: float) -> Callable[[float | None], str]:

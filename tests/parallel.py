@@ -198,7 +198,7 @@ LEFT_OUT = (
     "measuring/test_experiments.py::test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it",
     "api/test_callbacks.py::test_a_trainer_of_hugging_face",
     "benchmarks/test_ranges.py",
-    "renderers/tables/test_names.py::test_no_two_kernels_of_real_traces_are_alike",
+    "content/test_names.py::test_no_two_kernels_of_real_traces_are_alike",
     "renderers/test_figures.py::test_text_is_legible_and_the_figure_fits_a_page[10-3.3",
     *(
         f"renderers/test_figure_layout.py::test_texts_stand_clear[{kind}]"

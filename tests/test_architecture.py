@@ -125,7 +125,7 @@ INSIDE = "Inside comparison"
         ("roofline.backends.jax", "roofline.backends.torch", {"No backend imports another"}),
         ("roofline.renderers.csv", "roofline.renderers.json", {"No format imports another"}),
         ("roofline.renderers.csv", "roofline.renderers.figures.bound", {"No format imports another"}),
-        ("roofline.renderers.csv", "roofline.renderers._terminal", set()),
+        ("roofline.renderers.csv", "roofline.content.terminal", set()),
         (
             "roofline.renderers.comparison.text",
             "roofline.renderers.comparison.markdown",
@@ -308,6 +308,34 @@ def test_frameworks_are_imported_in_functions_only() -> None:
         assert not at_once & FRAMEWORKS, file
         if file.startswith("roofline/cli/"):
             assert at_once <= {"typer", "roofline", *sys.stdlib_module_names}, file
+
+
+def test_no_private_module_is_imported_from_outside_its_folder() -> None:
+    """An underscore says that. A test belongs to the folder that it tests and may import from it."""
+    checked = files("roofline", "benchmarks", "docs")
+    modules = {file.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in checked}
+    found = [
+        f"{file}:{one.line} imports {module}"
+        for file in checked
+        for one in found_in(file)
+        for module in private(one.name, modules)
+        if not below(file.rpartition("/")[0].replace("/", "."), module.rpartition(".")[0])
+    ]
+    assert found == []
+
+
+def private(name: str, modules: set[str]) -> list[str]:
+    """The modules on the way to an imported name that have an underscore."""
+    parts = name.split(".")
+    ways = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return [way for way in ways if way in modules and way.rpartition(".")[2].startswith("_")]
+
+
+def test_a_private_module_is_told_from_a_private_name() -> None:
+    modules = {"roofline.api._run", "roofline.renderers._latex"}
+    assert private("roofline.api._run.profile", modules) == ["roofline.api._run"]
+    assert private("roofline.renderers._latex.table.Column", modules) == ["roofline.renderers._latex"]
+    assert private("roofline.content.wording._size", modules) == []
 
 
 def test_what_runs_a_step_knows_no_framework() -> None:

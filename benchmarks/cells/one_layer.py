@@ -10,8 +10,8 @@ from cell import BACKENDS, MODELS, ROOT, Cell, asked
 
 from roofline import models, units
 from roofline.analysis.analysis import Analysis
+from roofline.content import bounds, wording
 from roofline.core.vocabulary import BOUNDS
-from roofline.renderers import _tables, _words
 
 PAGE = ROOT / "docs" / "one-layer.md"
 _HEAD = """# A layer of the large models
@@ -97,7 +97,7 @@ def _of_head(there: dict[Cell, kept.Found], model: str) -> str:
 
 def row(analysis: Analysis) -> dict[str, str]:
     """The cells of a line, as they are written, and what else the page says of them."""
-    split, blocks = _tables.split(analysis), analysis.by("block")
+    split, blocks = bounds.split(analysis), analysis.by("block")
     return {
         "step": units.seconds(analysis.wall),
         "least time": units.seconds(analysis.total.floor),
@@ -117,4 +117,4 @@ def _longest(analysis: Analysis) -> str:
 
 
 def _line(cells: list[str] | tuple[str, ...]) -> str:
-    return f"| {' | '.join(_words.plain(cell) for cell in cells)} |"
+    return f"| {' | '.join(wording.plain(cell) for cell in cells)} |"

@@ -363,9 +363,9 @@ class Analysis(WorkAnalysis):
         return self.wall - self.busy
 
     @property
-    def gap_told(self) -> float:
-        """Return the gap as people are told it [s]. Ops that fill the step leave nothing, and no rounding."""
-        return max(0.0, self.gap)
+    def gap_told(self) -> float | None:
+        """Return the gap as people are told it [s], no rounding below 0; None where scaled ops fill the step."""
+        return None if self.fills_by_scale else max(0.0, self.gap)
 
     @cached_property
     def gap_interval(self) -> tuple[float, float] | None:

@@ -47,7 +47,7 @@ def generation(analysis: Analysis) -> Generation | None:
     return Generation(
         prefill=prefill + before[0],
         decode=phases["decode"].seconds + before[1],
-        gap=analysis.gap_told - sum(before),
+        gap=max(0.0, analysis.gap) - sum(before),
         passes=_passes(analysis),
         floor=phases["decode"].floor,
         weights=_reading_weights(analysis),
@@ -62,7 +62,7 @@ def _gap_before(analysis: Analysis) -> np.ndarray | None:
         return None
     waited = np.asarray([sum(waits) for waits in host if waits is not None], np.float64)
     total = float(waited.sum())
-    return waited * (analysis.gap_told / total) if total else None
+    return waited * (max(0.0, analysis.gap) / total) if total else None
 
 
 def _passes(analysis: Analysis) -> int | None:

@@ -12,12 +12,12 @@ _NAMES = 3
 
 
 def name_scopes(scopes: Sequence[str]) -> str:
-    """Name some scopes, the first by itself: "embeddings, encoder/layer.* (8 places), 3 more"."""
+    """Name some scopes, the first by itself: "embeddings, 8 places in encoder/layer.*, 3 more"."""
     groups, unnamed = _grouped(scopes)
     numbers: Counter[str] = Counter()
     for (name, _), number in groups.items():
         numbers[name] += number
-    words = [name if number == 1 else f"{name} ({number} places)" for name, number in numbers.items()]
+    words = [name if number == 1 else f"{number} places in {name}" for name, number in numbers.items()]
     return ", ".join([*words, f"{unnamed} more"] if unnamed else words)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from roofline.api._run import Run, profile
 from roofline.comparison.parity import parity
 from roofline.comparison.ranking import Ranking, rank
+from roofline.content.wording import conjunction, plain
 from roofline.errors import GateError
-from roofline.renderers._words import conjunction, plain
 
 
 def compare(*runs: Run, by: str | None = None, allow: bool = False) -> Ranking:

@@ -10,7 +10,8 @@ from roofline.analysis.analysis import WorkAnalysis, analyze
 from roofline.api._run import Run, profile
 from roofline.core.device import Device
 from roofline.renderers import figures
-from roofline.renderers.notebook import _html
+from roofline.renderers.notebook import plot as cell
+from roofline.sweeping import folder, grid
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -21,7 +22,7 @@ class Plot:
     """
 
     kind: str
-    items: tuple[WorkAnalysis | Device, ...]
+    items: tuple[figures.Item, ...]
     width: float
     by: str | None = None
 
@@ -29,8 +30,7 @@ class Plot:
         return f"<Plot {self.kind!r} of {len(self.items)} runs, {self.width:g} in wide: save it with .save(path)>"
 
     def _repr_html_(self) -> str:
-        drawing, caption = figures.render(self.kind, self.items, ".svg", self.width, by=self.by)
-        return _html.page(_html.image(drawing, caption), _html.caption(caption))
+        return cell.html(*figures.render(self.kind, self.items, ".svg", self.width, by=self.by))
 
     @property
     def caption(self) -> str:
@@ -49,15 +49,23 @@ def plot(
 ) -> Plot:
     """Draw a figure of one or more runs.
 
-    runs: profiles, paths of saved ones, or analyses; for kind "devices" also a Device. kind: one of those of
-    `roofline plot --kind`. width: in inches, 3.3 for one column of a paper and 7 for two. by: what the rows
-    of a breakdown are, as `roofline plot --by`.
+    runs: profiles, paths of saved ones, or analyses; for kind "devices" also a Device; for kind "sweep" the folder of a
+    sweep. kind: one of those of `roofline plot --kind`. width: in inches, 3.3 for one column of a paper and 7 for two.
+    by: what the rows of a breakdown are, as `roofline plot --by`.
 
     Returns a Plot, which shows itself in a notebook and is written by `save`. Raises InputError for an unknown kind, no
     runs, and runs of which the kind has nothing to draw.
 
     >>> roofline.plot("torch.json", "jax.json", kind="waterfall", width=7).save("waterfall.pdf")
     """
-    items = tuple(run if isinstance(run, WorkAnalysis | Device) else analyze(profile(run)) for run in runs)
+    items = tuple(map(_item, runs))
     figures.build(kind, items, width, by)  # an impossible figure is refused here, not where it is shown
     return Plot(kind, items, width, by)
+
+
+def _item(run: Run | WorkAnalysis | Device) -> figures.Item:
+    if isinstance(run, WorkAnalysis | Device):
+        return run
+    if isinstance(run, str | PathLike) and folder.is_folder(Path(run)):
+        return grid.read(Path(run))
+    return analyze(profile(run))

@@ -8,6 +8,7 @@ from pathlib import Path
 from roofline.api._run import Run, profile
 from roofline.core.files import write_atomically
 from roofline.renderers import report as pages
+from roofline.sweeping import folder, grid
 
 
 class Page(str):
@@ -22,7 +23,8 @@ class Page(str):
 def report(*runs: Run, output: str | PathLike[str] | None = None, allow: bool = False) -> Page:
     """Make a page about one or more runs: verdict, tables, roofline, timeline, and why they differ.
 
-    runs: profiles, or paths of saved ones; two are compared as A - B, more with the fastest. output: the path of the
+    runs: profiles, or paths of saved ones; two are compared as A - B, more with the fastest; or the folder of a sweep,
+    of which the page has the map. output: the path of the
     page, which replaces an existing file; None: no file. allow: explain the difference of runs that do not do the same
     work.
 
@@ -30,7 +32,10 @@ def report(*runs: Run, output: str | PathLike[str] | None = None, allow: bool = 
 
     >>> page = roofline.report("torch.json", "jax.json", output="why.html")
     """
-    page = Page(pages.report([profile(run) for run in runs], allow=allow))
+    if len(runs) == 1 and isinstance(runs[0], str | PathLike) and folder.is_folder(Path(runs[0])):
+        page = Page(pages.report_sweep(grid.read(Path(runs[0]))))
+    else:
+        page = Page(pages.report([profile(run) for run in runs], allow=allow))
     if output is not None:
         write_atomically(Path(fspath(output)), page.encode())
     return page

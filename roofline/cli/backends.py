@@ -6,8 +6,8 @@ from __future__ import annotations
 def command() -> None:
     """List the backends, and the installed packages of each."""
     from roofline import plugins
+    from roofline.content.terminal import columns
     from roofline.recording.backend import load
-    from roofline.renderers._terminal import columns
 
     rows = []
     for name in plugins.names("roofline.backends"):

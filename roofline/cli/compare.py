@@ -220,7 +220,7 @@ def command(
 
 def _view(every: bool, row: int | None, why: bool, details: bool) -> Any:
     """Return the requested view of the account; None for the default."""
-    from roofline.renderers.comparison._account import View
+    from roofline.content.comparison.account_rows import View
 
     asked = View(every, row, why, details)
     return None if asked == View() else asked
@@ -414,7 +414,7 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 
 
 def _next(paths: list[Path], ranking: Ranking) -> None:
-    from roofline.renderers.comparison._comparing import can_repeat
+    from roofline.content.comparison.comparing import can_repeat
 
     if STDIN in paths:
         return  # standard input cannot be read again

@@ -53,9 +53,9 @@ def command(
         raise InputError("No output is given: add -o COUNTED.json.")
     check_output(output, force, (".json",), (profile, table))
     from roofline.analysis.analysis import analyze_timed
+    from roofline.content.facts import counters
     from roofline.core.schema import save
     from roofline.counters import joining, nsight_compute
-    from roofline.renderers._facts import counters
 
     with if_long(f"reading {printable(table)}"):
         kernels = nsight_compute.read(table)

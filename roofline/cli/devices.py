@@ -43,9 +43,9 @@ def as_text(device: Device) -> str:
     import msgspec
 
     from roofline import units
-    from roofline.renderers._facts.ceilings import waited
-    from roofline.renderers._terminal import columns
-    from roofline.renderers._words import plain
+    from roofline.content.facts.ceilings import waited
+    from roofline.content.terminal import columns
+    from roofline.content.wording import plain
 
     notes: list[str] = []
 
@@ -124,8 +124,8 @@ def _gpus_here() -> dict[str, str]:
 
 def _list_text() -> str:
     from roofline import devices, units
+    from roofline.content.terminal import columns
     from roofline.devices import calibration, cpu, nvidia
-    from roofline.renderers._terminal import columns
 
     present = _gpus_here()
     rows = [("", "name", "device", "memory", "bf16", "bandwidth")]

@@ -26,9 +26,9 @@ def command() -> None:
     import platform
 
     from roofline import plugins
+    from roofline.content.terminal import columns
     from roofline.devices import calibration, cpu, nvidia
     from roofline.recording import backend
-    from roofline.renderers._terminal import columns
     from roofline.version import __version__
 
     rows = [("roofline", f"{__version__}, Python {platform.python_version()}")]

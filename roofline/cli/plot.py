@@ -16,8 +16,7 @@ from roofline.errors import InputError
 from roofline.units import printable
 
 if TYPE_CHECKING:
-    from roofline.analysis.analysis import WorkAnalysis
-    from roofline.core.device import Device
+    from roofline.renderers.figures import Item
 
 _FIGURES = "roofline.renderers.figures"
 _KINDS = "|".join(plugins.names(_FIGURES))
@@ -31,7 +30,7 @@ def command(
             metavar="PROFILE",
             autocompletion=completion.profiles,
             help="Saved profiles or names of shipped ones; - reads one from standard input. With --kind devices, also "
-            "names of devices.",
+            "names of devices; with --kind sweep the folder of a sweep.",
         ),
     ],
     output: Annotated[
@@ -54,7 +53,8 @@ def command(
             metavar="KEY",
             autocompletion=completion.keys,
             help="What the rows of --kind breakdown are: group, class, op, scope, block, phase, kernel or source. "
-            "Default: group, and next to it block where there is room.",
+            "Default: group, and next to it block where there is room. What the colours of --kind sweep are: fastest "
+            "(the backend) or limit (of each backend).",
         ),
     ] = None,
     width: Annotated[
@@ -90,11 +90,14 @@ def command(
     typer.echo(caption_text)
 
 
-def _item(name: str, kind: str) -> WorkAnalysis | Device:
+def _item(name: str, kind: str) -> Item:
     from roofline import devices
     from roofline.analysis.analysis import analyze
     from roofline.core import shipped
+    from roofline.sweeping import folder, grid
 
+    if folder.is_folder(Path(name)):
+        return grid.read(Path(name))
     if kind == "devices" and name != "-" and not name.endswith(".json") and name not in shipped.paths():
         return devices.load(name)
     return analyze(load(name))

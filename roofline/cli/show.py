@@ -97,7 +97,7 @@ def command(
     from roofline.analysis.analysis import KEYS, analyze
     from roofline.analysis.scope_tree import to_depth
     from roofline.cli.options.words import if_long
-    from roofline.renderers._words import counted
+    from roofline.content.wording import counted
 
     if by is not None and by not in KEYS:
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
@@ -173,7 +173,7 @@ def _wall(
     check_once(profiles)
     from roofline.analysis.analysis import analyze
     from roofline.cli.options.words import if_long
-    from roofline.renderers._facts.wall import chart
+    from roofline.content.facts.wall import chart
 
     with if_long(f"reading {len(profiles)} profiles"):
         loaded = [load(path) for path in profiles]

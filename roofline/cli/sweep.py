@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from roofline.core.schema import Profile
+    from roofline.recording.request import Request
     from roofline.sweeping.plan import Point
 
 
@@ -44,7 +45,8 @@ def command(
     input: Annotated[str, typer.Option(help="Where the inputs of each step are: device or host.")] = DEFAULTS.input,
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
     budget: Annotated[
-        float | None, typer.Option(metavar="MINUTES", help="Begin no point after so long; corners of the grid first.")
+        float | None,
+        typer.Option(metavar="MINUTES", help="Begin nothing after so long: corners, then where the answer changes."),
     ] = None,
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Measure the I-th of N parts of the plan, as in a job array.")
@@ -66,9 +68,10 @@ def command(
 
     from roofline.cli.options import terminal, words
     from roofline.cli.options.paths import check_writable
-    from roofline.renderers._words import counted
+    from roofline.content.wording import counted
     from roofline.renderers.sweep import text
     from roofline.sweeping import folder, grid, plan
+    from roofline.sweeping.budget import spend
     from roofline.sweeping.run import run
 
     if output is None:
@@ -96,9 +99,12 @@ def command(
         points = folder.write_plan(into, asked)
     _check_files(points, _listed(models or ""))
     chosen = plan.shard(points, shard) if shard else list(points)
-    chosen = plan.coarse_first(chosen) if budget is not None else chosen
     if not plan_only:
-        ended = run(into, chosen, _measure, words.say, retry=retry, budget=None if budget is None else budget * 60)
+        ended = (
+            run(into, chosen, _measure, words.say, retry=retry)
+            if budget is None
+            else spend(into, chosen, _measure, _settle, words.say, budget=60 * budget, retry=retry)
+        )
         ends = ", ".join(f"{number} {kind}" for kind, number in ended.items()) or "nothing to measure"
         words.say(f"{counted(len(chosen), 'point')}: {ends}.")
     print(text.render(grid.read(into), page=terminal.page()), end="")
@@ -142,18 +148,36 @@ def _check_files(points: Sequence[Point], named: Sequence[str]) -> None:
         raise InputError(f"The plan runs {', '.join(map(printable, files))}: name that on the command line, too.")
 
 
-def _measure(point: Point) -> Profile:
-    """Measure a point as `roofline profile` does."""
+def _request(point: Point) -> Request:
+    """Make the request that `roofline profile` makes of the options of a point."""
     import msgspec
 
-    from roofline.cli.options import words
     from roofline.cli.options.request import make_request
+
+    asked: dict[str, Any] = msgspec.structs.asdict(point)
+    model, backend, _ = asked.pop("model"), asked.pop("backend"), asked.pop("rounds")
+    return msgspec.structs.replace(make_request(model, backend, **asked), quiet=True)
+
+
+def _measure(point: Point) -> Profile:
+    """Measure a point as `roofline profile` does."""
+    from roofline.cli.options import words
     from roofline.measuring import session
     from roofline.measuring.rounds import profile_command
 
-    asked: dict[str, Any] = msgspec.structs.asdict(point)
-    model, backend, rounds = asked.pop("model"), asked.pop("backend"), asked.pop("rounds")
-    request = msgspec.structs.replace(make_request(model, backend, **asked), quiet=True)
+    request = _request(point)
     return session.measure(
-        request, command=profile_command(request), rounds=rounds, say=lambda text: None, progress=words.calibrating
+        request,
+        command=profile_command(request),
+        rounds=point.rounds,
+        say=lambda text: None,
+        progress=words.calibrating,
     )
+
+
+def _settle(points: Sequence[Point], profiles: Sequence[Profile]) -> list[Profile]:
+    """Run two points in turns, as `roofline compare` does."""
+    from roofline.measuring.turns import settle_runs
+
+    names = [point.backend for point in points]
+    return settle_runs(names, profiles, list(map(_request, points)), lambda text: None)

@@ -43,8 +43,8 @@ def command(
 
     List checks that could not run as "not checked". Exit with 1 if a count differs from its reference.
     """
+    from roofline.content.terminal import columns
     from roofline.measuring import session
-    from roofline.renderers._terminal import columns
     from roofline.units import flop
 
     request = make_request(

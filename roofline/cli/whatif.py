@@ -56,9 +56,8 @@ def command(
     from roofline import devices
     from roofline.api.whatif import whatif
     from roofline.cli.options.words import if_long
+    from roofline.content.wording import counted
     from roofline.projection.least import Least
-    from roofline.renderers._words import counted
-    from roofline.renderers.whatif import _least
     from roofline.units import printable
 
     target = devices.load(device)
@@ -66,12 +65,9 @@ def command(
         loaded = load(profile)
     with if_long(f"projecting {counted(len(loaded.ops), 'op')} to {printable(target.name)}"):
         projection = whatif(loaded, target)
-        if not isinstance(projection, Least):
-            text = renderer.render(projection, **extra)
-        elif format == "text":
-            text = _least.render(projection, **extra)
-        else:
+        if isinstance(projection, Least) and format != "text":
             raise InputError(
                 f"A profile made with --count-only can be shown as text only: leave --format {format} out."
             )
+        text = renderer.render(projection, **extra)
     tables.write(text, extra)

@@ -85,18 +85,31 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     return head if ci95 else msgspec.structs.replace(head, ci95=None, factor_ci95=None)
 
 
+def times_as_long(a: Analysis, b: Analysis) -> float:
+    """Return time of A / time of B, the factor of their headline: by the turns they took, else by all processes."""
+    paired = settle(a.profile, b.profile)
+    return _step_time(a) / _step_time(b) if paired is None else paired.a / paired.b
+
+
+def _medians(run: Analysis) -> list[float]:
+    """Return the median step of each further process [s]."""
+    return [median(steps) for steps in run.profile.wall.processes if steps]
+
+
+def _step_time(run: Analysis) -> float:
+    """Return a step [s], of several processes the geometric mean of their medians."""
+    medians = _medians(run)
+    return math.exp(fmean(map(math.log, (run.wall, *medians)))) if medians else run.wall
+
+
 def _interval(a: Analysis, b: Analysis, ci95: Interval | None) -> tuple[float, float, list[float]]:
-    """Return the interval of A - B, and a step of each [s]: of several processes the geometric mean of their medians.
+    """Return the interval of A - B, and a step of each [s].
 
     What processes differ by is added for a run of one, and where both have several, what no number of them tells apart.
     """
-    process_logs = [[math.log(median(steps)) for steps in run.profile.wall.processes if steps] for run in (a, b)]
-    times = [
-        math.exp(fmean([math.log(run.wall), *logs])) if logs else run.wall
-        for run, logs in zip((a, b), process_logs, strict=True)
-    ]
+    times = [_step_time(run) for run in (a, b)]
     difference = times[0] - times[1]
-    spreads = [PROCESSES * time for time, logs in zip(times, process_logs, strict=True) if not (ci95 and logs)]
+    spreads = [PROCESSES * time for time, run in zip(times, (a, b), strict=True) if not (ci95 and _medians(run))]
     least = 0.0 if spreads else RESOLUTION * math.sqrt(times[0] * times[1])
     low, high = (max(0.0, difference - ci95[0]), max(0.0, ci95[1] - difference)) if ci95 else (0.0, 0.0)
     return difference - math.hypot(low, *spreads) - least, difference + math.hypot(high, *spreads) + least, times
@@ -126,7 +139,9 @@ def _headline(
         opening = f"{names[slower]} took longer than {names[faster]}: {against} a step, {measured}"
         text = f"{opening}. The times of {names[faster]} are too long, if anything: {reasons}."
     elif any(doubts):
-        reasons = f"but {reasons}, which may be part or all of the reason" if doubts[slower] else f"and {reasons}"
+        reasons = (
+            f"but {reasons}, which may be why they differ, in part or wholly" if doubts[slower] else f"and {reasons}"
+        )
         opening = f"These runs do not say which is faster: {times}, {measured}, {reasons}"
         text = f"{opening}."
     elif not settled:

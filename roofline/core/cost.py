@@ -141,12 +141,16 @@ def not_fused(why: str = "") -> str:
     return f"{NOT_FUSED}: {why}" if why else NOT_FUSED
 
 
+#: How the note of an op begins of which a part is known; what is not known follows.
+PARTLY_KNOWN = "known in part, without "
+
+
 def partly_known(parts: Iterable[Cost], unknown_part: str) -> Cost:
     """Return an op of which some parts are known: their products count, and nothing says that these are all."""
     known_parts = [part for part in parts if part.flops is not None]
     names = ("model_flops", "flops", "useful_flops")
     sums = {name: float(sum(getattr(part, name) or 0.0 for part in known_parts)) for name in names}
-    return msgspec.structs.replace(unknown(f"known in part, without {unknown_part}"), **sums)
+    return msgspec.structs.replace(unknown(PARTLY_KNOWN + unknown_part), **sums)
 
 
 def unknown(why: str) -> Cost:

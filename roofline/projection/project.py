@@ -31,6 +31,7 @@ from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
+from roofline.memory.fit import Fit, fit
 from roofline.projection.devices import borrow_launches, drop_optional, make_comparable
 from roofline.projection.interval import Interval, draw_times, interval_around, kernel_spread, sheet_mismatches
 from roofline.projection.overlap import share_times
@@ -108,6 +109,11 @@ class WhatIf(ReprMixin):
     left_out: tuple[str, ...]
     kept: tuple[str, ...]
     sheet: bool
+
+    @property
+    def fit(self) -> Fit:
+        """Return how the step fits into the memory there."""
+        return fit(self.here.profile, self.there)
 
     @property
     def seconds(self) -> float:

@@ -26,6 +26,18 @@ _KERNELS = 2.0
 _ANY_GPU = 1.8e-6
 
 
+def between(work: float, small: tuple[float, float], large: tuple[float, float]) -> float:
+    """Return the time of a work by the law through two sizes, each a work and its time [s].
+
+    (work + startup) / e with startup and e of both. Of equal work: the geometric mean of both times.
+    """
+    (work_small, seconds_small), (work_large, seconds_large) = small, large
+    if work_small == work_large:
+        return float(np.sqrt(seconds_small * seconds_large))
+    share = min(1.0, max(0.0, (work - work_small) / (work_large - work_small)))
+    return seconds_small + share * (seconds_large - seconds_small)
+
+
 def startup_times(profile: Profile, columns: Columns, source: Device, target: Device) -> tuple[Array, Array]:
     """Estimate the start-up time of each op on source and target [s]; 0 where it is not known.
 

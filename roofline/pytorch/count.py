@@ -36,6 +36,8 @@ SCOPE = "roofline:scope:"
 PHASE = "roofline:phase:"
 #: Another that it makes: around what a checkpoint repeats of the forward pass.
 AGAIN = "roofline:again"
+#: One around what makes a tensor of the number 0 in Python, whose contents no recorder sees.
+ZERO = "roofline:zero"
 #: And one around calls of its own on the tensors that the step returns, which are no ops of the step.
 RETURNED = "roofline:returned"
 
@@ -165,6 +167,8 @@ class _Work:
         self._noted_ops = noted_ops
         self._nodes, self._engine, self._place, self._is_repeated = nodes, engine, place, is_repeated
         self._same, self._padded, self._one_hot = Interner(), ZeroPadding(), OneHot()
+        zeros = np.asarray([name == ZERO for name in nodes.names], bool)
+        self._makes_zero = nesting.nearest(nodes.parent, zeros) >= 0
         self._uses = uses
         self._products = PaddedProducts(nodes, nodes.names, self._uses)
         self._multiplied = einsum.multiplications(nodes)
@@ -203,6 +207,8 @@ class _Work:
             return self._noted_ops[node]
         call = self._nodes.call(node)
         costed = self._engine.cost(call)
+        if self._makes_zero[node]:
+            self._one_hot.fill_with_zeros(call)
         if costed.view:
             return None
         if costed.cost.quality == "unknown" and costed.cost.bytes is None:
@@ -273,7 +279,7 @@ class _Work:
         # The forward pass asked once for what is done again.
         asked: float | None = 0.0
         if not self._is_repeated[node]:
-            asked = self._padded.flops(call, (view for _, _, view in self._uses.readers(node, call)))
+            asked = self._padded.flops(node, call, self._uses)
             asked = self._products.flops(node, call) if asked is None else asked
         unread = unread_input_gradient(call)
         if unread and not self._is_repeated[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):

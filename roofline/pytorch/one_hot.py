@@ -40,6 +40,10 @@ class OneHot:
         if holds is not None and result is not None and result.storage >= 0:
             self._holds[result.storage] = holds
 
+    def fill_with_zeros(self, call: Call) -> None:
+        """Take note of a call that Python makes a tensor of zeros by."""
+        self._holds.update((result.storage, "zeros") for result in tensors(call.outputs or ()) if result.storage >= 0)
+
     def picks(self, call: Call) -> bool:
         """Tell whether a call is a product with such a matrix."""
         name = base(call.name)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import msgspec
 
-from roofline.core.cost import Cost, partly_known
+from roofline.core.cost import PARTLY_KNOWN, Cost, partly_known
 from roofline.core.vocabulary import PRODUCTS, OpClass
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Access, Costed, CountedOp
@@ -63,9 +63,9 @@ def opened(
 
 
 def _unknown(inside: Sequence[CountedOp]) -> str:
-    """Name the calls of unknown work, each with its reason."""
-    notes = dict.fromkeys(op.costed.cost.note for op in inside if op.costed.cost.quality == "unknown")
-    return ", ".join(notes)
+    """Name the calls of unknown work, each with its reason; of one that is known in part, what is not."""
+    notes = (op.costed.cost.note for op in inside if op.costed.cost.quality == "unknown")
+    return ", ".join(dict.fromkeys(note.removeprefix(PARTLY_KNOWN) for note in notes))
 
 
 def stand_for(call: Call, costed: Costed, inside: Sequence[CountedOp], allocated: Set[int]) -> bool:

@@ -18,7 +18,14 @@ from roofline.costs.margins import Margins, added, common
 from roofline.pytorch.aten.tables import COPIES, base
 from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.uses import Uses
-from roofline.pytorch.zero_padding import around_slice, cut_by_padding, margins_of, padding_of, starts_storage
+from roofline.pytorch.zero_padding import (
+    adds_bias,
+    around_slice,
+    cut_by_padding,
+    margins_of,
+    padding_of,
+    starts_storage,
+)
 from roofline.traces import nesting
 
 #: Which arguments of a product are its factors.
@@ -76,13 +83,17 @@ class PaddedProducts:
         return total
 
     def _cut(self, node: int, call: Call, result: Tensor) -> _Pieces | None:
-        """Return what nobody takes of a result: its readers select by a mask of pieces, or take a slice."""
+        """Return what nobody takes of a result, or behind a bias: its readers select by a mask, or take a slice."""
         pieces_read: list[_Pieces | None] = []
         for reader, call_of_reader, view in self._uses.readers(node, call):
             if base(call_of_reader.name) == "masked_select" and view.numel == result.numel:
                 pieces_read.append((self._known or {}).get(reader, (None,))[0])
             else:
                 margins = margins_of(view, result)
+                results = call_of_reader.outputs or ()
+                if results and margins is not None and _is_whole(margins) and adds_bias(call_of_reader, view):
+                    pieces_read.append(self._cut(reader, call_of_reader, results[0]))
+                    continue
                 if margins is not None and base(call_of_reader.name) == "constant_pad_nd" and _is_whole(margins):
                     margins = cut_by_padding(call_of_reader)
                 edges = zip(zip(result.stride or (), result.shape, strict=True), margins or (), strict=False)

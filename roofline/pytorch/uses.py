@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Access
+from roofline.pytorch.aten.tables import FROM_OUTSIDE, base
 from roofline.pytorch.nodes import Costing, Nodes
 from roofline.traces import nesting
 
@@ -104,6 +105,8 @@ class Uses:
         for node in range(len(self._nodes)):
             call = self._nodes.call(node)
             inputs = {tensor.storage for tensor in tensors(call.inputs) if tensor.storage >= 0}
+            if base(call.name) == FROM_OUTSIDE:  # in memory that PyTorch may have given back before
+                inputs = set()
             outputs = {tensor.storage for tensor in tensors(call.outputs or ()) if tensor.storage >= 0} - inputs
             for storage in inputs | outputs:
                 calls.setdefault(storage, []).append((node, storage in inputs, call))

@@ -10,13 +10,14 @@ results is taken, which is asked for as a part of any other product is: whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import TypeGuard
 
 from roofline.costs import formulas
 from roofline.costs.calls import Call, Tensor
 from roofline.costs.margins import Margins, added, undone
 from roofline.pytorch.aten.tables import COPIES, base
+from roofline.pytorch.uses import Uses
 
 #: Which argument of a convolution tells its groups, and of its backward which gradients are wanted.
 _GROUPS, _GRADIENTS = 8, 10
@@ -51,15 +52,15 @@ class ZeroPadding:
             if edges != (0, 0)
         }
 
-    def flops(self, call: Call, readers: Iterable[Tensor] = ()) -> float | None:
+    def flops(self, node: int, call: Call, uses: Uses) -> float | None:
         """Count the FLOPs of a convolution, or of its gradients, without pairs with such zeros; None for other calls.
 
-        readers: what later ops take of a convolution's result, of which the rest is cut off.
+        node: of the call. uses: what later ops take of a convolution's result, of which the rest is cut off.
         """
         name, values = base(call.name), call.inputs
         if name in _FORWARD and call.outputs:
             result, wanted = call.outputs[0], 1
-            cut_margins = _cut_off(result, readers)
+            cut_margins = _cut_off(node, call, uses)
         elif name == "convolution_backward" and len(values) > _GRADIENTS:
             result, wanted = values[0], sum(bool(flag) for flag in values[_GRADIENTS][:2])
             cut_margins, values = self._of(result), values[1:]
@@ -114,13 +115,20 @@ class ZeroPadding:
         return margins if any(edges != (0, 0) for edges in margins) else None
 
 
-def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
-    """Return what nobody reads at the edges of a result; None where a call takes the whole, or nothing is known."""
+def _cut_off(node: int, call: Call, uses: Uses) -> Margins | None:
+    """Return what nobody reads at the edges of a result; None where a call takes the whole, or nothing is known.
+
+    What adds a bias reads the whole, but asks for no more than is read of what it makes.
+    """
+    result = call.outputs[0] if call.outputs else None
     if not starts_storage(result):
         return None
     margins_of_readers: list[Margins] = []
-    for reader in readers:
-        margins = margins_of(reader, result)
+    for reader, call_of_reader, view in uses.readers(node, call):
+        margins = margins_of(view, result)
+        if margins is not None and adds_bias(call_of_reader, view):
+            behind = _cut_off(reader, call_of_reader, uses)
+            margins = margins if behind is None else _of_result(behind, view, result)
         if margins is None:
             return None
         margins_of_readers.append(margins)
@@ -129,6 +137,22 @@ def _cut_off(result: object, readers: Iterable[Tensor]) -> Margins | None:
     edges_of_dimensions = zip(*margins_of_readers, strict=True)
     least = tuple((min(low for low, _ in edges), min(high for _, high in edges)) for edges in edges_of_dimensions)
     return least if any(edges != (0, 0) for edges in least) else None
+
+
+def adds_bias(call: Call, taken: Tensor) -> bool:
+    """Tell whether a call adds a number of its own to each channel of what it takes, as a convolution may do it."""
+    if base(call.name) != "add" or not call.outputs or call.outputs[0].shape != taken.shape:
+        return False
+    others = [value for value in call.inputs[:2] if isinstance(value, Tensor) and value.storage != taken.storage]
+    return len(others) == 1 and others[0].numel in (1, *others[0].shape)
+
+
+def _of_result(margins: Margins, view: Tensor, result: Tensor) -> Margins | None:
+    """Return margins of a view of the whole result as those of the result; None where it joins or splits dimensions."""
+    edges_of = dict(zip(zip(view.stride or (), view.shape, strict=True), margins, strict=True))
+    keys = list(zip(result.stride or (), result.shape, strict=True))
+    is_same = all(key in keys or edges == (0, 0) for key, edges in edges_of.items())
+    return tuple(edges_of.get(key, (0, 0)) for key in keys) if is_same else None
 
 
 def margins_of(view: Tensor, result: Tensor) -> Margins | None:

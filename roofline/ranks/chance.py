@@ -1,4 +1,4 @@
-"""Tell ranks that differ from ranks that are alike: two tests, each of which is wrong of one in a hundred jobs."""
+"""Tell ranks that differ from ranks that are alike: two tests, one of which is wrong of one job in twenty."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import numpy as np
 
 from roofline.core.arrays import Array, Bools
 
-#: How often each test takes ranks that are alike for different, and how many sets of numbers are drawn for one of them.
-FALSE_ALARM, _DRAWN = 0.01, 5000
-#: Collectives whose order is tested: more of them, spread evenly, tell no more. By choice.
-_TESTED = 400
+#: How often each test takes ranks that are alike for different: both together as often as a 95 % interval misses. And
+#: how many sets of numbers are drawn for one of them.
+FALSE_ALARM, _DRAWN = 0.025, 5000
 
 
 def is_late(duration: Array, took_part: Bools, row: int) -> bool:
-    """Test whether a rank arrives late more often than the latest of ranks that arrive in random order would.
+    """Test whether a rank arrives last more often than any rank would by chance.
 
-    duration, took_part: of shape [ranks, collectives]; who arrives last has the shortest collective. The places of one
-    rank in random orders add up as uniform numbers do, which is computed; of all ranks one is so late at most as many
-    times as often as there are ranks.
+    duration, took_part: of shape [ranks, collectives]; who arrives last has the shortest collective. By chance each of
+    the ranks of a collective is the last as often as another; of all ranks one is it so often at most as many times as
+    often as there are ranks. Where several are the last together none counts.
     """
-    tested = np.unique(np.linspace(0, duration.shape[1] - 1, _TESTED).astype(np.int64))
-    duration, took_part = duration[:, tested], took_part[:, tested]
-    mine = duration[row]
-    below = (took_part & (duration < mine)).sum(0)
-    ties = (took_part & (duration == mine)).sum(0) - 1
-    place = float((below + ties / 2).sum())  # equal ones share their places
-    chances = np.ones(1)
-    for ranks in took_part.sum(0).tolist():
-        summed = np.cumsum(np.append(chances, np.zeros(ranks - 1)))
-        chances = (summed - np.append(np.zeros(ranks), summed)[: len(summed)]) / ranks
-    as_late = float(chances[: int(place) + 1].sum())
-    return as_late * int(took_part.any(1).sum()) < FALSE_ALARM
+    last = took_part & (duration == np.where(took_part, duration, np.inf).min(0))
+    times, chances = int((last[row] & (last.sum(0) == 1)).sum()), np.ones(1)
+    for ranks, collectives in zip(*np.unique(took_part.sum(0), return_counts=True), strict=True):
+        chances = np.convolve(chances, _binomial(int(collectives), 1 / int(ranks)))
+    return float(chances[times:].sum()) * int(took_part.any(1).sum()) < FALSE_ALARM
+
+
+def _binomial(number: int, chance: float) -> Array:
+    """Return how likely each number of hits is, 0 to `number`, where each of so many hits with a chance below 1."""
+    factorial = np.append(0.0, np.cumsum(np.log(np.arange(1, number + 1))))
+    hits = np.arange(number + 1)
+    ways = factorial[number] - factorial - factorial[::-1]
+    return np.asarray(np.exp(ways + hits * np.log(chance) + (number - hits) * np.log1p(-chance)))
 
 
 def is_lowest(lowest: float, further: Array) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#+|~$@&]|(?<=:)//|(?<=www)\.)")
 

@@ -17,17 +17,17 @@ from roofline.analysis.flags import CURES, clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
+from roofline.content import bounds, tables, terminal, wording
+from roofline.content.facts import compiling, doubts, floors, host, notes
+from roofline.content.facts.advice import advise
+from roofline.content.facts.measured import rates
+from roofline.content.names.distinct import LEAST, distinct
+from roofline.content.names.kernels import brief
+from roofline.content.terminal import Page
 from roofline.core.executor import executor_of
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import Bound
-from roofline.renderers import _tables, _terminal, _words
-from roofline.renderers._facts import compiling, doubts, floors, host, notes
-from roofline.renderers._facts.advice import advise
-from roofline.renderers._facts.measured import rates
-from roofline.renderers._names.distinct import LEAST, distinct
-from roofline.renderers._names.kernels import brief
-from roofline.renderers._terminal import Page
 from roofline.units import NANOSECOND
 
 #: Lines of a terminal that nobody resized, less two that say where the profile was saved and what comes next.
@@ -49,10 +49,10 @@ _SHORT_PHASES = {"forward": "fwd", "backward": "bwd"}
 
 def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]:
     """Return the lines of the screen. limit: places that are shown; None: as many as it has room for."""
-    parts = [_terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
-    if _words.beyond(analysis):
+    parts = [terminal.wrapped(_headline(analysis), page, "bold"), _time(analysis, page)]
+    if wording.beyond(analysis):
         every_doubt = list(chain(*_doubts(doubts.reasons(analysis), page)))
-        return _stacked([*parts, _terminal.wrapped(_words.verdict(analysis), page), every_doubt])
+        return _stacked([*parts, terminal.wrapped(wording.verdict(analysis), page), every_doubt])
     rows, head = ranked(analysis), [*parts, _bars(analysis, page)]
     sentences = _sentences(analysis, rows)
     for told in (sentences, sentences[:-1]):  # the last one, on ranges, where it has room
@@ -83,10 +83,10 @@ def _headline(analysis: Analysis) -> str:
     """Say what was run, and where: "bert · inference · batch 1 x 128 · fp32 · torch 2.13.0 · AMD EPYC, 2 threads"."""
     profile = analysis.profile
     parts = [
-        *_words.subject_parts(profile),
-        _words.arithmetic(analysis),
-        _words.software(profile),
-        _words.device(analysis),
+        *wording.subject_parts(profile),
+        wording.arithmetic(analysis),
+        wording.software(profile),
+        wording.device(analysis),
     ]
     return " · ".join(filter(None, parts))
 
@@ -115,7 +115,7 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
 
 def _step(analysis: Analysis) -> str:
     """Name what was timed."""
-    return "generate call" if analysis.profile.mode == _words.GENERATES else "step"
+    return "generate call" if analysis.profile.mode == wording.GENERATES else "step"
 
 
 def _rate(per_second: float) -> str:
@@ -129,8 +129,8 @@ def _rate(per_second: float) -> str:
 class Bar(NamedTuple):
     """A part of the step: its time and its minimum, as shares of the step, and how close it comes.
 
-    bound: what limits it; None: no op ran. range: that which its words name; "" where they name none. further: words
-    for behind these, where there is room.
+    bound: what limits it; None: no op ran. range: that which its words name; "" where they name none. longer: these
+    words with more of its parts, where there is room; "" for no others.
     """
 
     name: str
@@ -139,7 +139,7 @@ class Bar(NamedTuple):
     minimum: float | None
     words: str
     range: str = ""
-    further: str = ""
+    longer: str = ""
 
     @property
     def label(self) -> str:
@@ -157,16 +157,16 @@ class Bar(NamedTuple):
 
 def bars(analysis: Analysis) -> list[Bar]:
     """Return what limits the step, the longest part first; parts below half a percent are left out."""
-    upper, wall = _tables.split_at_upper_end(analysis), analysis.wall
+    upper, wall = bounds.split_at_upper_end(analysis), analysis.wall
     drawn = []
-    for name, times in _tables.split(analysis).items():
-        ends = None if name == "unknown" else _tables.attained(times, upper[name])
+    for name, times in bounds.split(analysis).items():
+        ends = None if name == "unknown" else bounds.attained(times, upper[name])
         of_roof = _of_roof(analysis, name, ends) if ends else "no minimum known"
         minimum = times.closing.floor / wall if ends else None
         drawn.append(Bar(name, name, times.seconds / wall, minimum, of_roof, _range(analysis, name, ends)))
     idle_name = "GPU idle" if analysis.has_queue else "host"
-    words, further = host.gap_in_words(analysis), host.rest_of_gap(analysis)
-    drawn.append(Bar(idle_name, None, analysis.gap_told / wall, None, words, further=further))
+    words, longer = host.gap_in_words(analysis, 1), host.gap_in_words(analysis)
+    drawn.append(Bar(idle_name, None, (analysis.gap_told or 0.0) / wall, None, words, longer=longer))
     return sorted((bar for bar in drawn if bar.share >= 0.005), key=lambda bar: -bar.share)
 
 
@@ -180,9 +180,9 @@ def _range(analysis: Analysis, bound: Bound, ends: tuple[float, float] | None) -
 def _of_roof(analysis: Analysis, bound: Bound, ends: tuple[float, float]) -> str:
     """Say how close the ops under one bound come to their roof, of which they reach from one end to the other."""
     if bound == "overhead":
-        return _words.over_launch_floor(*ends, f"least time of {'a launch' if analysis.has_queue else 'an op'}")
-    counted = " (bytes counted)" if bound == "memory" and _words.bytes_are_counted(analysis) else ""
-    return f"at {_words.between(*ends)} of its roof{counted}"
+        return wording.over_launch_floor(*ends, f"least time of {'a launch' if analysis.has_queue else 'an op'}")
+    counted = " (bytes counted)" if bound == "memory" and wording.bytes_are_counted(analysis) else ""
+    return f"at {wording.between(*ends)} of its roof{counted}"
 
 
 def _least_launch(analysis: Analysis) -> str:
@@ -191,7 +191,7 @@ def _least_launch(analysis: Analysis) -> str:
     names = {f"launch.{signature.executor or usual}" for signature in analysis.profile.signatures}
     launches = {ceiling for name in names if (ceiling := analysis.device.ceilings.get(name))}
     values = {ceiling.value for ceiling in launches if ceiling.high is None and ceiling.value > NANOSECOND}
-    return f", {units.seconds(values.pop())}" if len(values) == len(launches) == 1 else ""
+    return f" ({units.seconds(values.pop())})" if len(values) == len(launches) == 1 else ""
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:
@@ -204,7 +204,7 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     if not rows:
         return []
     names = max(len(bar.name) for bar in rows)
-    labels = {bar: f"{bar.label}{bar.further}" for bar in rows}
+    labels = {bar: bar.longer or bar.label for bar in rows}
     room = _room(rows, labels.values(), page)
     if room < _BAR // 2:
         labels = {bar: bar.label for bar in rows}
@@ -214,7 +214,7 @@ def _bars(analysis: Analysis, page: Page) -> list[str]:
     longest = max(len(bar.drawn(room)) for bar in rows)
     lines = []
     for bar in rows:
-        share = f"{_tables.percent(bar.share):>5} %"
+        share = f"{tables.percent(bar.share):>5} %"
         line = f"  {bar.name:<{names}}  {bar.drawn(room):<{longest}}  {share}"
         lines.append(f"{line}  {labels[bar]}".rstrip() if has_words else line)
         if not has_words:
@@ -238,16 +238,16 @@ def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, st
     limits = [_limit(analysis, bar) for bar in shown[:1]]
     limits += [_next_limit(analysis, bar, before) for before, bar in pairwise(shown[:2])]
     ranges = [bar.range for bar in shown if bar.range]
-    ranges += [_least_sum(analysis)] if _words.is_range(analysis) else []
+    ranges += [_least_sum(analysis)] if wording.is_range(analysis) else []
     ranges += [f"{row.of_roof} %" for row in rows[:_FEWEST] if row.is_range and row.of_roof != units.UNKNOWN]
     limit = f"{'; '.join(limits)}." if limits else ""
-    return limit, _at_their_roofs(analysis), _words.range_ends(analysis, ranges[0]) if ranges else ""
+    return limit, _at_their_roofs(analysis), wording.range_ends(analysis, ranges[0]) if ranges else ""
 
 
 def _prose(text: str, page: Page) -> list[str]:
     """Break sentences into lines, and no number from its unit."""
     glued = re.sub(r"(?<=\d) (?=%|[mµn]?s\b)", "\N{NO-BREAK SPACE}", text)
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in _terminal.wrapped(glued, page)]
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in terminal.wrapped(glued, page)]
 
 
 def _limit(analysis: Analysis, bar: Bar) -> str:
@@ -255,20 +255,20 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     share = f"{units.percent(bar.share, 0)} of the {_step(analysis)}"
     if bar.bound is None:
         largest, seconds = _largest_part(analysis)
-        why = f", most of it {_words.gap_part(largest, analysis)}" if 2 * seconds > analysis.gap else ""
+        why = f", most of it {wording.gap_part(largest, analysis)}" if 2 * seconds > analysis.gap else ""
         waits = ": it waits for its host" if analysis.waits_for_host else why
         return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share}{waits}"
-    times, upper = _tables.split(analysis)[bar.bound], _tables.split_at_upper_end(analysis)[bar.bound]
-    ends = _tables.attained(times, upper)
+    times, upper = bounds.split(analysis)[bar.bound], bounds.split_at_upper_end(analysis)[bar.bound]
+    ends = bounds.attained(times, upper)
     if ends is None or bar.bound == "unknown":
-        kind = _words.unknown_work(analysis, {bar.bound})
+        kind = wording.unknown_work(analysis, {bar.bound})
         lacking = [] if analysis.device.ceilings else ["no ceilings of this device are known"]
         lacking += ["the trace has no shapes"] if "no-shapes" in map(slug, analysis.flags) else []
-        why = _words.conjunction(lacking) or kind or "the work of its ops is not known"
+        why = wording.conjunction(lacking) or kind or "the work of its ops is not known"
         return f"What limits {share} is not known: {why}"
     if bar.bound == "overhead":
         return f"Overhead limits {share}, {_SMALL}{bar.words}{_least_launch(analysis)}"
-    return f"{bar.bound.capitalize()} limits {share}, {_words.closeness(analysis, bar.bound, *ends)}"
+    return f"{bar.bound.capitalize()} limits {share}, {wording.closeness(analysis, bar.bound, *ends)}"
 
 
 def _next_limit(analysis: Analysis, bar: Bar, before: Bar) -> str:
@@ -298,7 +298,7 @@ def _at_their_roofs(analysis: Analysis) -> str:
 def _least_sum(analysis: Analysis) -> str:
     """Write what all ops take at their roofs, or the range of it."""
     total = analysis.total
-    if not _words.is_range(analysis):
+    if not wording.is_range(analysis):
         return units.seconds(total.floor)
     return units.seconds_between(total.floor, total.floor_reach).replace("–", " to ")
 
@@ -338,9 +338,11 @@ class Ranked(NamedTuple):
 
     @property
     def kind_in_range(self) -> str:
-        """Name the class of its ops, the phase, and the range of the trace that they are in."""
-        within = "" if self.place == self.kind else f" (in {self.place})"
-        return f"{', '.join(filter(None, (self.kind, self.phase)))}{within}"
+        """Name the class of its ops, the phase, and the range of the trace that they, or their forward ops, are in."""
+        name = ", ".join(filter(None, (self.kind, self.phase)))
+        if self.place == self.kind:
+            return name
+        return f'{name} {"of" if self.phase == "backward" else "in"} range "{self.place}"'
 
     @property
     def at_most(self) -> float:
@@ -353,20 +355,20 @@ def ranked(analysis: Analysis) -> list[Ranked]:
     ranked_places = places(analysis)
     phases, blocks = ({getattr(place, name) for place in ranked_places} for name in ("phase", "block"))
     rows = [_ranked(place, len(phases) > 1, len(blocks) > 1) for place in ranked_places]
-    gap = analysis.gap_told
+    gap = analysis.gap_told or 0.0  # what is not known has no row
     if gap >= 0.005 * analysis.wall:
-        rows.append(Ranked(_words.gap_name(analysis), "", "", "", "", gap, units.UNKNOWN, gap, True, True))
+        rows.append(Ranked(wording.gap_name(analysis), "", "", "", "", gap, units.UNKNOWN, gap, True, True))
     return sorted(rows, key=lambda row: -row.at_most)
 
 
 def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
     """Make a row of a place. What all places have in common names none: then the class of its ops does."""
     kind = "convolution" if place.is_convolution else class_name(place.op_class)
-    block = "" if not has_blocks or place.block == TOP else _words.plain(place.block, 200)
-    phase = _words.plain(place.phase, 40) if has_phases and place.phase != block else ""
-    ops, repeats = _words.plain(place.name, 400), f"{units.count(place.runs)} x "
-    of_roof = _tables.between(place.of_roof, place.of_roof_high)
-    above, is_range = None if place.above is None else place.at_most, of_roof != _tables.percent(place.of_roof)
+    block = "" if not has_blocks or place.block == TOP else wording.plain(place.block, 200)
+    phase = wording.plain(place.phase, 40) if has_phases and place.phase != block else ""
+    ops, repeats = wording.plain(place.name, 400), f"{units.count(place.runs)} x "
+    of_roof = tables.between(place.of_roof, place.of_roof_high)
+    above, is_range = None if place.above is None else place.at_most, of_roof != tables.percent(place.of_roof)
     is_open = place.without_minimum > 0 or is_range
     return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, is_open, is_range=is_range)
 
@@ -395,16 +397,17 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
         share = units.percent(seconds / analysis.wall, 0)
         cells.append([f"  {len(grouped)} more", "", unit(seconds), share, "", above])
     numbers = [row[2:] for row in cells]
-    columns = _terminal.fitting_columns(numbers, (0, 2, 3, 1), page.width - 2 * LEAST - 2)
+    columns = terminal.fitting_columns(numbers, (0, 2, 3, 1), page.width - 2 * LEAST - 2)
     heads_left_out = [head for number, head in enumerate(numbers[0]) if number not in columns]
     by = "time above minimum" if any(row.above is not None and not row.is_gap for row in rows) else "time"
     title, order = "where the time goes", f", by {by}"
-    fitted = _fitted(cells, shown, columns, len(title + order), page)
-    first, *lines = _terminal.columns(fitted, (0, 1))
-    width = sum(_terminal.widths(fitted)[:2]) + 2  # the head of both columns
-    title += order if len(title + order) <= width else ""
+    titles = [f"{title}, op by op{order}", f"time of each op{order}", title]
+    fitted = _fitted(cells, shown, columns, len(titles[1]), page)
+    first, *lines = terminal.columns(fitted, (0, 1))
+    width = sum(terminal.widths(fitted)[:2]) + 2  # the head of both columns
+    title = next((words for words in titles if len(words) <= width), title)
     head = page.painted(f"{units.cut(title, width):<{width}}{first[width:]}", "dim")
-    return [head, *lines, *_terminal.left_out(heads_left_out, page)]
+    return [head, *lines, *terminal.left_out(heads_left_out, page)]
 
 
 def _fitted(
@@ -415,7 +418,7 @@ def _fitted(
     least: letters of the first two columns together, where there is room.
     """
     numbers = [[row[2 + number] for number in columns] for row in cells]
-    room = page.width - sum(width + 2 for width in _terminal.widths(numbers)) - 2
+    room = page.width - sum(width + 2 for width in terminal.widths(numbers)) - 2
     texts = [row[0] for row in cells]
     where, ops = (max(len(row[column]) for row in cells) for column in (0, 1))
     if where + ops > room:
@@ -463,7 +466,7 @@ def _tail(analysis: Analysis, rows: Sequence[Ranked], above: list[str], page: Pa
     while len(advice) > 1 and used + len(list(chain(*advice))) + min(2, len(listed)) > LINES:
         advice = advice[:-1]
     if not advice and used + 1 + len(list(chain(*listed))) <= LINES:
-        advice = [_terminal.facts([("try", _NOTHING)], page)]
+        advice = [terminal.facts([("try", _NOTHING)], page)]
     tried = list(chain(*advice))
     return [*compiling_lines, *tried, *_fewer(reasons, LINES - used - len(tried), page)]
 
@@ -471,7 +474,7 @@ def _tail(analysis: Analysis, rows: Sequence[Ranked], above: list[str], page: Pa
 def _compiling(analysis: Analysis, page: Page) -> list[str]:
     """Say how much of each step is compiling, and what makes it once for all steps."""
     text = compiling.describe_compiling(analysis)
-    return _terminal.facts([("compiling", text)], page) if text else []
+    return terminal.facts([("compiling", text)], page) if text else []
 
 
 def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list[str]]:
@@ -485,9 +488,10 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
     if advice and advice[0].part == _largest_part(analysis)[0] and any(row.is_gap for row in rows[:_FEWEST]):
         text, annotation, part, seconds = advice[0]
         gain = f"at most {units.seconds(seconds)}, {units.percent(seconds / analysis.wall, 0)} of the step"
-        subject = f"against {_words.gap_part(part)} ({gain})"
-        texts.append(f"{subject}: {text}; see {_words.page(annotation)}")
-    return [_terminal.facts([("" if number else "try", text)], page) for number, text in enumerate(texts)]
+        subject = f"against {wording.gap_part(part)} ({gain})"
+        texts.append(f"{subject}: {text}; see {wording.page(annotation)}")
+    mark = "- " if len(texts) > 1 else ""
+    return [terminal.facts([("" if number else "try", f"{mark}{text}")], page) for number, text in enumerate(texts)]
 
 
 def _doubts(reasons: Iterable[str], page: Page) -> list[list[str]]:
@@ -498,8 +502,8 @@ def _doubts(reasons: Iterable[str], page: Page) -> list[list[str]]:
     written = []
     for number, text in enumerate(reasons):
         name = "" if number else "trust"
-        sentence = _terminal.facts([(name, f"! {text}")], page)
-        written.append(sentence if len(sentence) == 1 else _terminal.facts([(name, f"! {clause(text)}.")], page))
+        sentence = terminal.facts([(name, f"! {text}")], page)
+        written.append(sentence if len(sentence) == 1 else terminal.facts([(name, f"! {clause(text)}.")], page))
     return written
 
 
@@ -513,6 +517,6 @@ def _fewer(reasons: Sequence[str], room: int, page: Page) -> list[str]:
     hidden = len(written) - shown
     if not hidden:
         return list(chain(*written))
-    also = _terminal.facts([("", f"! also: {'; '.join(clauses[shown:])}.")], page)
-    more = _terminal.facts([("", f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details")], page)
+    also = terminal.facts([("", f"! also: {'; '.join(clauses[shown:])}.")], page)
+    more = terminal.facts([("", f"! {hidden} more {'reason' if hidden == 1 else 'reasons'}: --details")], page)
     return [*chain(*written[:shown]), *(also if len(also) == 1 else more)]

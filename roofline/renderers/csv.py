@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _document
+from roofline.content import json_document
+from roofline.content.choice import Choice, chosen
 from roofline.renderers._csv import cells
-from roofline.renderers._rows.choice import Choice, chosen
 
 
 def render(analysis: WorkAnalysis, by: str | None, rows: Choice | None = None) -> str:
@@ -21,12 +21,12 @@ def render(analysis: WorkAnalysis, by: str | None, rows: Choice | None = None) -
     size = "time" if isinstance(analysis, Analysis) else "flop"
     selection = chosen(analysis, key, Choice(every=True, sort=size) if rows is None else rows)
     lines = [
-        {key: cells.text(label)} | _parts(selection.fused, label) | _flat(_document.total(total, analysis))
+        {key: cells.text(label)} | _parts(selection.fused, label) | _flat(json_document.total(total, analysis))
         for label, total in (*selection.shown.items(), *selection.remainders)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
     functions = sorted({name for line in lines for name in line if name.startswith("transcendentals.")})
-    empty = {key: ""} | _parts(selection.fused, "") | _flat(_document.total(analysis.total, analysis))
+    empty = {key: ""} | _parts(selection.fused, "") | _flat(json_document.total(analysis.total, analysis))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
     return cells.document([*fields[:place], *functions, *fields[place:]], lines)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from roofline.analysis.analysis import WorkAnalysis
-from roofline.renderers._document import document
+from roofline.content.json_document import document
 
 
 def render(analysis: WorkAnalysis, by: str | None) -> str:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import notes
-from roofline.renderers._latex import captions
-from roofline.renderers._latex.escape import letters
-from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._rows.choice import USUAL, Choice
-from roofline.renderers._tables import Row, WorkRow
-
-#: What the rows are, by the key of the table.
-_ROWS = {"group": "group of ops", "class": "class of ops", "scope": "layer", "source": "line of source"}
-#: What goes before all others for want of room: minimum and above add up to a row's share of the step.
-_RANKS = {"FLOP %": 12, "time %": 11, "bytes %": 7}
+from roofline.analysis.analysis import WorkAnalysis
+from roofline.content import captions, tables, wording
+from roofline.content.choice import USUAL, Choice
+from roofline.content.facts import notes
+from roofline.renderers._latex.table import PACKAGES, floated, label, of_grid
 
 
 def render(
@@ -29,70 +18,18 @@ def render(
     are; "long" also all versions, the spread and remarks, which otherwise stand in a comment.
     """
     key = by or "group"
-    content = _tables.table(analysis, key, _words.gap_name(analysis), rows)
-    ranks = _RANKS if isinstance(analysis, Analysis) else {}
-    table = Table(
-        name=key,
-        columns=[
-            Column(
-                _heading(column),
-                column.cells(content.rows),
-                column.number,
-                ranks.get(column.name.removeprefix("known "), column.rank),
-                column.about,
-            )
-            for column in content.columns
-        ],
-        named=lambda room: _names(content.rows, room, key),
-        # Ops, the gap and the total: a rule before each of the last rows says that they add up.
-        rules=tuple(range(len(content.rows) - content.sums, len(content.rows))),
-        least=LEAST_LONG_NAME if key in _tables.LONG else LEAST_NAME,
-        lines=LINES if key in _tables.LONG else None,
-    )
+    grid = tables.grid(analysis, key, rows, paper=True)
     long, profile = caption == "long", analysis.profile
-    remarks = _remarks(analysis)
+    remarks = f"{notes.further(analysis)}{wording.provenance(analysis)}"
+    # There is hardly room for the ops that were fused into those of a row.
+    named = zip(grid.names(None, wording.plain), grid.parts, strict=True)
+    fused = [wording.plain(f"{name} {parts}", 400) for name, parts in named if parts]
     lines = floated(
-        table,
+        of_grid(grid),
         columns,
-        captions.measured(analysis, _ROWS.get(key, key)),
+        captions.measured(analysis, key),
         label(profile.model, profile.backend, profile.mode, key),
-        [_words.verdict(analysis), *([] if long else [remarks]), *_fused(content.rows, key)],
+        [wording.verdict(analysis), *([] if long else [remarks]), *fused],
         remarks if long else "",
     )
     return "\n".join([PACKAGES, *lines, ""])
-
-
-def _heading(column: _tables.Column) -> str:
-    """Write the heading of a column no wider than its numbers."""
-    return column.heading.replace("minimum", "min.")
-
-
-def _remarks(analysis: WorkAnalysis) -> str:
-    """Say what belongs beside the table: ops that overlapped or are above their roofs, device, versions, spread."""
-    remarks = (
-        (notes.overlap(analysis), notes.beyond(analysis), notes.above(analysis))
-        if isinstance(analysis, Analysis)
-        else ()
-    )
-    further = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark]
-    return " ".join([*further, _words.provenance(analysis)])
-
-
-def _fused(rows: Sequence[Row | WorkRow], by: str) -> list[str]:
-    """List the ops that were fused into those of each row: there is hardly room for them in the table."""
-    fused_rows = [row for row in rows if row.parts]
-    names = distinct([row.label for row in fused_rows], by=by)
-    return [
-        _words.plain(f"{name} {_tables.fused(row.parts)}", 400) for name, row in zip(names, fused_rows, strict=True)
-    ]
-
-
-def _names(rows: Sequence[Row | WorkRow], letters_each: int, by: str) -> list[str]:
-    """Write the label of each row, with the ops fused into its own where there is room for them."""
-    names = iter(distinct([row.label for row in rows if row.named], letters_each, by, letters))
-    labels = []
-    for row in rows:
-        name = next(names) if row.named else letters(row.label)
-        full_name = f"{name} {letters(_tables.fused(row.parts))}".strip()
-        labels.append(full_name if len(full_name) <= letters_each else name)
-    return labels

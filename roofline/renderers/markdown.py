@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from roofline.analysis.analysis import WorkAnalysis
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import notes
+from roofline.content import tables, wording
+from roofline.content.choice import USUAL, Choice
+from roofline.content.facts import notes
 from roofline.renderers._markdown import escape, grid
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._rows.choice import USUAL, Choice
-from roofline.renderers._tables import Row, WorkRow
 
 
 def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
     """Write the verdict, the table by `by` (default: group) and the caption. Kernels have short names, no two alike."""
     key = by or "group"
-    table = _tables.table(analysis, key, _words.gap_name(analysis), rows)
-    names = iter(distinct([row.label for row in table.rows if row.named], by=key))
+    table = tables.grid(analysis, key, rows)
     body = [
-        [_name(next(names) if row.named else row.label, row), *(column.cell(row) for column in table.columns)]
-        for row in table.rows
+        [escape(f"{name} {parts}".strip()), *cells]
+        for name, parts, cells in zip(table.names(None, wording.plain), table.parts, table.cells, strict=True)
     ]
-    numbers = [number for number, column in enumerate(table.columns, 1) if column.number]
-    heads = [key, *(column.name for column in table.columns)]
-    sentence, caption = escape(_words.verdict(analysis)), escape(notes.caption(analysis))
+    numbers = [number + 1 for number in range(len(table.heads)) if number not in table.words]
+    heads = [key, *map(table.head, range(len(table.heads)))]
+    sentence, caption = escape(wording.verdict(analysis)), escape(notes.caption(analysis))
     return "\n".join([sentence, "", *grid(heads, body, numbers), "", f"*{caption}*", ""])
-
-
-def _name(name: str, row: Row | WorkRow) -> str:
-    """Name a row, with the ops fused into its own."""
-    return escape(f"{name} {_tables.fused(row.parts)}".strip())

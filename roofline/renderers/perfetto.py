@@ -9,8 +9,8 @@ import numpy as np
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis, timed
 from roofline.analysis.caches.counted import counters_on
+from roofline.content import wording
 from roofline.core.vocabulary import BOUNDS
-from roofline.renderers import _words
 
 
 def render(analysis: WorkAnalysis, by: str | None) -> str:
@@ -19,7 +19,7 @@ def render(analysis: WorkAnalysis, by: str | None) -> str:
     Raises InputError for a step that was counted and not timed.
     """
     analysis = timed(analysis)
-    events: list[dict[str, Any]] = [_name("process_name", 0, _words.subject(analysis))]
+    events: list[dict[str, Any]] = [_name("process_name", 0, wording.subject(analysis))]
     lanes: list[float] = []  # when each lane is free again [s]
     origin = min((op.start_ns for op in analysis.profile.ops), default=0)
     for row in np.argsort([op.start_ns for op in analysis.profile.ops], kind="stable"):
@@ -34,8 +34,8 @@ def render(analysis: WorkAnalysis, by: str | None) -> str:
         start = max(start, lanes[lane])
         lanes[lane] = start + own_seconds
         events.append(_slice(analysis, int(row), lane, start, own_seconds))
-    about = {"verdict": _words.verdict(analysis), "provenance": _words.provenance(analysis)}
-    compilation = _words.compilation(analysis)
+    about = {"verdict": wording.verdict(analysis), "provenance": wording.provenance(analysis)}
+    compilation = wording.compilation(analysis)
     if compilation:
         about["compiled"] = "; ".join(compilation)
     document = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": about}
@@ -50,7 +50,7 @@ def _slice(analysis: Analysis, row: int, lane: int, start: float, own_seconds: f
     profile, table = analysis.profile, analysis.table
     op = profile.ops[row]
     signature = profile.signatures[op.signature]
-    plain = _words.plain
+    plain = wording.plain
     arguments: dict[str, Any] = {
         "class": analysis.op_class(op),
         "phase": plain(profile.phases[op.phase]),

@@ -3,5 +3,7 @@
 plan.py    the points, each with a key by its content
 folder.py  what of them is there: a profile each, or why there is none
 run.py     measures those that are missing, one at a time
+budget.py  measures them for a limited time, where the answer changes
 grid.py    who wins where, by what, and what limits whom
+prediction.py  what a step takes between measured points
 """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.comparison.account.row import Row
@@ -14,7 +16,8 @@ from roofline.core.schema import slug
 from roofline.core.vocabulary import BOUNDS
 from roofline.sweeping import folder as results
 from roofline.sweeping.folder import Failure
-from roofline.sweeping.plan import Point
+from roofline.sweeping.plan import Point, lines
+from roofline.sweeping.prediction import Estimate, Known, Place, predict
 
 #: What limits a step where that is no bound of ops: the time in which none ran.
 GAP = "gap"
@@ -26,19 +29,54 @@ _DISTURBED = frozenset(("contended", "throttled", "beyond-step"))
 class Result:
     """The result of a point. wall: seconds per step; ci95: of its median.
 
-    limit: a bound of ops, or GAP, with most time; share: that time, of the step. samples: per second. is_disturbed:
-    whether other programs ran beside it, or the clock was held back. failure: why there is no profile; None also where
-    it was not measured yet, or only counted.
+    first: of the first step, which compiles [s]. times: of the step, by bound of ops and GAP [s]. work: of its ops at
+    the ceilings [s]. samples: per second. is_disturbed: whether other programs ran beside it, or the clock was held
+    back. device: its name. failure: why there is no profile; None also where it was not measured yet, or only counted.
+    predicted: of a point that is not measured yet, where measured ones lie around it.
     """
 
     point: Point
     wall: float | None = None
     ci95: tuple[float, float] | None = None
-    limit: str | None = None
-    share: float | None = None
+    first: float | None = None
+    times: Mapping[str, float] = field(default_factory=dict)
+    work: float | None = None
     samples: float | None = None
     is_disturbed: bool = False
+    device: str = ""
     failure: Failure | None = None
+    predicted: Estimate | None = None
+
+    @property
+    def is_missing(self) -> bool:
+        """Return whether the point was not measured yet."""
+        return self.wall is None and self.failure is None
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Return the 95 % interval of the step [s], measured or predicted; None where there is none."""
+        return self.predicted.ci95 if self.predicted else self.ci95
+
+    @property
+    def limit(self) -> str | None:
+        """Return the bound of ops, or GAP, with most time."""
+        return max(self.times, key=lambda name: self.times[name], default=None)
+
+    @property
+    def share(self) -> float | None:
+        """Return the share of the step of what limits most of it."""
+        return None if self.limit is None or self.wall is None else self.times[self.limit] / self.wall
+
+    @property
+    def roof(self) -> str | None:
+        """Return which limits more of the step, compute or memory, where both together take over half of it.
+
+        None elsewhere, and where other programs disturbed the run.
+        """
+        compute, memory = self.times.get("compute", 0.0), self.times.get("memory", 0.0)
+        if self.is_disturbed or self.wall is None or compute + memory <= self.wall / 2 or compute == memory:
+            return None
+        return "compute" if compute > memory else "memory"
 
     @property
     def mostly(self) -> str | None:
@@ -51,8 +89,9 @@ class Cell:
     """A cell of the grid: a point without its backend. results: of each backend, in the order of the plan.
 
     fastest: the backend with the shortest step; is_settled: whether its run and that of the next one say that it is
-    faster (`comparison.headline`); factor: the next one's time over its; cause: the largest row of the account of both.
-    None where fewer than two backends have times.
+    faster (`comparison.headline`); in_turns: whether they took turns; factor: the next one's time over its, with its
+    interval; cause: the largest row of the account of both. None where fewer than two backends have times. break_even:
+    where another backend has the shortest first step.
     """
 
     cell: Point
@@ -60,17 +99,55 @@ class Cell:
     fastest: str | None = None
     next: str | None = None
     is_settled: bool = False
+    in_turns: bool = False
     factor: float | None = None
+    factor_ci95: tuple[float, float] | None = None
     cause: Row | None = None
+    break_even: BreakEven | None = None
+
+    @property
+    def answer(self) -> str | None:
+        """Return the fastest backend, "" where that is not settled; of a single one what takes over half of its step.
+
+        None where nothing is known.
+        """
+        if len(self.results) == 1:
+            return self.results[0].mostly
+        return None if self.factor is None else self.fastest if self.is_settled else ""
+
+    @property
+    def predicted(self) -> str | None:
+        """Return the backend that is fastest by predictions, where its interval ends before all others begin.
+
+        None where nothing is predicted, or one backend has neither a time nor a prediction nor a failure.
+        """
+        ranges = {result.point.backend: result.range for result in self.results if result.failure is None}
+        ends = {backend: both for backend, both in ranges.items() if both is not None}
+        if len(ends) < max(2, len(ranges)) or not any(result.predicted for result in self.results):
+            return None
+        best = min(ends, key=lambda backend: ends[backend][1])
+        return best if all(ends[best][1] < ends[other][0] for other in ends if other != best) else None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakEven:
+    """After how many steps the fastest backend has made up for its longer first step, against the shortest one.
+
+    first_F + (n - 1) step_F = first_O + (n - 1) step_O, with F the fastest and O the other.
+    """
+
+    against: str
+    steps: float
 
 
 @dataclass(frozen=True, slots=True)
 class Border:
     """A place where the answer changes between two neighbours along an axis, "batch" or "seq".
 
-    kind: "winner" of all backends, or "limit" of one (`backend`), which takes over half of the step. before, after:
-    what it is on both sides; low, high: the last and the first number on the axis. cell: of the first side. cause: the
-    largest row of the account of its two fastest.
+    kind: "winner" of all backends; of one (`backend`) the "limit" that takes over half of the step, or the "roof",
+    compute or memory, that limits more of it where neither takes half. before, after: what it is on both sides; low,
+    high: the last and the first number on the axis. cell: of the first side. cause: the largest row of the account of
+    its two fastest.
     """
 
     kind: str
@@ -86,12 +163,16 @@ class Border:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A sweep: its cells in the order of the plan, its backends, and the borders between cells that were measured."""
+    """A sweep: its cells in the order of the plan, its backends, and the borders between cells that were measured.
+
+    missing: number of points that were not measured yet. devices: names of those that were measured on.
+    """
 
     cells: tuple[Cell, ...]
     backends: tuple[str, ...]
     borders: tuple[Border, ...]
     missing: int
+    devices: tuple[str, ...]
 
 
 def read(folder: Path) -> Grid:
@@ -100,13 +181,15 @@ def read(folder: Path) -> Grid:
     by_cell: dict[Point, list[Point]] = {}
     for point in points:
         by_cell.setdefault(point.without("backend"), []).append(point)
-    cells = tuple(_cell(folder, cell, of) for cell, of in by_cell.items())
-    missing = sum(result.wall is None and result.failure is None for cell in cells for result in cell.results)
+    cells = _predicted([read_cell(folder, cell, of) for cell, of in by_cell.items()])
+    missing = sum(result.is_missing for cell in cells for result in cell.results)
     backends = tuple(dict.fromkeys(point.backend for point in points))
-    return Grid(cells, backends, tuple(_borders(cells, backends)), missing)
+    devices = dict.fromkeys(result.device for cell in cells for result in cell.results if result.device)
+    return Grid(cells, backends, tuple(_borders(cells, backends)), missing, tuple(devices))
 
 
-def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
+def read_cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
+    """Read a cell and judge its backends. points: of the cell. Raises InputError where a part of it is damaged."""
     timed: list[tuple[str, Analysis]] = []
     cell_results = []
     for point in points:
@@ -121,20 +204,52 @@ def _cell(folder: Path, cell: Point, points: Sequence[Point]) -> Cell:
     return _judged(Cell(cell, tuple(cell_results)), sorted(timed, key=lambda run: run[1].wall))
 
 
+def _predicted(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """Predict the points that are not measured yet, by the undisturbed ones of their backend (`prediction`)."""
+    tables: dict[Point, list[Result]] = {}
+    for cell in cells:
+        for result in cell.results:
+            tables.setdefault(result.point.without("batch", "seq"), []).append(result)
+    estimates: dict[Point, Estimate] = {}
+    for results_of in tables.values():
+        wanted = {_place(result.point): result.point for result in results_of if result.is_missing}
+        estimates |= {wanted[at]: one for at, one in predict(known(results_of), wanted).items()} if wanted else {}
+    return tuple(
+        replace(cell, results=tuple(replace(one, predicted=estimates.get(one.point)) for one in cell.results))
+        if any(one.point in estimates for one in cell.results)
+        else cell
+        for cell in cells
+    )
+
+
+def known(of: Iterable[Result], disturbed: bool = False) -> dict[Place, Known]:
+    """Collect what predictions rest on: points of known work, of one backend of a table. disturbed: such runs, too."""
+    return {
+        _place(result.point): Known(result.work, result.wall)
+        for result in of
+        if result.wall is not None and result.work is not None and (disturbed or not result.is_disturbed)
+    }
+
+
+def _place(point: Point) -> Place:
+    return point.batch or 0, point.seq or 0
+
+
 def _result(point: Point, analysis: Analysis) -> Result:
     share, bound = analysis.table.share, analysis.table.bound
     times: dict[str, float] = {name: float(share[bound == code].sum()) for code, name in enumerate(BOUNDS)}
     times[GAP] = max(0.0, analysis.gap)
-    limit = max(times, key=lambda name: times[name])
     samples = analysis.profile.samples
     return Result(
         point=point,
         wall=analysis.wall,
         ci95=analysis.wall_interval,
-        limit=limit,
-        share=times[limit] / analysis.wall,
+        first=analysis.profile.wall.first,
+        times=times,
+        work=float(np.nansum(np.fmax(analysis.table.compute, analysis.table.memory))) or None,
         samples=None if samples is None else samples / analysis.wall,
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
+        device=analysis.device.name,
     )
 
 
@@ -144,28 +259,48 @@ def _judged(cell: Cell, timed: Sequence[tuple[str, Analysis]]) -> Cell:
         return replace(cell, fastest=timed[0][0] if timed else None)
     (fastest, first), (following, second) = timed[:2]
     pair = rank([second.profile, first.profile], as_given=True).pairs[0]
+    head, factor, interval = pair.headline, pair.headline.factor, pair.headline.factor_ci95
+    if head.slower == 1:  # in turns the one is faster whose own run took longer
+        fastest, following, factor = following, fastest, 1 / factor
+        interval = None if interval is None else (1 / interval[1], 1 / interval[0])
+    is_settled = head.slower is not None and pair.comparison.parity.verdict != "not comparable"
     return replace(
         cell,
         fastest=fastest,
         next=following,
-        is_settled=pair.headline.slower == 0 and pair.comparison.parity.verdict != "not comparable",
-        factor=second.wall / first.wall,
+        is_settled=is_settled,
+        in_turns=head.settled is not None,
+        factor=factor,
+        factor_ci95=interval,
         cause=max(pair.account.rows, key=lambda row: abs(row.seconds or 0.0), default=None),
+        break_even=_break_even(dict(timed), fastest) if is_settled else None,
     )
+
+
+def _break_even(timed: Mapping[str, Analysis], fastest: str) -> BreakEven | None:
+    """Find when the fastest backend has made up for its first step; None where its first step is the shortest, too."""
+    firsts = {name: run.profile.wall.first for name, run in timed.items()}
+    known = {name: first for name, first in firsts.items() if first is not None}
+    if fastest not in known:
+        return None
+    other = min(known, key=lambda name: known[name])
+    later, saved = known[fastest] - known[other], timed[other].wall - timed[fastest].wall
+    return BreakEven(other, 1 + later / saved) if later > 0 and saved > 0 else None
 
 
 def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
     """Find neighbours along both axes of which one has another winner, or a backend another limit."""
-    for axis in ("batch", "seq"):
-        lines: dict[Point, list[Cell]] = {}
-        for cell in cells:
-            if getattr(cell.cell, axis) is not None:
-                lines.setdefault(cell.cell.without(axis), []).append(cell)
-        for line in lines.values():
-            ordered = sorted(line, key=lambda cell: getattr(cell.cell, axis))
-            yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
-            for backend in backends:
-                yield from _limits(axis, backend, ordered)
+    by_point = {cell.cell: cell for cell in cells}
+    for axis, line in lines(by_point):
+        ordered = [by_point[point] for point in line]
+        yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
+        for backend in backends:
+            of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
+            limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
+            yield from limits
+            told = {(border.low, border.high) for border in limits}
+            roofs = _changes("roof", axis, of, [result.roof for result in of])
+            yield from (border for border in roofs if (border.low, border.high) not in told)
 
 
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
@@ -176,13 +311,10 @@ def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
             yield Border("winner", axis, before.cell, *ends, *winners, cause=before.cause)
 
 
-def _limits(axis: str, backend: str, ordered: Sequence[Cell]) -> Iterator[Border]:
-    of = [
-        (getattr(cell.cell, axis), cell.cell, result.mostly)
-        for cell in ordered
-        for result in cell.results
-        if result.point.backend == backend and result.mostly is not None
-    ]
-    for (low, cell, before), (high, _, after) in pairwise(of):
+def _changes(kind: str, axis: str, of: Sequence[Result], answers: Sequence[str | None]) -> Iterator[Border]:
+    """Yield where the answers of one backend change along an axis. of: its results in order."""
+    known = [(result.point, answer) for result, answer in zip(of, answers, strict=True) if answer is not None]
+    for (point, before), (following, after) in pairwise(known):
         if before != after:
-            yield Border("limit", axis, cell, low, high, before or "", after or "", backend)
+            ends = getattr(point, axis), getattr(following, axis)
+            yield Border(kind, axis, point.without("backend"), *ends, before, after, point.backend)

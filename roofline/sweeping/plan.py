@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -87,6 +87,31 @@ def points(
     cells = itertools.product(models, modes, precisions, batches, seqs, backends)
     names = ("model", "mode", "precision", "batch", "seq", "backend")
     return [msgspec.convert({**dict(zip(names, cell, strict=True)), **alike}, Point) for cell in cells]
+
+
+def lines(cells: Iterable[Point]) -> Iterator[tuple[str, list[Point]]]:
+    """Yield the rows and columns of a plan: the axis along which their cells differ, and these in order."""
+    listed = list(cells)
+    for axis in ("batch", "seq"):
+        by_others: dict[Point, list[Point]] = {}
+        for cell in listed:
+            if getattr(cell, axis) is not None:
+                by_others.setdefault(cell.without(axis), []).append(cell)
+        for line in by_others.values():
+            yield axis, sorted(line, key=lambda cell: getattr(cell, axis))
+
+
+def corners(cells: Iterable[Point]) -> list[Point]:
+    """Return the cells at the ends of both axes, of each model, mode and precision."""
+    parts: dict[Point, list[Point]] = {}
+    for cell in cells:
+        parts.setdefault(cell.without("batch", "seq"), []).append(cell)
+    return [cell for part in parts.values() for cell in part if _is_corner(cell, part)]
+
+
+def _is_corner(cell: Point, part: Sequence[Point]) -> bool:
+    ends = {axis: [getattr(other, axis) or 0 for other in part] for axis in ("batch", "seq")}
+    return all((getattr(cell, axis) or 0) in (min(values), max(values)) for axis, values in ends.items())
 
 
 def coarse_first(every: Sequence[Point]) -> list[Point]:

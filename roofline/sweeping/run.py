@@ -24,31 +24,46 @@ def run(
     say: Callable[[str], None],
     *,
     retry: bool = False,
-    budget: float | None = None,
 ) -> Counter[str]:
     """Measure points that are not done, in order; return how many ended how: "measured", or a kind of failure.
 
-    measure: makes the profile of a point, or raises a RooflineError. retry: measure those again that failed. budget:
-    begin no point after so long [s].
+    measure: makes the profile of a point, or raises a RooflineError. retry: measure those again that failed.
     """
     ended: Counter[str] = Counter()
-    missing = [point for point in points if not _has_result(folder, point, retry)]
+    missing = [point for point in points if not has_result(folder, point, retry)]
     begin = time.monotonic()
     for number, point in enumerate(missing):
         seconds = time.monotonic() - begin
-        if budget is not None and seconds > budget:
-            break
-        with results.alone(folder, point.device):
-            if _has_result(folder, point, retry):  # another run was faster
-                continue
-            until_end = units.seconds((len(missing) - number) * seconds / number) if number else ""
-            further = f" ({until_end} left, if all take as long as so far)" if until_end else ""
-            say(f"{number + 1}/{len(missing)} {point.backend}: {point.place()}{further}")
-            ended[_end(folder, point, measure, say)] += 1
+        until_end = units.seconds((len(missing) - number) * seconds / number) if number else ""
+        further = f" ({until_end} left, if all take as long as so far)" if until_end else ""
+        line = f"{number + 1}/{len(missing)} {point.backend}: {point.place()}{further}"
+        end = attempt(folder, point, measure, say, line, retry=retry)
+        ended.update([end] if end else [])
     return ended
 
 
-def _has_result(folder: Path, point: Point, retry: bool) -> bool:
+def attempt(
+    folder: Path,
+    point: Point,
+    measure: Callable[[Point], Profile],
+    say: Callable[[str], None],
+    line: str,
+    *,
+    retry: bool = False,
+) -> str | None:
+    """Say a line, measure a point and save what comes of it; return how it ended, None where it had ended before.
+
+    Waits while another run of the sweep measures on the device.
+    """
+    with results.alone(folder, point.device):
+        if has_result(folder, point, retry):
+            return None
+        say(line)
+        return _end(folder, point, measure, say)
+
+
+def has_result(folder: Path, point: Point, retry: bool) -> bool:
+    """Return whether a point needs no measurement. retry: one that failed does."""
     return results.profile_path(folder, point).exists() if retry else results.is_done(folder, point)
 
 

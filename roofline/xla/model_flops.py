@@ -32,7 +32,7 @@ from roofline.xla.hlo.recomputed import recomputed
 from roofline.xla.hlo.schedule import INLINED, Unit, contractions, inlined, joined, schedule
 from roofline.xla.places import Placing, place_of
 from roofline.xla.regions import Region
-from roofline.xla.scopes import FORWARD, is_gradient, is_recomputed, place
+from roofline.xla.scopes import FORWARD, is_gradient, is_recomputed, place, repeating_checkpoint
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
 OPTIMISED_ONLY = "optimised-only"
@@ -147,10 +147,10 @@ def _add_missing(
 ) -> None:
     """Ask for what is repeated, FLOPs by op_name, where the first one is not there."""
     first = _by_origin({name: flops for name, flops in asked_work.fixed.items() if _is_forward(name)})
-    repeated = _by_origin(repeats)
+    repeated, repeated_once = _by_origin(repeats), _repeated_once(repeats)
     for name, flops in repeats.items():
         origin = _origin(name, flops)
-        missing = max(0.0, repeated[origin] - first.get(origin, 0.0))
+        missing = max(0.0, repeated_once[origin] - first.get(origin, 0.0))
         if missing:
             asked_work.fixed[name] = flops * missing / repeated[origin]
             asked_work.once.append((name, asked_work.fixed[name]))
@@ -197,6 +197,20 @@ def _by_origin(sums: Mapping[str, float]) -> dict[tuple[str | None, str | float]
         origin = _origin(name, flops)
         by_origin[origin] = by_origin.get(origin, 0.0) + flops
     return by_origin
+
+
+def _repeated_once(repeats: Mapping[str, float]) -> Mapping[tuple[str | None, str | float], float]:
+    """Sum up what is repeated, but the more of what a checkpoint repeats and what those inside of it repeat again."""
+    by_checkpoint: dict[str | None, dict[str, float]] = {}
+    for name, flops in repeats.items():
+        by_checkpoint.setdefault(repeating_checkpoint(name), {})[name] = flops
+    inside: dict[str | None, Counter[tuple[str | None, str | float]]] = {None: Counter()}
+    for checkpoint in sorted(filter(None, by_checkpoint), key=len, reverse=True):
+        around = (other for other in by_checkpoint if other and other != checkpoint and checkpoint.startswith(other))
+        sums = inside.get(checkpoint, Counter()) | Counter(_by_origin(by_checkpoint[checkpoint]))
+        inside.setdefault(max(around, key=len, default=None), Counter()).update(sums)
+    inside[None].update(_by_origin(by_checkpoint.get(None, {})))
+    return inside[None]
 
 
 def _times(module: hlo.Module, path: Sequence[hlo.Instruction]) -> float | None:

@@ -88,7 +88,13 @@ def is_gradient(node_name: str) -> bool:
 
 def is_recomputed(op_name: str) -> bool:
     """Tell whether the instruction repeats forward work in the backward pass, as `jax.checkpoint` asks for."""
-    return "rematted_computation" in op_name
+    return repeating_checkpoint(op_name) is not None
+
+
+def repeating_checkpoint(op_name: str) -> str | None:
+    """Return the name of the `jax.checkpoint` that repeats an instruction; of one inside of another it is longer."""
+    around, repeats, _ = op_name.partition("rematted_computation")
+    return around if repeats else None
 
 
 def _unwrap(part: str) -> tuple[str, list[str]]:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import KEYS, Analysis, analyze, analyze_timed
+from roofline.content import json_document, wording
+from roofline.content.facts import evidence
 from roofline.core.cost import Cost, matrix
 from roofline.core.device import Cache, Ceiling, Device
 from roofline.core.schema import Imported, Op, Profile, Signature, Wall, load
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 from roofline.costs.linear_algebra import KIND
-from roofline.renderers import _document, _words
-from roofline.renderers._facts import evidence
 
 US = 1e-6
 # In the order of handmade.OPS: embedding, addmm, gelu, addmm, softmax, mystery, layer_norm, adamw.
@@ -115,7 +115,7 @@ def test_a_counted_step_has_none_where_a_timed_one_has_a_time_or_what_follows_fr
 
 def test_bytes_that_no_cache_held_have_both_their_ends_in_json(analysis: Analysis) -> None:
     """The embedding reads 2 MB, and writes 2, of which a cache of 1 MB evicts one for sure."""
-    row = _document.document(analysis, by="op")["ops"][0]
+    row = json_document.document(analysis, by="op")["ops"][0]
     assert (row["cold_bytes"], row["cold_bytes_high"]) == (3e6, 4e6)
 
 
@@ -398,7 +398,7 @@ def test_a_launch_floor_that_a_coarse_clock_shows_is_a_range() -> None:
         assert not table.above[6]
     # The gelu's traffic takes 20 us from the cache: it has memory's roof at both ends.
     assert BOUNDS[table.bound_high[2]] == "memory"
-    told = _words.ranges(analysis)
+    told = wording.ranges(analysis)
     assert "from 5.00 µs to 8.00 µs for each kernel" in told
     assert "the last-level cache" in told
 
@@ -449,7 +449,7 @@ def test_the_accounting_closes(profile: Profile) -> None:
 def test_the_contract_closes_and_is_json(profile: Profile) -> None:
     import json
 
-    document = json.loads(json.dumps(_document.document(analyze(profile), "op"), allow_nan=False))
+    document = json.loads(json.dumps(json_document.document(analyze(profile), "op"), allow_nan=False))
     parts = sum(row["seconds"] for row in document["classes"].values()) + document["gap"]
     assert document["wall"]["median"] == pytest.approx(parts, rel=1e-3, abs=1e-12)
     assert sum(document["bounds"].values()) == pytest.approx(document["busy"], rel=1e-3, abs=1e-12)

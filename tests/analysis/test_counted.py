@@ -15,13 +15,13 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.caches.traffic import cold_traffic
 from roofline.comparison.common_ceilings import analyze_together
+from roofline.content.facts import evidence
+from roofline.content.json_document import document
+from roofline.content.ops import columns
+from roofline.content.points import ALL, COUNTED, points
 from roofline.core.schema import Counters, Imported, Profile
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import perfetto
-from roofline.renderers._document import document
-from roofline.renderers._facts import evidence
-from roofline.renderers._ops import columns
-from roofline.renderers._points import ALL, COUNTED, points
 from roofline.renderers.report.points import facts
 
 MB = 1e6

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.analysis.generation import generation
+from roofline.content.facts.generation import describe_generation
 from roofline.core.device import Cache, Ceiling
 from roofline.core.schema import Memory, Profile
-from roofline.renderers._facts.generation import describe_generation
 from tests.synthetic import LINEAR, SDPA, step
 
 US = 1e-6

@@ -11,10 +11,11 @@ from synthetic import LAYER, calibrated, step
 from roofline.analysis.analysis import analyze
 from roofline.analysis.dispatch_cost import Dispatched
 from roofline.analysis.host_cost import HostCost, host_cost
+from roofline.content import wording
+from roofline.content.facts import host
 from roofline.core.executor import MAKING
 from roofline.core.schema import Profile
-from roofline.renderers import _words, text
-from roofline.renderers._facts import host
+from roofline.renderers import text
 
 ROWS = tuple(change(row, host=(2.0, 8.0)) for row in LAYER * 4)
 
@@ -123,7 +124,7 @@ def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
     asleep = analyze(calibrated(step(small, extra_gap=500), asleep=500e-6))
     assert host.most(asleep) == "most of it asleep or waiting"
     assert host.most(analyze(calibrated(step(ROWS)))) == ""  # 280 us of 5 ms
-    assert "(" not in _words.verdict(asleep).partition("host time")[2].partition(";")[0]
+    assert "(" not in wording.verdict(asleep).partition("host time")[2].partition(";")[0]
 
 
 def test_the_words_say_all_that_is_not_little() -> None:

@@ -18,12 +18,12 @@ INSIDE = [f"{tower}/{part}" for tower in TOWERS for part in ("self", "output")]
     [
         (
             MANY,
-            "encoder/layer.*/output, bert/encoder/layer.* (3 places), bert/embeddings (2 places)",
+            "encoder/layer.*/output, 3 places in bert/encoder/layer.*, 2 places in bert/embeddings",
             "encoder/layer.*/output, 3 more in bert/encoder/layer.*, 2 more in bert/embeddings",
         ),
         (
             [*MANY, "head", "loss"],
-            "encoder/layer.*/output, bert/encoder/layer.* (3 places), bert/embeddings (2 places), 2 more",
+            "encoder/layer.*/output, 3 places in bert/encoder/layer.*, 2 places in bert/embeddings, 2 more",
             "encoder/layer.*/output, 3 more in bert/encoder/layer.*, 2 more in bert/embeddings and 2 more places",
         ),
         (["up*", "down*", "middle*"], "up*, down*, middle*", "up*, down*, middle*"),
@@ -31,18 +31,18 @@ INSIDE = [f"{tower}/{part}" for tower in TOWERS for part in ("self", "output")]
         # Names whose last parts are equal are counted.
         (
             [*(f"{tower}/self" for tower in TOWERS), "head"],
-            "layer.*/attention/self (2 places), head",
+            "2 places in layer.*/attention/self, head",
             "layer.*/attention/self (2 places), head",
         ),
         (
             ["head", *INSIDE],
-            "head, encoder/layer.*/attention (4 places)",
+            "head, 4 places in encoder/layer.*/attention",
             "head, 4 more in encoder/layer.*/attention",
         ),
         # The first one counts with those that are called as it is.
         (
             [TOWERS[0], *INSIDE[2:], "head"],
-            "encoder/layer.*/attention (3 places), head",
+            "3 places in encoder/layer.*/attention, head",
             "encoder/layer.*/attention, 2 more in encoder/layer.*/attention, head",
         ),
     ],

@@ -8,7 +8,7 @@ from synthetic import Row, step
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.side_by_side import at_once
-from roofline.renderers import _words
+from roofline.content import wording
 
 ADD = Row("aten::add", "pointwise", 1250, bytes=6e6)
 
@@ -34,4 +34,4 @@ def test_own_times_beside_the_time_in_which_any_of_them_ran(later: int, times: f
 
 def test_it_stands_behind_what_each_attains() -> None:
     for later, told in ((0, " by each op, 96 % together"), (1250, "")):
-        assert f"memory-limited, at 48 % of DRAM bandwidth{told};" in f"{_words.verdict(beside(later))[:-1]};"
+        assert f"memory-limited, at 48 % of DRAM bandwidth{told};" in f"{wording.verdict(beside(later))[:-1]};"

@@ -16,8 +16,8 @@ pytest.importorskip("torch")
 
 from roofline import cli
 from roofline.analysis.analysis import analyze
+from roofline.content import json_document
 from roofline.core.schema import Profile, load
-from roofline.renderers import _document
 
 TESTS = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("ROOFLINE_TRACES", TESTS.parents[1] / "shared" / "traces"))
@@ -57,7 +57,7 @@ def near(value: float) -> Any:
 
 
 def hold_identities(profile: Profile) -> dict[str, Any]:
-    document = _document.document(analyze(profile))
+    document = json_document.document(analyze(profile))
     classes = document["classes"].values()
     assert document["wall"]["median"] == near(sum(row["seconds"] for row in classes) + document["gap"])
     for row in classes:

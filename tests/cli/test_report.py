@@ -27,6 +27,22 @@ def test_it_writes_one_page(profile: Path, capsys: pytest.CaptureFixture[str]) -
     assert sorted(each.name for each in profile.parent.iterdir()) == ["p.json", "x.html"]
 
 
+def test_a_page_to_look_at_needs_no_name(
+    profile: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CI", "true")  # nobody looks
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    report.command([profile], show=True)
+    (page,) = folder.glob("roofline-*/report.html")
+    assert capsys.readouterr().out.splitlines()[0] == f"Wrote {page}"
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    with pytest.raises(InputError, match=r"No output is given: add -o REPORT\.html, or --open"):
+        report.command([profile])
+    assert len([*folder.iterdir()]) == 1
+
+
 @pytest.mark.parametrize(
     ("ci", "has_browser", "opened", "words"),
     [("", True, True, ""), ("", False, True, "no browser"), ("true", True, False, "CI")],

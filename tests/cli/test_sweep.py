@@ -31,8 +31,9 @@ def test_a_sweep_measures_what_is_missing(tmp_path: Path, capsys: pytest.Capture
     (first,) = (tmp_path / "grid" / "points").glob("*.json")
     assert load(first).batch == 2
     assert "1 point not measured yet" in capsys.readouterr().out
-    assert run("sweep", "-o", "grid") == 0
+    assert run("sweep", "-o", "grid", "--budget", "9") == 0
     told = capsys.readouterr()
+    assert "corner: torch: mlp infer, batch 4" in told.err
     assert "2 points: 1 measured." in told.err
     assert "not measured yet" not in told.out
     assert run("show", "grid", "--format", "json") == 0

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import analyze_timed
 from roofline.comparison.common_ceilings import analyze_together, best_ceilings
 from roofline.comparison.ranking import on_common_ceilings
+from roofline.content import wording
 from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Imported, Profile
-from roofline.renderers import _words
 
 NAME = "launch.torch-eager"
 #: Measured on the device, and the shortest kernel of a trace of it: 8 us, a layer norm of 8 kB.
@@ -83,7 +83,7 @@ def test_a_range_of_one_run_is_one_of_both(first: bool) -> None:
     for run in analyze_together(*(both if first else both[::-1])):
         np.testing.assert_array_equal(run.table.floor_high, alone.floor)
         assert run.table.floor.sum() < alone.floor.sum()
-        assert "does not say where all results lie" in _words.ranges(run)
+        assert "does not say where all results lie" in wording.ranges(run)
 
 
 def test_what_two_traces_say_of_a_launch_at_most_holds_for_both() -> None:

@@ -120,7 +120,7 @@ def test_the_difference_is_of_all_processes_as_its_interval_is() -> None:
 def test_a_clock_that_was_held_back_comes_first_too() -> None:
     slow = run(70, flags=("throttled: power cap",))
     head = said(run(7), slow)
-    reason = "but the device's clock was held back in jax, which may be part or all of the reason."
+    reason = "but the device's clock was held back in jax, which may be why they differ, in part or wholly."
     assert head.text.startswith("These runs do not say which is faster: torch took 7.00 ms")
     assert head.text.endswith(reason)
     assert head.slower is None
@@ -155,10 +155,12 @@ def test_a_busy_machine_comes_first() -> None:
     head = said(run(7), busy)
     assert head.text == (
         "These runs do not say which is faster: torch took 7.00 ms a step and jax 70.0 ms, one process each, but other "
-        "programs ran beside jax, which may be part or all of the reason."
+        "programs ran beside jax, which may be why they differ, in part or wholly."
     )
     assert head.slower is None
-    assert said(busy, busy).text.endswith("but other programs ran beside both, which may be part or all of the reason.")
+    assert said(busy, busy).text.endswith(
+        "but other programs ran beside both, which may be why they differ, in part or wholly."
+    )
 
 
 def test_a_busy_machine_says_nothing_against_the_run_that_took_less_on_it() -> None:
@@ -217,7 +219,9 @@ def test_turns_may_not_settle_it() -> None:
     assert three.text.endswith("147 ms, 95 % CI 145–149 ms. It takes one more turn that says the same.")
     busy = in_turns(9, 7, disturbed=True)
     assert busy.settled is False
-    assert busy.text.endswith("4 turns, but other programs ran beside both, which may be part or all of the reason.")
+    assert busy.text.endswith(
+        "4 turns, but other programs ran beside both, which may be why they differ, in part or wholly."
+    )
 
 
 def test_turns_on_a_quiet_machine_outweigh_a_busy_recording() -> None:

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from roofline import devices, units
 from roofline.analysis.analysis import WorkAnalysis, analyze, timed
 from roofline.comparison.account.annotate import read_annotation
+from roofline.content.wording import plain
 from roofline.core.cost import Cost
 from roofline.core.schema import Profile, save
 from roofline.core.switch import DROPOUT
 from roofline.costs import custom
 from roofline.costs.calls import Tensor
 from roofline.costs.custom import formula
-from roofline.renderers._words import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = re.compile(r"(?:^(?: {4,}\S.*)?\n)+", re.MULTILINE)

@@ -10,7 +10,7 @@ from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Memory, Profile
 from roofline.errors import InputError
 from roofline.projection.least import least
-from roofline.renderers.whatif import _least
+from roofline.renderers.whatif import text
 from tests.synthetic import GELU, LINEAR, step
 
 #: 1 TFLOP/s and 10 GB/s. LINEAR is 20 MFLOP and 0.5 MB: 20 us by its FLOPs, 50 by its bytes; GELU 0.2 MB: 20 us.
@@ -48,7 +48,7 @@ def test_what_has_no_ceiling_is_said() -> None:
 
 
 def test_in_words() -> None:
-    told = " ".join(_least.render(least(counted(), THERE)).split())
+    told = " ".join(text.render(least(counted(), THERE)).split())
     assert "counted and not run; on Made Up at least 120 µs per step by the ceilings alone (100.0 %" in told
     assert "least step serial 120 µs" in told
 
@@ -57,7 +57,7 @@ def test_products_without_a_ceiling_leave_no_least_time() -> None:
     alone = replace(THERE, ceilings={name: value for name, value in THERE.ceilings.items() if name != "matrix.fp32"})
     found = least(counted(), alone)
     assert (found.floor, found.unpriced) == (None, ("matrix.fp32",))
-    said = " ".join(_least.render(found).split())
+    said = " ".join(text.render(found).split())
     assert "no known ceiling for products in fp32" in said
     assert "at least" not in said.partition("group")[0]
     # Of other groups the least time is known: GELU's 0.2 MB at 10 GB/s.
@@ -72,5 +72,5 @@ def test_what_does_not_fit_is_said_as_a_sum() -> None:
     found = least(replace(counted(), storages=recorded, batch=4, memory=Memory()), small)
     # 14.5 GB whatever the batch, and 0.75 GB for each of its samples: 2 of them are the most that 16 GB hold.
     assert (found.fit.fits, found.fit.largest_batch) == (False, 2)
-    said = " ".join(_least.render(found).split())
+    said = " ".join(text.render(found).split())
     assert "does not fit: 14.5 GB of parameters + 3.00 GB of activations = 17.5 GB of 16.0 GB" in said

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 from roofline import devices
 from roofline.analysis.analysis import analyze
+from roofline.content import json_document
 from roofline.core.schema import Profile, Profiled, Wall, decode, encode
 from roofline.costs import counted as counted_ops
 from roofline.errors import InputError, MeasurementError
@@ -22,7 +23,6 @@ from roofline.importing.rows import lost
 from roofline.importing.work.costs import Costs, kernels
 from roofline.pytorch import count, time_cpu, time_cuda
 from roofline.recording.rows import op_rows
-from roofline.renderers import _document
 from roofline.traces.kineto import reader, steps
 from roofline.traces.kineto.links import link
 
@@ -98,7 +98,7 @@ def us(value):
 
 def hold_identities(analysis):
     """Those of the contract, to 0.1 %."""
-    document = _document.document(analysis)
+    document = json_document.document(analysis)
     classes = document["classes"].values()
     near = {"rel": 1e-3, "abs": 1e-12}
     assert document["wall"]["median"] == pytest.approx(sum(row["seconds"] for row in classes) + document["gap"], **near)

@@ -54,6 +54,15 @@ PICKS = {
     "none where there is no index, filled": lambda: (
         torch.where(INDICES[..., None] >= 0, one_hot(), torch.full((), 0.0)) @ TABLE
     ),
+    "none where there is no index, of a number": lambda: (
+        torch.where(INDICES[..., None] >= 0, one_hot(), torch.tensor(0.0)) @ TABLE
+    ),
+    "none where there is no index, of a number of another type": lambda: (
+        torch.where(
+            INDICES[..., None] >= 0, functional.one_hot(INDICES, 11), torch.as_tensor(0, dtype=torch.int64)
+        ).float()
+        @ TABLE
+    ),
     "identity": lambda: torch.eye(11)[INDICES] @ TABLE,
 }
 ASKS = {
@@ -64,7 +73,7 @@ ASKS = {
     "twos": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[..., None], 2.0) @ TABLE,
     "replaced by others": lambda: torch.where(INDICES[..., None] >= 5, one_hot(), torch.rand(2, 6, 11)) @ TABLE,
     "replaced by a half": lambda: torch.where(INDICES[..., None] >= 5, one_hot(), 0.5) @ TABLE,
-    "replaced by a number that nobody recorded": lambda: (
+    "replaced by the number of a half": lambda: (
         torch.where(INDICES[..., None] >= 5, one_hot(), torch.tensor(0.5)) @ TABLE
     ),
     "replaced by a full half": lambda: torch.where(INDICES[..., None] >= 5, one_hot(), torch.full((), 0.5)) @ TABLE,

@@ -228,6 +228,14 @@ def test_what_numpy_does_behind_a_product_is_known_in_part():
     assert cost.is_partly_known
     assert counted.unknown == {f"{NAMESPACE}::product_and_sine": "known in part, without what it does itself"}
 
+    def around_it(x: torch.Tensor) -> torch.Tensor:
+        return op(x).relu()
+
+    outer = custom_op(around_it)
+    counted = counted_of(lambda: outer(x))
+    assert only(counted).costed.cost.flops == 2 * 8**3
+    assert counted.unknown == {f"{NAMESPACE}::around_it": "known in part, without what it does itself"}
+
 
 def test_a_result_that_is_only_filled_is_not_made_yet():
     """As a kernel of a library's own does that writes into zeros."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -83,6 +84,29 @@ def test_rows_that_are_filled_up_and_cut_off():
     assert counted(lambda: (filled() @ weight) * 2) == (32 * product, 32 * product)
     assert counted(lambda: (x @ weight)[:20] * 2) == (30 * product, 30 * product)
     assert counted(lambda: (functional.pad(x, (0, 0, 0, 2), value=1.0) @ weight)[:30] * 2) == (32 * product,) * 2
+
+
+@pytest.mark.parametrize(("other", "rows"), [((OUT,), 30), ((), 30), ((32, OUT), 32)], ids=["bias", "number", "sum"])
+def test_rows_that_are_cut_off_behind_a_bias(other, rows):
+    """A sum takes all rows."""
+    x, weight, bias = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT), torch.randn(other)
+    product = 2 * WIDTH * OUT
+    run = lambda: (functional.pad(x, (0, 0, 0, 2)) @ weight + bias)[:30] * 2  # noqa: E731
+    assert counted(run) == (rows * product, 32 * product)
+
+
+def test_what_numpy_puts_where_a_result_lay_is_not_that_result():
+    """PyTorch's freed memory may become numpy's, whose arrays come back as tensors: those are read, not the result."""
+    x, weight, memory = torch.randn(30, WIDTH), torch.randn(WIDTH, OUT), np.zeros((32, OUT), np.float32)
+    product = 2 * WIDTH * OUT
+
+    def run():
+        y = torch.mm(functional.pad(x, (0, 0, 0, 2)), weight, out=torch.from_numpy(memory))
+        taken = y[:30] * 2
+        memory.fill(1.0)
+        return taken, torch.from_numpy(memory) * 2
+
+    assert counted(run) == (30 * product, 32 * product)
 
 
 def test_rows_that_are_filled_up_in_another_type():

@@ -164,6 +164,25 @@ def test_what_is_cut_off_again_is_not_asked_for(layer, cut, size, flops):
     assert second.model_flops == second.flops == first.flops
 
 
+@pytest.mark.parametrize("turn", [False, True], ids=["channels first", "channels last"])
+@pytest.mark.parametrize(
+    ("other", "taps"), [((5, 1), 3 * 7 - 1), ((), 3 * 7 - 1), ((5, 15), 3 * 7)], ids=["bias", "number", "sum"]
+)
+def test_a_bias_may_stand_before_what_is_cut_off(other, taps, turn):
+    """3 to 5 channels, each of 7 places meets 3 taps, but the first one only 2. A sum takes all results."""
+    net, x = torch.nn.ConvTranspose1d(3, 5, 3, stride=2, bias=False), torch.randn(2, 3, 7, requires_grad=True)
+    bias = torch.randn(other)
+
+    def run():
+        y = net(x)
+        y = (y.transpose(1, 2) + (bias.mT if bias.dim() else bias)).transpose(1, 2) if turn else y + bias
+        torch.relu(y[:, :, 1:]).sum().backward()
+
+    counted = count.count(counting.record(Step(run=run)), Engine())
+    forward, _ = (op.costed.cost for op in counted.ops if op.costed.cost.flops)
+    assert (forward.model_flops, forward.flops) == (2 * 2 * 3 * 5 * taps, 2 * 2 * 3 * 5 * 3 * 7)
+
+
 @pytest.mark.parametrize(("begin", "end"), [(8, 22), (0, 1)])
 def test_a_part_of_the_results_is_asked_for_as_the_whole(begin, end):
     """30 places of 3 taps, one of which is outside at either edge: more is cut off than the zeros there added."""

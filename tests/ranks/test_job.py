@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 from collections.abc import Callable
@@ -23,6 +24,7 @@ sys.path.append(str(Path(__file__).parents[1] / "data"))
 
 import make_ranks
 from make_ranks import Slow
+from slow_rank import Slowed, slow
 
 
 def profiles(folder: Path, slow: Slow | None = None, **options: int) -> list[Profile]:
@@ -129,11 +131,17 @@ def test_chance_alone_makes_no_straggler() -> None:
     duration = np.full((4, 8), 2.0)
     duration[3] = 1.0
     assert is_late(duration, took_part, 3)
-    # One of four is always the last of so many by chance: 4 / 4**5 is below 1 %, 4 / 4**4 is not.
-    assert is_late(duration[:, :5], took_part[:, :5], 3)
-    assert not is_late(duration[:, :4], took_part[:, :4], 3)
+    # One of four is always the last of so many by chance: 4 / 4**4 is below 2.5 %, 4 / 4**3 is not.
+    assert is_late(duration[:, :4], took_part[:, :4], 3)
+    assert not is_late(duration[:, :3], took_part[:, :3], 3)
     assert not is_late(duration[:, :1], took_part[:, :1], 3)
-    # Of three ranks and two collectives the sum of places is 0 to 4 in 1, 2, 3, 2 and 1 of 9 orders.
+    # Five or more of eight: 4 * (56 * 27 + 28 * 9 + 8 * 3 + 1) / 4**8 is 10.9 %, and six or more 1.7 %.
+    for times, late in ((5, False), (6, True)):
+        some = np.where(np.arange(8) < times, duration, duration[::-1])
+        assert is_late(some, took_part, 3) is late
+    # In half of the collectives one of two ranks is the last anyhow: 4 * (4 / 4**4 of four) * (1 / 2**4 of the others).
+    pairs = took_part & ((np.arange(8) < 4) | (np.arange(4) > 1)[:, np.newaxis])
+    assert is_late(duration, pairs, 3)
     assert not is_late(np.asarray([[1.0, 1.0], [2.0, 3.0], [3.0, 2.0]]), np.ones((3, 2), bool), 0)
     assert not is_late(np.full((4, 8), 2.0), took_part, 3)
 
@@ -158,6 +166,53 @@ def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> Non
     assert found.ranks[1].waiting == pytest.approx(11.119e-3)
     assert (found.matched, found.unmatched) == (8, 0)
     assert found.ends_apart == pytest.approx(3e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("slowed", "kind"),
+    [
+        (Slowed(rank=3, by="start", time=20_000), "later start"),
+        (Slowed(rank=3, by="work", time=3_000), "other work"),
+        (Slowed(rank=3, by="idle", time=3_000), "idle device"),
+        (Slowed(rank=3, by="clock", pace=30), "slower ops"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_rank_of_a_recorded_job_that_is_slowed_is_named(
+    recorded: Callable[[str], Path], tmp_path: Path, slowed: Slowed, kind: str
+) -> None:
+    """Rank 7, which the others waited for, is 4.9 ms late; kernels of a rank take 1 ms, and 30 ms at such a clock."""
+    traces = [json.loads(gzip.decompress(recorded(f"ranks/dlrm_rank{rank}.json.gz").read_bytes())) for rank in range(8)]
+    files = [tmp_path / f"dlrm_rank{rank}.json" for rank in range(8)]
+    for file, trace in zip(files, slow(traces, slowed), strict=True):
+        file.write_text(json.dumps(trace))
+    found = describe(importing.read(files))
+    assert found.straggler is not None
+    assert (found.straggler.rank, found.straggler.kind, found.straggler.stands_out) == (3, kind, True)
+    assert (found.matched, found.unmatched) == (8, 0)
+    assert found.ends_apart == pytest.approx(3e-6, abs=1e-6)  # one clock still
+
+
+def test_a_kernel_that_a_collective_launches_besides_is_no_collective(
+    recorded: Callable[[str], Path], tmp_path: Path
+) -> None:
+    trace = json.loads(gzip.decompress(recorded("ranks/dlrm_rank0.json.gz").read_bytes()))
+    kernel = next(event for event in trace["traceEvents"] if event.get("cat") == "kernel" and "nccl" in event["name"])
+    launch = next(
+        event
+        for event in trace["traceEvents"]
+        if event.get("cat") == "cuda_runtime" and event["args"]["correlation"] == kernel["args"]["correlation"]
+    )
+    ids = {"correlation": 99_999_999, "External id": 99_999_999}
+    trace["traceEvents"] += [
+        {**launch, "args": {**launch["args"], **ids}},
+        {**kernel, "name": "pack", "ts": kernel["ts"] - 3, "dur": 2, "args": {**kernel["args"], **ids}},
+    ]
+    file = tmp_path / "dlrm_rank0.json"
+    file.write_text(json.dumps(trace))
+    collectives = importing.read([file])[0].collectives
+    assert collectives is not None
+    assert len(collectives.step) == 8
 
 
 # ------------------------------------------------------------------------------------------------ folders, formats

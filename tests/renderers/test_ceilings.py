@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.cli.devices import as_text
+from roofline.content.facts.ceilings import provenance, waited
 from roofline.core.device import Ceiling, Device
 from roofline.renderers import json as as_json
 from roofline.renderers import text
-from roofline.renderers._facts.ceilings import provenance, waited
 
 IDLE = Ceiling(value=1e11, source="measured: a", spread=0.01, date="2026-01-02", waited=0.01)
 BUSY = replace(IDLE, value=1e10, date="2026-03-04", waited=0.4)

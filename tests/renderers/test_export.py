@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from roofline import plugins
 from roofline.analysis.analysis import WorkAnalysis, analyze
+from roofline.content.ops import columns
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.renderers._ops import columns
 from roofline.renderers.export import csv as csv_export
 
 FORMATS = plugins.names("roofline.renderers.export")

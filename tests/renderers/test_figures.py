@@ -24,20 +24,28 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import devices, plugins, units
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import Analysis, analyze, analyze_timed
+from roofline.comparison.ranking import rank
 from roofline.comparison.terms import compare
+from roofline.content import points, roofs, signed, sums, tables, timeline
+from roofline.content.comparison import pair_facts, ranked, term_table
+from roofline.content.facts.wall import chart
 from roofline.core import shipped
 from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _points, _roofs, _sums, _timeline, figures
-from roofline.renderers.comparison import _term_table
-from roofline.renderers.figures import _style
+from roofline.renderers import _screen, figures
+from roofline.renderers.figures import _bars, _light, _style
+from roofline.renderers.report import report
+from roofline.renderers.report.parts.run import TimedRun
+from roofline.renderers.report.where import by_bound, by_group
 
 Drawn = Callable[[str, str], tuple[Path, str]]
 SMALLEST = 6.0  # pt
-KINDS = plugins.names("roofline.renderers.figures")
+FIGURES = "roofline.renderers.figures"
+#: Those that are drawn of profiles; a map of a sweep has tests of its own (test_sweep_map.py).
+KINDS = [kind for kind in plugins.names(FIGURES) if "OF_FOLDERS" not in plugins.constants(FIGURES, kind)]
 kinds = pytest.mark.parametrize("kind", KINDS)
 #: How many profiles a kind takes, where that is not any number.
 TAKES = {"waterfall": 2}
@@ -59,34 +67,53 @@ def test_a_figure_is_light(kind: str, tmp_path: Path) -> None:
     assert (tmp_path / "x.svg").stat().st_size <= 100_000
 
 
-@kinds
-def test_a_figure_of_ten_runs_is_light(kind: str) -> None:
-    """Ten backends on a CPU, each with hundreds of ops and idle stretches."""
+@cache
+def ten_runs(device: str) -> list[Analysis]:
+    """Ten backends on a CPU, each with hundreds of ops and idle stretches; ten training steps on an H100."""
     folder = Path(__file__).parents[2] / "docs" / "measured" / "bert-infer-1-thread"
-    items = [analyze(load(path)) for path in sorted(folder.glob("*.json"))]
-    assert len(items) == 10
-    drawing, _ = figures.render(kind, items[: TAKES.get(kind, 10)], ".svg", 7.0)
+    training = [path for name, path in sorted(shipped.paths().items()) if name.startswith("h100/") and "train" in name]
+    paths = sorted(folder.glob("*.json")) if device == "cpu" else training[:10]
+    return [analyze_timed(load(path)) for path in paths]
+
+
+@kinds
+@pytest.mark.parametrize("device", ["cpu", "h100"])
+def test_a_figure_of_ten_runs_is_light(kind: str, device: str) -> None:
+    runs = ten_runs(device)
+    assert len(runs) == 10
+    drawing, _ = figures.render(kind, runs[: TAKES.get(kind, 10)], ".svg", 7.0)
     assert len(drawing) <= 100_000
+
+
+def test_a_lighter_path_goes_to_the_same_places() -> None:
+    """Steps between places that were rounded, not rounded steps: after 200 of 0.006 it is at 10 + 1.20."""
+    places = " ".join(f"L {10 + 0.006 * number:.6f} {number % 2}" for number in range(1, 201))
+    path = f'<path d="M 10 0 {places} "/>'
+    (written,) = re.findall(r'd="([^"]*)"', _light.lighten(f"<svg>{path}</svg>"))
+    steps = re.findall(r"([hvl])(-?[.\d]+)(?: ?(-?[.\d]+))?", written.removeprefix("M10 0"))
+    assert sum(float(x) for command, x, _ in steps if command in "hl") == pytest.approx(1.2)
+    corner = '<path d="M 1.5 2.25 L 3.5 2.25 L 3.5 1.25 L 0 0 z M 5 5 C 5 6 6 6 6 5.126 "/>'
+    assert 'd="M1.5 2.25h2v-1l-3.5-1.25zm3.5 2.75c0 1 1 1 1 .12"' in _light.lighten(f"<svg>{corner}</svg>")
 
 
 def test_no_colour_stands_for_a_bound_and_a_group() -> None:
     """Nor for anything else: of pieces that are equal in grey the hatch or the marker tells."""
-    from roofline.renderers import _palette
+    from roofline.content import palette
 
     # The optimizer's state has the colour of the optimizer.
-    storages = {kind: pair for kind, pair in _palette.STORAGES.items() if kind != "optimizer"}
+    storages = {kind: pair for kind, pair in palette.STORAGES.items() if kind != "optimizer"}
     for theme in (0, 1):
         colours = [
             pair[theme]
-            for table in (_palette.BOUNDS, _palette.GROUPS, _palette.SIDES, storages)
+            for table in (palette.BOUNDS, palette.GROUPS, palette.SIDES, storages)
             for pair in table.values()
         ]
-        assert len(set(colours) - {_palette.GROUPS["other"][theme], _palette.SIDES["saves"][theme]}) >= len(colours) - 2
+        assert len(set(colours) - {palette.GROUPS["other"][theme], palette.SIDES["saves"][theme]}) >= len(colours) - 2
     assert len({(marker, hatch) for _, marker, hatch in _style.GROUP.values()}) == len(_style.GROUP)
     with _style.applied():
         wall = figures.render("wall", [analyze(handmade.profile())], ".svg", 7.0)[0].decode()
         bound = figures.render("bound", [analyze(handmade.profile())], ".svg", 7.0)[0].decode()
-    (matmul, _), (compute, _) = _palette.GROUPS["matmul"], _palette.BOUNDS["compute"]
+    (matmul, _), (compute, _) = palette.GROUPS["matmul"], palette.BOUNDS["compute"]
     assert (matmul in wall, compute in wall, matmul in bound, compute in bound) == (True, False, False, True)
 
 
@@ -179,12 +206,11 @@ def test_a_pdf_embeds_its_fonts(drawn: Drawn, kind: str) -> None:
 _DRAW = """
 import sys
 from pathlib import Path
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import Analysis, analyze, analyze_timed
 from roofline.core.schema import load
-from roofline import plugins
 from roofline.renderers import figures
 first, second = (analyze(load(path)) for path in sys.argv[1:3])
-for kind in plugins.names("roofline.renderers.figures"):
+for kind in sys.argv[4:]:
     for suffix in figures.SUFFIXES:
         items = [first, second] if kind == "waterfall" else [first]
         figures.draw(kind, items, Path(sys.argv[3]) / f"{kind}{suffix}", long_caption=True)
@@ -206,6 +232,7 @@ def test_the_same_bytes_in_another_process(drawn: Drawn, tmp_path: Path) -> None
         _DRAW,
         *(str(tmp_path / f"{name}.json") for name in ("profile", "second")),
         str(folder),
+        *KINDS,
     ]
     subprocess.run(command, check=True, env=environment)
     here = {f"{kind}{suffix}": sha256(drawn(kind, suffix)[0]) for kind in KINDS for suffix in figures.SUFFIXES}
@@ -251,8 +278,6 @@ def test_odd_profiles(kind: str, tmp_path: Path) -> None:
 
 
 def test_bars_close_to_the_wall() -> None:
-    from roofline.renderers.figures import _bars
-
     # The second: floors above own time. Of a trace without buffers floors are ranges.
     profiles = handmade.profile(), handmade.profile(imported=Imported(files=("t.json",)))
     devices = handmade.device(), handmade.device(dram_copy=1e9)
@@ -294,7 +319,7 @@ def test_of_a_run_that_the_headline_does_not_call_slower_the_time_stands_alone()
             "speedup", [run(12.5, "fast"), run(13.1, "near"), run(50, "busy", flags=("contended",))], 7.0
         )
     assert {"near: 13.1 ms", "busy: 50.0 ms"} <= set(written(figure))
-    assert "one process each, but other programs ran beside busy, which may be part or all" in caption.long
+    assert "one process each, but other programs ran beside busy, which may be why they differ" in caption.long
 
 
 def test_a_run_of_too_few_steps_has_no_interval_and_one_that_is_as_fast_is_not_called_slower() -> None:
@@ -357,8 +382,36 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     with _style.applied():
         caption = figures.build("timeline", [analysis], 7.0)[1]
     assert caption.title.endswith(": a step takes 4.71 ms")
-    assert _timeline.sentences(analysis, _timeline.timeline(analysis))[0].endswith("GPU idle not known")
+    assert timeline.sentences(analysis, timeline.timeline(analysis))[0].endswith("GPU idle not known")
     assert "GPU idle 0" not in caption.long
+    assert analysis.gap_told is None
+    gap = tables.rows(analysis, "group")[-2]
+    assert (gap.label, gap.seconds, gap.time) == ("GPU idle", None, None)
+    assert {piece.label for piece in _bars.segments(analysis)}.isdisjoint(("GPU idle", "host time"))
+    assert [bar.name for bar in _screen.bars(analysis) if bar.bound is None] == []
+    timed = TimedRun(0, "", analysis, "")
+    assert [(line.label, line.seconds, line.parts) for line in (by_bound(timed)[-1], by_group(timed)[-1])] == [
+        ("GPU idle", None, ())
+    ] * 2
+    other = analyze(load(shipped.paths()["h100/bert-torch-infer-b32-tf32"]))
+    ranking = rank([analysis.profile, other.profile], as_given=True)
+    assert [cells[3] for cells in ranked.grid(ranking).cells] == [
+        units.UNKNOWN,
+        units.percent(other.gap / other.wall, 0),
+    ]
+    facts = dict(pair_facts.runs(ranking.pairs[0]))
+    assert "GPU idle not known" in facts["A"]
+    assert "A − B" not in facts  # how much of it is idle time is as little known
+    with _style.applied():
+        figure, _ = figures.build("breakdown", [analysis], 3.3)
+    assert [text.get_text() for text in figure.axes[0].texts][-1] == "unknown"
+
+
+def test_pictures_have_a_minus_as_long_as_their_plus_and_names_keep_their_hyphens() -> None:
+    assert signed.printed("-467 µs to -1.2 ms in torch-compile, 3-4") == "−467 µs to −1.2 ms in torch-compile, 3-4"
+    with _style.applied():
+        figure, _ = figures.build("waterfall", [run(12.5, "a"), run(15, "b")], 7.0)
+    assert not any(re.match(r"-\d", text) for text in written(figure))
 
 
 def test_a_waterfall_leads_from_wall_to_wall() -> None:
@@ -398,10 +451,10 @@ def test_of_two_equal_runs_rounding_decides_nothing(blocks: bool, factor: float)
         assert b"spends more" not in image
         assert image.count(b">0 s<") == 1
         assert b"no row differs" in image
-        rows = _term_table.table(compare(*pair)).rows
+        rows = term_table.table(compare(*pair)).rows
         assert {row.seconds for row in rows} == {0.0}
         # Their order is that of the profile, and no number's.
-        assert [row.label for row in rows] == [row.label for row in _term_table.table(compare(plain, plain)).rows]
+        assert [row.label for row in rows] == [row.label for row in term_table.table(compare(plain, plain)).rows]
 
 
 def test_what_is_below_a_hundredth_of_the_axis_is_in_one_row() -> None:
@@ -432,12 +485,12 @@ def test_what_cannot_be_compared_in_a_figure() -> None:
 
 
 def test_points_merge_ops_of_one_signature() -> None:
-    found = _points.points(analyze(handmade.profile()))
+    found = points.points(analyze(handmade.profile()))
     bubbles = found.placed
     # Both addmm: 2 * (200e6 + 1e5) FLOP in 5 ms; 200.1e6 FLOP / 4.804 MB.
     assert bubbles[0].own == pytest.approx(5e-3)
     assert bubbles[0].rate == pytest.approx(2 * 200.1e6 / 5e-3)
-    assert bubbles[0].intensity[_points.ALL] == pytest.approx(200.1 / 4.804)
+    assert bubbles[0].intensity[points.ALL] == pytest.approx(200.1 / 4.804)
     assert bubbles[0].number == 2
     assert [bubble.group for bubble in bubbles] == [
         "matmul", "optimizer", "normalisation", "pointwise", "normalisation",
@@ -458,7 +511,7 @@ def test_a_point_has_the_blocks_of_all_its_ops() -> None:
         ops[first] = replace(ops[first], block=plain.blocks.index("embedding"))
         ops[longer] = replace(ops[longer], own_ns=tuple(2 * own for own in ops[longer].own_ns))
         analysis = analyze(handmade.profile(ops=tuple(ops)))
-        assert _points.points(analysis).placed[0].blocks == blocks
+        assert points.points(analysis).placed[0].blocks == blocks
         with _style.applied():
             figure, _ = figures.build("roofline", [analysis], 7.0)
         assert any(text.startswith(f"1: 2 x addmm ({', '.join(blocks)}), ") for text in written(figure))
@@ -467,10 +520,10 @@ def test_a_point_has_the_blocks_of_all_its_ops() -> None:
 def test_work_without_a_ceiling_has_no_roof() -> None:
     """Nothing says how fast a device that was measured in fp32 adds integers: its ops have no minimum, and no line."""
     device = handmade.device()
-    known = _roofs.roofs(device, [("vector", "fp32")])
+    known = roofs.roofs(device, [("vector", "fp32")])
     assert [(peak.name, peak.rate) for peak in known.peaks] == [("vector", device.rate("vector.fp32"))]
-    assert _roofs.roofs(device, [("vector", "fp32"), ("vector", "int64")]) == known
-    assert _roofs.roofs(device, [("vector", "int64")]).peaks == ()
+    assert roofs.roofs(device, [("vector", "fp32"), ("vector", "int64")]) == known
+    assert roofs.roofs(device, [("vector", "int64")]).peaks == ()
 
 
 def test_the_ceiling_of_ops_is_that_of_most_of_their_time() -> None:
@@ -483,7 +536,7 @@ def test_the_ceiling_of_ops_is_that_of_most_of_their_time() -> None:
     table = dataclasses.replace(analysis.table, ceiling=names, share=np.asarray(times))
     under = dataclasses.replace(analysis, table=table)
     code = np.asarray([0, 0, 0, *[1] * (len(times) - 3)])
-    assert _sums.ceilings(under, code, np.asarray([0, 3])) == ["cache.llc", ""]
+    assert sums.ceilings(under, code, np.asarray([0, 3])) == ["cache.llc", ""]
 
 
 def marks(axes: Any) -> np.ndarray:
@@ -543,14 +596,14 @@ def test_runs_in_one_frame_are_told_apart_by_how_full_their_markers_are() -> Non
 
 @pytest.mark.parametrize("by", ["class", "op", "scope", "block"])
 def test_a_breakdown_has_the_rows_of_its_key(by: str) -> None:
-    from roofline.renderers import _tables
+    from roofline.content import tables
 
     analysis = analyze(handmade.profile())
     with _style.applied():
         figure, caption = figures.build("breakdown", [analysis], 7.0, by)
     labels = [label.get_text() for axes in figure.axes for label in axes.get_yticklabels()]
     assert len(figure.axes) == 1
-    *rows, gap, _ = _tables.rows(analysis, by, "host time")
+    *rows, gap, _ = tables.rows(analysis, by)
     largest = [*sorted(rows, key=lambda row: -row.seconds)[: len(labels) - 1], gap]
     assert len(labels) == min(8, len(rows) + 1)
     assert all(row.label.startswith(label.rstrip("…")) for row, label in zip(largest, labels, strict=True))
@@ -573,8 +626,6 @@ def test_a_step_of_unknown_work_is_no_empty_roofline() -> None:
 
 
 def test_bars_too_thin_to_see_have_no_entry_in_the_key() -> None:
-    from roofline.renderers.figures import _bars
-
     # 0.5 µs under the launch floor in 12.5 ms are 0.1 thousandths of an inch.
     ops = [replace(op, own_ns=(500,) * 3, overlap_ns=0) if op.signature == 5 else op for op in handmade.OPS]
     pieces = _bars.segments(analyze(handmade.profile(ops=tuple(ops))))
@@ -595,6 +646,35 @@ def test_bars_by_bound_are_sorted_by_time_with_time_and_factor_beside_them() -> 
     assert not any("share of" in text for text in texts)
 
 
+@pytest.mark.parametrize(("op_class", "name"), [("transfer", "transfer"), ("communication", "communication")])
+def test_pictures_and_pages_call_copies_to_a_device_no_communication(op_class: str, name: str) -> None:
+    """As tables do; the group of both is communication, by which data and looks are chosen."""
+    copies = tuple(replace(s, op_class=op_class) if s.name == "aten::gelu" else s for s in handmade.SIGNATURES)
+    profile = handmade.profile(signatures=copies)
+    drawn_texts = [report([profile])]
+    drawn_texts.append(plugins.load("roofline.renderers.wall", "text", "format").render(chart([analyze(profile)])))
+    for kind in ("roofline", "timeline", "breakdown"):
+        with _style.applied():
+            figure, _ = figures.build(kind, [analyze(profile)] * 2, 7.0)
+        drawn_texts.append("\n".join(written(figure)))
+    for text in drawn_texts:
+        words = re.sub(r"(?s)<(style|script).*?</\1>|<[^>]*>", " ", text)  # of a page
+        assert {"transfer", "communication"} & {*re.findall(r"\w+", words)} == {name}
+
+
+def test_all_figures_have_the_factor_of_the_headline() -> None:
+    """The profiled process took 15 ms a step and two others 18: (15 * 18 * 18)^(1/3) = 16.94, over 12.5 it is 1.355."""
+    slow = handmade.profile(backend="slow", wall=Wall(steps=(15e-3,) * 20, processes=((18e-3,) * 20,) * 2))
+    fast = handmade.profile(backend="fast", wall=Wall(steps=(12.5e-3,) * 20, processes=((12.5e-3,) * 20,) * 2))
+    pair = rank([slow, fast], as_given=True).pairs[0]
+    assert pair.headline.factor == pytest.approx((15 * 18 * 18) ** (1 / 3) / 12.5)
+    for kind in ("bound", "speedup"):
+        with _style.applied():
+            figure, _ = figures.build(kind, [analyze(slow), analyze(fast)], 7.0)
+        assert any(re.search(r"\b1\.36x", text) for text in written(figure)), written(figure)
+        assert not any("1.20x" in text for text in written(figure))
+
+
 def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
     # The floors of what is known beside mystery, in a row most of whose time is mystery's.
     other = tuple(replace(s, op_class="other") if s.name == "aten::gelu" else s for s in handmade.SIGNATURES)
@@ -603,6 +683,25 @@ def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:
     assert {"time: unknown", "time: minimum of the known part"} <= set(written(figure))
     assert "torch on Round Device, 2 threads" in written(figure)
     assert any(text.startswith("toy tiny training, batch 4 x 25 tokens: ") for text in written(figure))
+
+
+def test_unknown_work_is_marked_in_a_breakdown_of_many_runs_too() -> None:
+    """The work of mystery, alone in its class, is not known; none of the embedding, 0 FLOP, has no mark."""
+    analysis = analyze(handmade.profile())
+    known, mystery = (tables.rows(analysis, "class")[place] for place in (0, -3))
+    assert (known.flops is None, mystery.flops, mystery.bytes) == (False, None, None)
+    for number in (1, 4):
+        with _style.applied():
+            figure, _ = figures.build("breakdown", [analysis] * number, 7.0, "class")
+        texts = [text.get_text() for text in figure.axes[0].texts]
+        share = tables.percent(mystery.time)
+        marks = [text for text in texts if "unknown" in text]
+        assert marks == (["unknown", "unknown"] if number == 1 else [f"{share}, work unknown"])
+    work = analyze(replace(handmade.profile(), profiled=None))
+    assert not isinstance(work, Analysis)
+    with _style.applied():
+        figure, _ = figures.build("breakdown", [work] * 4, 7.0, "class")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["work unknown"]
 
 
 def test_a_timeline_is_the_first_kept_step() -> None:
@@ -618,12 +717,12 @@ def test_a_timeline_is_the_first_kept_step() -> None:
         op(6, 5000, 500),
     )
     profiled = replace(handmade.profile().profiled, walls=(6e-3, 12e-3), corrected=(6e-3, 12e-3), idle=(2.8e-3, 1e-3))
-    found = _timeline.timeline(analyze(handmade.profile(ops=ops, profiled=profiled)))
+    found = timeline.timeline(analyze(handmade.profile(ops=ops, profiled=profiled)))
     assert found.wall == 6e-3
     groups = [GROUPS[code] for code in found.group]
     assert groups == ["matmul", "pointwise", "normalisation", "pointwise", "optimizer"]
     idle = [
-        (round(start * 1e6), round(end * 1e6), _timeline.CAUSES[cause])
+        (round(start * 1e6), round(end * 1e6), timeline.CAUSES[cause])
         for start, end, cause in zip(found.idle.start, found.idle.end, found.idle.cause, strict=True)
     ]
     assert idle == [
@@ -640,7 +739,7 @@ def test_a_timeline_is_the_first_kept_step() -> None:
 
 def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:
     for host_ns, cause in (((0, 0), "cause of the stretch not recorded"), ((1, 0), "host in the framework")):
-        assert _timeline.CAUSES[_timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
+        assert timeline.CAUSES[timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
 
 
 def test_ops_whose_pieces_are_not_kept_have_no_timeline() -> None:
@@ -672,11 +771,11 @@ def test_a_profile_without_times_is_refused_or_drawn_by_its_work(kind: str, prof
 
 
 def test_shares_of_a_counted_step_are_those_of_its_work() -> None:
-    from roofline.renderers import _tables
+    from roofline.content import tables
 
     # Of the hand-made step: 400 MFLOP of matmuls and 17.6 MFLOP of vector work; the total is all of it.
-    rows = {row.label: row for row in _tables.work_rows(analyze(handmade.profile(profiled=None)), "group")}
-    timed = {row.label: row for row in _tables.rows(analyze(handmade.profile()), "group", "gap")}
+    rows = {row.label: row for row in tables.work_rows(analyze(handmade.profile(profiled=None)), "group")}
+    timed = {row.label: row for row in tables.rows(analyze(handmade.profile()), "group")}
     for label, row in rows.items():
         if row.flops is not None:
             assert (row.flops, row.bytes) == (timed[label].flops, timed[label].bytes)
@@ -689,7 +788,7 @@ def test_shares_of_a_counted_step_are_those_of_its_work() -> None:
 
 
 def test_an_op_without_a_time_stands_at_its_intensity_alone() -> None:
-    from roofline.renderers._points import points
+    from roofline.content.points import points
 
     timed, counted = (points(analyze(handmade.profile(**more))) for more in ({}, {"profiled": None}))
     assert not counted.all

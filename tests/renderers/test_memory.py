@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
+from roofline.content.facts import memory as facts
 from roofline.core.schema import Memory
 from roofline.core.vocabulary import STORAGE_KINDS
 from roofline.errors import InputError
 from roofline.renderers import json as as_json
-from roofline.renderers._facts import memory as facts
 from roofline.renderers.report import report
 
 OPS = len(handmade.OPS)

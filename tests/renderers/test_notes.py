@@ -13,12 +13,13 @@ from msgspec.structs import replace
 
 from roofline import devices, importing, units
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.content import bounds, json_document, tables, wording
+from roofline.content.facts import evidence, notes
+from roofline.content.facts import measured as measured_facts
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
-from roofline.renderers import _document, _tables, _words, text
-from roofline.renderers._facts import evidence, notes
-from roofline.renderers._facts import measured as measured_facts
+from roofline.renderers import text
 from roofline.renderers.figures import _bars, bound
 from tests import handmade
 from tests.randomly import profiles
@@ -63,7 +64,7 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
         ops = tuple(replace(op, **kernels) if op.signature == 1 else op for op in handmade.OPS)
         analysis = analyze(handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",)))
         facts = dict(evidence.facts(analysis))
-        return dict(measured_facts.facts(analysis)).get("MFU", ""), _words.verdict(analysis), facts
+        return dict(measured_facts.facts(analysis)).get("MFU", ""), wording.verdict(analysis), facts
 
     assert worded(800e6)[0] == (
         "at least 128.0 % of 100 GFLOP/s (fp32): impossible, so the device or the count is wrong"
@@ -107,7 +108,7 @@ def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     half = handmade.device(**{n: value * 2 if n.startswith("launch") else value / 2 for n, value in rates.items()})
     analysis = analyze(handmade.profile(), half)
     assert "ran on a faster device than Round Device, or not all of its time was recorded" in notes.above(analysis)
-    assert "memory-limited, at 137 to 141 % of DRAM bandwidth (above its roof)" in _words.verdict(analysis)
+    assert "memory-limited, at 137 to 141 % of DRAM bandwidth (above its roof)" in wording.verdict(analysis)
     assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
 
 
@@ -116,7 +117,7 @@ def test_ops_that_fill_more_than_their_step_are_told_where_their_shares_stand() 
     analysis = analyze(handmade.profile(ops=handmade.OPS * 5))
     assert analysis.beyond_step == 0
     assert analysis.beyond_together == pytest.approx(53.5 / 13.75)
-    assert "beyond-step" in _document.document(analysis)["flags"]
+    assert "beyond-step" in json_document.document(analysis)["flags"]
     words = "all ops together took 3.89 times as long as the step they ran in, so the recorded times are wrong"
     assert notes.beyond(analysis) == words
     for by in (None, "class", "op"):
@@ -149,7 +150,7 @@ def test_what_is_told_adds_up(profile: Profile, slower: float) -> None:
         name: replace(ceiling, value=ceiling.value * slower) for name, ceiling in profile.device.ceilings.items()
     }
     analysis = analyze(profile, replace(profile.device, ceilings=ceilings))
-    for times in _tables.split(analysis).values():
+    for times in bounds.split(analysis).values():
         assert times.reach >= times.floor
         if times.attained is not None:
             closing = times.closing
@@ -159,7 +160,7 @@ def test_what_is_told_adds_up(profile: Profile, slower: float) -> None:
     table = analysis.table
     faster = (table.uncosted == 0) & (table.own > 0) & (table.floor > table.own * 1.03)
     assert bool(notes.above(analysis)) == bool(faster.any())
-    for row in _tables.rows(analysis, "class", "gap"):
+    for row in tables.rows(analysis, "class"):
         if row.attained is not None and row.attained > 1.03:
             assert "above" in text.render(analysis, "class")
 
@@ -173,7 +174,7 @@ def test_a_view_is_under_no_launch_floor() -> None:
     profile = replace(plain, signatures=(*plain.signatures, view), ops=(*plain.ops, op))
 
     def last(profile: Profile) -> dict[str, Any]:
-        return _document.document(analyze(profile), "op")["ops"][-1]
+        return json_document.document(analyze(profile), "op")["ops"][-1]
 
     shown = last(profile)
     assert (shown["floor"], shown["loss"], shown["uncosted"]) == (0.0, pytest.approx(shown["own_seconds"]), 0.0)
@@ -190,9 +191,9 @@ def imported(recorded: Any) -> Analysis:
 
 
 def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
-    document = json.loads(json.dumps(_document.document(imported)))
-    assert _words.is_range(imported)
-    verdict, pieces = _words.verdict(imported), _bars.segments(imported)
+    document = json.loads(json.dumps(json_document.document(imported)))
+    assert wording.is_range(imported)
+    verdict, pieces = wording.verdict(imported), _bars.segments(imported)
     told = 0
     for name, ends in document["bounds_attained"].items():
         if ends is None:
@@ -205,7 +206,7 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
         )
         if name in ("compute", "memory") and f" {name}-" in verdict:
             told += 1
-            assert f"{name}-limited, at {_words.between(*ends)} of " in verdict
+            assert f"{name}-limited, at {wording.between(*ends)} of " in verdict
     assert told
     for label, row in document["groups"].items():
         costed = row["own_seconds"] - row["uncosted"]
@@ -213,13 +214,13 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
             names = (label, "transfer") if label == "communication" else (label,)
             shown = next(line for line in text.render(imported, "group").splitlines() if line.startswith(names))
             ends = (row["floor"] / costed, row["floor_reach"] / costed)
-            assert shown.endswith(f" {_tables.between(*ends)}")
+            assert shown.endswith(f" {tables.between(*ends)}")
 
 
 def test_time_whose_roof_turns_within_its_range_is_in_both_ends_of_a_bound(recorded: Any) -> None:
     (profile,) = importing.read([recorded("h100_qwen_0.5b_infer.json.gz")], say=lambda text: None)
     analysis = analyze(profile, devices.load("h100-sxm"))
-    document = _document.document(analysis)
+    document = json_document.document(analysis)
     table, wall = analysis.table, analysis.wall
     for name, seconds in document["bounds_turning"].items():
         rows = (table.bound_high != table.bound) & (table.bound == BOUNDS.index(name))
@@ -230,9 +231,9 @@ def test_time_whose_roof_turns_within_its_range_is_in_both_ends_of_a_bound(recor
     assert document["bounds_turning"]["memory"] == 0 < turning
     # Of 49.7 ms: memory's 26.9 and 3.9 more, compute's 14.9 less 3.9.
     memory, compute = (document["bounds"][name] for name in ("memory", "compute"))
-    verdict = _words.verdict(analysis)
-    assert f"{_words.between(memory / wall, (memory + turning) / wall)} memory-" in verdict
+    verdict = wording.verdict(analysis)
+    assert f"{wording.between(memory / wall, (memory + turning) / wall)} memory-" in verdict
     low = (compute - document["bounds_turning"]["compute"]) / wall
-    assert f"{_words.between(low, compute / wall)} compute-" in verdict
+    assert f"{wording.between(low, compute / wall)} compute-" in verdict
     words = f"Ops of {units.percent(turning / wall, 0)} are under another roof at the upper end."
     assert words in bound.figure([analysis], 7.0)[1].long

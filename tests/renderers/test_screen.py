@@ -16,14 +16,15 @@ from roofline.analysis.flags import CURES, FLAGS, clause
 from roofline.analysis.gap_causes import DISPATCH
 from roofline.analysis.gap_parts import FOR_A_CORE
 from roofline.analysis.places import places
+from roofline.content import wording
+from roofline.content.choice import Choice
+from roofline.content.facts import doubts as facts
+from roofline.content.facts.advice import advise
+from roofline.content.terminal import NARROWEST, Page
 from roofline.core.executor import QUEUED
 from roofline.core.schema import Profile, load
 from roofline.core.shipped import paths
-from roofline.renderers import _screen, _words, text
-from roofline.renderers._facts import doubts as facts
-from roofline.renderers._facts.advice import advise
-from roofline.renderers._rows.choice import Choice
-from roofline.renderers._terminal import NARROWEST, Page
+from roofline.renderers import _screen, text
 
 TRACE = Path(__file__).resolve().parents[1] / "data" / "synthetic_gpu_train.json"
 
@@ -92,7 +93,7 @@ def test_top_shows_as_many_places_and_the_rest_as_one() -> None:
     analysis = analyze_timed(handmade.profile())
     number = len(_screen.ranked(analysis))
     for asked, shown, left in ((2, 2, number - 2), (number - 1, number, 0), (number, number, 0)):
-        table = text.render(analysis, None, Choice(top=asked)).partition("where the time goes")[2]
+        table = text.render(analysis, None, Choice(top=asked)).partition("by time above minimum")[2]
         lines = table.splitlines()
         assert sum(bool(re.match(r"\d+ ", line)) for line in lines) == shown
         assert [line.split()[0] for line in lines if re.match(r"  \d+ more ", line)] == ([str(left)] if left else [])
@@ -177,10 +178,11 @@ def test_the_two_largest_parts_are_named_whatever_they_are() -> None:
     assert "Host time is 97 % of the step, most of it not known; memory limits 3 %, at 75 to 100 %" in idle
 
 
-def test_of_the_gap_two_parts_are_named() -> None:
-    """1.80 ms: dispatching takes 1.20 ms, and the rest is input."""
+def test_parts_of_the_gap_add_up() -> None:
+    """1.80 ms: dispatching takes 1.20 ms, and the rest is input, which is named where there is room."""
     bar = next(bar for bar in _screen.bars(analyze_timed(handmade.profile())) if bar.bound is None)
-    assert bar.words == "1.80 ms: 1.20 ms host dispatch, 600 µs waiting for input"
+    assert bar.words == "1.80 ms: 1.20 ms host dispatch, the rest 600 µs"
+    assert bar.longer == "1.80 ms: 1.20 ms host dispatch, 600 µs waiting for input"
 
 
 @pytest.mark.parametrize(
@@ -199,7 +201,7 @@ def test_who_held_a_core_is_said_where_it_was_seen(flags: tuple[str, ...], words
 
 def test_what_to_do_about_a_doubt_is_advice() -> None:
     shown = text.render(analyze(handmade.profile(flags=("in-process", "few-steps", "contended"))), None)
-    assert f"try          {CURES['contended']}; {CURES['few-steps']}\n" in shown
+    assert f"try          - {CURES['contended']}; {CURES['few-steps']}\n" in shown
 
 
 def test_a_detail_of_a_flag_stands_behind_what_was_seen() -> None:
@@ -255,7 +257,7 @@ def test_ends_of_ranges_are_explained_and_what_is_at_most_so_says_so() -> None:
     rows = {row.ops: row for row in _screen.ranked(analysis)}
     assert (rows["_softmax"].open, rows["_softmax"].is_range) == (True, True)
     assert (rows["addmm"].open, rows["addmm"].is_range) == (False, False)
-    assert _words.range_ends(analysis, "69 to 74 %") in " ".join(text.render(analysis, None).split())
+    assert wording.range_ends(analysis, "69 to 74 %") in " ".join(text.render(analysis, None).split())
     assert "Ranges" not in text.render(analyze(SCREENS["graph-replay"]()), None)
 
 

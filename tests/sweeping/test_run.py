@@ -9,9 +9,13 @@ from pathlib import Path
 
 import handmade
 import pytest
+import toy_sweeps
 from msgspec.structs import replace
 
-from roofline.core.schema import Profile
+from roofline.analysis.analysis import analyze
+from roofline.comparison.ranking import rank
+from roofline.content.facts import sweep
+from roofline.core.schema import Profile, Turns
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
 from roofline.renderers.sweep import json as as_json
 from roofline.renderers.sweep import text
@@ -28,10 +32,7 @@ def plan(backends: tuple[str, ...] = ("torch", "jax"), batches: tuple[int, ...] 
 
 def measured(point: Point) -> Profile:
     """A step of the hand-made profile, which takes 12.5 ms; on jax half of that up to batch 2, else twice that."""
-    factor = 1.0 if point.backend == "torch" else 0.5 if (point.batch or 0) <= 2 else 2.0
-    plain = handmade.profile()
-    wall = replace(plain.wall, steps=tuple(step * factor for step in plain.wall.steps))
-    return handmade.profile(wall=wall, backend=point.backend, framework=point.backend, batch=point.batch)
+    return toy_sweeps.jax_up_to(2 * 32)(point)
 
 
 def quiet(line: str) -> None:
@@ -97,11 +98,6 @@ def test_what_fails_is_recorded_and_the_rest_goes_on(tmp_path: Path, error: Roof
     assert tried == 5
 
 
-def test_no_point_begins_after_the_budget(tmp_path: Path) -> None:
-    every = folder.write_plan(tmp_path, plan())
-    assert run(tmp_path, every, measured, quiet, budget=-1.0) == {}
-
-
 def _run_all(path: Path, log: Path) -> None:
     def measure(point: Point) -> Profile:
         with log.open("a") as file:
@@ -150,6 +146,95 @@ def test_the_grid_tells_who_is_fastest_where_and_where_that_changes(swept: Path)
     assert found.missing == 0
     results = [result for cell in found.cells for result in cell.results]
     assert [result.failure and result.failure.kind for result in results[-2:]] == ["out of memory", None]
+
+
+def test_a_factor_has_the_interval_of_the_headline(swept: Path) -> None:
+    """What two processes of a step differ by is all of it: 12.5 ms against 6.25 ms."""
+    cell = grid.read(swept).cells[0]
+    runs = [analyze(measured(result.point)) for result in cell.results]
+    head = rank([run.profile for run in runs], as_given=True).pairs[0].headline
+    assert cell.factor_ci95 == head.factor_ci95
+    assert cell.factor_ci95 is not None
+    assert 1 < cell.factor_ci95[0] < 2.0 < cell.factor_ci95[1]
+
+
+def test_in_turns_the_winner_is_that_of_the_turns(tmp_path: Path) -> None:
+    """Of the profiled processes torch took 12.5 ms and jax 13 ms; in four turns torch 12.5 ms and jax 6.25 ms."""
+    every = folder.write_plan(tmp_path, plan(batches=(1,)))
+
+    def measure(point: Point) -> Profile:
+        is_jax = point.backend == "jax"
+        profile = toy_sweeps.measured(point, 1.04 if is_jax else 1.0)
+        step = toy_sweeps.STEP * (0.5 if is_jax else 1.0)
+        turns = Turns(token="t", medians=(step,) * 4, waited=(0.0,) * 4, disturbed=(False,) * 4)
+        return replace(profile, wall=replace(profile.wall, turns=(turns,)))
+
+    run(tmp_path, every, measure, quiet)
+    (cell,) = grid.read(tmp_path).cells
+    assert (cell.fastest, cell.next, cell.is_settled) == ("jax", "torch", True)
+    assert cell.factor == pytest.approx(2.0)
+    assert cell.factor_ci95 is not None
+    assert cell.factor_ci95[0] < 2.0 < cell.factor_ci95[1]
+
+
+def test_a_longer_first_step_pays_after_so_many_steps(tmp_path: Path) -> None:
+    """torch: 1 s, then 12.5 ms a step; jax: 2 s, then 6.25 ms. 1 + (2 - 1) / (0.0125 - 0.00625) = 161 steps."""
+    every = folder.write_plan(tmp_path, plan(batches=(1,)))
+
+    def measure(point: Point) -> Profile:
+        return toy_sweeps.measured(point, *((1.0, 1.0) if point.backend == "torch" else (0.5, 2.0)))
+
+    run(tmp_path, every, measure, quiet)
+    found = grid.read(tmp_path)
+    assert found.cells[0].break_even == grid.BreakEven("torch", pytest.approx(161))
+    assert (
+        "break-even",
+        "toy infer: jax, whose first step is longer, is ahead of torch after 161 steps (in 1 cell).",
+    ) in [*sweep.sentences(found)]
+    document = json.loads(as_json.render(found))["cells"][0]
+    assert document["break_even"] == {"against": "torch", "steps": pytest.approx(161)}
+    assert [one["first"] for one in document["runs"]] == [1.0, 2.0]
+
+
+def test_compute_takes_over_from_memory_where_neither_takes_half(tmp_path: Path) -> None:
+    """Of 15 ms memory limits 5.375 ms and compute 5 ms. Where exp is a tenth as fast, softmax (1 M of them) would take
+    1 ms for these and 0.7 ms for its bytes: its 1.95 ms are limited by compute, 6.95 ms with the matmuls.
+    """
+    every = folder.write_plan(tmp_path, plan(("torch",), (1, 2)))
+
+    def measure(point: Point) -> Profile:
+        device = handmade.device(**({"function_exp": 1e9} if point.batch == 2 else {}))
+        return toy_sweeps.measured(point, 1.2, device=device)
+
+    run(tmp_path, every, measure, quiet)
+    found = grid.read(tmp_path)
+    results = [cell.results[0] for cell in found.cells]
+    assert [result.times["compute"] for result in results] == pytest.approx([5e-3, 6.95e-3])
+    assert [result.mostly for result in results] == [None, None]
+    (border,) = found.borders
+    assert (border.kind, border.low, border.high, border.before, border.after) == ("roof", 1, 2, "memory", "compute")
+    assert [*sweep.sentences(found)] == [
+        ("roof", "toy infer, 32 tokens, torch: memory limits more of the step than compute up to batch 1, less from "
+                 "batch 2 on.")
+    ]  # fmt: skip
+
+
+def test_no_roof_limits_more_of_a_step_that_is_mostly_idle(tmp_path: Path) -> None:
+    """Memory and compute limit 10.4 of 25 ms."""
+    every = folder.write_plan(tmp_path, plan(("torch",), (1,)))
+    run(tmp_path, every, lambda point: toy_sweeps.measured(point, 2.0), quiet)
+    assert grid.read(tmp_path).cells[0].results[0].roof is None
+
+
+def test_a_border_of_several_rows_is_one_sentence(tmp_path: Path) -> None:
+    """jax wins with batch 1 alone, at each of three lengths."""
+    every = folder.write_plan(tmp_path, points(["toy"], ["torch", "jax"], ["infer"], ["default"], [1, 2], [8, 16, 32]))
+    run(tmp_path, every, lambda point: toy_sweeps.jax_up_to(point.seq or 0)(point), quiet)
+    found = grid.read(tmp_path)
+    assert [border.cell.seq for border in found.borders] == [8, 16, 32]
+    ((kind, sentence),) = [pair for pair in sweep.sentences(found) if pair[0] == "winner"]
+    assert kind == "winner"
+    assert sentence.startswith("toy infer, 8, 16 and 32 tokens: jax is fastest up to batch 1, torch from batch 2 on")
 
 
 def test_disturbed_runs_draw_no_border_of_limits(tmp_path: Path) -> None:

@@ -195,6 +195,29 @@ def test_what_only_the_backward_pass_computes_is_asked_for_once() -> None:
     assert total(counted, "model_flops") == total(counted, "flops") == 4 * PRODUCT
 
 
+@pytest.mark.parametrize("inner", [jax.checkpoint, lambda block: block], ids=["in a checkpoint", "once"])
+def test_what_a_checkpoint_in_a_checkpoint_does_again_is_asked_for_once(inner: Any) -> None:
+    """Two groups of three layers of two products: the checkpoint of a group repeats each layer, its own once more."""
+
+    def layer(x: Any, w: Any) -> Any:
+        return jnp.tanh(x @ w) @ w, None
+
+    @jax.checkpoint
+    def group(x: Any, w: Any) -> Any:
+        return jax.lax.scan(inner(layer), x, w)[0], None
+
+    @jax.jit
+    def gradient(x: Any, w: Any) -> Any:
+        return jax.value_and_grad(lambda x, w: (jax.lax.scan(group, x, w)[0] ** 2).sum(), (0, 1))(x, w)
+
+    x = np.ones((6, 10), np.float32)
+    counted = ran(gradient, x, np.ones((2, 3, 10, 10), np.float32))
+    layers = 2 * 3 * 2 * 2 * 6 * 10 * 10
+    # Forward, and of each product the gradients of both factors.
+    assert total(counted, "model_flops") == 3 * layers
+    assert total(counted, "flops") > 3 * layers
+
+
 def test_a_product_that_became_a_multiplication_keeps_its_class_and_model_flops() -> None:
     @jax.jit
     def outer(a: Any, b: Any) -> Any:

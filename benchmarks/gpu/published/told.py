@@ -13,6 +13,8 @@ from pathlib import Path
 from roofline import devices, units
 from roofline import published as publications
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.content import wording
+from roofline.content.facts import host
 from roofline.core.device import Device
 from roofline.core.schema import Profile, load
 from roofline.errors import RooflineError
@@ -21,8 +23,6 @@ from roofline.published.implied import ALLOWED
 from roofline.published.presets.beside import Beside, Figure, beside
 from roofline.published.presets.compared import rows
 from roofline.published.publication import Row, Work
-from roofline.renderers import _words
-from roofline.renderers._facts import host
 from roofline.renderers.preset import markdown
 
 COLUMNS = ("row", "column", "measured on", "timed", "mean ms", "published ms", "of that", "rate", "what bounds it here")
@@ -50,7 +50,7 @@ def table(profiles: Sequence[Profile]) -> list[str]:
     found = [(each, analyze(profile)) for profile in profiles if (each := beside(profile)) is not None]
     found.sort(key=lambda pair: pair[0].preset.row.index(pair[0].row))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|---|---|---|---:|---:|---:|---:|---|"]
-    return lines + ["| " + " | ".join(_words.plain(cell, 400) for cell in _line(*pair)) + " |" for pair in found]
+    return lines + ["| " + " | ".join(wording.plain(cell, 400) for cell in _line(*pair)) + " |" for pair in found]
 
 
 def _line(found: Beside, run: Analysis) -> list[str]:
@@ -68,7 +68,7 @@ def _line(found: Beside, run: Analysis) -> list[str]:
         f"{'≥ ' * ((run.coverage['flops'] or 0.0) < 1)}{units.flop_rate(run.total.model_flops / time)}"
         if time and run.total.model_flops
         else "–",
-        _words.verdict(run, host.most(run)),
+        wording.verdict(run, host.most(run)),
     ]
 
 

@@ -32,7 +32,7 @@ def keys(incomplete: str) -> list[str]:
 
 def columns(incomplete: str) -> list[str]:
     """Complete the columns that sort the rows of a table."""
-    from roofline.renderers._rows.choice import SORTS
+    from roofline.content.choice import SORTS
 
     return _beginning(tuple(SORTS), incomplete)
 

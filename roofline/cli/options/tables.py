@@ -59,7 +59,7 @@ _CAPTIONS = ("short", "long")
 
 def choice(top: int | None, every: bool, sort: str | None, contains: str | None) -> Any:
     """Make the choice of rows, as `render` takes it; None for the default."""
-    from roofline.renderers._rows.choice import FORMER, SORTS, Choice
+    from roofline.content.choice import FORMER, SORTS, Choice
 
     if top is not None and top < 1:
         raise InputError(f"--top {top} is not possible: give at least 1, or --all.")

@@ -13,7 +13,7 @@ import typer
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
-    from roofline.renderers._terminal import Page
+    from roofline.content.terminal import Page
 
 #: Longest name in a pipe, where no width limits it: one of a damaged trace may have thousands of letters.
 _LETTERS_IN_A_PIPE = 240
@@ -28,7 +28,7 @@ Width = Annotated[
 
 def page(width: int | None = None) -> Page:
     """Make the page of `--width`, else of the terminal; in a pipe, 100 letters for sentences, and long names."""
-    from roofline.renderers._terminal import NARROWEST, WIDEST, WIDTH, Page
+    from roofline.content.terminal import NARROWEST, WIDEST, WIDTH, Page
 
     colour = wants_colour(os.environ, _is_terminal())
     if width is not None:

@@ -15,7 +15,7 @@ from roofline.units import LONGEST_NAME, plain
 _SAID = {
     PAGE_FAULTS: "page faults",
     SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run",
-    NOT_KNOWN: "time without an op whose cause is not known",
+    NOT_KNOWN: "time without an op, cause not known",
 }
 
 
@@ -28,9 +28,9 @@ def sentence(row: Row, style: Style) -> str:
         case "only":
             amounts = zip(names, (describe_amount(side, row, style) for side in (0, 1)), strict=True)
             work = "".join(f"; {name}: {words}" for name, words in amounts if words)
-            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row)}."
+            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row, names)}."
         case "rate":
-            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row)}."
+            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row, names)}."
         case "gap" if None in (row.a.seconds, row.b.seconds):
             times = dict(zip(names, (row.a.seconds, row.b.seconds), strict=True))
             unseen = " and ".join(name for name, time in times.items() if time is None)
@@ -38,18 +38,20 @@ def sentence(row: Row, style: Style) -> str:
             return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
             place = _SAID.get(row.place or "", f"time without an op, {row.place}")
-            return f"{place}: {_part(row, names)}{_moved(row)}."
+            return f"{place}: {_part(row, names)}{_moved(row, names)}."
 
 
-def _moved(row: Row) -> str:
+def _moved(row: Row, names: tuple[str, str]) -> str:
     """Say which part of the difference of a row's times is in the row of page faults."""
-    times = [note.reason.partition(" is ")[0] for note in row.notes if note.step == MOVED_BY]
-    return "".join(f"; less {time} of page faults, which have a row of their own" for time in times)
+    if not any(note.step == MOVED_BY for note in row.notes):
+        return ""
+    moved = (row.a.seconds or 0.0) - (row.b.seconds or 0.0) - (row.seconds or 0.0)
+    return f"; {units.seconds(abs(moved))} of {names[moved < 0]}'s time are page faults, in a row of their own instead"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
     """Say how long a part of the gap takes in both runs, and where most of their difference is, or page faults."""
-    bound = "at most " if row.upper or row.place == PAGE_FAULTS else ""
+    bound = "at most " if row.place == PAGE_FAULTS else ""
     words = ", ".join(
         f"{bound if amount.seconds else ''}{_seconds(amount.seconds)} in {name}"
         for amount, name in zip((row.a, row.b), names, strict=True)
@@ -59,7 +61,7 @@ def _part(row: Row, names: tuple[str, str]) -> str:
         moved, extra = abs(row.seconds or 0.0), abs((row.a.seconds or 0.0) - (row.b.seconds or 0.0))
         held = "that much" if moved >= extra * (1 - ROUNDING) else f"{units.seconds(moved)} of {units.seconds(extra)}"
         return f"{words}, for {a} and {b} of them a step, inside ops: {held} is taken off other rows, which say so"
-    words += " (only profiled steps show it, and the profiler may lengthen it)" if row.upper else ""
+    words += " (in profiled steps, and the profiler may lengthen both times)" if row.upper else ""
     return f"{words}; {_most_of_difference(row.ops[0], names)}" if row.ops else words
 
 

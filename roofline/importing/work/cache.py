@@ -158,7 +158,8 @@ def key(call: Call) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return ["t", value.shape, value.stride, value.dtype, value.storage, value.offset, value.device]
+        layout = (value.shape, value.stride, value.dtype, value.storage, value.offset, value.device)
+        return ["t", *layout, value.stored, value.places]
     if isinstance(value, tuple):
         return ["l", *(_plain(item) for item in value)]
     # Numbers beyond 64 bits are no MessagePack.

@@ -57,13 +57,15 @@ class Exposure:
 def device_rows(trace: KinetoTrace, links: Links) -> np.ndarray:
     """bool[device]: events that communicate, by the name of the kernel or of the op that launched it.
 
-    An op's name counts for kernels only: copies beside a collective are copies.
+    An op's name counts for kernels only, as copies beside a collective are copies, and only where none that it launched
+    has such a name itself: the others prepare what is sent.
     """
     by_name = np.asarray([is_communication(name) for name in trace.names], bool)
     device = trace.device
-    kernel = by_name[device.name]
-    named = np.append(by_name[trace.ops.name], False)[links.op] if len(trace.ops) else np.zeros(len(device), bool)
-    communicates: np.ndarray = (device.kind == KERNEL) & (kernel | (named & (links.op >= 0)))
+    kernel = by_name[device.name] & (device.kind == KERNEL)
+    named = np.append(by_name[trace.ops.name], False)
+    named[links.op[kernel & (links.op >= 0)]] = False
+    communicates: np.ndarray = kernel | ((device.kind == KERNEL) & named[links.op])
     return communicates
 
 

@@ -32,7 +32,7 @@ from roofline.costs import custom
 from roofline.costs.calls import Call
 from roofline.costs.counted import Costed
 from roofline.costs.dtypes import said
-from roofline.importing.work import arguments, communication, list_arguments
+from roofline.importing.work import arguments, communication, list_arguments, sparse_arguments
 from roofline.importing.work import cache as cost_cache
 from roofline.importing.work.arguments import KinetoNodes
 from roofline.importing.work.foreign_calls import kernels, lone, nodes_of, plain_cost
@@ -137,6 +137,7 @@ class Costs:
             if filled.assumed:
                 self._assumed[id(filled.call)] = filled.call, filled.assumed
         plain = replace(plain, completed=completed)
+        plain = replace(plain, completed={**completed, **sparse_arguments.completed(plain)})
         return plain if on_cpu else self._units(plain, launching, annotation, kinds)
 
     def _units(

@@ -89,10 +89,12 @@ def _linear(x: Any, weight: Any, bias: Any = None, *_: Any, out: Any, **__: Any)
 def _grouped_mm(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     """Products of groups of rows (2-D by 3-D), of columns (3-D by 2-D), or of what is summed (2-D by 2-D).
 
-    Together the groups of rows are all rows, whatever the offsets: each meets one matrix.
+    Each row meets one matrix, wherever a group ends. Behind the end of the last one, which is data, no row would.
     """
-    batch = a.shape[0] if a.dim() == b.dim() == 3 else 1
-    return formulas.matmul(a.shape[-2], b.shape[-1], a.shape[-1], batch)
+    if a.dim() == b.dim() == 3:
+        return formulas.matmul(a.shape[-2], b.shape[-1], a.shape[-1], a.shape[0])
+    cost = formulas.matmul(a.shape[-2], b.shape[-1], a.shape[-1])
+    return cost + Cost(quality="assumed", note="the groups are taken to hold all that is dealt to them")
 
 
 def _by_packed_weight(x: Any, *_: Any, out: Any, **__: Any) -> Cost:

@@ -200,7 +200,10 @@ def _primitive(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 
 #: The argument by which an op multiplies one of its terms, as in x + alpha * y: 1 is no multiplication.
-_FACTORS = {**dict.fromkeys(("add", "sub", "rsub"), "alpha"), **dict.fromkeys(("addcmul", "addcdiv"), "value")}
+_FACTORS = {
+    **dict.fromkeys(("add", "sub", "rsub", "index_add"), "alpha"),
+    **dict.fromkeys(("addcmul", "addcdiv"), "value"),
+}
 
 
 def _multiplies(name: str, named: dict[str, Any]) -> bool:
@@ -270,6 +273,8 @@ def _scatter(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     if not accumulates(name, arguments):
         return Cost()
     number = float(touched(name, arguments))
+    if _multiplies(name, arguments):
+        number *= 2
     if arguments.get("reduce") == "mean":  # by how many were added up
         number += args[0].numel()
     return Cost(vector_flops=number) if args[0].is_floating_point() else Cost(int_ops=number)

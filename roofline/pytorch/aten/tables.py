@@ -16,6 +16,13 @@ GROUPED_WEIGHTS = frozenset(
 )
 #: Linear layers with a weight of 8 bits, and an input that is brought to 8 bits.
 INT8_LINEAR = frozenset(["fbgemm_linear_int8_weight", "fbgemm_linear_int8_weight_fp32_activation"])
+#: What brings numbers to 8 bits and back, and says of each whether it lay within the limits.
+FAKE_QUANTISED = frozenset(
+    (
+        "fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask "
+        "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
+    ).split()
+)
 #: Products that may have a sparse factor, and the one of which results are asked for at some places alone.
 SPARSE_PRODUCTS = frozenset("mm addmm mv addmv bmm _sparse_mm _sparse_addmm".split())
 SAMPLED_PRODUCT = "sparse_sampled_addmm"
@@ -105,8 +112,7 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "
     "hardtanh_backward hardsigmoid_backward _prelu_kernel _prelu_kernel_backward softshrink_backward "
     "hardshrink_backward frexp quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize "
-    "fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask "
-    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams _transform_bias_rescale_qkv",
+    "_transform_bias_rescale_qkv",
     "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
     "randperm rand_like randn_like multinomial _fused_dropout geometric poisson binomial _standard_gamma "
     "_sample_dirichlet",
@@ -115,6 +121,7 @@ _CLASS_NAMES: dict[OpClass, str] = {
 }
 CLASS_OF: dict[str, OpClass] = {
     **{name: op_class for op_class, names in _CLASS_NAMES.items() for name in names.split()},
+    **dict.fromkeys(FAKE_QUANTISED, "pointwise"),
     **dict.fromkeys(CONTRACTIONS, "contraction"),
     **dict.fromkeys(ATTENTION | ATTENTION_BACKWARD, "attention"),
 }
@@ -217,13 +224,7 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     **dict.fromkeys(("quantize_per_tensor", "quantize_per_channel"), (4.0, {})),
     "quantize_per_tensor_dynamic": (6.0, {}),  # and the least and the largest of all are sought before
     "dequantize": (2.0, {}),
-    **dict.fromkeys(
-        (
-            "fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask "
-            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
-        ).split(),
-        (6.0, {}),
-    ),
+    **dict.fromkeys(FAKE_QUANTISED, (6.0, {})),
     # Each gradient is added to what it was made of: by itself, or times a weight for each point on each dimension.
     **dict.fromkeys(
         [f"{kind}{dim}d_backward" for kind in ("upsample_nearest", "_upsample_nearest_exact") for dim in (1, 2, 3)],
@@ -269,6 +270,8 @@ WRITE_ONLY = frozenset(
 ALLOCATIONS = frozenset(
     ("empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize _resize_output").split()
 )
+#: What hands PyTorch a tensor that was made outside of it, as of numpy's memory.
+FROM_OUTSIDE = "lift_fresh"
 #: What a profile and an execution trace call the step into a dispatch mode of Python inside an op.
 DISPATCH_MODE = "PythonDispatchMode"
 #: Ops that touch no elements: they answer a question about tensors, or order streams.

@@ -20,8 +20,8 @@ from roofline.costs.counted import PHASES, Counted
 from roofline.pytorch import compiled, eager_twin
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.inductor import dynamo, kernels, parts, rates
+from roofline.pytorch.recording import compile_time, profiler
 from roofline.pytorch.recording import counting as torch_counting
-from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
 from roofline.pytorch.recording.allocations import with_storages
 from roofline.recording.recording import Plan, Recording, Say
@@ -118,6 +118,9 @@ class _Counting:
         asked = _eager_twin(step)
         with self._without_graphs(step), self.recorder.running():
             nodes = torch_counting.record(step, compiled=True)
+        if compile_time.has_compiled(nodes.names):  # shapes that change: what was compiled now takes them all
+            with self._without_graphs(step), self.recorder.running():
+                nodes = torch_counting.record(step, compiled=True)
         regions = self.recorder.regions
         nothing = not regions and not compiled.regions_without_a_record(nodes)
         names = [] if not isinstance(step.model, torch.nn.Module) else [n for n, _ in step.model.named_modules()]

@@ -1,4 +1,4 @@
-"""Time how long torch.compile compiles while steps run, whoever called it.
+"""Time how long torch.compile compiles while steps run, whoever called it, and mark what it runs to compile.
 
 PyTorch tells when it begins and ends through `torch._dynamo.callback`, a private module that is imported with Dynamo:
 a step that never compiles is not made to import it. Tried with PyTorch 2.13.
@@ -8,11 +8,64 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.pytorch.recording import shapes
+from roofline.traces import nesting
+
 _MODULE = "torch._dynamo.callback"
+
+
+#: The annotation around what is run for compiling or tracing alone: it is no op of a step.
+MARK = "roofline:compiling"
+
+
+@contextmanager
+def marked() -> Iterator[None]:
+    """While active, what runs while torch.compile compiles lies in an annotation: traced calls, whose tensors hold
+    nothing, and small programs that try things out."""
+    handler: Any = getattr(sys.modules.get(_MODULE), "callback_handler", None)
+    names = ("run_start_callbacks", "run_end_callbacks")
+    if not all(hasattr(handler, name) for name in names):
+        yield
+        return
+    open_marks: list[Any] = []
+
+    def begin(*args: Any, **kwargs: Any) -> None:
+        starts(*args, **kwargs)
+        open_marks.append(shapes.mark(MARK))
+        open_marks[-1].__enter__()
+
+    def end(*args: Any, **kwargs: Any) -> None:
+        if open_marks:
+            open_marks.pop().__exit__(None, None, None)
+        ends(*args, **kwargs)
+
+    own_attributes = {name: vars(handler)[name] for name in names if name in vars(handler)}
+    starts, ends = (getattr(handler, name) for name in names)
+    handler.run_start_callbacks, handler.run_end_callbacks = begin, end
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(handler, name)
+        vars(handler).update(own_attributes)
+
+
+def has_compiled(names: Sequence[str]) -> bool:
+    """Tell by the names of recorded calls whether torch.compile compiled among them."""
+    return MARK in names
+
+
+def is_compiling(names: Sequence[str], parent: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell which calls, by their names and the call around each, ran for compiling or tracing alone."""
+    marks = np.asarray([name == MARK for name in names], bool)
+    return nesting.nearest(parent, marks) >= 0
 
 
 class CompileTime:

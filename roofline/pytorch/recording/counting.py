@@ -18,8 +18,8 @@ from torch.profiler import ExecutionTraceObserver
 
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
-from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE
-from roofline.pytorch.recording import allocations, event_tree, nested, packed, shapes, sparse
+from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE, ZERO
+from roofline.pytorch.recording import allocations, compile_time, event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
 from roofline.pytorch.recording.profiler import quiet, without_lines
 from roofline.recording.backend import NeedsData
@@ -47,7 +47,9 @@ def record(
         with (
             nullcontext() if compiled else marked_layers(name_of),
             nullcontext() if compiled else marked_recomputation(),
+            nullcontext() if compiled else marked_zeros(),
             marked_backward(),
+            compile_time.marked(),
             packed.marked({} if compiled else layers_with_objects),
             marks(),
             sparse.watched(recorder.made_sparse),
@@ -58,6 +60,7 @@ def record(
             if torch.cuda.is_available() and torch.cuda.is_initialized():
                 torch.cuda.synchronize()
         nodes = recorder.nodes()
+    nodes = replace(nodes, is_op=nodes.is_op & ~compile_time.is_compiling(nodes.names, nodes.parent))
     if isinstance(nodes, event_tree.Nodes):
         return nodes
     layers_of_model = map(id, step.model.modules()) if compiled and isinstance(step.model, torch.nn.Module) else ()
@@ -252,6 +255,29 @@ def marked_recomputation() -> Iterator[None]:
         yield
     finally:
         setattr(torch.utils.checkpoint, name, original)
+
+
+@contextmanager
+def marked_zeros() -> Iterator[None]:
+    """While active, what makes a tensor of the number 0 in Python is marked: no recorder sees what a tensor holds."""
+    originals = {name: getattr(torch, name) for name in ("tensor", "as_tensor")}
+
+    def marked(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def call(*args: Any, **kwargs: Any) -> torch.Tensor:
+            data = args[0] if args else kwargs.get("data")
+            is_zero = isinstance(data, int | float) and data == 0
+            with shapes.mark(ZERO) if is_zero and not torch.compiler.is_compiling() else nullcontext():
+                return function(*args, **kwargs)
+
+        return call
+
+    for name, function in originals.items():
+        setattr(torch, name, marked(function))
+    try:
+        yield
+    finally:
+        for name, function in originals.items():
+            setattr(torch, name, function)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from torch.utils import _pytree
 
 from roofline.core.step import Step
 from roofline.errors import InputError
+from roofline.pytorch.recording import compile_time
 
 #: Annotation around each run of a graph while counting.
 GRAPH = "roofline:graph"
@@ -65,7 +66,8 @@ class Traced:
         graph = self.graphs.get(key)
         if graph is None:
             begin = time.perf_counter()
-            graph = self.graphs[key] = self._trace((args, kwargs), values)
+            with record_function(compile_time.MARK):
+                graph = self.graphs[key] = self._trace((args, kwargs), values)
             self.seconds += time.perf_counter() - begin
         with record_function(GRAPH) if self.marked else nullcontext():
             result = graph.call(*values)

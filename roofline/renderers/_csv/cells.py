@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 
 _FORMULA = ("=", "+", "-", "@")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -11,8 +11,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from roofline.content.choice import LONG
+from roofline.content.grid import Grid
+from roofline.content.signed import printed
+from roofline.content.wording import conjunction
 from roofline.renderers._latex.escape import comment, escape, letters, sentences
-from roofline.renderers._words import conjunction
 from roofline.units import UNKNOWN
 
 #: Widths of a column and of a page [pt]: 3.3 in and 7 in.
@@ -38,8 +41,6 @@ _LETTERS = {
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ+<>=≤≥×−", 0.79), **dict.fromkeys("mM%#&@", 0.95), "W": 1.03, "…": 1.35,
 }  # fmt: skip
 _OTHER = 0.56
-#: A hyphen that is the sign of a number.
-_NEGATIVE = re.compile(r"(?<!\S)-(?=\d)")
 #: Numbers with a unit behind them; a number alone, and its decimals.
 _IN_UNIT = re.compile(r"([^A-Za-zµ%]*\d(?:(?:–| to )[^A-Za-zµ%]*\d)?) ([A-Za-zµ%/]+)")
 _NUMBER = re.compile(r"[^\d.]*[\d,]+(?:\.(\d+))?")
@@ -85,6 +86,31 @@ class Table:
     rules: Sequence[int] = ()
     least: float = LEAST_NAME
     lines: int | None = None
+
+
+def of_grid(grid: Grid) -> Table:
+    """Set a table in words, with the ops fused into a row behind its name where there is room for them."""
+
+    def named(room: int) -> list[str]:
+        names = grid.names(room, letters)
+        parts = grid.parts or [""] * len(names)
+        whole = [f"{name} {letters(words)}".strip() for name, words in zip(names, parts, strict=True)]
+        return [long if len(long) <= room else name for name, long in zip(names, whole, strict=True)]
+
+    is_long, columns = grid.by in LONG, zip(*grid.cells, strict=True)
+    return Table(
+        name=grid.name,
+        columns=[
+            Column(head.replace("minimum", "min."), cells, number not in grid.words, rank, about)
+            for number, (head, cells, rank, about) in enumerate(
+                zip(grid.heads, columns, grid.ranks, grid.about, strict=True)
+            )
+        ],
+        named=named,
+        rules=grid.rules,
+        least=LEAST_LONG_NAME if is_long else LEAST_NAME,
+        lines=LINES if is_long else None,
+    )
 
 
 def width(text: str) -> float:
@@ -218,7 +244,7 @@ def _cells(column: Column) -> Iterator[str]:
     for cell, pad in zip(column.cells, _pads(column), strict=True):
         if column.number:
             phantom = rf"\phantom{{{pad}}}" if pad else ""
-            yield f"{escape(_NEGATIVE.sub('−', cell))}{phantom}"
+            yield f"{escape(printed(cell))}{phantom}"
         else:
             yield _wrapped(cell, _WORDS)
 

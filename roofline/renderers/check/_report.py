@@ -6,11 +6,11 @@ import re
 import textwrap
 from collections.abc import Sequence
 
+from roofline.content import terminal, wording
+from roofline.content.terminal import SHEET, Page
 from roofline.regression.batch import Judged
 from roofline.regression.check import Result
 from roofline.regression.growth import Gate
-from roofline.renderers import _terminal, _words
-from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.check import _sentences
 
 _FEW = 8  # differences that are named
@@ -31,14 +31,14 @@ def report(judged: Sequence[Judged], page: Page = SHEET) -> str:
         return _one(judged[0].result, "", page) if judged[0].result else ""
     parts = []
     for profile in judged:
-        file = f"{_words.plain(profile.file)}: "
-        lines = textwrap.wrap(f"{file}not judged: {_words.plain(str(profile.error))}", page.prose)
+        file = f"{wording.plain(profile.file)}: "
+        lines = textwrap.wrap(f"{file}not judged: {wording.plain(str(profile.error))}", page.prose)
         parts.append(_one(profile.result, file, page) if profile.result else "\n".join(map(_inert, lines)) + "\n")
     return "\n".join(parts)
 
 
 def _one(result: Result, file: str, page: Page) -> str:
-    lines = [*_terminal.wrapped(file + _headline(result), page, "bold"), "", *_table(result, page)]
+    lines = [*terminal.wrapped(file + _headline(result), page, "bold"), "", *_table(result, page)]
     sentences = [f"{_VERDICTS[gate.status]}: {_sentences.sentence(gate)}" for gate in worst_first(result)]
     if result.differences:
         sentences.append(f"Different, too: {_differences(result)}.")
@@ -72,7 +72,7 @@ def _headline(result: Result) -> str:
         f"{number} {outcome}" for number, outcome in ((unresolved, "not resolved"), (unjudged, "not judged")) if number
     ]
     only = " (counts only: times, gap and memory are not looked at)" if result.counts_only else ""
-    return f"{_words.subject(result.current)}: {', '.join([words, *counts])}{only}."
+    return f"{wording.subject(result.current)}: {', '.join([words, *counts])}{only}."
 
 
 def _table(result: Result, page: Page) -> list[str]:
@@ -81,12 +81,12 @@ def _table(result: Result, page: Page) -> list[str]:
         before, after = (_sentences.value(gate.measure, value) for value in (gate.baseline, gate.current))
         growth, limit = _sentences.growth(gate), _sentences.limit(gate.limit)
         rows.append((_sentences.name(gate), before, after, growth, limit, _VERDICTS[gate.status]))
-    return _terminal.fitted(rows, (0, 5), _RANKS, page, 1)
+    return terminal.fitted(rows, (0, 5), _RANKS, page, 1)
 
 
 def _differences(result: Result) -> str:
     differences = [
-        f"{_words.plain(name, 40)} {_words.plain(before, 40)} → {_words.plain(after, 40)}"
+        f"{wording.plain(name, 40)} {wording.plain(before, 40)} → {wording.plain(after, 40)}"
         for name, before, after in result.differences[:_FEW]
     ]
     further = len(result.differences) - len(differences)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 from roofline import units
+from roofline.content import wording
 from roofline.regression.growth import Gate, GrownPlace, Measure
 from roofline.regression.limits import ROUNDING, Limit
-from roofline.renderers import _words
 
 _UNITS: dict[Measure, Callable[[float | None], str]] = {
     "time": units.seconds,
@@ -39,7 +39,7 @@ def sentence(gate: Gate) -> str:
 def name(gate: Gate) -> str:
     """Name the measure of a gate, and its phase."""
     measure_name = _NAMES.get(gate.measure, gate.measure)
-    return measure_name if gate.phase is None else f"{measure_name}, {_words.plain(gate.phase, 24)}"
+    return measure_name if gate.phase is None else f"{measure_name}, {wording.plain(gate.phase, 24)}"
 
 
 def value(measure: Measure, value: float | None) -> str:
@@ -75,12 +75,12 @@ def limit(limit: Limit) -> str:
 def _cause(gate: Gate, cause: GrownPlace) -> str:
     amount = f"+{_CAUSE_UNITS.get(gate.measure, units.count)(cause.amount)}"
     if not cause.place:
-        return f"{_words.plain(cause.what, 80)} {amount}"
+        return f"{wording.plain(cause.what, 80)} {amount}"
     if cause.place[1] is None:  # a row of the account
-        return f"{amount}: {_words.plain(cause.what, 400).rstrip('.')}"
-    phase, block, op_class = (_words.plain(name or "", 40) for name in cause.place)
+        return f"{amount}: {wording.plain(cause.what, 400).rstrip('.')}"
+    phase, block, op_class = (wording.plain(name or "", 40) for name in cause.place)
     words = f"{op_class} in {block}, {phase} {amount}"
     if cause.ops:
         words += f", {units.count(abs(cause.ops))} op{'' if abs(cause.ops) == 1 else 's'}"
         words += " more" if cause.ops > 0 else " fewer"
-    return f"{words}, most in {_words.plain(cause.what, 60)}"
+    return f"{words}, most in {wording.plain(cause.what, 60)}"

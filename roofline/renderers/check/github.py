@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from roofline.content import wording
 from roofline.regression.batch import Judged
-from roofline.renderers import _words
 from roofline.renderers.check import _report, _sentences
 
 
@@ -13,9 +13,9 @@ def render(judged: Sequence[Judged]) -> str:
     """Annotate each gate that failed (error) or is not resolved (warning), and each lost profile; then the text."""
     commands = []
     for profile in judged:
-        file = f"{_words.plain(profile.file)}: " if len(judged) > 1 else ""
+        file = f"{wording.plain(profile.file)}: " if len(judged) > 1 else ""
         if profile.result is None:
-            commands.append(_command("error", "roofline", f"{file}{_words.plain(str(profile.error))}"))
+            commands.append(_command("error", "roofline", f"{file}{wording.plain(str(profile.error))}"))
             continue
         for gate in _report.worst_first(profile.result):
             level = {"failed": "error", "unresolved": "warning"}.get(gate.status)

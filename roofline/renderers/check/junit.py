@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
+from roofline.content import wording
 from roofline.regression.batch import Judged
 from roofline.regression.growth import Gate
-from roofline.renderers import _words
 from roofline.renderers.check import _report, _sentences
 
 
@@ -44,9 +44,9 @@ def _outcome(gate: Gate) -> str:
         return f"<skipped message={_value(words)}/>"
     if gate.status == "unresolved":
         words = f"not resolved: {words}"
-    return f"<system-out>{escape(_words.plain(words))}</system-out>"
+    return f"<system-out>{escape(wording.plain(words))}</system-out>"
 
 
 def _value(words: str) -> str:
     """Quote the value of an attribute, without control characters, which no XML may hold."""
-    return quoteattr(_words.plain(words))
+    return quoteattr(wording.plain(words))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from roofline.content.terminal import SHEET, Page
 from roofline.regression.batch import Judged
-from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.check import _report
 
 

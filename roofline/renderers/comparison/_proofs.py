@@ -10,9 +10,9 @@ import msgspec
 
 from roofline import units
 from roofline.comparison.proof.proof import Proof
-from roofline.renderers import _terminal, _words
+from roofline.content import terminal, wording
+from roofline.content.signed import signed, snapped
 from roofline.renderers._markdown import escape, grid
-from roofline.renderers._signed import signed, snapped
 
 HEADINGS = ("", "rows", "turned", "predicted", "95 %", "observed", "95 %", "verdict")
 #: Columns of words; the others hold numbers.
@@ -57,12 +57,12 @@ def _interval(ends: tuple[float, float] | None, write: Callable[[float | None], 
 
 
 def _names(proof: Proof) -> str:
-    return _words.plain(" + ".join(proof.rules), 100)
+    return wording.plain(" + ".join(proof.rules), 100)
 
 
 def _switch(proof: Proof) -> str:
     """Say what was turned in which run; a dash where there is nothing to turn."""
-    return units.UNKNOWN if proof.switch is None else f"{proof.run.upper()}: {_words.plain(proof.switch, 80)}"
+    return units.UNKNOWN if proof.switch is None else f"{proof.run.upper()}: {wording.plain(proof.switch, 80)}"
 
 
 def notes(proofs: Sequence[Proof]) -> list[str]:
@@ -70,7 +70,7 @@ def notes(proofs: Sequence[Proof]) -> list[str]:
     sentences = []
     for number, proof in enumerate(proofs, 1):
         if proof.reason or proof.contended:
-            sentences.append(f"{number}: {_words.plain(proof.text, 900)}")
+            sentences.append(f"{number}: {wording.plain(proof.text, 900)}")
     return sentences
 
 
@@ -78,8 +78,8 @@ def moved(proof: Proof) -> list[tuple[str, str, str]]:
     """Return the rows of the account before and after a switch was turned, what moved most first, and their sum."""
     shown = [change for change in proof.moved if snapped(change.seconds)][:_MOVED]
     small = [change for change in proof.moved if change not in shown]
-    rows = [(_time(change.before), _time(change.after), _words.plain(change.label, 100)) for change in shown]
-    for group, label in ((small, _words.counted(len(small), "other row")), (proof.moved, "A − B")):
+    rows = [(_time(change.before), _time(change.after), wording.plain(change.label, 100)) for change in shown]
+    for group, label in ((small, wording.counted(len(small), "other row")), (proof.moved, "A − B")):
         if group:
             before, after = (sum(getattr(change, side) or 0.0 for change in group) for side in ("before", "after"))
             rows.append((signed(before), signed(after), label))
@@ -105,10 +105,10 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
         return [NOTHING]
     heads: Sequence[str] = (HEADINGS[0], *HEADINGS[3:])
     cells: list[Sequence[str]] = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
-    columns = _terminal.fitting_columns(cells, _RANKS, width + 2)
+    columns = terminal.fitting_columns(cells, _RANKS, width + 2)
     heads, cells = [heads[number] for number in columns], [[row[number] for number in columns] for row in cells]
-    wide = _terminal.widths(cells)
-    lines = _terminal.columns(cells, left_aligned=(len(heads) - 1,))
+    wide = terminal.widths(cells)
+    lines = terminal.columns(cells, left_aligned=(len(heads) - 1,))
     body = []
     for proof, line in zip(proofs, lines[1:], strict=True):
         indent = " " * (wide[0] + 2)
@@ -118,7 +118,7 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
     remarks = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]
     for number, proof in enumerate(proofs, 1):
         if proof.moved:
-            table = _terminal.columns([("before", "after", f"{number}: {MOVED}"), *moved(proof)], left_aligned=(2,))
+            table = terminal.columns([("before", "after", f"{number}: {MOVED}"), *moved(proof)], left_aligned=(2,))
             remarks += ["", *(line[:width] for line in table)]
     head = textwrap.wrap(HEAD, width)
     return [*head, lines[0], "─" * max(map(len, lines)), *body, *remarks]

@@ -11,10 +11,10 @@ from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Row
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
+from roofline.content.comparison import broken_down, comparing
+from roofline.content.comparison.account_rows import label
+from roofline.content.signed import snapped
 from roofline.renderers._csv import cells
-from roofline.renderers._signed import snapped
-from roofline.renderers.comparison import _broken_down, _comparing
-from roofline.renderers.comparison._account import label
 
 FIELDS = (
     *("a", "b", "parity", "row", "by", "label", "phase", "block", "class", "kind"),
@@ -37,16 +37,16 @@ def render(ranking: Ranking) -> str:
 def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
     comparison = pair.comparison
     start = {
-        "a": cells.text(_comparing.name(pair, 0)),
-        "b": cells.text(_comparing.name(pair, 1)),
+        "a": cells.text(comparing.name(pair, 0)),
+        "b": cells.text(comparing.name(pair, 1)),
         "parity": comparison.parity.verdict,
     }
     total = _times(comparison.difference, comparison.ci95) | {
         "a_seconds": _time(comparison.a.wall), "b_seconds": _time(comparison.b.wall)
     }  # fmt: skip
     yield start | {"row": "difference"} | total
-    if _comparing.warning(pair):
-        yield start | {"row": "warning", "label": cells.text(_comparing.warning(pair))}
+    if comparing.warning(pair):
+        yield start | {"row": "warning", "label": cells.text(comparing.warning(pair))}
     for difference in comparison.parity.differences:
         yield start | {"row": "parity", "kind": cells.text(difference.what), "label": cells.text(difference.text)}
     gap = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
@@ -60,7 +60,7 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
     for line in (*ops, *(_term(term) | {"row": "gap"} for term in gap)):
         yield start | line
     yield start | {"row": "residual", "seconds": _time(residual)}
-    if unresolved := _broken_down.unresolved(pair):
+    if unresolved := broken_down.unresolved(pair):
         yield start | {"row": "note", "label": cells.text(unresolved)}
     for account_row in pair.account.rows:
         yield start | _account(account_row)

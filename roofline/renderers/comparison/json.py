@@ -16,10 +16,11 @@ from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
 from roofline.comparison.breakdown.rows import Part, Row
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
-from roofline.renderers._document import MAX_ROWS, document
-from roofline.renderers._tables import TOP
-from roofline.renderers.comparison import _broken_down, _comparing, _proofs
-from roofline.renderers.comparison._account import label
+from roofline.content.comparison import broken_down, comparing
+from roofline.content.comparison.account_rows import label
+from roofline.content.json_document import MAX_ROWS, document
+from roofline.content.tables import TOP
+from roofline.renderers.comparison import _proofs
 
 
 def render(ranking: Ranking) -> str:
@@ -46,12 +47,12 @@ def pair(ranked: RankedPair) -> dict[str, Any]:
     comparison, named, head = ranked.comparison, ranked.findings, ranked.headline
     return {
         "schema": 1,
-        "verdict": _comparing.verdict(ranked),
+        "verdict": comparing.verdict(ranked),
         "settled": head.settled,
         "factor": head.factor,
         "factor_ci95": None if head.factor_ci95 is None else list(head.factor_ci95),
         "parity": msgspec.to_builtins(comparison.parity),
-        "warning": _comparing.warning(ranked) or None,
+        "warning": comparing.warning(ranked) or None,
         "runs": [_run(name, run) for name, run in zip(ranked.names, (comparison.a, comparison.b), strict=True)],
         "difference": comparison.difference,
         "ci95": None if comparison.ci95 is None else list(comparison.ci95),
@@ -70,7 +71,7 @@ def pair(ranked: RankedPair) -> dict[str, Any]:
         "by": BLOCK if ranked.breakdown is None else ranked.breakdown.by,
         "breakdown": _rows(ranked, ranked.breakdown, MAX_ROWS),
         "observations": _rows(ranked, ranked.observations, TOP),
-        "unresolved": _broken_down.unresolved(ranked) or None,
+        "unresolved": broken_down.unresolved(ranked) or None,
     }
 
 
@@ -97,7 +98,7 @@ def _rows(ranked: RankedPair, breakdown: Breakdown | None, limit: int) -> dict[s
     grouped = breakdown.rows[limit:]
     return {
         "by": breakdown.by,
-        "why": _broken_down.why(ranked) if breakdown is ranked.breakdown else "",
+        "why": broken_down.why(ranked) if breakdown is ranked.breakdown else "",
         "common": list(breakdown.common),
         "seconds": breakdown.seconds,
         "rows": [_row(ranked, row) for row in breakdown.rows[:limit]],
@@ -116,7 +117,7 @@ def _row(ranked: RankedPair, row: Row) -> dict[str, Any]:
         "ceilings": None if split is None else list(split.ceilings),
         "kernels": None if split is None else list(split.kernels),
         "other": None if split is None else split.unshared,
-        "text": _broken_down.sentence(ranked, row),
+        "text": broken_down.sentence(ranked, row),
     }
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _tables, _words
-from roofline.renderers._latex import captions
+from roofline.content import captions
+from roofline.content.comparison import (
+    account_rows,
+    broken_down,
+    comparing,
+    pair_facts,
+    parity_words,
+    ranked,
+)
+from roofline.content.names.distinct import distinct
+from roofline.content.signed import scale
 from roofline.renderers._latex.escape import comment, letters
-from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, LINES, PACKAGES, Column, Table, floated, label
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._signed import scale
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _proofs, _ranked, _term_table
-from roofline.renderers.comparison._broken_down import Line
+from roofline.renderers._latex.table import (
+    LEAST_LONG_NAME,
+    PACKAGES,
+    Column,
+    Table,
+    floated,
+    label,
+    of_grid,
+)
+from roofline.renderers.comparison import _proofs
 
 
 def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
@@ -27,80 +41,67 @@ def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
     lines = [PACKAGES]
     if len(ranking.runs) == 2:
         pair = ranking.pairs[0]
-        if _account.rows(pair):
+        if account_rows.rows(pair):
             lines += _why(pair, columns)
         return "\n".join([*lines, *_where(pair, columns, long, 0), *_proven(pair, columns), ""])
     lines += _runs(ranking, columns, long)
     for number, pair in enumerate(ranking.pairs, 1):
-        if _broken_down.asked(pair):
+        if broken_down.asked(pair):
             lines += _where(pair, columns, long, number)
     return "\n".join([*lines, ""])
 
 
 def _why(pair: RankedPair, columns: int) -> list[str]:
     """Draw the largest rows of the account and the sum of the others; what each row says stands in comments."""
-    every = _account.rows(pair)
-    shown, smaller = every[: _account.MANY], _account.smaller(pair, every[: _account.MANY])
-    times = [_account.seconds(row) for row in shown] + ([_account.rest(pair, shown)] if smaller else [])
-    sign, in_unit = -1 if _account.is_turned(pair) else 1, scale(times)
-    # Of a row that only the profiler showed its size is an upper end.
-    ends = ["≥ " * (sign * time < 0) or "≤ " for time in times]
-    marks = [end * row.upper for end, row in zip(ends, shown, strict=False)] + [""] * bool(smaller)
+    every = account_rows.rows(pair)
+    shown, smaller = every[: account_rows.MANY], account_rows.smaller(pair, every[: account_rows.MANY])
+    times = [account_rows.seconds(row) for row in shown] + ([account_rows.rest(pair, shown)] if smaller else [])
+    sign, in_unit = -1 if account_rows.is_turned(pair) else 1, scale(times)
+    marks = [account_rows.mark(pair, row) for row in shown] + [""] * bool(smaller)
     cells = [f"{mark}{in_unit.write(sign * time)} {in_unit.unit}" for mark, time in zip(marks, times, strict=True)]
     table = Table(
         name="row",
         columns=[
-            Column(_account.difference(pair), cells),
-            Column("share", [_comparing.share(time, pair) for time in times], rank=1),
+            Column(account_rows.difference(pair), cells),
+            Column("share", [comparing.share(time, pair) for time in times], rank=1),
         ],
-        named=lambda width: distinct([*_account.labels(shown), *filter(None, [smaller])], width, sanitize=letters),
+        named=lambda width: distinct([*account_rows.labels(shown), *filter(None, [smaller])], width, sanitize=letters),
         rules=(len(shown),) if smaller else (),
     )
     sentences = [
-        comment(f"{number}: {_account.said(row)} {_account.meaning(row)}".rstrip())
+        comment(f"{number}: {account_rows.said(row)} {account_rows.meaning(row)}".rstrip())
         for number, row in enumerate(every, 1)
     ]
-    caption = _compared(_account.heading(pair), pair)
-    return [*sentences, *floated(table, columns, caption, label(*pair.names, "why"), [_comparing.verdict(pair)])]
+    caption = _compared(account_rows.heading(pair), pair)
+    return [*sentences, *floated(table, columns, caption, label(*pair.names, "why"), [comparing.verdict(pair)])]
 
 
 def _compared(head: str, pair: RankedPair) -> str:
     """Write the first sentences of a caption: what its table is of, what was compared, and how."""
     runs = captions.compared((pair.comparison.a, pair.comparison.b), pair.names, ("A: ", "B: "))
-    return f"{_comparing.warning(pair)} {head}: {runs} {_ratio(pair)}".strip()
-
-
-def _ratio(pair: RankedPair) -> str:
-    """Say how many times as long A takes; "" of runs that are not comparable."""
-    if pair.comparison.parity.verdict == "not comparable":
-        return ""
-    head, interval = pair.headline, ""
-    if head.factor_ci95 is not None:
-        low, high = map(units.significant, head.factor_ci95)
-        interval = f" (95 % interval {low}–{high})"
-    return f"A takes {units.significant(head.factor)} times as long as B{interval}."
+    return f"{comparing.warning(pair)} {head}: {runs} {comparing.ratio(pair)}".strip()
 
 
 def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
     """Write the rows that add up to the difference: the terms by phase and block, or the ops by another key."""
     by = "phase and block" if pair.breakdown is None else pair.breakdown.by
-    names = [_comparing.lettered(pair, side) for side in (0, 1)]
+    names = [comparing.lettered(pair, side) for side in (0, 1)]
     caption = _compared(f"A − B, the difference of {names[0]} and {names[1]}, by {by}", pair)
-    further = (_broken_down.remarks(pair), _comparing.places(pair), _measured(pair))
+    further = (broken_down.remarks(pair), comparing.places(pair), pair_facts.origins(pair))
     remarks = " ".join(filter(None, further))
     return floated(
-        _terms(pair) if pair.breakdown is None else _ops(pair),
+        of_grid(broken_down.differences(pair)),
         columns,
-        f"{caption} {_broken_down.unresolved(pair)}".strip(),
+        f"{caption} {broken_down.unresolved(pair)}".strip(),
         label(*pair.names, "where", number or ""),
-        [_comparing.verdict(pair), *_said(pair), *([] if long else [remarks])],
+        [comparing.verdict(pair), *_said(pair), *([] if long else [remarks])],
         remarks if long else "",
     )
 
 
 def _said(pair: RankedPair) -> list[str]:
     """Say what parity says: comments, as a table has no room for it."""
-    return [f"Parity: {_parity.judged(pair.comparison.parity)}.", *_parity.differences(pair)]
+    return [f"Parity: {parity_words.judged(pair.comparison.parity)}.", *parity_words.differences(pair)]
 
 
 def _proven(pair: RankedPair, columns: int) -> list[str]:
@@ -132,88 +133,18 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
     )
 
 
-def _measured(pair: RankedPair) -> str:
-    runs = (("A", 0, pair.comparison.a), ("B", 1, pair.comparison.b))
-    return " ".join(
-        f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
-        for letter, side, run in runs
-    )
-
-
-def _terms(pair: RankedPair) -> Table:
-    terms = _term_table.table(pair.comparison)
-    in_unit, rows = terms.scale, (*terms.rows, terms.total)
-    numbers = terms.columns(in_unit)
-    cells = zip(*(_term_table.cells(row, numbers, in_unit) for row in rows), strict=True)
-    heads = ["\n".join(head) for head in _term_table.headings(numbers)]
-    about = [*(_term_table.COLUMNS[number][2] for number in numbers), "", ""]
-    return Table(
-        name=f"where [{in_unit.unit}]",
-        columns=[
-            Column(head, column, rank=rank, about=words)
-            for head, column, rank, words in zip(heads, cells, _term_table.ranks(terms, numbers), about, strict=True)
-        ],
-        named=lambda width: [*_term_table.labels(terms, width, letters), terms.total.label],
-        rules=(len(terms.places), len(rows) - 1),
-    )
-
-
-def _ops(pair: RankedPair) -> Table:
-    assert pair.breakdown is not None
-    by = pair.breakdown.by
-    lines = _broken_down.lines(pair, pair.breakdown)
-    rows: Sequence[Line] = (*lines.rows, lines.ops, *lines.gap, lines.total)
-    in_unit = _broken_down.scale_of(lines.rows, rows[len(lines.rows) :])
-    heads, *cells = _broken_down.cells(rows, in_unit)
-    return Table(
-        name=f"{by} [{in_unit.unit}]",
-        columns=[
-            Column(head, column, rank=_broken_down.RANKS[head], about=_broken_down.ABOUT.get(head, ""))
-            for head, column in zip(heads, zip(*cells, strict=True), strict=True)
-        ],
-        named=lambda width: _broken_down.labels(rows, width, by, letters),
-        rules=(len(lines.rows), len(lines.rows) + 1, len(rows) - 1),
-        least=LEAST_LONG_NAME if by in _tables.LONG else LEAST_NAME,
-        lines=LINES if by in _tables.LONG else None,
-    )
-
-
-#: What a caption says of the columns of several runs.
-_ABOUT = {
-    "step": "median",
-    "factor": "step over that of the fastest run",
-    "busy": "share of the step in which any op runs",
-    "gap": "the rest of it",
-    "of roof": "minimum / own time of the ops",
-    "parity": "whether the work is that of the fastest run",
-}
-
-
 def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
     """Write a line per run, the fastest first."""
     names = [ranking.names[number] for number in ranking.order]
     runs = [ranking.runs[number] for number in ranking.order]
-    cells = dict(
-        zip([*_ranked.HEADS[2:-1], "parity"], list(zip(*_ranked.rows(ranking, 200), strict=True))[2:], strict=True)
-    )
-    write = units.seconds_unit(max(run.wall for run in runs))
-    cells["step"] = tuple(write(run.wall) for run in runs)
-    table = Table(
-        name="run",
-        columns=[
-            Column(head, column, head != "parity", rank, _ABOUT[head])
-            for (head, column), rank in zip(cells.items(), (0, 0, 3, 4, 5, 2), strict=True)
-        ],
-        named=lambda width: distinct(names, width, sanitize=letters),
-    )
-    measured = " ".join(
-        f"{_words.plain(name, 60)}: {_words.provenance(run)}" for name, run in zip(names, runs, strict=True)
-    )
+    grid = ranked.grid(ranking, numbered=False)
+    table = of_grid(replace(grid, heads=[*grid.heads[:-1], "parity"]))
+    measured = ranked.origins(ranking)
     remarks = [
-        f"{_comparing.name(pair, 0)} with {_comparing.name(pair, 1)}: {words}"
+        f"{comparing.name(pair, 0)} with {comparing.name(pair, 1)}: {words}"
         for pair in ranking.pairs
         for words in _said(pair)
     ]
     caption = f"Time of one step of {len(runs)} runs: {captions.compared(runs, names)}"
-    comments = [_comparing.headline(ranking), *([] if long else [measured]), *remarks]
+    comments = [comparing.headline(ranking), *([] if long else [measured]), *remarks]
     return floated(table, columns, caption, label(*names, "runs"), comments, measured if long else "")

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _words
+from roofline.content import wording
+from roofline.content.comparison import (
+    account_rows,
+    broken_down,
+    comparing,
+    pair_facts,
+    parity_words,
+    ranked,
+)
+from roofline.content.grid import Grid
 from roofline.renderers._markdown import escape, grid
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _proofs, _ranked, _term_table
-from roofline.renderers.comparison._broken_down import Line
+from roofline.renderers.comparison import _proofs
 
 #: Letters of a name in a table.
 _LONGEST = 120
@@ -24,29 +30,21 @@ def render(ranking: Ranking) -> str:
 def _two(pair: RankedPair) -> list[str]:
     comparison = pair.comparison
     lines = [*_head(pair), *_rows(pair, len(pair.account.rows)), *_proven(pair)]
-    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
-    facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
-    facts.append(f"{_comparing.closing(comparison)}.")
-    facts = [words for words in (*facts, _broken_down.hardware(pair), _comparing.communication(pair)) if words]
-    facts += [
-        f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
-        for letter, side, run in (("A", 0, comparison.a), ("B", 1, comparison.b))
-    ]
-    return [*lines, "", f"*{escape(' '.join(facts))}*"]
+    lines += [*_observed(pair, broken_down.OBSERVED, pair.breakdown), "", *_grid(broken_down.differences(pair))]
+    facts = [comparing.places(pair), broken_down.why(pair), broken_down.legend(pair)]
+    facts.append(f"{comparing.closing(comparison)}.")
+    facts = [words for words in (*facts, broken_down.hardware(pair), comparing.communication(pair)) if words]
+    return [*lines, "", f"*{escape(' '.join([*facts, pair_facts.origins(pair)]))}*"]
 
 
 def _several(ranking: Ranking) -> list[str]:
-    lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
+    lines = [escape(comparing.headline(ranking)), "", *_grid(ranked.grid(ranking)), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", *_head(pair), *_rows(pair, _account.FEW), *_proven(pair)]
-        lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
-        if _broken_down.asked(pair):
-            lines += ["", *_differences(pair)]
-    origins = [
-        f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
-        for number in ranking.order
-    ]
-    return [*lines, "", f"*{escape(' '.join(origins))}*"]
+        lines += ["", *_head(pair), *_rows(pair, account_rows.FEW), *_proven(pair)]
+        lines += _observed(pair, broken_down.FEW, broken_down.asked(pair))
+        if broken_down.asked(pair):
+            lines += ["", *_grid(broken_down.differences(pair))]
+    return [*lines, "", f"*{escape(ranked.origins(ranking))}*"]
 
 
 def _proven(pair: RankedPair) -> list[str]:
@@ -56,81 +54,57 @@ def _proven(pair: RankedPair) -> list[str]:
 def _head(pair: RankedPair) -> list[str]:
     """Write the verdict, the warning and what parity says."""
     parity = pair.comparison.parity
-    lines = [f"**{escape(_comparing.verdict(pair))}**", ""]
-    if _comparing.warning(pair):
-        lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
-    lines += [f"Parity: {escape(_parity.judged(parity))}.", ""]
-    differences = [f"- {escape(words)}" for words in _parity.differences(pair)]
+    lines = [f"**{escape(comparing.verdict(pair))}**", ""]
+    if comparing.warning(pair):
+        lines = [f"**{escape(comparing.warning(pair))}**", "", *lines]
+    lines += [f"Parity: {escape(parity_words.judged(parity))}.", ""]
+    differences = [f"- {escape(words)}" for words in parity_words.differences(pair)]
     return [*lines, *differences, ""] if differences else lines
 
 
 def _rows(pair: RankedPair, limit: int) -> list[str]:
     """Draw the rows of the account, the largest first, and the sum of the others."""
-    every, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
+    every, unresolved = account_rows.rows(pair), broken_down.unresolved(pair)
     lines = [escape(unresolved), ""] if unresolved else []
     if not every:
         return [*lines, "Nothing differs: each row of the account is 0."]
     rows = [
         [
             str(number),
-            _account.size(pair, row),
-            _comparing.share(_account.seconds(row), pair),
-            escape(_account.said(row)),
-            escape(_account.meaning(row)),
+            account_rows.size(pair, row),
+            comparing.share(account_rows.seconds(row), pair),
+            escape(account_rows.said(row)),
+            escape(account_rows.meaning(row)),
         ]
         for number, row in enumerate(every[:limit], 1)
     ]
-    if smaller := _account.smaller(pair, every[:limit]):
-        others_seconds = _account.rest(pair, every[:limit])
-        rows.append(["", _account.written(pair, others_seconds), _comparing.share(others_seconds, pair), smaller, ""])
-    heads = ["", _account.difference(pair), "share", "what was seen", "what that is, and what to try"]
+    if smaller := account_rows.smaller_ones(pair, every[:limit]):
+        others_seconds = account_rows.rest(pair, every[:limit])
+        rows.append(
+            ["", account_rows.written(pair, others_seconds), comparing.share(others_seconds, pair), smaller, ""]
+        )
+    heads = ["", account_rows.difference(pair), "share", "what was seen", "what that is, and what to try"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return [*lines, f"{escape(_account.heading(pair))}:", "", *grid(heads, rows, numbers=(0, 1, 2))]
+    return [*lines, f"{escape(account_rows.heading(pair))}:", "", *grid(heads, rows, numbers=(0, 1, 2))]
 
 
 def _observed(pair: RankedPair, limit: int, table: Breakdown | None) -> list[str]:
     """Write the ops that differ most, where they are told."""
-    lines, sentence = _broken_down.observed(pair, limit, table)
-    return (
-        ["", escape(sentence), "", *_lines(lines, (), pair.observations.by if pair.observations else "")]
-        if lines
-        else []
-    )
+    lines, sentence = broken_down.observed(pair, limit, table)
+    return ["", escape(sentence), "", *_grid(lines)] if lines else []
 
 
-def _differences(pair: RankedPair) -> list[str]:
-    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
-    if pair.breakdown is None:
-        return _terms(pair)
-    lines = _broken_down.lines(pair, pair.breakdown)
-    return _lines(lines.rows, (lines.ops, *lines.gap, lines.total), pair.breakdown.by)
-
-
-def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
-    rows, scale = (*shown, *sums), _broken_down.scale_of(shown, sums)
-    heads, *cells = _broken_down.cells(rows, scale)
-    names = map(escape, _broken_down.labels(rows, _LONGEST, by))
-    body = [[name, *line] for name, line in zip(names, cells, strict=True)]
-    return grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
-
-
-def _terms(pair: RankedPair) -> list[str]:
-    table = _term_table.table(pair.comparison)
-    scale = table.scale
-    numbers = table.columns(scale)
-    heads = [_term_table.joined(*head) for head in _term_table.headings(numbers)]
-    rows = [[escape(row.label), *_term_table.cells(row, numbers, scale)] for row in (*table.rows, table.total)]
-    return grid([f"where \\[{scale.unit}\\]", *heads], rows, numbers=range(1, len(heads) + 1))
-
-
-def _runs(ranking: Ranking) -> list[str]:
-    rows = [list(map(escape, row)) for row in _ranked.rows(ranking, 200)]
-    return grid(list(_ranked.HEADS), rows, numbers=(0, 2, 3, 4, 5, 6))
+def _grid(table: Grid) -> list[str]:
+    """Write a table of rows that add up to the difference."""
+    names = map(escape, table.names(_LONGEST, wording.plain))
+    body = [[name, *line] for name, line in zip(names, table.cells, strict=True)]
+    heads = [escape(table.name), *map(table.head, range(len(table.heads)))]
+    return grid(heads, body, numbers=[number + 1 for number in range(len(table.heads)) if number not in table.words])
 
 
 def _matrix(ranking: Ranking) -> list[str]:
-    head, *rows = _ranked.matrix(ranking, limit=len(ranking.order))
-    note = f"{_ranked.MATRIX} {_comparing.MARKS}."
+    head, *rows = ranked.matrix(ranking, limit=len(ranking.order))
+    note = f"{ranked.MATRIX} {comparing.MARKS}."
     cells = [list(map(escape, row)) for row in rows]
     return [*grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(note)]

@@ -9,22 +9,20 @@ from roofline import units
 from roofline.comparison.account.row import OpChange, Row
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _tables, _terminal, _words
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._signed import scale, snapped
-from roofline.renderers._terminal import SHEET, Page, wrapped
-from roofline.renderers.comparison import (
-    _account,
-    _broken_down,
-    _comparing,
-    _evidence,
-    _parity,
-    _proofs,
-    _ranked,
-    _term_table,
+from roofline.content import terminal, wording
+from roofline.content.comparison import (
+    account_rows,
+    broken_down,
+    comparing,
+    pair_facts,
+    parity_words,
+    ranked,
 )
-from roofline.renderers.comparison._account import SCREEN, View
-from roofline.renderers.comparison._broken_down import Line
+from roofline.content.comparison.account_rows import SCREEN, View
+from roofline.content.names.distinct import distinct
+from roofline.content.signed import scale, snapped
+from roofline.content.terminal import SHEET, Page, wrapped
+from roofline.renderers.comparison import _proofs
 
 #: Lines of a screen, and letters of a bar, for which a page must be as wide as a sheet.
 _LINES, _BAR = 24, 8
@@ -32,8 +30,6 @@ _LINES, _BAR = 24, 8
 _LEAST_BODY = 40
 #: Letters that names are given before a column makes room for them, and at most in the tables of runs and of ops.
 _LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN, _LONGEST_OP = 12, 16, 30, 60
-#: What goes first of the table of runs for want of room: the highest.
-_RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
 
 def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
@@ -46,36 +42,41 @@ def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
 
 
 def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
-    lines = [*_warning(pair, page), *wrapped(_comparing.verdict(pair, advise=True), page, "bold"), ""]
-    lines += _terminal.facts(_evidence.runs(pair), page)
-    lines += _terminal.facts(_alike(pair), page)
+    lines = [*_warning(pair, page), *wrapped(comparing.verdict(pair, advise=True), page, "bold"), ""]
+    lines += terminal.facts(pair_facts.runs(pair), page)
+    lines += terminal.facts(_alike(pair), page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
-    if view.details or _broken_down.asked(pair):
-        lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
-        lines += _terminal.facts(_evidence.table(pair), page)
-    doubts = _terminal.facts(_evidence.doubts(pair), page)
+    if view.details or broken_down.asked(pair):
+        lines += [
+            *_observed(pair, broken_down.OBSERVED, pair.breakdown, page),
+            "",
+            *terminal.table(broken_down.differences(pair), page),
+            "",
+        ]
+        lines += terminal.facts(pair_facts.table(pair), page)
+    doubts = terminal.facts(pair_facts.doubts(pair), page)
     return [*lines, "", *doubts] if doubts else lines
 
 
 def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
-    lines = [*wrapped(_comparing.headline(ranking), page, "bold"), "", *_runs(ranking, page), ""]
-    lines += _matrix(ranking, page)
+    lines = [*wrapped(comparing.headline(ranking), page, "bold"), "", *terminal.table(ranked.grid(ranking), page)]
+    lines += ["", *_matrix(ranking, page)]
     for pair in ranking.pairs:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
-            *wrapped(_comparing.verdict(pair), page, "bold"),
-            *_terminal.facts(_alike(pair, _account.FEW), page),
-            *_rows(pair, page, view, _account.FEW),
+            *wrapped(comparing.verdict(pair), page, "bold"),
+            *terminal.facts(_alike(pair, account_rows.FEW), page),
+            *_rows(pair, page, view, account_rows.FEW),
             *_proven(pair, page),
-            *_observed(pair, _broken_down.FEW, _broken_down.asked(pair), page),
+            *_observed(pair, broken_down.FEW, broken_down.asked(pair), page),
         ]
-        if _broken_down.asked(pair):
-            lines += ["", *_differences(pair, page)]
+        if broken_down.asked(pair):
+            lines += ["", *terminal.table(broken_down.differences(pair), page)]
     return lines
 
 
 def _warning(pair: RankedPair, page: Page) -> list[str]:
-    return wrapped(_comparing.warning(pair), page, "red")
+    return wrapped(comparing.warning(pair), page, "red")
 
 
 def _proven(pair: RankedPair, page: Page) -> list[str]:
@@ -84,8 +85,12 @@ def _proven(pair: RankedPair, page: Page) -> list[str]:
 
 def _alike(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, str]]:
     """Yield whether both runs do the same work, the settings that differ, and doubts about times; `limit` of each."""
-    yield "same work?", f"{_parity.same_work(pair)}."
-    heads = ("", _parity.work(pair)), ("settings", _parity.settings(pair)), ("trust", _parity.doubts(pair))
+    yield "same work?", f"{parity_words.same_work(pair)}."
+    heads = (
+        ("", parity_words.work(pair)),
+        ("settings", parity_words.settings(pair)),
+        ("trust", parity_words.doubts(pair)),
+    )
     for head, sentences in heads:
         for number, sentence in enumerate(sentences[:limit]):
             yield head if not number else "", sentence
@@ -95,42 +100,42 @@ def _alike(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, st
 
 def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) -> list[str]:
     """List the rows of the account that fit a screen, or `limit`, and the sum of the others."""
-    every = _account.rows(pair)
-    lines = wrapped(_broken_down.unresolved(pair), page)
+    every = account_rows.rows(pair)
+    lines = wrapped(broken_down.unresolved(pair), page)
     if not every:
         return [*lines, *wrapped("Nothing differs: each row of the account is 0.", page)]
-    lines += wrapped(f"{_account.heading(pair)}:", page)
+    lines += wrapped(f"{account_rows.heading(pair)}:", page)
     shown: list[Row] = []
     for row, body in zip(every, _bodies(pair, every, page), strict=True):
-        next_to_nothing = _comparing.share(_account.seconds(row), pair) == "0 %"
+        next_to_nothing = comparing.share(account_rows.seconds(row), pair) == "0 %"
         no_room = limit is not None or len(lines) + len(body) > _LINES
-        full = next_to_nothing or (len(shown) >= (limit or _account.FEW) and no_room)
+        full = next_to_nothing or (len(shown) >= (limit or account_rows.FEW) and no_room)
         if full and not view.every:
             break
         shown.append(row)
         lines += body
-    if smaller := _account.smaller(pair, shown):
-        others_seconds = _account.rest(pair, shown)
-        widest = max(len(_account.size(pair, row)) for row in every)
-        time = _account.written(pair, others_seconds)
-        lines.append(f"    {time:>{widest}}  {_comparing.share(others_seconds, pair):>6}  {smaller} (--all shows them)")
+    if smaller := account_rows.smaller_ones(pair, shown):
+        others_seconds = account_rows.rest(pair, shown)
+        widest = max(len(account_rows.size(pair, row)) for row in every)
+        time = account_rows.written(pair, others_seconds)
+        lines.append(f"    {time:>{widest}}  {comparing.share(others_seconds, pair):>6}  {smaller} (--all shows them)")
     if view.why:
-        notes = list(_account.notes(pair)) or ["no pass merged or moved anything"]
-        lines += ["", *_terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
+        notes = list(account_rows.notes(pair)) or ["no pass merged or moved anything"]
+        lines += ["", *terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
     return lines
 
 
 def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[str]]:
     """Yield the lines of each row: number, time, share of the difference, a bar, what it says, and its meaning."""
-    sizes = [_account.seconds(row) for row in rows]
-    times = [_account.size(pair, row) for row in rows]
+    sizes = [account_rows.seconds(row) for row in rows]
+    times = [account_rows.size(pair, row) for row in rows]
     widest, largest = max(map(len, times)), max(map(abs, sizes))
     width = _BAR if page.width >= SHEET.width else 0
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
-        head = f"{number:>2}  {time:>{widest}}  {_comparing.share(size, pair):>6}  "
-        head += f"{_account.bar(pair, row, largest, width):<{width}}  " if width else ""
+        head = f"{number:>2}  {time:>{widest}}  {comparing.share(size, pair):>6}  "
+        head += f"{account_rows.bar(pair, row, largest, width):<{width}}  " if width else ""
         indent = " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
-        opening, *others = _account.lines(pair, row)
+        opening, *others = account_rows.lines(pair, row)
         lines = _wrapped(f"{head}{opening}", page, indent)
         for words in others:
             lines += _wrapped(f"{indent}{words}", page, f"{indent}  ")
@@ -143,34 +148,34 @@ def _wrapped(text: str, page: Page, margin: str) -> list[str]:
 
 def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
     """List what one row rests on: its ops in both runs."""
-    row = _account.row_of(pair, number)
-    share = _comparing.share(_account.seconds(row), pair)
+    row = account_rows.row_of(pair, number)
+    share = comparing.share(account_rows.seconds(row), pair)
     low, high = row.ci95 or (0.0, 0.0)
-    ends = (-high, -low) if _account.is_turned(pair) else (low, high)
+    ends = (-high, -low) if account_rows.is_turned(pair) else (low, high)
     ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, ends))}"
-    time = _account.size(pair, row)
-    lines = wrapped(f"{_account.heading(pair)}.", page)
+    time = account_rows.size(pair, row)
+    lines = wrapped(f"{account_rows.heading(pair)}.", page)
     lines += wrapped(f"Row {number}: {time}, {share}{ci95}.", page, "bold")
-    lines += [*wrapped(_account.said(row), page), *wrapped(_account.meaning(row), page)]
+    lines += [*wrapped(account_rows.said(row), page), *wrapped(account_rows.meaning(row), page)]
     return [*lines, "", *_ops(pair, row.ops, page)] if row.ops else lines
 
 
 def _ops(pair: RankedPair, ops: Sequence[OpChange], page: Page) -> list[str]:
     """Draw the table of a row's ops: how often each run executes them, and their part of its seconds."""
     times = [change.seconds for change in ops if change.seconds is not None]
-    written, sign = scale(times), -1 if _account.is_turned(pair) else 1
-    grid = [["type", "A", "B", f"{_account.difference(pair)} [{written.unit}]"]]
+    written, sign = scale(times), -1 if account_rows.is_turned(pair) else 1
+    grid = [["type", "A", "B", f"{account_rows.difference(pair)} [{written.unit}]"]]
     for change in ops:
         time = None if change.seconds is None else sign * change.seconds
-        kind = _words.plain(change.type or "", 20)
+        kind = wording.plain(change.type or "", 20)
         grid.append([kind, _count(change.a), _count(change.b), written.write(time)])
     if not times:
         grid = [cells[:-1] for cells in grid]
-    room = page.width - sum(2 + width for width in _terminal.widths(grid))
+    room = page.width - sum(2 + width for width in terminal.widths(grid))
     listed = [f"{'part of ' if change.is_part else ''}{change.name}" for change in ops]
-    names = ["op", *(_words.plain(name, min(_LONGEST_OP, max(room, _LEAST_NAME))) for name in listed)]
+    names = ["op", *(wording.plain(name, min(_LONGEST_OP, max(room, _LEAST_NAME))) for name in listed)]
     table = [[name, *cells] for name, cells in zip(names, grid, strict=True)]
-    return _terminal.fitted(table, (0, 1), (0, 3, 0, 0, 0)[: len(table[0])], page, 1)
+    return terminal.fitted(table, (0, 1), (0, 3, 0, 0, 0)[: len(table[0])], page, 1)
 
 
 def _count(value: float | str | None) -> str:
@@ -182,102 +187,21 @@ def _count(value: float | str | None) -> str:
 
 def _observed(pair: RankedPair, limit: int, table: Breakdown | None, page: Page) -> list[str]:
     """Write the ops that differ most, where they are told."""
-    lines, sentence = _broken_down.observed(pair, limit, table)
-    if not lines:
-        return []
-    by = pair.observations.by if pair.observations else ""
-    return ["", *wrapped(sentence, page), *_lines(lines, (), by, page, last=True)]
-
-
-def _differences(pair: RankedPair, page: Page) -> list[str]:
-    """Write the table that adds up to the difference: the terms by phase and block, or the ops by another key."""
-    if pair.breakdown is None:
-        return _terms(_term_table.table(pair.comparison), page)
-    lines = _broken_down.lines(pair, pair.breakdown)
-    sums = (lines.ops, *lines.gap, lines.total)
-    return _lines(lines.rows, sums, pair.breakdown.by, page, last=pair.breakdown.by in _tables.LONG)
-
-
-def _lines(shown: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last: bool) -> list[str]:
-    """Write rows and their sums. last: names are long, so that they come last."""
-    rows, scale = (*shown, *sums), _broken_down.scale_of(shown, sums)
-    cells = _broken_down.cells(rows, scale)
-    longest = max((len(row.label) for row in rows), default=0)
-    columns = _terminal.fitting_columns(
-        cells, [_broken_down.RANKS[head] for head in cells[0]], page.width - min(longest, _LEAST_NAME)
-    )
-    out = [head for number, head in enumerate(cells[0]) if number not in columns]
-    cells = [[line[number] for number in columns] for line in cells]
-    room = page.room(page.width - sum(2 + width for width in _terminal.widths(cells)), longest)
-    labels = [f"{by} [{scale.unit}]", *_broken_down.labels(rows, max(room, _LEAST_NAME), by)]
-    if last:
-        grid = [[*texts, label] for texts, label in zip(cells, labels, strict=True)]
-        painted = _painted(grid, (len(columns),), 1, page)
-    else:
-        grid = [[label, *texts] for label, texts in zip(labels, cells, strict=True)]
-        painted = _painted(grid, (0,), 1, page)
-    places = (1, 1 + len(shown), 2 + len(shown), -1) if sums else (1,)
-    return [*_terminal.ruled(painted, *places, page=page), *_terminal.left_out(out, page)]
-
-
-def _painted(grid: Sequence[Sequence[str]], left_aligned: Sequence[int], heads: int, page: Page) -> list[str]:
-    """Write the lines of a table whose first `heads` are its heading."""
-    return _terminal.columns(
-        grid, left_aligned, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None)
-    )
-
-
-def _terms(table: _term_table.Table, page: Page) -> list[str]:
-    """Write the table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
-    scale, rows = table.scale, (*table.rows, table.total)
-    numbers = table.columns(scale)
-    heads = _term_table.headings(numbers)
-    cells = [[*column] for column in zip(*heads, strict=True)]
-    cells += [_term_table.cells(row, numbers, scale) for row in rows]
-    longest = max(len(row.label) for row in rows)
-    columns = _terminal.fitting_columns(
-        cells, _term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL)
-    )
-    out = [_term_table.joined(*head) for number, head in enumerate(heads) if number not in columns]
-    cells = [[line[number] for number in columns] for line in cells]
-    room = page.room(page.width - sum(2 + width for width in _terminal.widths(cells)), longest)
-    names = _term_table.labels(table, max(room, _LEAST_NAME))
-    labels = [f"where [{scale.unit}]", "", *names, table.total.label]
-    grid = [[label, *line] for label, line in zip(labels, cells, strict=True)]
-    lines = _painted(grid, (0,), 2, page)
-    head = [line for line in lines[:2] if line]
-    ruled = _terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1, page=page)
-    return [*ruled, *_terminal.left_out(out, page)]
-
-
-def _runs(ranking: Ranking, page: Page) -> list[str]:
-    """Write a line per run, the fastest first."""
-    cells: list[Sequence[str]] = [_ranked.HEADS, *_ranked.rows(ranking, _LONGEST_RUN)]
-    names = [ranking.names[number] for number in ranking.order]
-    unnamed = [[cell for number, cell in enumerate(row) if number != 1] for row in cells]
-    ranks = [rank for number, rank in enumerate(_RUN_RANKS) if number != 1]
-    columns = _terminal.fitting_columns(unnamed, ranks, page.width - _LEAST_LABEL)
-    room = page.width - sum(_terminal.widths(unnamed)[number] + 2 for number in columns)
-    shown = ["run", *distinct(names, max(min(room, _LONGEST_RUN), _LEAST_NAME))]
-    grid = [
-        [row[0], name, *(row[number] for number in columns if number)] for row, name in zip(unnamed, shown, strict=True)
-    ]
-    left_aligned = [number for number, head in enumerate(grid[0]) if head in ("run", _ranked.HEADS[-1])]
-    heads = [head for number, head in enumerate(unnamed[0]) if number not in columns]
-    return [*_terminal.ruled(_painted(grid, left_aligned, 1, page), 1, page=page), *_terminal.left_out(heads, page)]
+    grid, sentence = broken_down.observed(pair, limit, table)
+    return ["", *wrapped(sentence, page), *terminal.table(grid, page)] if grid else []
 
 
 def _matrix(ranking: Ranking, page: Page) -> list[str]:
     """Write how many times faster the column's run is than the row's."""
-    head, *rows = _ranked.matrix(ranking, limit=len(ranking.order))
+    head, *rows = ranked.matrix(ranking, limit=len(ranking.order))
     names = distinct([row[1] for row in rows], min(26, page.width // 3))
     rows = [(row[0], name, *row[2:]) for row, name in zip(rows, names, strict=True)]
-    wide = _terminal.widths([head, *rows])
+    wide = terminal.widths([head, *rows])
     limit = len(head)
     while limit > 3 and sum(wide[:limit]) + 2 * (limit - 1) > page.width:
         limit -= 1
-    lines = _terminal.ruled(_painted([row[:limit] for row in (head, *rows)], (1,), 1, page), 1, page=page)
-    lines += wrapped(_ranked.MATRIX, page)
+    lines = terminal.fitted([row[:limit] for row in (head, *rows)], (1,), (0,) * limit, page, 1)
+    lines += wrapped(ranked.MATRIX, page)
     if limit < len(head):
         lines += wrapped(f"Columns 1 to {limit - 2} of {len(head) - 2}: --width N takes more.", page)
-    return [*lines, *wrapped(_comparing.MARKS, page)] if _ranked.marked(ranking) else lines
+    return [*lines, *wrapped(comparing.MARKS, page)] if ranked.marked(ranking) else lines

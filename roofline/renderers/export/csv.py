@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.content.ops import columns
 from roofline.renderers._csv import cells
-from roofline.renderers._ops import columns
 
 SUFFIX = ".csv"
 WORDS = "the table of ops, a row per op"

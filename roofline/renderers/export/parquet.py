@@ -7,9 +7,9 @@ import json
 
 from roofline import plugins
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.content import wording
+from roofline.content.ops import columns
 from roofline.errors import MissingError
-from roofline.renderers import _words
-from roofline.renderers._ops import columns
 
 SUFFIX = ".parquet"
 WORDS = "the same, typed and compressed"
@@ -29,8 +29,8 @@ def written(analysis: WorkAnalysis) -> bytes:
 
     arrays = {name: pyarrow.array(column, from_pandas=True) for name, column in columns(analysis).items()}
     about = {
-        "verdict": _words.verdict(analysis),
-        "provenance": _words.provenance(analysis),
+        "verdict": wording.verdict(analysis),
+        "provenance": wording.provenance(analysis),
         "wall": analysis.wall,
         "gap": analysis.gap,
     }

@@ -10,7 +10,7 @@ import json
 import numpy as np
 
 from roofline.analysis.analysis import WorkAnalysis, timed
-from roofline.renderers import _words
+from roofline.content import wording
 
 SUFFIX = ".speedscope.json"
 WORDS = "phases, layers and ops as a flame graph (speedscope.app)"
@@ -27,7 +27,7 @@ def written(analysis: WorkAnalysis) -> bytes:
     frames: dict[str, int] = {}
 
     def frame(name: str) -> int:
-        return frames.setdefault(_words.plain(name) or "?", len(frames))
+        return frames.setdefault(wording.plain(name) or "?", len(frames))
 
     samples, weights = [], []
     for row in order.tolist():
@@ -37,18 +37,18 @@ def written(analysis: WorkAnalysis) -> bytes:
             [frame(name) for name in (profile.phases[op.phase], *path, profile.signatures[op.signature].name)]
         )
         weights.append(float(share[row]))
-    if analysis.gap_told > 0:
-        samples.append([frame(_words.gap_name(analysis))])
+    if analysis.gap_told:
+        samples.append([frame(wording.gap_name(analysis))])
         weights.append(analysis.gap_told)
     document = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "exporter": "roofline",
-        "name": _words.subject(analysis),
+        "name": wording.subject(analysis),
         "shared": {"frames": [{"name": name} for name in frames]},
         "profiles": [
             {
                 "type": "sampled",
-                "name": _words.subject(analysis),
+                "name": wording.subject(analysis),
                 "unit": "seconds",
                 "startValue": 0,
                 "endValue": sum(weights),

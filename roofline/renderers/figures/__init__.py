@@ -2,7 +2,8 @@
 
 A kind is a module with `figure(items, width) -> (Figure, Caption)`; the command line finds it by its name. A kind that
 draws profiles without times, too, has a constant WITHOUT_TIMES: what it draws of them, in words ("" for nothing worth
-a hint). One whose rows may be sums by any key has a constant BY, the keys, and takes one as `by`.
+a hint). One whose rows may be sums by any key has a constant BY, the keys, and takes one as `by`. One that draws the
+folder of a sweep instead of profiles has a constant OF_FOLDERS.
 matplotlib is imported when something is drawn, so that help stays light.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from roofline import plugins
 from roofline.errors import InputError
@@ -24,14 +25,17 @@ if TYPE_CHECKING:
     from roofline.core.device import Device
     from roofline.projection.project import WhatIf
     from roofline.published.publication import Publication
+    from roofline.sweeping.grid import Grid
 
+#: What a figure is drawn of: analyses; devices, of the kind that compares them; or a sweep.
+Item: TypeAlias = "WorkAnalysis | Device | Grid"
 #: One column of a two-column paper [in].
 WIDTH = 3.3
 
 
 def draw(
     kind: str,
-    items: Sequence[WorkAnalysis | Device],
+    items: Sequence[Item],
     path: Path,
     width: float = WIDTH,
     long_caption: bool = False,
@@ -58,7 +62,7 @@ def _check_suffix(path: Path) -> None:
 
 def render(
     kind: str,
-    items: Sequence[WorkAnalysis | Device],
+    items: Sequence[Item],
     suffix: str,
     width: float = WIDTH,
     long_caption: bool = False,
@@ -82,9 +86,7 @@ def render_projection(whatif: WhatIf, suffix: str, width: float = WIDTH) -> tupl
         return write(figure, suffix, caption.title, caption.text(long=False)), caption.text(long=False)
 
 
-def build(
-    kind: str, items: Sequence[WorkAnalysis | Device], width: float = WIDTH, by: str | None = None
-) -> tuple[Figure, Caption]:
+def build(kind: str, items: Sequence[Item], width: float = WIDTH, by: str | None = None) -> tuple[Figure, Caption]:
     """Draw the figure and write its caption. Call it, and save the figure, under `_style.applied()`.
 
     Raises InputError where there is nothing to draw, as of a profile without times for a kind that needs them.
@@ -92,7 +94,8 @@ def build(
     if not items:
         raise InputError("There is nothing to draw: give at least one profile.")
     module = plugins.load(__name__, kind, "kind of figure")
-    if not hasattr(module, "WITHOUT_TIMES"):
+    _check_folders(kind, hasattr(module, "OF_FOLDERS"), items)
+    if not hasattr(module, "WITHOUT_TIMES") and not hasattr(module, "OF_FOLDERS"):
         _check_timed(kind, items)
     figure, caption = module.figure(items, width) if by is None else _keyed(kind, module, by).figure(items, width, by)
     return figure, caption
@@ -107,20 +110,30 @@ def _keyed(kind: str, module: Any, by: str) -> Any:
         ]
         raise InputError(f"--kind {kind} has no rows by {by}: leave --by out, or draw --kind {' or '.join(kinds)}.")
     if by not in keys:
-        raise InputError(f"There is no breakdown by {by!r}; there are: {', '.join(keys)}.")
+        raise InputError(f"There is no {kind} by {by!r}; there are: {', '.join(keys)}.")
     return module
 
 
-def _check_timed(kind: str, items: Sequence[WorkAnalysis | Device]) -> None:
+def _check_folders(kind: str, takes_folders: bool, items: Sequence[Item]) -> None:
+    """Refuse a profile where a kind draws the folder of a sweep, and the folder where it draws profiles."""
+    from roofline.sweeping.grid import Grid
+
+    if not all(isinstance(item, Grid) is takes_folders for item in items):
+        if takes_folders:
+            raise InputError(f"--kind {kind} draws the folder of a sweep: give the DIR of `roofline sweep -o DIR`.")
+        raise InputError(f"--kind {kind} draws profiles, and a folder of a sweep is given: draw --kind sweep.")
+
+
+def _check_timed(kind: str, items: Sequence[Item]) -> None:
     """Refuse a profile without times, and say which kinds draw it."""
     from roofline.analysis.analysis import Analysis, WorkAnalysis, why_untimed
-    from roofline.renderers import _words
+    from roofline.content import wording
 
     for number, item in enumerate(items, 1):
         if isinstance(item, WorkAnalysis) and not isinstance(item, Analysis):
             drawn = {name: plugins.constants(__name__, name).get("WITHOUT_TIMES") for name in plugins.names(__name__)}
             kinds = " or ".join(f"--kind {name} ({words})" for name, words in drawn.items() if words)
-            profile = f"Profile {number}, {_words.plain(item.profile.backend, 60)},"
+            profile = f"Profile {number}, {wording.plain(item.profile.backend, 60)},"
             raise InputError(f"{profile} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.content import bounds, wording
 from roofline.core.vocabulary import GROUPS
-from roofline.renderers import _tables, _words
 from roofline.renderers.figures import _frame, _measure, _style
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def segments(analysis: Analysis) -> list[Piece]:
     An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
     """
     pieces = []
-    for bound, times in _tables.split(analysis).items():
+    for bound, times in bounds.split(analysis).items():
         if times.seconds <= 0:
             continue
         if bound == "unknown":
@@ -62,8 +62,10 @@ def segments(analysis: Analysis) -> list[Piece]:
         if either > 0:
             pieces.append(Piece(f"{bound}, minimum or above it", either, _style.half(bound), "black"))
         pieces.append(Piece(f"{bound}, above it", above, _style.lighten(bound), "black"))
-    pieces.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
-    return pieces
+    gap = (
+        [] if analysis.gap_told is None else [Piece(wording.gap_name(analysis), analysis.gap_told, _style.GAP, "black")]
+    )
+    return [*pieces, *gap]
 
 
 def length(pieces: Sequence[Piece]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf, nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from roofline.renderers._roofs import Extent, Line, Peak, Roofs
+from roofline.content.roofs import Extent, Line, Peak, Roofs
 from roofline.renderers.figures import _labels, _style
 
 if TYPE_CHECKING:

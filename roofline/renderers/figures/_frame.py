@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.content import signed, wording
 from roofline.errors import InputError
-from roofline.renderers import _signed, _words
 from roofline.renderers.figures import _measure
 
 if TYPE_CHECKING:
@@ -111,12 +111,12 @@ def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, se
 
     names: of `called`. width: of the figure [in]. sentence: what the figure shows, after the common subject.
     """
-    subjects = [_words.subject(run) for run in runs]
-    on = [_words.device(run) for run in runs]
+    subjects = [wording.subject(run) for run in runs]
+    on = [wording.device(run) for run in runs]
     rows = []
     for subject, name, device in zip(subjects, names, on, strict=True):
         parts = [subject] if len(set(subjects)) > 1 else []
-        parts.append(_words.plain(name))
+        parts.append(wording.plain(name))
         if len(set(on)) > 1 and device and device not in parts[-1]:
             parts.append(device)
         rows.append(", ".join(parts))
@@ -131,7 +131,7 @@ def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, se
 
 def _subject(run: WorkAnalysis) -> str:
     """Say what was run: "bert inference, batch 1 x 128 tokens"."""
-    model, mode, lengths = _words.subject_parts(run.profile)
+    model, mode, lengths = wording.subject_parts(run.profile)
     return ", ".join(filter(None, (f"{model} {mode}", lengths)))
 
 
@@ -206,7 +206,7 @@ class Unit(NamedTuple):
 
 def unit(longest: float) -> Unit:
     """Choose the unit of an axis that goes up to a time [s]."""
-    scale = _signed.scale([longest])
+    scale = signed.scale([longest])
     return Unit(scale.factor, scale.unit)
 
 
@@ -255,7 +255,7 @@ def plain_numbers(values: Sequence[float]) -> list[str]:
     decimals = max(0, -floor(log10(step) + 1e-9)) if step > 0 else 0
     if step > 0 and round(step * 10**decimals, 6) != round(step * 10**decimals):
         decimals += 1
-    return [f"{v:.{decimals}f}".replace("-", "−") if round(v, decimals) else "0" for v in values]
+    return [signed.printed(f"{v:.{decimals}f}") if round(v, decimals) else "0" for v in values]
 
 
 def log_labels(low: float, high: float) -> list[str]:

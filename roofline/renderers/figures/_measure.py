@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

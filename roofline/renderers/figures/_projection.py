@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline import units
+from roofline.content import wording
 from roofline.core.vocabulary import Group
 from roofline.projection.project import WhatIf
-from roofline.renderers import _words
 from roofline.renderers.figures import _bars, _frame, _style
 from roofline.renderers.figures._written import Caption
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def figure(whatif: WhatIf, width: float) -> tuple[Figure, Caption]:
     """Stack the times of the groups that can be projected, here and there, each with the gap; there with its range."""
-    here, there = _words.device(whatif.here), _words.plain(whatif.there.name, 60)
+    here, there = wording.device(whatif.here), wording.plain(whatif.there.name, 60)
     times = units.seconds(whatif.compared), units.seconds(whatif.seconds)
     speed = units.UNKNOWN if whatif.speedup is None else f"{units.significant(whatif.speedup)}x"
     groups = whatif.groups.items()
@@ -46,4 +46,4 @@ def figure(whatif: WhatIf, width: float) -> tuple[Figure, Caption]:
 def _pieces(whatif: WhatIf, times: Mapping[Group, float]) -> list[_bars.Piece]:
     """Return the pieces of a bar: the groups, and the gap, which stays as it is."""
     pieces = [_bars.Piece(name, seconds, *_style.filled(name)) for name, seconds in times.items() if seconds > 0]
-    return [*pieces, _bars.Piece(_words.gap_name(whatif.here), max(0.0, whatif.gap), _style.GAP, "black")]
+    return [*pieces, _bars.Piece(wording.gap_name(whatif.here), max(0.0, whatif.gap), _style.GAP, "black")]

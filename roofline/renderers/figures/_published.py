@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
+from roofline.content import wording
 from roofline.errors import InputError
 from roofline.published.means import Row, rows_over
 from roofline.published.publication import Picture, Publication
-from roofline.renderers import _words
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -123,7 +123,7 @@ def _caption(publication: Publication, panels: Sequence[_Panel], unread: Collect
         ]
         ratio, column, name = max(marks)
         most = f"{column}{name}, {units.significant(ratio)} times as fast"
-        sentences.append(f"Over {panel.baseline}, {_words.counted(len(panel.rows), 'row')}: at most {most}.")
+        sentences.append(f"Over {panel.baseline}, {wording.counted(len(panel.rows), 'row')}: at most {most}.")
     sentences += ["? marks columns with figures that nobody read in a source that can be cited."] if unread else []
     short = " ".join(sentences)
     return Caption(publication.title, short, f"{short} {publication.statistic} {publication.setup}")

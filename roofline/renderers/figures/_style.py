@@ -12,41 +12,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from roofline.content import palette
 from roofline.core.vocabulary import Bound, Group
 from roofline.errors import InputError
-from roofline.renderers import _palette
 from roofline.renderers.figures import _measure
 
 #: What an artist is drawn with: matplotlib's names of properties and their values.
 Look = dict[str, Any]
 
-BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-PURPLE, BLACK, GREY = "#CC79A7", "#000000", "#808080"
-SKY, INDIGO, BROWN = "#56B4E9", "#332288", "#8C510A"
+RED, BLACK, GREY = (palette.SERIES[number][0] for number in (1, 4, 9))
 
-BOUND: dict[Bound, str] = {bound: paper for bound, (paper, _) in _palette.BOUNDS.items()}
+BOUND: dict[Bound, str] = {bound: paper for bound, (paper, _) in palette.BOUNDS.items()}
 HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": "-----", "unknown": "xxxxx"}
 #: Colour, marker, and hatch in bars of a group.
 GROUP: dict[Group, tuple[str, str, str]] = {
     group: (colours[0], marker, hatch)
     for (group, colours), marker, hatch in zip(
-        _palette.GROUPS.items(), "os^DvP", ("", "/////", "-----", "|||||", "xxxxx", ""), strict=True
+        palette.GROUPS.items(), "os^DvP", ("", "/////", "-----", "|||||", "xxxxx", ""), strict=True
     )
 }
-SIDE: dict[str, str] = {side: paper for side, (paper, _) in _palette.SIDES.items()}
+SIDE: dict[str, str] = {side: paper for side, (paper, _) in palette.SIDES.items()}
 #: (colour, line style, marker) of the n-th of several things compared.
-SERIES: tuple[tuple[str, Any, str], ...] = (
-    (BLUE, "-", "o"),
-    (RED, "--", "s"),
-    (GREEN, "-.", "^"),
-    (PURPLE, ":", "D"),
-    (BLACK, (0, (5, 1, 1, 1, 1, 1)), "v"),
-    (ORANGE, (0, (1, 1)), "P"),
-    (SKY, (0, (6, 1)), "X"),
-    (INDIGO, (0, (3, 1, 1, 1)), "<"),
-    (BROWN, (0, (2, 2)), ">"),
-    (GREY, (0, (8, 2, 2, 2)), "p"),
-)
+SERIES: tuple[tuple[str, Any, str], ...] = tuple(
+    (paper, line, marker)
+    for (paper, _), line, marker in zip(
+        palette.SERIES,
+        (
+            "-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (6, 1)), (0, (3, 1, 1, 1)), (0, (2, 2)),
+            (0, (8, 2, 2, 2)),
+        ),
+        "os^DvPX<>p",
+        strict=True,
+    )
+)  # fmt: skip
 
 _SETTINGS: dict[Any, Any] = {
     "font.family": _measure.FONT,
@@ -140,9 +138,7 @@ def solid(bound: Bound) -> Look:
 def filled(group: Group) -> tuple[Look, str]:
     """Return the fill of a bar of a group, and the colour of the text on it."""
     colour, _, hatch = GROUP[group]
-    red, green, blue = pale(colour, 1.0)
-    ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
-    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}, ink
+    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}, palette.on(colour)
 
 
 GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.sax.saxutils import escape
 
-from roofline.renderers._words import plain
-from roofline.renderers.figures import _measure
+from roofline.content.wording import plain
+from roofline.renderers.figures import _light, _measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,18 +23,6 @@ SUFFIXES = tuple(_METADATA)
 
 #: For readers of an SVG that lack our font: one of nearly the same widths, and anything.
 _FAMILY = re.compile(rf"(style=\"[^\"]*font-family: )'{_measure.FONT}'")
-#: A tag, and in it the digits of a place beyond a hundredth of a point [1/72 in], which nobody sees and which weigh as
-#: much as the others.
-_TAG, _BEYOND = re.compile(r"<[^>]*>"), re.compile(r"(\d\.\d\d)\d+")
-#: A group that says nothing, what an element looks like, a level piece of a path, and space between its numbers.
-_GROUP, _STYLE = re.compile(r"<g(?: id=\"[^\"]*\")?>"), re.compile(r" style=\"[^\"]*\"")
-_LEVEL, _SPACE = re.compile(r"M ([\d.]+) ([\d.]+)\s+L ([\d.]+) \2\s"), re.compile(r"\s*([A-Za-z])\s*")
-#: An element with its text, which is one piece, or a tag.
-_PIECE = re.compile(r"(<(?:text|style|tspan)[^>]*>[^<]*</(?:text|style|tspan)>|<[^>]*>)")
-#: What matplotlib calls a marker, a hatch or a frame that cuts off.
-_NAME = re.compile(r"(?<=[\"#])[mhp][0-9a-f]{10}(?=[\")])")
-_ZERO, _UNTURNED = re.compile(r"(\.\d)0\b"), re.compile(r" transform=\"rotate\(-?0 [^\"]*\"")
-_PLACES = re.compile(r"(?<= d=\")[^\"]*")
 
 
 class Caption(NamedTuple):
@@ -64,8 +51,7 @@ def write(figure: Figure, suffix: str, title: str, caption: str) -> bytes:
     figure.savefig(stream, format=suffix[1:], metadata=metadata)
     if suffix != ".svg":
         return stream.getvalue()
-    svg = _light(_TAG.sub(lambda tag: _BEYOND.sub(r"\1", tag[0]), stream.getvalue().decode()))
-    svg = _FAMILY.sub(rf"\1'{_measure.FONT}', Verdana, sans-serif", svg)
+    svg = _FAMILY.sub(rf"\1'{_measure.FONT}', Verdana, sans-serif", _light.lighten(stream.getvalue().decode()))
     about = f'<title id="title">{escape(title)}</title>\n <desc id="caption">{escape(caption)}</desc>'
     return re.sub(
         r"<svg([^>]*)>",
@@ -73,39 +59,3 @@ def write(figure: Figure, suffix: str, title: str, caption: str) -> bytes:
         svg,
         count=1,
     ).encode()
-
-
-def _light(svg: str) -> str:
-    """Write the same picture in fewer bytes: no groups that say nothing, and the style of equal neighbours once."""
-    pieces: list[str] = []
-    groups: list[bool] = []
-    for piece in filter(None, (piece.strip("\n ") for piece in _PIECE.split(svg))):
-        if piece == "</g>":
-            pieces += [piece] if groups.pop() else []
-        elif piece.startswith("<g ") and piece.endswith("/>"):
-            continue
-        elif piece.startswith("<g ") or piece == "<g>":
-            groups.append(_GROUP.fullmatch(piece) is None)
-            pieces += [piece] if groups[-1] else []
-        else:
-            pieces.append(_UNTURNED.sub("", _PLACES.sub(_short, piece)))
-    names = dict.fromkeys(_NAME.findall(svg))
-    short = {name: f"m{number}" for number, name in enumerate(names)}
-    lines = []
-    for style, alike in groupby(pieces, _own_style):
-        elements = list(alike)
-        if style and len(elements) > 1:
-            elements = [f"<g{style}>", *(element.replace(style, "", 1) for element in elements), "</g>"]
-        lines += elements
-    return _NAME.sub(lambda name: short[name[0]], "\n".join(lines))
-
-
-def _short(places: re.Match[str]) -> str:
-    """Write a path with as little space as tells its numbers apart, and pieces along a level by their end."""
-    return _SPACE.sub(r"\1", _ZERO.sub(r"\1", _LEVEL.sub(r"M\1 \2H\3 ", places[0])))
-
-
-def _own_style(piece: str) -> str:
-    """Return the style of an element without content that nothing refers to; "" for everything else."""
-    style = _STYLE.search(piece)
-    return style[0] if style and piece.endswith("/>") and " id=" not in piece else ""

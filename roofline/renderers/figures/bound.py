@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
-from roofline.renderers import _tables, _titles, _words
-from roofline.renderers._facts import notes
-from roofline.renderers.comparison import _comparing
+from roofline.comparison.headline import times_as_long
+from roofline.content import bounds, titles, wording
+from roofline.content.comparison import comparing
+from roofline.content.facts import notes
 from roofline.renderers.figures import _bars, _frame, _measure
 from roofline.renderers.figures._written import Caption
 
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Stack horizontal bars, the shortest first, each labelled in % of its step where there is room.
 
-    At the right stand the time of each and how many times the least it is.
+    At the right stand the time of each and how many times as long as the shortest it takes, as `compare` says.
     """
     called_names = called(analysis.profile for analysis in items)
     order = sorted(range(len(items)), key=lambda number: items[number].wall)
     runs, names = [items[number] for number in order], [called_names[number] for number in order]
-    heading = _frame.heading(runs, names, width, _titles.limits(runs, names))
+    heading = _frame.heading(runs, names, width, titles.limits(runs, names))
     pieces = [_bars.segments(analysis) for analysis in runs]
     rows = _measure.fit_apart(heading.rows, width - 0.2)
-    factors = [_comparing.factor(run.wall / runs[0].wall) for run in runs]
+    factors = [comparing.factor(times_as_long(run, runs[0])) for run in runs]
     bars = [
         _bars.Bar(name, segments, cells=(units.seconds(run.wall), "" if run is runs[0] else factor))
         for name, segments, run, factor in zip(rows, pieces, runs, factors, strict=True)
@@ -43,7 +44,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
 
 def _caption(items: Sequence[Analysis], names: Sequence[str], title: Sequence[str]) -> Caption:
     middle = (
-        " between them: one or the other, the trace does not say which;" if any(map(_words.is_range, items)) else ""
+        " between them: one or the other, the trace does not say which;" if any(map(wording.is_range, items)) else ""
     )
     explanation = (
         "Time of one step by bound. Solid: minimum time of the ops on the device; pale: time above the minimum;"
@@ -51,24 +52,24 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], title: Sequence[st
     )
     short, long = [explanation], [explanation]
     for analysis in items:
-        long.append(f"{_words.verdict(analysis)} {_words.provenance(analysis)}")
-        short.append(_words.verdict(analysis))
-        if _words.is_range(analysis):
-            long.append(f"Between solid and pale: {_words.ranges(analysis)}.{_turning(analysis)}")
+        long.append(f"{wording.verdict(analysis)} {wording.provenance(analysis)}")
+        short.append(wording.verdict(analysis))
+        if wording.is_range(analysis):
+            long.append(f"Between solid and pale: {wording.ranges(analysis)}.{_turning(analysis)}")
         long += [f"{words}." for words in (notes.beyond(analysis), notes.above(analysis)) if words]
         if analysis.total.overlap > 0:
             long.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")
     if len(items) > 1:
-        subjects = _words.conjunction(list(dict.fromkeys(map(_words.subject, items))))
-        devices = _words.conjunction(list(dict.fromkeys(map(_words.device, items))))
-        walls = [f"{_words.plain(name, 60)} {units.seconds(run.wall)}" for name, run in zip(names, items, strict=True)]
+        subjects = wording.conjunction(list(dict.fromkeys(map(wording.subject, items))))
+        devices = wording.conjunction(list(dict.fromkeys(map(wording.device, items))))
+        walls = [f"{wording.plain(name, 60)} {units.seconds(run.wall)}" for name, run in zip(names, items, strict=True)]
         short = [explanation, f"{subjects} on {devices}: {', '.join(walls)} per step."]
     return Caption(" ".join(title), " ".join(short), " ".join(long))
 
 
 def _turning(analysis: Analysis) -> str:
     """Say which time of a range the bar cannot show: ops that have another roof above them at its upper end."""
-    turning = sum(times.turning for times in _tables.split(analysis).values())
+    turning = sum(times.turning for times in bounds.split(analysis).values())
     if turning < 0.005 * analysis.wall:
         return ""
     return f" Ops of {units.percent(turning / analysis.wall, 0)} are under another roof at the upper end."

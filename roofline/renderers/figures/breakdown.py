@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from roofline import units
 from roofline.analysis.analysis import KEYS, Analysis, WorkAnalysis
 from roofline.analysis.run_names import called
+from roofline.content import tables, titles, wording
+from roofline.content.tables import Row, WorkRow
 from roofline.errors import InputError
-from roofline.renderers import _tables, _titles, _words
-from roofline.renderers._tables import Row, WorkRow
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -80,7 +80,7 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
     columns = len(keys) if len(keys) > 1 or number <= 2 else 3 if wide else 2
     size = _FULL if number <= 3 else _DENSE
     names = called(analysis.profile for analysis in items)
-    heading = _frame.heading(items, names, width, _titles.work(items, keys[0]))
+    heading = _frame.heading(items, names, width, titles.work(items, keys[0]))
     panels = [
         _Panel(
             ", ".join(part for part in (name, f"by {key}" if len(keys) > 1 else "") if part),
@@ -91,7 +91,7 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
         for key in keys
     ]
     if not any(panel.rows for panel in panels):
-        raise InputError(f"{_words.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
+        raise InputError(f"{wording.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
     return _drawn(panels, columns, heading, width), _caption(items, names, keys, heading.title)
 
 
@@ -143,10 +143,10 @@ def _end(bars: Sequence[_Bar], room: float) -> float:
 def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     """List the rows of most time, without the total; where nothing was timed those of most FLOP, then of most bytes."""
     if not isinstance(analysis, Analysis):
-        *parts, _ = _tables.work_rows(analysis, key)
+        *parts, _ = tables.work_rows(analysis, key)
         return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
-    *rows, gap, _ = _tables.rows(analysis, key, _words.gap_name(analysis))
-    return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
+    *rows, gap, _ = tables.rows(analysis, key)
+    return [*sorted(rows, key=lambda row: -(row.seconds or 0.0))[: MOST - 1], gap]
 
 
 def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None:
@@ -164,25 +164,38 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     """Make the bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
     bars: list[_Bar] = []
     middle = top + size.row / 2
+    # Bars of work that have no numbers do not tell none from unknown: a word does.
+    unknown = "" if size.numbered else _unknown(row)
     timed = isinstance(row, Row)
     if isinstance(row, WorkRow) or row.roof:
         at = middle - (2 * size.work + size.time * timed) / 2
         for share, shade in ((row.flops, _FLOP), (row.bytes, _BYTES)):
-            label = "unknown" if share is None else _tables.percent(share)
+            label = "unknown" if share is None else tables.percent(share)
             percents = max(0.0, 100 * (share or 0.0))
             look = {"facecolor": shade}
             bars.append(_Bar(at + size.work / 2, size.work * 0.92, 0.0, percents, look, label if size.numbered else ""))
             at += size.work
         middle = at + size.time / 2
     if isinstance(row, WorkRow):
-        return bars
+        known = max((bar.share for bar in bars), default=0.0)
+        return [*bars, *([_Bar(middle, 0.0, known, 0.0, {}, unknown)] if unknown else [])]
     begin = 0.0
     parts = _time(row)
+    if row.time is None:  # of a gap that scaled ops fill
+        return [*bars, _Bar(middle, size.time * 0.92, 0.0, 0.0, {}, "unknown")]
     for number, (_, share, look) in enumerate(parts):
-        label = _tables.percent(row.time) if number == len(parts) - 1 else ""
+        label = ", ".join(filter(None, (tables.percent(row.time), unknown))) if number == len(parts) - 1 else ""
         bars.append(_Bar(middle, size.time * 0.92, begin, 100 * share, look, label))
         begin += 100 * share
     return bars
+
+
+def _unknown(row: Row | WorkRow) -> str:
+    """Say which work of a row is not known; "" where all is, or of the gap, which has none."""
+    if isinstance(row, Row) and not row.roof:
+        return ""
+    names = [name for name, share in (("FLOP", row.flops), ("bytes", row.bytes)) if share is None]
+    return f"{names[0] if len(names) == 1 else 'work'} unknown" if names else ""
 
 
 def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
@@ -191,7 +204,7 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     The minimum and what is above it are in the look of the bound that holds most of the row's time. Nothing where it
     was not timed.
     """
-    if isinstance(row, WorkRow):
+    if isinstance(row, WorkRow) or row.time is None:
         return []
     time = max(0.0, row.time)
     if not row.roof:
@@ -219,14 +232,16 @@ def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence
         )
     short, long = [explanation], [explanation]
     for analysis, name in zip(items, names, strict=True):
-        of = f"{_words.subject(analysis)}, {_words.plain(name, 60)}"
+        of = f"{wording.subject(analysis)}, {wording.plain(name, 60)}"
         if not isinstance(analysis, Analysis):
-            coverage = f"FLOPs and bytes known of {analysis.total.costed} of {_words.counted(analysis.total.ops, 'op')}"
+            coverage = (
+                f"FLOPs and bytes known of {analysis.total.costed} of {wording.counted(analysis.total.ops, 'op')}"
+            )
             short.append(f"{of}: counted and not timed.")
-            long += [f"{of}: counted and not timed; {coverage}.", _words.provenance(analysis)]
+            long += [f"{of}: counted and not timed; {coverage}.", wording.provenance(analysis)]
             continue
         coverage = units.percent(analysis.coverage["flops"])
-        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
+        short.append(f"{of} on {wording.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         long.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {coverage} of busy time.")
-        long.append(_words.provenance(analysis))
+        long.append(wording.provenance(analysis))
     return Caption(" ".join(title), " ".join(short), " ".join(long))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.content import wording
+from roofline.content.points import points
+from roofline.content.roofs import MAIN, Roofs, extent, roofs
+from roofline.content.wording import plain
 from roofline.core.device import Device
 from roofline.errors import InputError
-from roofline.renderers import _words
-from roofline.renderers._points import points
-from roofline.renderers._roofs import MAIN, Roofs, extent, roofs
-from roofline.renderers._words import plain
 from roofline.renderers.figures import _ceilings, _frame, _labels, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -44,7 +44,7 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     if within is None:
         # A step that was only counted has a device without ceilings, whose name says nothing.
         named = [name for name, (device, _) in shown.items() if device.ceilings]
-        of = f" of {_words.conjunction(named)}" if named else ""
+        of = f" of {wording.conjunction(named)}" if named else ""
         raise InputError(f"No peak is known{of}, so there is no roof: `roofline calibrate` measures this machine.")
     heading = _frame.Heading(
         tuple(_measure.wrap(_title(list(shown), lines), width - 2 * _frame.EDGE, _frame.TITLE)), ()

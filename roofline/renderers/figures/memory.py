@@ -10,14 +10,14 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
 from roofline.analysis.run_names import called
+from roofline.content import palette, titles, wording
+from roofline.content.facts import memory
 from roofline.core.arrays import Array
 from roofline.core.rows import Ints
 from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
 from roofline.errors import InputError
 from roofline.memory.timeline import Timeline, timeline
 from roofline.memory.use import SOURCES, WORDS, memory_use
-from roofline.renderers import _palette, _titles, _words
-from roofline.renderers._facts import memory
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -45,7 +45,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     without = [name for number, name in enumerate(all_names) if number not in known]
     items, names = [items[number] for number in known] or items, [all_names[number] for number in known]
     steps = [_step(item) for item in items]
-    heading = _frame.heading(items, names, width, _titles.memory(items, names))
+    heading = _frame.heading(items, names, width, titles.memory(items, names))
     highest = max(max(float(step.total.max()), step.assigned or 0.0) for step in steps)
     size, unit = _unit(highest)
     texts = [[_measure.fit(name, width - 2 * _frame.EDGE, _measure.SMALL)] if name else [] for name in heading.rows]
@@ -87,7 +87,7 @@ def _step(item: WorkAnalysis) -> Timeline:
     """Make the timeline of a run. InputError where its profile does not know its memory."""
     step = timeline(item.profile)
     if step is None:
-        name = f"{_words.plain(item.profile.model, 60)} on {_words.plain(item.profile.backend, 60)}"
+        name = f"{wording.plain(item.profile.model, 60)} on {wording.plain(item.profile.backend, 60)}"
         raise InputError(
             f"The memory of {name} is not known: its profile has neither storages nor buffers; measure it again, or "
             "draw --kind bound."
@@ -106,7 +106,7 @@ def _unit(highest: float) -> tuple[float, str]:
 
 
 def _look(kind: StorageKind) -> dict[str, Any]:
-    look: dict[str, Any] = {"facecolor": _palette.STORAGES[kind][0], "linewidth": 0.0}
+    look: dict[str, Any] = {"facecolor": palette.STORAGES[kind][0], "linewidth": 0.0}
     return {**look, "hatch": _HATCH[kind], "edgecolor": "white"} if _HATCH[kind] else look
 
 
@@ -152,15 +152,15 @@ def _caption(
     short, long = [explanation], [explanation]
     for item, name, step in zip(items, names, steps, strict=True):
         use = memory_use(item.profile)
-        of = f"{_words.subject(item)}, {_words.plain(name, 60)}"
-        of += f" on {device}" if (device := _words.device(item)) else ""
+        of = f"{wording.subject(item)}, {wording.plain(name, 60)}"
+        of += f" on {device}" if (device := wording.device(item)) else ""
         where = f" {memory.place(item.profile, step.highest)}"
         least = "at least " if step.at_least else ""
         short.append(f"{of}: {least}{units.byte(float(step.total.max()))} in use{where}.")
         if step.assigned is not None:
             short.append(f"The compiler assigned {units.byte(step.assigned)}, which is there throughout.")
-        long += [short[-1], f"{memory.parts(use)} ({SOURCES[step.source]}).", _words.provenance(item)]
+        long += [short[-1], f"{memory.parts(use)} ({SOURCES[step.source]}).", wording.provenance(item)]
     if without:
-        unknown = f"Of {_words.conjunction([_words.plain(name, 60) for name in without])} it is not known."
+        unknown = f"Of {wording.conjunction([wording.plain(name, 60) for name in without])} it is not known."
         short, long = [*short, unknown], [*long, unknown]
     return Caption(" ".join(title), " ".join(short), " ".join(long))

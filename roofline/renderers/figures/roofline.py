@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from math import floor, log10, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,11 +12,12 @@ from roofline.analysis.places import place_name
 from roofline.analysis.run_names import called
 from roofline.analysis.scope_names import name_scopes
 from roofline.comparison.common_ceilings import best_ceilings
-from roofline.core.vocabulary import GROUPS
+from roofline.content import titles, wording
+from roofline.content.choice import group_name
+from roofline.content.points import ALL, COUNTED, Point, Points, points
+from roofline.content.roofs import MAIN, Extent, Roofs, extent, roofs
+from roofline.core.vocabulary import GROUPS, Group
 from roofline.errors import InputError
-from roofline.renderers import _titles, _words
-from roofline.renderers._points import ALL, COUNTED, Point, Points, points
-from roofline.renderers._roofs import MAIN, Extent, Roofs, extent, roofs
 from roofline.renderers.figures import _ceilings, _frame, _labels, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 WITHOUT_TIMES = "the intensity of its ops"
 #: Area of the marker of most time in a panel of one column, and of the least [pt^2].
 LARGEST, LEAST = 110.0, 3.0
+#: What a printer or a PNG sets at a time [pt].
+_DOT = 72 / 300
 #: The looks of runs in one frame, which a grey print tells apart: how full a marker is, and whether its edge is black.
 _FILLS: tuple[tuple[float, bool], ...] = ((0.6, False), (0.0, False), (0.25, True), (1.0, True))
 #: Ops that are named below the panels of all runs.
@@ -93,7 +95,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     """
     names = called(analysis.profile for analysis in items)
     timed = [item for item in items if isinstance(item, Analysis)]
-    sentence = _titles.limits(timed, names, of_ops=True) if len(timed) == len(items) else WITHOUT_TIMES
+    sentence = titles.limits(timed, names, of_ops=True) if len(timed) == len(items) else WITHOUT_TIMES
     heading = _frame.heading(items, names, width, sentence)
     runs = _runs(items, heading.rows)
     if not any(run.points.all or run.points.ticks for run in runs):
@@ -128,7 +130,7 @@ def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
 def _notes(runs: Sequence[_Run], left_out: Sequence[str], numbered: Sequence[str], width: float) -> list[str]:
     """Write the notes below the panels: named ops, ceilings whose names have no room, devices without ceilings."""
     notes = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
-    bare = [_words.device(run.analysis) for run in runs if not _ceilings.texts(run.lines)]
+    bare = [wording.device(run.analysis) for run in runs if not _ceilings.texts(run.lines)]
     notes += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare) if name]
     room = width - 2 * _frame.EDGE
     return [*numbered, *(line for text in notes for line in _measure.wrap(text, room, _measure.SMALL, 3))]
@@ -136,7 +138,7 @@ def _notes(runs: Sequence[_Run], left_out: Sequence[str], numbered: Sequence[str
 
 def _nothing(runs: Sequence[_Run]) -> str:
     """Say why there is nothing to draw, and how to mend it."""
-    subject = _words.subject(runs[0].analysis)
+    subject = wording.subject(runs[0].analysis)
     cure = "draw --kind bound, which needs no work"
     if any("replays" in flag for run in runs for flag in run.analysis.flags):
         cure = "import it with --capture, which says what its graph replays"
@@ -330,11 +332,11 @@ def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
 
 def _op_words(analysis: Analysis, point: Point) -> tuple[str, str]:
     """Say what ops a point is; and their share of the step, and how close they come to the roof that binds them."""
-    op_name = _words.plain(place_name(analysis.profile.signatures[point.signature]), 40)
+    op_name = wording.plain(place_name(analysis.profile.signatures[point.signature]), 40)
     blocks = name_scopes(point.blocks)
     name = f"{units.count(point.number)} x {op_name}{f' ({blocks})' if blocks else ''}"
     share, (low, high) = f", {units.percent(point.seconds / analysis.wall)} of the step", point.attained
-    return name, share if low is None or high is None else f"{share}, at {_words.of_roofs(low, high, [point.roof])}"
+    return name, share if low is None or high is None else f"{share}, at {wording.of_roofs(low, high, [point.roof])}"
 
 
 def _intensity(point: Point) -> float:
@@ -343,21 +345,18 @@ def _intensity(point: Point) -> float:
 
 
 def _mark(axes: Axes, run: _Run, placed: Sequence[Point], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
-    """Draw markers at places of the axes; those of a group at once, which is many times as fast as one by one.
+    """Draw markers at places of the axes; those of a group and a size at once: a file holds their shape once.
 
-    The least ones apart: of equal markers a file holds one.
+    Sizes are whole dots of a print, which nobody tells apart more finely.
     """
-    for group, is_least in product(GROUPS, (True, False)):
-        marks = [
-            (scales.area(point.seconds), place) for point, place in zip(placed, at, strict=True) if point.group == group
-        ]
-        marks = [(area, place) for area, place in marks if (area <= LEAST) == is_least]
-        if marks:
-            areas, places = zip(*marks, strict=True)
-            xs, ys = zip(*places, strict=True)
-            colour, marker, _ = _style.GROUP[group]
-            look = _look(colour, run.fill) | {"linewidth": 0.7, "clip_on": False, "zorder": 3}
-            axes.scatter(xs, ys, s=LEAST if is_least else areas, marker=marker, **look)
+    alike: dict[tuple[Group, int], list[tuple[float, float]]] = {}
+    for point, place in zip(placed, at, strict=True):
+        alike.setdefault((point.group, round(sqrt(scales.area(point.seconds)) / _DOT)), []).append(place)
+    for (group, dots), places in sorted(alike.items(), key=lambda marks: GROUPS.index(marks[0][0])):
+        xs, ys = zip(*places, strict=True)
+        colour, marker, _ = _style.GROUP[group]
+        look = _look(colour, run.fill) | {"linewidth": 0.7, "clip_on": False, "zorder": 3}
+        axes.scatter(xs, ys, s=(dots * _DOT) ** 2, marker=marker, **look)
 
 
 def _look(colour: str, fill: tuple[float, bool]) -> dict[str, Any]:
@@ -426,13 +425,13 @@ def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
         if group in present:
             colour, marker, _ = _style.GROUP[group]
             look = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgecolor": colour, "marker": marker, **edge}
-            keys.append(_frame.Key(group, look, "marker"))
+            keys.append(_frame.Key(group_name((run.analysis for run in runs), group), look, "marker"))
     if 1 < len(runs) <= len(_FILLS):
         for run in runs:
             face = _look(_style.GREY, run.fill)
             look = {"markerfacecolor": face["facecolor"], "markeredgecolor": face["edgecolor"], "marker": "o", **edge}
             keys.append(_frame.Key(run.name, look, "marker"))
-    if len(runs) <= len(_FILLS) and len(lines := {run.lines: _words.device(run.analysis) for run in runs}) > 1:
+    if len(runs) <= len(_FILLS) and len(lines := {run.lines: wording.device(run.analysis) for run in runs}) > 1:
         for name, (_, style, _) in zip(lines.values(), _style.SERIES, strict=False):
             keys.append(_frame.Key(name, {"color": _style.BLACK, "linestyle": style, "linewidth": 1.1}, "line"))
     for seconds in _round_times(scales):
@@ -479,17 +478,17 @@ def _caption(runs: Sequence[_Run], title: Sequence[str]) -> Caption:
     for run in runs:
         of_run, more = _about(run)
         short += of_run
-        long += [f"{of_run[0]} {_words.provenance(run.analysis)}", *of_run[1:], *more]
+        long += [f"{of_run[0]} {wording.provenance(run.analysis)}", *of_run[1:], *more]
     return Caption(" ".join(title), " ".join(short), " ".join(long))
 
 
 def _about(run: _Run) -> tuple[list[str], list[str]]:
     """Say of a run what the short caption has, and what the long one has in addition."""
     analysis = run.analysis
-    of = f"{_words.subject(analysis)}, {run.name}" if run.name else _words.subject(analysis)
+    of = f"{wording.subject(analysis)}, {run.name}" if run.name else wording.subject(analysis)
     if not isinstance(analysis, Analysis):
         return [f"{of}: counted and not timed."], []
-    short = [f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step."]
+    short = [f"{of} on {wording.device(analysis)}: {units.seconds(analysis.wall)} per step."]
     if analysis.busy > 0 and (unknown := run.points.unknown / analysis.busy) > 0.0005:
         short.append(f"{units.percent(unknown)} of its busy time is in ops of unknown work, which are not shown.")
     long = [f"The largest marker is {''.join(_op_words(analysis, point))}." for point in run.points.placed[:1]]

@@ -12,9 +12,9 @@ from roofline.analysis.run_names import called
 from roofline.comparison.headline import Headline, judge_runs
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.ranking import on_common_ceilings
+from roofline.content import titles, wording
+from roofline.content.comparison import comparing
 from roofline.errors import InputError
-from roofline.renderers import _titles, _words
-from roofline.renderers.comparison import _comparing
 from roofline.renderers.figures import _bars, _frame, _measure
 from roofline.renderers.figures._written import Caption
 from roofline.units import plain
@@ -43,7 +43,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     # Of what other processes would have given, where there are some, and not of the steps of this one alone.
     whiskers = [interval(resampled.wall, resampled) for resampled in drawn]
     head = heads[1] if len(runs) == 2 else None
-    sentence = _titles.times(runs, names) if head is None else head.opening
+    sentence = titles.times(runs, names) if head is None else head.opening
     heading = _frame.heading(runs, names, width, sentence)
     room = width - 0.2
     bars = []
@@ -74,7 +74,7 @@ def _phrasings(run: Analysis, best: Analysis, head: Headline | None, judged: Par
         return [f"{time}, least time", time]
     if head is None or head.slower != 0:
         return [f"{time}{mark}"]
-    factor = _comparing.factor(head.factor)
+    factor = comparing.factor(head.factor)
     longer = f"{factor} slower" if head.settled else f"took {factor} longer"
     ways = [longer]
     if head.factor_ci95 is not None:
@@ -93,21 +93,21 @@ def _caption(
 ) -> Caption:
     with_interval = any(head is not None and head.factor_ci95 for head in heads)
     explanation = (
-        f"Time of one step of {_comparing.subject(runs)} by bound, the fastest first. Solid: minimum time of the ops "
+        f"Time of one step of {comparing.subject(runs)} by bound, the fastest first. Solid: minimum time of the ops "
         "on the device; pale: time above the minimum; a bound names the roof that limits an op. Percentages are shares "
         "of the step; after each name stand its time and, where these runs decide it, how much longer it took than "
         f"the fastest{', with the 95 % interval' if with_interval else ''}."
     )
-    shown = [_words.plain(name, 60) for name in names]
+    shown = [wording.plain(name, 60) for name in names]
     short, long = [explanation], [explanation]
     for name, run, verdict, head in zip(shown, runs, judged, heads, strict=True):
-        long.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
+        long.append(f"{name}: {wording.verdict(run)} {wording.provenance(run)}")
         long += [head.text] if head is not None else []
         if verdict.verdict == "not comparable":
-            reasons = " ".join(_words.plain(difference.text, 300) for difference in verdict.of("refused"))
+            reasons = " ".join(wording.plain(difference.text, 300) for difference in verdict.of("refused"))
             long.append(f"† {name} is not comparable with {shown[0]}: {reasons}")
             short.append(long[-1])
         elif verdict.verdict == "named differences":
-            named = " ".join(_words.plain(difference.text, 300) for difference in verdict.of("named"))
+            named = " ".join(wording.plain(difference.text, 300) for difference in verdict.of("named"))
             long.append(f"Against {shown[0]}: {named}")
     return Caption(" ".join(title), " ".join(short), " ".join(long))

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
+from roofline.content import titles, wording
+from roofline.content.choice import group_name
+from roofline.content.facts import evidence
+from roofline.content.timeline import CAUSES, Cause, Timeline, absent, sentences, timeline
 from roofline.core.arrays import Array, Bools
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
-from roofline.renderers import _titles, _words
-from roofline.renderers._facts import evidence
-from roofline.renderers._timeline import CAUSES, Cause, Timeline, absent, sentences, timeline
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -38,12 +39,13 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Draw one panel per run, all on one axis of time."""
     lines = [_line(item) for item in items]
     names = called(item.profile for item in items)
-    heading = _frame.heading(items, names, width, _titles.idle(items, names))
+    heading = _frame.heading(items, names, width, titles.idle(items, names))
     groups = [group for number, group in enumerate(GROUPS) if any(number in line.group for line in lines)]
     longest = max(line.wall for line in lines)
     unit = _frame.unit(longest)
     lanes = [*groups, "idle"]
-    left_edge, right = _measure.widest(lanes) + 0.08, 0.14
+    names_of_lanes = [group_name(items, lane) for lane in lanes]
+    left_edge, right = _measure.widest(names_of_lanes) + 0.08, 0.14
     room = width - left_edge - right
     texts = _headings(items, lines, heading.rows, width - 2 * _frame.EDGE)
     above = _measure.line(_measure.SMALL) * max(map(len, texts)) + 0.015
@@ -59,7 +61,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
         axes = _frame.bars(fig, left_edge, top + number * pitch + above, room, _LANE * len(lanes))
         axes.set_xlim(0, longest / unit.seconds)
         _panel(axes, line, lanes, unit.seconds, room / longest)
-        axes.set_yticks([(lane + 0.5) * _LANE for lane in range(len(lanes))], lanes, size=_measure.SMALL)
+        axes.set_yticks([(lane + 0.5) * _LANE for lane in range(len(lanes))], names_of_lanes, size=_measure.SMALL)
         _frame.linear(axes.xaxis, room)
         axes.tick_params(axis="x", labelbottom=number == len(items) - 1)
     lowest = top + pitch * len(items) - _APART + _frame.TICKS
@@ -75,7 +77,7 @@ def _line(item: Analysis) -> Timeline:
         return step
     reason = reason or "its ops ran in several pieces whose times are not kept"
     cure = "draw --kind bound, which needs none" if step else "measure it again"
-    name = f"{_words.plain(item.profile.model, 60)} on {_words.plain(item.profile.backend, 60)}"
+    name = f"{wording.plain(item.profile.model, 60)} on {wording.plain(item.profile.backend, 60)}"
     raise InputError(f"There is no timeline of {name}: {reason}: {cure}.")
 
 
@@ -149,10 +151,10 @@ def _caption(
     )
     short, long = [explanation], [explanation]
     for analysis, name, line in zip(items, names, lines, strict=True):
-        of = f"{_words.subject(analysis)}, {_words.plain(name, 60)} on {_words.device(analysis)}"
+        of = f"{wording.subject(analysis)}, {wording.plain(name, 60)} on {wording.device(analysis)}"
         short.append(f"{of}: {sentences(analysis, line)[0]}.")
-        gap = _words.gap_name(analysis)
-        long += [short[-1], f"{gap[0].upper()}{gap[1:]} {evidence.idle(analysis)}.", _words.provenance(analysis)]
+        gap = wording.gap_name(analysis)
+        long += [short[-1], f"{gap[0].upper()}{gap[1:]} {evidence.idle(analysis)}.", wording.provenance(analysis)]
         if line.idle is not None and line.idle.recorded:
             long.append("Ops of several pieces are drawn in one, and idle stretches are as long as in the mean step.")
         if any(op.times > 1 for op in analysis.profile.ops):

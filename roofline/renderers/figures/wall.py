@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.content import tables, wording
+from roofline.content.facts import wall
+from roofline.content.facts.wall import Chart, Row, Run
 from roofline.core.vocabulary import Group
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import wall
-from roofline.renderers._facts.wall import Chart, Row, Run
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -117,7 +117,7 @@ def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_fram
         entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
     if floors and any(panel.kind.field == "time" for panel in panels):
         entries.append(_frame.Key("minimum at the roof", {"color": _INK, **_KEY}, "line"))
-        if any(isinstance(run.analysis, Analysis) and _words.is_range(run.analysis) for run in chart.runs):
+        if any(isinstance(run.analysis, Analysis) and wording.is_range(run.analysis) for run in chart.runs):
             entries.append(_frame.Key("its range", {"color": _RANGE, **_KEY}, "line"))
     return entries
 
@@ -175,7 +175,7 @@ def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
 def _numbers(share: float, panel: _Panel) -> list[str]:
     """Write a share in percent, the way that is tried first in front; none rounds up to all of it."""
     rounded = f"{100 * share:.0f}"
-    exact = _tables.percent(share)
+    exact = tables.percent(share)
     if rounded in ("0", "100"):
         return [exact]
     return [exact, rounded] if panel.exact else [rounded]
@@ -224,10 +224,10 @@ def _caption(chart: Chart, items: Sequence[Analysis], drawn: bool) -> Caption:
     short, long = [explanation], [explanation]
     for run, analysis in zip(chart.runs, items, strict=True):
         other_groups = f"; apart, of all busy time: {run.apart}" if run.apart else ""
-        subject = " on ".join(filter(None, (_words.subject(analysis), _words.device(analysis))))
+        subject = " on ".join(filter(None, (wording.subject(analysis), wording.device(analysis))))
         about = f"{run.name}: {subject}{other_groups}."
         short += [about, *_groups(run, rates=not drawn)]
-        long += [f"{about} {_words.provenance(analysis)}", *_groups(run, rates=True)]
+        long += [f"{about} {wording.provenance(analysis)}", *_groups(run, rates=True)]
     return Caption(
         chart.title, " ".join([*short, *published, *chart.notes]), " ".join([*long, *published, *chart.notes])
     )

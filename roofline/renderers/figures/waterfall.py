@@ -10,10 +10,10 @@ from roofline.analysis.run_names import called
 from roofline.comparison.account.account import account
 from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import compare
+from roofline.content import signed, wording
+from roofline.content.comparison import account_rows, broken_down, comparing, parity_words, waterfall
+from roofline.content.comparison.waterfall import Part, Waterfall
 from roofline.errors import InputError
-from roofline.renderers import _words
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _parity, _waterfall
-from roofline.renderers.comparison._waterfall import Part, Waterfall
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -31,17 +31,17 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
         raise InputError(f"A waterfall needs two profiles, and {len(items)} are given: give two.")
     first, second = called(item.profile for item in items)
     comparison = compare(items[0].profile, items[1].profile, (first, second))
-    names = _words.plain(first, 60), _words.plain(second, 60)
+    names = wording.plain(first, 60), wording.plain(second, 60)
     pair = RankedPair((first, second), comparison, account(comparison, names))
     heading = _frame.heading((comparison.a, comparison.b), names, width, pair.headline.opening)
-    chart = _waterfall.waterfall(pair)
+    chart = waterfall.waterfall(pair)
     return _drawn(pair, chart, heading, width), _caption(pair, chart, heading.title)
 
 
 def _drawn(pair: RankedPair, chart: Waterfall, heading: _frame.Heading, width: float) -> Figure:
     parts, low = chart.parts, chart.low
     refused = pair.comparison.parity.verdict == "not comparable"
-    refusals = ", ".join(_words.plain(difference.what, 60) for difference in pair.comparison.parity.of("refused"))
+    refusals = ", ".join(wording.plain(difference.what, 60) for difference in pair.comparison.parity.of("refused"))
     warning = _measure.wrap(f"NOT COMPARABLE: {refusals}", width - 0.4, _measure.SMALL, 3) if refused else []
     name_room = 0.42 * width
     first, last = (heading.rows[side] for side in chart.sides)
@@ -58,7 +58,7 @@ def _drawn(pair: RankedPair, chart: Waterfall, heading: _frame.Heading, width: f
     _frame.write(fig, _frame.EDGE, _frame.EDGE, warning, _measure.SMALL, weight="bold")
     heading.draw(fig, begins)
     axes = _frame.bars(fig, left_edge, top, room, high)
-    end = _frame.reach(low, [part.reach[1] for part in parts], [part.text for part in parts], room)
+    end = _frame.reach(low, [part.reach[1] for part in parts], [signed.printed(part.text) for part in parts], room)
     for number, part in enumerate(parts):
         _draw(axes, part, (number + 0.5) * _ROW, max(low, part.begin), unit.seconds)
         if number + 1 < len(parts):  # from the end of each bar to the beginning of the next
@@ -111,7 +111,7 @@ def _draw(axes: Axes, part: Part, middle: float, begin: float, unit: float) -> N
         for end in ends:
             axes.plot([end] * 2, [middle - 0.025, middle + 0.025], **look)
     text_style: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center", "size": _measure.SMALL}
-    axes.annotate(part.text, (part.reach[1] / unit, middle), (3, 0), **text_style)
+    axes.annotate(signed.printed(part.text), (part.reach[1] / unit, middle), (3, 0), **text_style)
 
 
 def _break(figure: Figure, left_edge: float, middle: float, height: float) -> None:
@@ -131,21 +131,24 @@ def _break(figure: Figure, left_edge: float, middle: float, height: float) -> No
 
 def _caption(pair: RankedPair, chart: Waterfall, title: Sequence[str]) -> Caption:
     compared = pair.comparison
-    warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
+    warning, names = comparing.warning(pair), [comparing.name(pair, side) for side in (0, 1)]
     first, last = (names[side] for side in chart.sides)
     explanation = (
         f"From the step of {first} to that of {last}. Bars are the rows of their account, which add up: "
         f"+ is time that {last} takes more, − time that it takes less; whiskers are 95 % intervals."
     )
-    short = [part for part in (warning, explanation, _comparing.verdict(pair)) if part]
+    short = [part for part in (warning, explanation, comparing.verdict(pair)) if part]
     long = [
         *short,
-        *(f"{number}: {_account.said(row)}" for number, row in enumerate(_account.rows(pair)[: _account.MANY], 1)),
+        *(
+            f"{number}: {account_rows.said(row)}"
+            for number, row in enumerate(account_rows.rows(pair)[: account_rows.MANY], 1)
+        ),
     ]
-    long += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
-    long.append(f"Parity: {_parity.judged(compared.parity)}.")
-    long += [_words.plain(difference.text, 300) for difference in compared.parity.of("named")]
+    long += [words for words in (broken_down.hardware(pair), comparing.communication(pair)) if words]
+    long.append(f"Parity: {parity_words.judged(compared.parity)}.")
+    long += [wording.plain(difference.text, 300) for difference in compared.parity.of("named")]
     for side, run in enumerate((compared.a, compared.b)):
-        long.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")
-    short.append(f"{_comparing.subject((compared.a, compared.b))}.")
+        long.append(f"{names[side]}: {wording.subject(run)}; {wording.provenance(run)}")
+    short.append(f"{comparing.subject((compared.a, compared.b))}.")
     return Caption(" ".join(title), " ".join(short), " ".join(long))

@@ -6,12 +6,12 @@ from typing import Any
 
 from roofline.projection.least import Least
 from roofline.renderers.notebook import _html
-from roofline.renderers.whatif import _least
+from roofline.renderers.whatif import text as text_format
 
 
 def text(least_time: Least) -> str:
     """Write the text of `roofline whatif` for a profile that was only counted."""
-    return _least.render(least_time)
+    return text_format.render(least_time)
 
 
 def html(least_time: Least) -> str:

@@ -6,24 +6,24 @@ from typing import Any
 
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Profile
-from roofline.renderers.notebook import analysis
+from roofline.renderers.notebook import work_analysis
 
 
 def text(profile: Profile) -> str:
     """Write the first screen, as `roofline show`."""
-    return analysis.text(analyze(profile))
+    return work_analysis.text(analyze(profile))
 
 
 def html(profile: Profile) -> str:
     """Write the verdict and the table of groups, and draw where the time went."""
-    return analysis.html(analyze(profile))
+    return work_analysis.html(analyze(profile))
 
 
 def document(profile: Profile) -> dict[str, Any]:
     """Return the document of `roofline show --format json`."""
-    return analysis.document(analyze(profile))
+    return work_analysis.document(analyze(profile))
 
 
 def columns(profile: Profile) -> dict[str, Any]:
     """Return the table of ops."""
-    return analysis.columns(analyze(profile))
+    return work_analysis.columns(analyze(profile))

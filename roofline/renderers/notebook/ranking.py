@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from roofline.comparison.ranking import Ranking
+from roofline.content.comparison.account_rows import label
 from roofline.renderers.comparison import json as json_format
 from roofline.renderers.comparison import text as text_format
-from roofline.renderers.comparison._account import label
 from roofline.renderers.notebook import _html
 
 

@@ -9,14 +9,11 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair
+from roofline.content.comparison import account_rows, comparing, parity_words
+from roofline.content.facts import preset
+from roofline.content.wording import conjunction, counted, plain
 from roofline.published.presets.averages import averages
 from roofline.published.presets.compared import ComparedRow, PresetPair, PresetRows, PublishedPair
-from roofline.renderers._facts import preset
-from roofline.renderers._words import conjunction, counted, plain
-from roofline.renderers.comparison import _account, _comparing, _parity
-
-#: What a reader must know of a published figure to hold another beside it.
-_KINDS = ("precision", "jit", "batch", "timing")
 
 
 def opening(rows: PresetRows) -> str:
@@ -39,7 +36,7 @@ def opening(rows: PresetRows) -> str:
 def head(row: ComparedRow) -> str:
     """Name the row, its model and its device."""
     task = f"{plain(row.row.task, 120)} — " if row.row.task else ""
-    return f"{task}{_comparing.subject(row.ranking.runs)}"
+    return f"{task}{comparing.subject(row.ranking.runs)}"
 
 
 def paragraph(row: ComparedRow) -> list[str]:
@@ -53,7 +50,7 @@ def paragraph(row: ComparedRow) -> list[str]:
     sentences_of_row += [
         f"Known of these figures, {note.kind}: {note.says} ({note.evidence})."
         for note in row.notes
-        if note.kind in _KINDS
+        if note.kind in preset.KINDS
     ]
     return [*sentences_of_row, *_apart(row)]
 
@@ -114,13 +111,13 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
         yield f"{takes} and is not comparable with it, so no cause is named: {'; '.join(reasons) or 'see parity'}."
         return
     undecided = ", which do not say which is faster" if ranked.headline.slower is None else ""
-    factor = f"{_comparing.factor(pair.factor)} as long in these runs{undecided}"
-    yield f"{takes}, {factor}; the two are {_parity.judged(parity)}."
-    differences = _parity.differences(ranked, numbered=False)
-    yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: _account.FEW])
-    if len(differences) > _account.FEW:
-        yield f"{counted(len(differences) - _account.FEW, 'more difference')}: compare the two alone."
-    yield f"By the medians{' of the bare steps' if row.as_timed else ''}: {_comparing.verdict(ranked)}"
+    factor = f"{comparing.factor(pair.factor)} as long in these runs{undecided}"
+    yield f"{takes}, {factor}; the two are {parity_words.judged(parity)}."
+    differences = parity_words.differences(ranked, numbered=False)
+    yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: account_rows.FEW])
+    if len(differences) > account_rows.FEW:
+        yield f"{counted(len(differences) - account_rows.FEW, 'more difference')}: compare the two alone."
+    yield f"By the medians{' of the bare steps' if row.as_timed else ''}: {comparing.verdict(ranked)}"
     yield from _interval(pair)
     yield from _rows(ranked)
 
@@ -130,7 +127,7 @@ def _interval(pair: PresetPair) -> Iterator[str]:
     ci95 = pair.ranked.headline.factor_ci95
     if ci95 is not None and not ci95[0] <= 1 <= ci95[1]:
         low, high = ci95 if ci95[0] > 1 else (1 / ci95[1], 1 / ci95[0])
-        bounds = [_comparing.factor(low), _comparing.factor(high)]
+        bounds = [comparing.factor(low), comparing.factor(high)]
         if bounds[0] == bounds[1]:
             bounds = [f"{low:.4f}x", f"{high:.4f}x"]
         yield f"The factor's 95 % interval is {' to '.join(bounds)}."
@@ -141,16 +138,16 @@ def _rows(pair: RankedPair) -> Iterator[str]:
     if pair.comparison.ci95 is None:
         yield "No part of it can be separated from noise: that needs 3 plain and 3 profiled steps of each."
         return
-    rows = _account.rows(pair)[: _account.FEW]
+    rows = account_rows.rows(pair)[: account_rows.FEW]
     if not rows:
         yield "Nothing differs: each row of the account is 0."
-    lead = "Why: " if _account.is_explained(pair) else "The account: "
+    lead = "Why: " if account_rows.is_explained(pair) else "The account: "
     for number, row in enumerate(rows):
-        share = _comparing.share(_account.seconds(row), pair)
+        share = comparing.share(account_rows.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"
-        yield f"{'' if number else lead}{_account.size(pair, row)}{of}: {_account.said(row)}"
-    if smaller := _account.smaller(pair, rows):
-        yield f"{smaller}: {_account.written(pair, _account.rest(pair, rows))}."
+        yield f"{'' if number else lead}{account_rows.size(pair, row)}{of}: {account_rows.said(row)}"
+    if smaller := account_rows.smaller(pair, rows):
+        yield f"{smaller}: {account_rows.written(pair, account_rows.rest(pair, rows))}."
 
 
 def _published(row: ComparedRow, pair: PresetPair, figures: PublishedPair) -> str:
@@ -158,7 +155,7 @@ def _published(row: ComparedRow, pair: PresetPair, figures: PublishedPair) -> st
     columns = [plain(column.name) if (column := row.besides[number].column) else "" for number in (pair.a, pair.b)]
     sentence = (
         f"Published on {plain(figures.hardware)}: {columns[0]} {units.seconds(figures.a)}, {columns[1]} "
-        f"{units.seconds(figures.b)}, {_comparing.factor(figures.ratio)} as long"
+        f"{units.seconds(figures.b)}, {comparing.factor(figures.ratio)} as long"
     )
     sentence += "" if figures.citable else " (unverified)"
     differing = [
@@ -220,7 +217,7 @@ def means(rows: PresetRows) -> list[str]:
         if average.mean is None:
             lines.append(f"{names[0]} against {names[1]}: no mean, for fewer than two rows can be held together.{tail}")
             continue
-        geometric, arithmetic = map(_comparing.factor, (average.mean.geometric, average.mean.arithmetic))
+        geometric, arithmetic = map(comparing.factor, (average.mean.geometric, average.mean.arithmetic))
         lines.append(
             f"{names[0]} is {geometric} as fast as {names[1]} by the geometric mean of "
             f"{counted(average.mean.rows, 'row')}, {arithmetic} by the arithmetic one.{tail}"

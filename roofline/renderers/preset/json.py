@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from roofline.analysis.analysis import Analysis
+from roofline.content.comparison import comparing
+from roofline.content.facts import preset
 from roofline.core.schema import Profile
 from roofline.published.presets.averages import BackendMean, averages
 from roofline.published.presets.compared import ComparedRow, PresetPair, PresetRows
-from roofline.renderers._facts import preset
-from roofline.renderers.comparison import _comparing
 from roofline.renderers.comparison import json as comparison
 from roofline.renderers.preset import _sentences
 
@@ -82,7 +82,7 @@ def _pair(pair: PresetPair) -> dict[str, Any]:
         "factor": pair.factor if pair.comparable else None,
         "median_factor_ci95": list(ci95) if pair.comparable and ci95 is not None else None,
         "parity": msgspec.to_builtins(compared.parity),
-        "warning": _comparing.warning(pair.ranked) or None,
+        "warning": comparing.warning(pair.ranked) or None,
         "published": [
             {
                 "hardware": figures.hardware,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from roofline.content.terminal import SHEET, Page, wrapped
 from roofline.published.presets.compared import PresetRows
-from roofline.renderers._terminal import SHEET, Page, wrapped
 from roofline.renderers.preset import _sentences
 
 

@@ -9,11 +9,11 @@ from itertools import groupby
 from string import ascii_lowercase
 
 from roofline import units
+from roofline.content import terminal
 from roofline.core.device import Device
 from roofline.published.implied import ALLOWED, Implied
 from roofline.published.means import speedups
 from roofline.published.publication import Note, Publication
-from roofline.renderers import _terminal
 
 #: How an arithmetic is called in a sentence.
 _NAMES = {"fp32": "IEEE FP32", "tf32": "TF32", "bf16": "BF16", "fp16": "FP16", "memory": "memory"}
@@ -23,7 +23,7 @@ def render(publication: Publication, cells: Sequence[Implied]) -> str:
     """Write the publication, its tables, the means, the notes and the sources."""
     notes = dict(zip(dict.fromkeys(note for figure in cells for note in figure.notes), ascii_lowercase, strict=False))
     lines = [publication.title, ""]
-    lines += _terminal.facts(
+    lines += terminal.facts(
         [("from", publication.address), ("set-up", publication.setup), ("a figure", publication.statistic)]
     )
     for _, group in groupby(cells, key=lambda figure: (figure.cell.version, figure.cell.task, figure.cell.batch)):
@@ -57,7 +57,7 @@ def _task(cells: Sequence[Implied], notes: dict[Note, str], several: bool) -> li
         implications = " ".join(filter(None, (_implies(figure), marks)))
         shares = (column(figure) for column in columns.values())
         rows.append((_place(figure, machines), _published(figure), *shares, implications))
-    return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0, len(columns) + 2)), 1)]
+    return [*lines, *terminal.ruled(terminal.columns(rows, left_aligned=(0, len(columns) + 2)), 1)]
 
 
 def _columns(cells: Sequence[Implied]) -> dict[str, Callable[[Implied], str]]:
@@ -160,7 +160,7 @@ def _means(publication: Publication) -> list[str]:
     for mean in means:
         factors = (units.significant(mean.arithmetic), units.significant(mean.geometric))
         rows.append((f"  {mean.column}", str(mean.rows), *factors))
-    return [*lines, *_terminal.ruled(_terminal.columns(rows, left_aligned=(0,)), 1)]
+    return [*lines, *terminal.ruled(terminal.columns(rows, left_aligned=(0,)), 1)]
 
 
 def _sources(cells: Iterable[Implied]) -> list[str]:
@@ -171,5 +171,5 @@ def _sources(cells: Iterable[Implied]) -> list[str]:
 
 def _hanging(first: str, words: str) -> list[str]:
     return textwrap.wrap(
-        words, _terminal.WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+        words, terminal.WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
     )

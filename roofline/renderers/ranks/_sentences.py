@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from roofline import units
+from roofline.content import wording
+from roofline.content.signed import signed, snapped
 from roofline.ranks.job import Job
 from roofline.ranks.straggler import Straggler
 from roofline.ranks.work import Outlier
-from roofline.renderers import _words
-from roofline.renderers._signed import signed, snapped
 
 
 def headline(job: Job) -> str:
     """Say what ran on how many ranks: "dlrm · 8 of 8 ranks · training · NVIDIA V100 SXM2 · 1 step"."""
     profile, number = job.profiles[0], len(job.ranks)
-    ranks = f"{number} of {_words.counted(job.of, 'rank')}" if job.of else _words.counted(number, "rank")
-    devices = dict.fromkeys(_words.plain(profile.device.name, 60) for profile in job.profiles)
-    _, mode, _ = _words.subject_parts(profile)
-    return " · ".join(filter(None, (name(job), ranks, mode, " and ".join(devices), _words.counted(job.steps, "step"))))
+    ranks = f"{number} of {wording.counted(job.of, 'rank')}" if job.of else wording.counted(number, "rank")
+    devices = dict.fromkeys(wording.plain(profile.device.name, 60) for profile in job.profiles)
+    _, mode, _ = wording.subject_parts(profile)
+    return " · ".join(filter(None, (name(job), ranks, mode, " and ".join(devices), wording.counted(job.steps, "step"))))
 
 
 def name(job: Job) -> str:
@@ -27,7 +27,7 @@ def name(job: Job) -> str:
     names = [row.model.rpartition("-rank")[0] or row.model for row in job.ranks]
     letters = takewhile(lambda alike: len(set(alike)) == 1, zip(*names, strict=False))
     stem = "".join(first for first, *_ in letters).rstrip("0123456789").rstrip("-_. ")
-    return _words.plain(stem.removesuffix("rank").rstrip("-_. ") or names[0], 60)
+    return wording.plain(stem.removesuffix("rank").rstrip("-_. ") or names[0], 60)
 
 
 def sentences(job: Job) -> Iterator[tuple[str, str]]:
@@ -42,13 +42,13 @@ def sentences(job: Job) -> Iterator[tuple[str, str]]:
     for outlier in job.outliers:
         yield "slower-ops" if outlier.is_alike else "other-work", _longer(outlier)
     if job.unmatched:
-        number = _words.counted(job.unmatched, "collective")
+        number = wording.counted(job.unmatched, "collective")
         yield "unmatched", f"{number} could not be matched: not all ranks of the group have as many of the kind."
     missing = 0 if job.of is None else job.of - len(job.ranks)
     if missing:
         yield (
             "missing-ranks",
-            f"{_words.counted(missing, 'rank')} of the job {'is' if missing == 1 else 'are'} not here.",
+            f"{wording.counted(missing, 'rank')} of the job {'is' if missing == 1 else 'are'} not here.",
         )
     if job.ends_apart is not None:
         time = units.seconds(snapped(job.ends_apart))
@@ -56,7 +56,7 @@ def sentences(job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _who(straggler: Straggler) -> str:
-    last = f"arrives last at {units.count(straggler.last)} of {_words.counted(straggler.collectives, 'collective')}"
+    last = f"arrives last at {units.count(straggler.last)} of {wording.counted(straggler.collectives, 'collective')}"
     waits = f"waits {units.seconds(straggler.waiting)} a step, the others {units.seconds_between(*straggler.longer)}"
     if straggler.stands_out:
         return f"Rank {straggler.rank} is waited for: it {last}, and {waits}."
@@ -72,7 +72,7 @@ def _how_much_later(straggler: Straggler) -> str:
     ]
     listed = [f"{signed(seconds)} {what}" for seconds, what in sorted(parts, reverse=True) if round(seconds, 9)]
     later = f"{units.seconds(straggler.later)} later than the others in the mean"
-    return f"At the collectives of a step together it arrives {later}: {_words.conjunction(listed)}."
+    return f"At the collectives of a step together it arrives {later}: {wording.conjunction(listed)}."
 
 
 def _longer(outlier: Outlier) -> str:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 from roofline import units
+from roofline.content import terminal, wording
+from roofline.content.terminal import SHEET, Page
 from roofline.ranks.job import Job, RankRow
-from roofline.renderers import _terminal, _words
-from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.ranks import _sentences
 
 #: Ranks, and kinds of collectives, that are shown in full; of more ranks, those that wait least and most.
@@ -20,9 +20,9 @@ _COLLECTIVE_RANKS = (0, 4, 3, 2, 0, 0, 1, 5)
 
 def render(job: Job, page: Page = SHEET, every: bool = False) -> str:
     """Write the ranks of a job. every: all ranks and kinds of collectives."""
-    lines = [*_terminal.wrapped(_sentences.headline(job), page, "bold")]
+    lines = [*terminal.wrapped(_sentences.headline(job), page, "bold")]
     for _, sentence in _sentences.sentences(job):
-        lines += _terminal.wrapped(sentence, page)
+        lines += terminal.wrapped(sentence, page)
     lines += ["", *_ranks(job, page, every), *_collectives(job, page, every), *_phases(job, page)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -36,9 +36,9 @@ def _ranks(job: Job, page: Page, every: bool) -> list[str]:
     unit = units.seconds_unit(max(row.wall for row in job.ranks))
     heads = ["rank", "step", "computing", "idle", "collectives", "exposed", "waiting", "arrives last"]
     cells = [heads, *(_rank(row, unit) for row in rows)]
-    lines = _terminal.fitted(cells, (), _RANK_RANKS, page, 1)
+    lines = terminal.fitted(cells, (), _RANK_RANKS, page, 1)
     if grouped:
-        lines += _terminal.wrapped(f"{grouped} more ranks wait neither least nor most: --all shows them.", page)
+        lines += terminal.wrapped(f"{grouped} more ranks wait neither least nor most: --all shows them.", page)
     return lines
 
 
@@ -56,10 +56,10 @@ def _collectives(job: Job, page: Page, every: bool) -> list[str]:
     for row in rows:
         sent, last = units.byte(row.message.sent), f"rank {row.last}, {units.count(row.times_last)} of {row.runs}"
         times = units.count(row.runs), unit(row.shortest), unit(row.longest), units.byte_rate(row.bandwidth)
-        cells.append([_words.plain(row.message.name, 40), units.count(row.ranks), sent, *times, last])
-    lines = ["", *_terminal.fitted(cells, (0, 7), _COLLECTIVE_RANKS, page, 1)]
+        cells.append([wording.plain(row.message.name, 40), units.count(row.ranks), sent, *times, last])
+    lines = ["", *terminal.fitted(cells, (0, 7), _COLLECTIVE_RANKS, page, 1)]
     if hidden := len(job.collectives) - len(rows):
-        lines += _terminal.wrapped(f"{_words.counted(hidden, 'more kind')} that last less: --all shows them.", page)
+        lines += terminal.wrapped(f"{wording.counted(hidden, 'more kind')} that last less: --all shows them.", page)
     return lines
 
 
@@ -70,6 +70,6 @@ def _phases(job: Job, page: Page) -> list[str]:
     cells = [["ops of", "mean", "least", "longest", "on rank"]]
     for row in job.phases:
         cells.append(
-            [_words.plain(row.name, 40), *map(unit, (row.mean, row.least, row.longest)), str(row.rank_of_longest)]
+            [wording.plain(row.name, 40), *map(unit, (row.mean, row.least, row.longest)), str(row.rank_of_longest)]
         )
-    return ["", *_terminal.fitted(cells, (0,), (0, 0, 0, 0, 0), page, 1)]
+    return ["", *terminal.fitted(cells, (0,), (0, 0, 0, 0, 0), page, 1)]

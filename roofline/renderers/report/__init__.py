@@ -1,9 +1,10 @@
-"""Write one HTML file of one or more profiles: self-contained, offline, for a screen, a telephone and paper.
+"""Write one HTML file of one or more profiles, or of a sweep: self-contained, offline, for a screen and paper.
 
-`report(profiles)` is all of it. Each section is a file here, made of the pieces in `parts/`; sentences and numbers are
-those of the text output, from the same sources. Pictures are made here as SVG. `assets/` has the style and the script,
-which shows and hides and computes no number. Names in profiles come from anywhere: `parts/html.py` escapes all text
-that it did not make, and the page forbids itself everything but its own style and script, by their hashes.
+`report(profiles)` and `report_sweep(grid)` are all of it. Each section is a file here, made of the pieces in `parts/`;
+sentences and numbers are those of the text output, from the same sources. Pictures are made here as SVG. `assets/` has
+the style and the script, which shows and hides and computes no number. Names in profiles come from anywhere:
+`parts/html.py` escapes all text that it did not make, and the page forbids itself everything but its own style and
+script, by their hashes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from roofline import units
 from roofline.analysis.analysis import analyze
 from roofline.analysis.run_names import called
 from roofline.comparison.ranking import Ranking, rank
+from roofline.content import palette, wording
+from roofline.content.facts import sweep as facts
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.renderers import _palette, _words
+from roofline.renderers.report import sweep
 from roofline.renderers.report.comparison import TITLE, comparison
 from roofline.renderers.report.groups import groups
 from roofline.renderers.report.measured import how
@@ -33,6 +36,7 @@ from roofline.renderers.report.timeline import timeline
 from roofline.renderers.report.verdict import verdict
 from roofline.renderers.report.wall import wall
 from roofline.renderers.report.where import where
+from roofline.sweeping.grid import Grid
 from roofline.version import __version__
 
 #: Before anything is drawn: what the script will hide is never laid out.
@@ -51,12 +55,13 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
         raise InputError("There is nothing to report: give at least one profile.")
     runs = runs_of([(label, analyze(profile)) for label, profile in zip(called(profiles), profiles, strict=True)])
     ranking, why_not = _ranked(profiles)
+    refused = section("comparison", TITLE, tag("p", why_not, class_="note")) if why_not else None
     picture, points = roofline(runs)
     listed, rows = ops(runs)
     line, steps = timeline(runs)
     sections = [
         ("verdict", "Verdict", section("verdict", "Verdict", verdict(runs, ranking, allow))),
-        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else _not_compared(why_not)),
+        ("comparison", "Comparison", comparison(ranking, allow) if ranking is not None else refused),
         ("where", "Time", where(runs)),
         ("wall", "Work", wall(runs)),
         ("tables", "Tables", groups(runs)),
@@ -70,8 +75,25 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
     script_data = [
         {"ops": rows[run.number], "points": points[run.number], "timeline": steps[run.number]} for run in runs
     ]
-    links = [tag("a", label, href=f"#{key}") for key, label, part in sections if part is not None]
-    return _page(runs, links, [part for _, _, part in sections], data({"runs": script_data}))
+    title = _title(runs)
+    return _page(title, _header(runs, title), _choice(runs), sections, data({"runs": script_data}))
+
+
+def report_sweep(grid: Grid) -> str:
+    """Write the page of a sweep: the map, the sentences, what limits each backend, and all points."""
+    title = wording.plain(f"Sweep of {facts.subject(grid)}", 200)
+    on = join([name(device, 80) for device in grid.devices[:4]], ", ")
+    backends = join([name(backend, 60) for backend in grid.backends], ", ")
+    line = tag("p", backends, " on " if on else "", on, class_="about")
+    sections = [
+        ("verdict", "Verdict", sweep.verdict(grid)),
+        ("map", "Map", sweep.fastest(grid)),
+        ("borders", "Borders", sweep.borders(grid)),
+        ("limits", "Limits", sweep.limits(grid)),
+        ("points", "Points", sweep.points(grid)),
+    ]
+    header = tag("header", tag("h1", name(title, 120)), line)
+    return _page(title, header, None, sections, data({"runs": []}))
 
 
 def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
@@ -84,17 +106,15 @@ def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
         return None, f"The runs are not compared: {error}"
 
 
-def _not_compared(why: str) -> Html | None:
-    return section("comparison", TITLE, tag("p", why, class_="note")) if why else None
-
-
 # ------------------------------------------------------------------------------------------------------- the page
 
 
-def _page(runs: Sequence[Run], links: Sequence[Html], parts: Sequence[Html | None], script_data: str) -> str:
-    style = _palette.variables() + _asset("report.css")
+def _page(
+    title: str, header: Html, choice: Html | None, sections: Sequence[tuple[str, str, Html | None]], script_data: str
+) -> str:
+    """Write the page. choice: between its runs; sections: id, label of the link, and content; None is left out."""
+    style = palette.variables() + _asset("report.css")
     script = "\n".join(_asset(file) for file in _SCRIPTS)
-    title = _title(runs)
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -118,8 +138,8 @@ def _page(runs: Sequence[Run], links: Sequence[Html], parts: Sequence[Html | Non
     above = [
         tag("a", "To the verdict", href="#verdict", class_="skip screen"),
         _hatch(),
-        _header(runs, title),
-        _bar(runs, links),
+        header,
+        _bar(sections, choice),
     ]
     below = [
         tag("footer", tag("p", f"Made by roofline {__version__}. One file, no network: it can be kept and sent.")),
@@ -127,7 +147,7 @@ def _page(runs: Sequence[Run], links: Sequence[Html], parts: Sequence[Html | Non
         tag("script", Html(script_data), type="application/json", id="data"),
         tag("script", Html(script)),
     ]
-    main = [part for part in parts if part is not None]
+    main = [part for _, _, part in sections if part is not None]
     body = ["<body>", *above, '<main id="main">', *main, "</main>", *below, "</body>"]
     # Joined once: each copy of a page takes a millisecond.
     return "".join(["<!doctype html>\n", '<html lang="en">', tag("head", head), *body, "</html>\n"])
@@ -142,14 +162,14 @@ def _hatch() -> Html:
 
 
 def _title(runs: Sequence[Run]) -> str:
-    subjects = list(dict.fromkeys(_words.subject(run.analysis) for run in runs))
-    return _words.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
+    subjects = list(dict.fromkeys(wording.subject(run.analysis) for run in runs))
+    return wording.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
 
 
 def _header(runs: Sequence[Run], title: str) -> Html:
-    devices = list(dict.fromkeys(filter(None, (_words.device(run.analysis) for run in runs))))
+    devices = list(dict.fromkeys(filter(None, (wording.device(run.analysis) for run in runs))))
     about = [name(device, 80) for device in devices[:4]]
-    dates = sorted({_words.plain(run.analysis.profile.date)[:10] for run in runs})
+    dates = sorted({wording.plain(run.analysis.profile.date)[:10] for run in runs})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     backends = [name(run.called, 60) for run in runs[:4]]
     if len(runs) > 4:
@@ -158,19 +178,24 @@ def _header(runs: Sequence[Run], title: str) -> Html:
     return tag("header", tag("h1", name(title, 120)), tag("p", line, class_="about"))
 
 
-def _bar(runs: Sequence[Run], links: Sequence[Html]) -> Html:
+def _choice(runs: Sequence[Run]) -> Html | None:
+    """Write the choice between several runs."""
+    if len(runs) < 2:
+        return None
+    boxes = [
+        tag(
+            "label",
+            tag("input", type="radio", name="run", value=run.number, checked=run.number == 0),
+            tag("span", run.title),
+        )
+        for run in runs
+    ]
+    return tag("fieldset", tag("legend", "run"), boxes, class_="choice", id="runs")
+
+
+def _bar(sections: Sequence[tuple[str, str, Html | None]], choice: Html | None) -> Html:
     """Write the bar that stays on the screen: links to the sections, the choice of the run, and the theme."""
-    switch = None
-    if len(runs) > 1:
-        boxes = [
-            tag(
-                "label",
-                tag("input", type="radio", name="run", value=run.number, checked=run.number == 0),
-                tag("span", run.title),
-            )
-            for run in runs
-        ]
-        switch = tag("fieldset", tag("legend", "run"), boxes, class_="choice", id="runs")
+    links = [tag("a", label, href=f"#{key}") for key, label, part in sections if part is not None]
     light = tag(
         "label",
         tag("span", "theme"),
@@ -180,7 +205,7 @@ def _bar(runs: Sequence[Run], links: Sequence[Html]) -> Html:
     return tag(
         "div",
         tag("nav", links, aria_label="Sections"),
-        tag("div", switch, light, paper, class_="controls"),
+        tag("div", choice, light, paper, class_="controls"),
         class_="topbar screen",
     )
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline.analysis.analysis import KEYS, Analysis
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import notes
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._tables import Column, Row, WorkRow
-from roofline.renderers.report.parts.grids import cell, head, table
-from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.analysis.analysis import KEYS
+from roofline.content import tables
+from roofline.content.facts import notes
+from roofline.renderers.report.parts.grids import table_of
+from roofline.renderers.report.parts.html import Html, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
 
 #: Where a reader looks first stands first; the rest in the order of `analysis.KEYS`.
 _FIRST = ("group", "class", "phase", "block")
-#: Letters of a name.
-_LONGEST = {"scope": 70, "op": 90, "kernel": 90}
 
 
 def groups(runs: Sequence[Run]) -> Html:
@@ -36,32 +32,13 @@ def _run(run: Run) -> Html:
     ]
     choice = tag("fieldset", tag("legend", "by"), choices, class_="choice screen", data_panels=f"{run.key}-by")
     panels = [
-        tag("div", _table(run, key), class_="panel" if key == keys[0] else "panel later", data_panel=key)
+        tag(
+            "div",
+            table_of(tables.grid(run.analysis, key, numbered=True), f"By {key}", f"Table by {key}"),
+            class_="panel" if key == keys[0] else "panel later",
+            data_panel=key,
+        )
         for key in keys
     ]
     note = tag("p", notes.caption(run.analysis), class_="note")
     return tag("div", choice, tag("div", panels, data_of=f"{run.key}-by"), note)
-
-
-def _table(run: Run, key: str) -> Html:
-    analysis = run.analysis
-    content = _tables.table(analysis, key, _words.gap_name(analysis))
-    columns = list(content.columns)
-    if key in _tables.LONG and isinstance(analysis, Analysis):
-        columns.insert(0, _tables.NUMBER)
-    heads = [head(key, number=False), *(head(column.heading.replace("\n", " "), column.number) for column in columns)]
-    named = [row.label for row in content.rows if row.named]
-    short = dict(zip(named, distinct(named, _LONGEST.get(key, 60), key), strict=True))
-    rows = [_row(row, short.get(row.label, ""), columns) for row in content.rows]
-    body, sums = rows[: len(rows) - content.sums], rows[len(rows) - content.sums :]
-    return table(f"By {key}", heads, body, f"Table by {key}", sums)
-
-
-def _row(row: Row | WorkRow, short: str, columns: Sequence[Column]) -> Html:
-    """Write a row. short: its name, where it is of the profile."""
-    parts = _tables.fused(row.parts)
-    label = [name(row.label, short=short)]
-    if parts:
-        label.append(tag("small", name(parts, 100)))
-    cells = [cell(column.cell(row), column.number) for column in columns]
-    return tag("tr", tag("th", label, scope="row"), *cells)

@@ -8,11 +8,11 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.content import wording
+from roofline.content.facts import evidence, measured, memory
+from roofline.content.facts.ceilings import waited
+from roofline.content.wording import plain
 from roofline.core.device import Ceiling
-from roofline.renderers import _words
-from roofline.renderers._facts import evidence, measured, memory
-from roofline.renderers._facts.ceilings import waited
-from roofline.renderers._words import plain
 from roofline.renderers.report.parts.grids import cell, facts, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
@@ -39,12 +39,11 @@ def _run(run: Run) -> Html:
 
 def _command(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
     profile = analysis.profile
-    on = _words.device(analysis)
-    yield "step", _words.subject(analysis) + (f" on {on}" if on else ", counted and not timed")
+    on = wording.device(analysis)
+    yield "step", wording.subject(analysis) + (f" on {on}" if on else ", counted and not timed")
     yield "command", plain(profile.command, 1000) or units.UNKNOWN
     yield "date", plain(profile.date, 60) or units.UNKNOWN
-    versions = ", ".join(f"{plain(package, 60)} {plain(version, 60)}" for package, version in profile.versions.items())
-    yield "versions", versions or units.UNKNOWN
+    yield "versions", wording.versions(profile) or units.UNKNOWN
     parts = [f"{size} {units.count(number)}" for size, number in _sizes(analysis) if number is not None]
     if parts:
         yield "sizes", ", ".join(parts)
@@ -73,12 +72,12 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
         processes = f"{number} {'process' if number == 1 else 'processes'}"
         yield (
             "timed (T)",
-            f"{_words.counted(len(wall.steps), 'plain step')} in {processes}, {_words.protocol(wall)}{single}",
+            f"{wording.counted(len(wall.steps), 'plain step')} in {processes}, {wording.protocol(wall)}{single}",
         )
     if profiled is not None and profiled.walls:
-        profiled_steps = _words.counted(len(profiled.walls), "profiled step")
+        profiled_steps = wording.counted(len(profiled.walls), "profiled step")
         dropped = f", {profiled.dropped} dropped as outliers" if profiled.dropped else ""
-        cost = f"{_words.counted(profiled.events, 'event')} per step"
+        cost = f"{wording.counted(profiled.events, 'event')} per step"
         if profiled.event_cost > 0:
             cost += f" at {units.seconds(profiled.event_cost)} each, taken off"
         yield (
@@ -86,8 +85,8 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
             f"{profiled_steps}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}",
         )
         yield "inflation", f"{_grown(analysis)}; op times scaled by {units.significant(analysis.scale)}"
-    counted = _words.counted(len(profile.ops), "op")
-    yield "counted (C)", f"{counted} of {_words.counted(len(profile.signatures), 'signature')}"
+    counted = wording.counted(len(profile.ops), "op")
+    yield "counted (C)", f"{counted} of {wording.counted(len(profile.signatures), 'signature')}"
 
 
 def _grown(analysis: Analysis) -> str:
@@ -120,7 +119,7 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
     """Write the ceilings with their sources."""
     device = analysis.device
     if not device.ceilings:
-        return tag("p", f"No ceilings are known of {_words.device(analysis) or 'the device'}.", class_="note")
+        return tag("p", f"No ceilings are known of {wording.device(analysis) or 'the device'}.", class_="note")
     rows = [
         tag(
             "tr",
@@ -128,26 +127,17 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
             cell(value_of(ceiling_name, ceiling)),
             cell(units.percent(ceiling.spread)),
             tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
-            cell(
-                [
-                    name(ceiling.source, 160),
-                    *(tag("small", name(words, 400)) for words in _doubts(ceiling, device.kind)),
-                ],
-                False,
-            ),
+            cell([name(ceiling.source, 160), *(tag("small", name(words, 400)) for words in doubts if words)], False),
         )
         for ceiling_name, ceiling in device.ceilings.items()
+        # The known figure that it is far from, and others' load while it was measured.
+        for doubts in ((ceiling.flag, waited(ceiling, device.kind)),)
     ]
     heads = [head("ceiling", False), head("value"), head("spread"), head("date", False), head("source", False)]
     table_of_ceilings = table(f"Ceilings of {plain(device.ceilings_of or device.name, 80)}", heads, rows, "Ceilings")
     conditions = [f"{plain(condition, 40)} {plain(words, 300)}" for condition, words in device.conditions.items()]
     about = tag("p", f"Where they were measured: {', '.join(conditions)}.", class_="note") if conditions else None
     return tag("div", table_of_ceilings, about)
-
-
-def _doubts(ceiling: Ceiling, kind: str) -> list[str]:
-    """List the doubts about a ceiling: the known figure that it is far from, others' load while it was measured."""
-    return [words for words in (ceiling.flag, waited(ceiling, kind)) if words]
 
 
 def value_of(ceiling_name: str, ceiling: Ceiling) -> str:

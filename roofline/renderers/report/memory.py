@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from roofline import units
+from roofline.content.facts import memory as facts
 from roofline.core.vocabulary import STORAGE_KINDS
 from roofline.memory import timeline as memory_timeline
 from roofline.memory.timeline import Timeline
 from roofline.memory.use import WORDS, memory_use
-from roofline.renderers._facts import memory as facts
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, tag

@@ -9,8 +9,8 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _tables
-from roofline.renderers._sums import Sums, per_op, summed
+from roofline.content import tables
+from roofline.content.sums import Sums, per_op, summed
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
@@ -85,13 +85,9 @@ def tree(analysis: WorkAnalysis) -> tuple[Module, Sums]:
         row_of_scope[number] = at.row
     sums = summed(per_op(analysis), row_of_scope[scope], len(parents))
     for row in range(len(parents) - 1, 0, -1):  # what is below was made later
-        for column in _columns(sums):
+        for column in (getattr(sums, slot) for slot in sums.__slots__):
             column[parents[row]] += column[row]
     return top, sums
-
-
-def _columns(sums: Sums) -> list[np.ndarray]:
-    return [getattr(sums, field) for field in sums.__slots__]
 
 
 def _shown(sums: Sums, analysis: WorkAnalysis) -> frozenset[int]:
@@ -129,8 +125,8 @@ def _line(module: Module, analysis: WorkAnalysis, sums: Sums) -> list[Html]:
     length = tag("svg", svg.bar(0.0, min(1.0, share), 3, 6, "part share"), height=12, aria_hidden="true")
     cells = [
         units.seconds(float(sums.seconds[row])),
-        _tables.percent(share),
+        tables.percent(share),
         work_text,
-        _tables.between(*sums.attained(row)),
+        tables.between(*sums.attained(row)),
     ]
     return [name(module.name, 60), length, *(tag("span", words) for words in cells)]

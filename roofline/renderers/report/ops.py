@@ -17,12 +17,12 @@ from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.columns import numbered
 from roofline.analysis.scope_names import name_scopes
 from roofline.analysis.scope_tree import to_depth
+from roofline.content import tables, wording
+from roofline.content.sums import Sums, ceilings, limits, per_op, summed
+from roofline.content.wording import plain
 from roofline.core.arrays import Array
 from roofline.core.rows import Ints
 from roofline.core.vocabulary import CLASSES
-from roofline.renderers import _tables, _words
-from roofline.renderers._sums import Sums, ceilings, limits, per_op, summed
-from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns
 from roofline.renderers.report.parts.html import TITLE, Html, tag
 from roofline.renderers.report.parts.run import Run, for_each_run, section
@@ -78,7 +78,7 @@ def _run(run: Run) -> Html:
         )
         for key, words, is_number in heads
     ]
-    table = tag("table", tag("caption", tag("span", f"All {_words.counted(number, 'op')} of one step")),
+    table = tag("table", tag("caption", tag("span", f"All {wording.counted(number, 'op')} of one step")),
                 tag("thead", tag("tr", sorts)), tag("tbody"), class_="ops")  # fmt: skip
     scroll = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table of ops")
     pages = tag(
@@ -212,11 +212,11 @@ def _add_times(
     ]
     script_rows |= {
         "time": columns.written(units.seconds, seconds),
-        "share": columns.written(lambda time: _tables.percent(time / analysis.wall), seconds),
-        "floor": columns.written(_tables.between, floors, reaches),
-        "loss": columns.written(_loss, floors, reaches, losses),
+        "share": columns.written(lambda time: tables.percent(time / analysis.wall), seconds),
+        "floor": columns.written(tables.between, floors, reaches),
+        "loss": columns.written(tables.above, floors, reaches, losses),
         "rate": columns.written(units.flop_rate, rates),
-        "attained": columns.written(_tables.between, *zip(*ends, strict=True)),
+        "attained": columns.written(tables.between, *zip(*ends, strict=True)),
     }
     script_rows["by"] |= {
         "time": columns.numbers(seconds),  # of shares, too
@@ -244,12 +244,6 @@ def _places(analysis: WorkAnalysis, code: Ints, order: Sequence[int]) -> dict[st
 
 def _known(quantity: float, is_known: bool) -> float | None:
     return float(quantity) if is_known else None
-
-
-def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
-    if floor is None or reach is None or loss is None:
-        return units.UNKNOWN
-    return _tables.between(loss - (reach - floor), loss)
 
 
 def _kernel(analysis: WorkAnalysis, kernels: Sequence[tuple[int, int]]) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.renderers import _tables
-from roofline.renderers._points import ALL, COUNTED, Point, Points
-from roofline.renderers._words import plain
+from roofline.content import tables
+from roofline.content.points import ALL, COUNTED, Point, Points
+from roofline.content.wording import plain
 from roofline.renderers.report.parts import columns
 
 
@@ -26,7 +26,7 @@ def facts(analysis: Analysis, point: Point) -> list[tuple[str, str]]:
         ("rate", units.flop_rate(point.rate)),
         ("bandwidth", units.byte_rate(point.traffic)),
         ("intensity", units.intensity(point.intensity[ALL])),
-        ("of roof", f"{_tables.between(low, high)} %" if low is not None else units.UNKNOWN),
+        ("of roof", f"{tables.between(low, high)} %" if low is not None else units.UNKNOWN),
         ("roof", point.roof),
         ("limited by", point.bound),
         ("precision", plain(point.precision) or units.UNKNOWN),

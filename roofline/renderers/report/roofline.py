@@ -11,11 +11,12 @@ from typing import Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.content import wording
+from roofline.content.choice import group_name
+from roofline.content.facts import notes
+from roofline.content.points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
+from roofline.content.roofs import Peak, Roofs, Slope, roofs
 from roofline.core.vocabulary import GROUPS, Group
-from roofline.renderers import _words
-from roofline.renderers._facts import notes
-from roofline.renderers._points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
-from roofline.renderers._roofs import Peak, Roofs, Slope, roofs
 from roofline.renderers.report.parts import labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import Run, TimedRun, for_each_run, section
@@ -92,8 +93,8 @@ def _plane(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
         mark(point, axes.x.share(point.intensity[ALL] or axes.x.low), 1 - axes.y.share(point.rate), longest)
         for point in plotted.placed
     ]
-    title = f"Roofline of {_words.subject(run.analysis)} on {_words.device(run.analysis)}"
-    number = _words.counted(len(plotted.placed), "point")
+    title = f"Roofline of {wording.subject(run.analysis)} on {wording.device(run.analysis)}"
+    number = wording.counted(len(plotted.placed), "point")
     about = f"{number}; arrow keys go from op to op, the longest first; Enter finds it."
     return tag(
         "svg",
@@ -114,7 +115,7 @@ def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
     if not plotted.ticks:
         return tag("p", "There is no roofline: no op is known to do any FLOP.", class_="note")
     rated = bool(lines.slopes or lines.peaks)
-    title = f"Intensity of the ops of {_words.subject(run.analysis)}, which have no times"
+    title = f"Intensity of the ops of {wording.subject(run.analysis)}, which have no times"
     picture = tag(
         "svg",
         tag("title", title),
@@ -126,7 +127,7 @@ def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
         aria_label=title,
     )
     present = {tick.group for tick in plotted.ticks}
-    legend = [tag("li", _sample(group), group) for group in GROUPS if group in present]
+    legend = [tag("li", _sample(group), group_name([run.analysis], group)) for group in GROUPS if group in present]
     sentences = [
         "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
         "signature; the thicker it is, the more FLOP they do. They have no times, so how fast they run is not known. "
@@ -134,7 +135,7 @@ def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
     ]
     if rated:
         sentences.append("Lines are the ceilings of the device.")
-    elif device_name := _words.device(run.analysis):
+    elif device_name := wording.device(run.analysis):
         sentences.append(f"The ceilings of {device_name} are not known, so there are no lines.")
     if len(plotted.ticks) == MOST:
         sentences.append(f"Shown are the {units.count(MOST)} with the most FLOP.")
@@ -149,7 +150,7 @@ def _ticks(plotted: Points, axes: Plane, ends: tuple[float, float]) -> Html:
     drawn = []
     for tick in reversed(plotted.ticks):
         x = svg.percent(axes.x.share(tick.intensity))
-        about = f"{_words.plain(tick.name, 200)}: {units.intensity(tick.intensity)}, {units.flop(tick.work)}"
+        about = f"{wording.plain(tick.name, 200)}: {units.intensity(tick.intensity)}, {units.flop(tick.work)}"
         line = tag(
             "line",
             x1=x,
@@ -293,7 +294,12 @@ def _controls(run: Run, plotted: Points, lines: Roofs) -> Html:
     ]
     present = [group for group in GROUPS if any(point.group == group for point in all_points)]
     boxes = [
-        tag("label", tag("input", type="checkbox", value=group, checked=True), _sample(group), tag("span", group))
+        tag(
+            "label",
+            tag("input", type="checkbox", value=group, checked=True),
+            _sample(group),
+            tag("span", group_name([analysis], group)),
+        )
         for group in present
     ]
     controls = [
@@ -327,7 +333,7 @@ def _select(words: str, control: str, options: Iterable[tuple[str, str]]) -> Htm
 
 def name_of(text: str) -> str:
     """Write a name as text for an option, which holds no markup."""
-    return _words.plain(text, 60)
+    return wording.plain(text, 60)
 
 
 def _sample(group: Group) -> Html:
@@ -349,7 +355,7 @@ def _explanation(run: TimedRun, plotted: Points) -> Html:
         "own time; its area is their time. Lines are the ceilings of the device."
     ]
     if not analysis.device.ceilings:
-        sentences.append(f"No ceilings are known of {_words.plain(analysis.device.name, 80)}, so there are none.")
+        sentences.append(f"No ceilings are known of {wording.plain(analysis.device.name, 80)}, so there are none.")
     if analysis.busy > 0 and plotted.unknown > 0:
         sentences.append(
             f"{units.percent(plotted.unknown / analysis.busy)} of busy time is in ops of unknown work: not shown."

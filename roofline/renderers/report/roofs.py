@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roofline.renderers._points import Points
-from roofline.renderers._roofs import Roofs, extent
+from roofline.content.points import Points
+from roofline.content.roofs import Roofs, extent
 
 
 @dataclass(frozen=True, slots=True)

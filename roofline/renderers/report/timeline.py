@@ -9,10 +9,11 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.content import timeline as lanes
+from roofline.content import wording
+from roofline.content.timeline import Idle, Timeline, absent, sentences
 from roofline.core.arrays import Array
 from roofline.core.vocabulary import BOUNDS
-from roofline.renderers import _timeline, _words
-from roofline.renderers._timeline import Idle, Timeline, absent, sentences
 from roofline.renderers.report.parts import columns, svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -29,8 +30,7 @@ _WIDE = 1_000_000
 def timeline(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any] | None]]:
     """Write the section and, for the script, the ops in time; None for a run whose profile does not hold them."""
     steps = [
-        _timeline.timeline(run.analysis) if isinstance(run, TimedRun) and not absent(run.analysis) else None
-        for run in runs
+        lanes.timeline(run.analysis) if isinstance(run, TimedRun) and not absent(run.analysis) else None for run in runs
     ]
 
     def build(run: Run) -> Html:
@@ -172,7 +172,7 @@ def _host(analysis: WorkAnalysis, row: int) -> str:
     if not framework and not python:
         return ""
     times = f"{units.seconds(framework * 1e-9)} in the framework, {units.seconds(python * 1e-9)} in Python"
-    return f"{times}; {_words.counted(op.host_reads, 'result')} read" if op.host_reads else times
+    return f"{times}; {wording.counted(op.host_reads, 'result')} read" if op.host_reads else times
 
 
 def _data(analysis: WorkAnalysis, drawn_step: Timeline) -> dict[str, Any]:

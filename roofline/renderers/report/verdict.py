@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _words
-from roofline.renderers._facts import floors, host
-from roofline.renderers.comparison import _comparing
+from roofline.content import wording
+from roofline.content.comparison import comparing
+from roofline.content.facts import floors, host
 from roofline.renderers.report.parts.html import Html, tag
 from roofline.renderers.report.parts.run import Run
 
@@ -19,17 +19,18 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     allow: explain the difference of runs that are not comparable.
     """
     if ranking is None:
-        return tag("div", [_alone(run) for run in runs], class_="verdict")
+        leads = [tag("p", " ".join(filter(None, sentences(run))), class_="lead") for run in runs]
+        return tag("div", leads, class_="verdict")
     refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
     warning, lead = "", ""
     if refused and not allow:
         warning = _refusal(refused)
     if len(ranking.runs) > 2:
-        lead = _comparing.headline(ranking)
+        lead = comparing.headline(ranking)
     elif not warning:
         pair = ranking.pairs[0]
-        warning, lead = _comparing.warning(pair), _comparing.verdict(pair, advise=True)
-    steps = {f"{_words.subject(run.analysis)} on {_words.device(run.analysis)}: " for run in runs}
+        warning, lead = comparing.warning(pair), comparing.verdict(pair, advise=True)
+    steps = {f"{wording.subject(run.analysis)} on {wording.device(run.analysis)}: " for run in runs}
     common = steps.pop() if len(steps) == 1 else ""  # the head of the page has it
     verdicts = [tag("li", run.title, ": ", sentences(run)[0].removeprefix(common)) for run in runs]
     return tag(
@@ -41,21 +42,17 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     )
 
 
-def _alone(run: Run) -> Html:
-    return tag("p", " ".join(filter(None, sentences(run))), class_="lead")
-
-
 def sentences(run: Run) -> tuple[str, str]:
     """Write the verdict of one run, and its distance from its floors; of one that was only counted, its work."""
     analysis = run.analysis
     if not isinstance(analysis, Analysis):
         costed, ops = analysis.total.costed, analysis.total.ops
-        return _words.verdict(analysis), f"Work known of {costed} of {_words.counted(ops, 'op')}."
-    return _words.verdict(analysis, host.most(analysis)), floors.describe_floors(analysis)
+        return wording.verdict(analysis), f"Work known of {costed} of {wording.counted(ops, 'op')}."
+    return wording.verdict(analysis, host.most(analysis)), floors.describe_floors(analysis)
 
 
 def _refusal(refused: Sequence[RankedPair]) -> str:
     """Say which runs are not comparable with which; the section below says why."""
-    names = _words.conjunction([_comparing.name(pair, 0) for pair in refused])
+    names = wording.conjunction([comparing.name(pair, 0) for pair in refused])
     verb = "is" if len(refused) == 1 else "are"
-    return f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so no cause is named."
+    return f"{names} {verb} not comparable with {comparing.name(refused[0], 1)}, so no cause is named."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline import units
-from roofline.renderers._facts import wall as facts
+from roofline.content.facts import wall as facts
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -62,7 +62,7 @@ def _table(chart: facts.Chart) -> Html:
         rows += [
             tag(
                 "tr",
-                tag("th", svg.swatch(f"group-{row.group}"), row.group, scope="row", class_="below"),
+                tag("th", svg.swatch(f"group-{row.group}"), row.name, scope="row", class_="below"),
                 *(cell(column.cell(row), column.number) for column in facts.COLUMNS),
             )
             for row in run.shown

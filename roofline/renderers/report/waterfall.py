@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair
-from roofline.renderers.comparison import _waterfall
-from roofline.renderers.comparison._waterfall import Part, Waterfall
+from roofline.content.comparison import waterfall as steps
+from roofline.content.comparison.waterfall import Part, Waterfall
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -13,14 +13,14 @@ from roofline.renderers.report.parts.html import Html, name, tag
 
 def waterfall(pair: RankedPair) -> Html:
     """Draw the table of two runs."""
-    chart = _waterfall.waterfall(pair)
+    chart = steps.waterfall(pair)
     first, last = ("AB"[side] for side in chart.sides)
     way = f"from {first} to {last}"
     heads = [head(way, False), head("time of the step", False), head(f"{last} − {first}"), head("95 % interval")]
     cut = (
         f" The axis begins at {units.seconds(chart.low)}; the bars of the walls are broken." if chart.is_broken else ""
     )
-    caption = f"Orange (+): time that {last} takes more than {first}; grey (−): less; pale: no op runs.{cut}"
+    caption = f"Orange (+): time that {last} takes more than {first}; grey (-): less; pale: no op runs.{cut}"
     return table(caption, heads, [_row(part, chart) for part in chart.parts], f"Waterfall {way}")
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline import units
+from roofline.content import bounds, tables, wording
+from roofline.content.choice import group_name
+from roofline.content.facts import evidence
 from roofline.core.vocabulary import GROUPS
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import evidence
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, tag
@@ -26,14 +27,15 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table below the bars. parts: the pieces drawn for it, one after the other; seconds: of these.
+    """A row of the table below the bars. parts: the pieces drawn for it, one after the other; seconds: of
+    these, None: not known.
 
     share: of the step [%], where it is a range: other ops are under the bound at its upper end.
     """
 
     label: str
     look: str
-    seconds: float
+    seconds: float | None
     parts: tuple[Part, ...]
     floor: str = units.UNKNOWN
     loss: str = units.UNKNOWN
@@ -62,12 +64,13 @@ def _run(run: TimedRun, longest: float, several: bool) -> Html:
         class_="bars",
         height=112,
         role="img",
-        aria_label=f"One step of {_words.subject(run.analysis)} by bound and by group; the table below has the numbers",
+        aria_label=f"One step of {wording.subject(run.analysis)} by bound and by group; "
+        "the table below has the numbers",
     )
     heading = tag("h3", run.title, tag("span", units.seconds(wall), class_="figure")) if several else None
     tables = tag("div", _table(bounds, run), _legend(groups, run), class_="beside")
     # Where the causes of the gap are known, the table has them.
-    name = _words.gap_name(run.analysis)
+    name = wording.gap_name(run.analysis)
     why = (
         None
         if bounds[-1].below
@@ -82,31 +85,35 @@ def by_bound(run: TimedRun) -> list[Line]:
     wall = analysis.wall
     lines = []
     parts: tuple[Part, ...]
-    upper = _tables.split_at_upper_end(analysis)
-    for bound, times in _tables.split(analysis).items():
+    upper = bounds.split_at_upper_end(analysis)
+    for bound, times in bounds.split(analysis).items():
         if times.seconds <= 0:
             continue
-        words = _words.bound(analysis, bound, times, upper[bound])  # as the headline has it
+        words = wording.bound(analysis, bound, times, upper[bound])  # as the headline has it
         if times.attained is None:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        ends, (solid, half, pale) = _tables.ends(times, upper[bound]), times.pieces
+        ends, (solid, half, pale) = bounds.ends(times, upper[bound]), times.pieces
         parts = (
             Part(f"{bound}: minimum", bound, solid),
             Part(f"{bound}: minimum or above it, which its range leaves open", f"{bound} half", half),
             Part(f"{bound}: above the minimum", f"{bound} pale", pale),
         )
         shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
-        share, floor, loss = (_tables.between(min(range_ends), max(range_ends)) for range_ends in shares)
+        share, floor, loss = (tables.between(min(range_ends), max(range_ends)) for range_ends in shares)
         lines.append(Line(bound, bound, times.seconds, parts, floor, loss, words, share=share))
-    lines.sort(key=lambda line: (line.label == "unknown", -line.seconds))
+    lines.sort(key=lambda line: (line.label == "unknown", -(line.seconds or 0.0)))
     return [*lines, *_gap(run)]
 
 
 def _gap(run: TimedRun) -> list[Line]:
-    analysis, name = run.analysis, _words.gap_name(run.analysis)
-    causes = {_words.plain(cause, 60): seconds for cause, seconds in (analysis.gap_causes or {}).items() if seconds > 0}
+    analysis, name = run.analysis, wording.gap_name(run.analysis)
+    if analysis.gap_told is None:
+        return [Line(name, "gap", None, ())]
+    causes = {
+        wording.plain(cause, 60): seconds for cause, seconds in (analysis.gap_causes or {}).items() if seconds > 0
+    }
     if analysis.gap_told <= 0 or not _resolved(run):
         causes = {}
     parts = tuple(Part(f"{name}: {cause}", "gap", seconds) for cause, seconds in causes.items())
@@ -124,9 +131,10 @@ def by_group(run: TimedRun) -> list[Line]:
     """List the groups in their order, then the gap."""
     sums = run.analysis.by("group")
     lines = [
-        Line(name, f"group-{name}", sums[name].seconds, (Part(name, f"group-{name}", sums[name].seconds),))
-        for name in GROUPS
-        if name in sums and sums[name].seconds > 0
+        Line(name, f"group-{group}", sums[group].seconds, (Part(name, f"group-{group}", sums[group].seconds),))
+        for group in GROUPS
+        if group in sums and sums[group].seconds > 0
+        for name in (group_name([run.analysis], group),)
     ]
     return [*lines, _gap(run)[0]]
 
@@ -136,10 +144,9 @@ def _bar(lines: Sequence[Line], longest: float, wall: float, top: float) -> Html
     drawn: list[Html | None] = []
     at = 0.0
     for line in lines:
-        if line.below:
+        if line.below or line.seconds is None:
             continue
-        share = f"{_tables.percent(line.seconds / wall)} %"
-        drawn.append(svg.above(at / longest, line.seconds / longest, top, line.label, share))
+        drawn.append(svg.above(at / longest, line.seconds / longest, top, line.label, f"{_percent(line, wall)} %"))
         for part in line.parts:
             if part.seconds <= 0:
                 continue
@@ -147,6 +154,10 @@ def _bar(lines: Sequence[Line], longest: float, wall: float, top: float) -> Html
             drawn.append(svg.bar(at / longest, part.seconds / longest, top + 16, 22, f"part {part.look}", title))
             at += part.seconds
     return tag("g", drawn)
+
+
+def _percent(line: Line, wall: float) -> str:
+    return tables.percent(None if line.seconds is None else line.seconds / wall)
 
 
 def _axis(longest: float, top: float) -> Html:
@@ -174,7 +185,7 @@ def _table(lines: Sequence[Line], run: TimedRun) -> Html:
                 class_="below" if line.below else None,
             ),
             cell(units.seconds(line.seconds)),
-            cell(line.share or _tables.percent(line.seconds / wall)),
+            cell(line.share or _percent(line, wall)),
             cell("" if line.below else line.floor),
             cell("" if line.below else line.loss),
             tag("td", line.words, class_="words"),
@@ -193,7 +204,7 @@ def _legend(lines: Sequence[Line], run: TimedRun) -> Html:
             "tr",
             tag("th", svg.swatch(line.look), line.label, scope="row"),
             cell(units.seconds(line.seconds)),
-            cell(_tables.percent(line.seconds / wall)),
+            cell(_percent(line, wall)),
         )
         for line in lines
     ]

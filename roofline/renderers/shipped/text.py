@@ -7,9 +7,9 @@ from itertools import groupby
 
 from roofline import units
 from roofline.analysis.analysis import analyze
+from roofline.content.terminal import SHEET, Page, fitted, wrapped
+from roofline.content.wording import plain
 from roofline.core.schema import Profile
-from roofline.renderers._terminal import SHEET, Page, fitted, wrapped
-from roofline.renderers._words import plain
 
 _HEAD = ("name", "model", "mode", "batch", "precision", "backend", "ms")
 #: Where there is no room, what every name says goes first, and what the name of a file may not say last.

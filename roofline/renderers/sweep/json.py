@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
-from roofline.renderers.sweep import _sentences
+from roofline.content.facts import sweep
 from roofline.sweeping.grid import Border, Cell, Grid, Result
 
 
@@ -34,8 +35,11 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "fastest": cell.fastest,
         "next": cell.next,
         "settled": cell.is_settled,
+        "predicted": cell.predicted,
         "factor": cell.factor,
-        "cause": _sentences.cause(cell.cause) or None,
+        "factor_ci95": cell.factor_ci95,
+        "cause": sweep.cause(cell.cause) or None,
+        "break_even": None if cell.break_even is None else asdict(cell.break_even),
         "runs": [_result(result) for result in cell.results],
     }
 
@@ -46,10 +50,13 @@ def _result(result: Result) -> dict[str, Any]:
         "key": result.point.key,
         "wall": result.wall,
         "wall_ci95": result.ci95,
+        "first": result.first,
         "limit": result.limit,
         "limit_share": result.share,
+        "times": dict(result.times) or None,
         "disturbed": result.is_disturbed,
         "samples_per_second": result.samples,
+        "predicted": None if result.predicted is None else asdict(result.predicted),
         "failure": None if result.failure is None else msgspec.to_builtins(result.failure),
     }
 
@@ -68,5 +75,5 @@ def _border(border: Border) -> dict[str, Any]:
         "high": border.high,
         "before": border.before,
         "after": border.after,
-        "text": _sentences.border(border),
+        "text": sweep.border(border),
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from roofline.content.facts.wall import Chart, Row, Run
 from roofline.renderers._csv import cells
-from roofline.renderers._facts.wall import Chart, Row, Run
 
 _FIELDS = (
     *("run", "published", "group", "apart", "flops", "bytes", "time", "busy_share", "matmul_rate_over_rate"),

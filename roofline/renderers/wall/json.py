@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.renderers._facts.wall import Chart, Row, Run
+from roofline.content.facts.wall import Chart, Row, Run
 
 
 def render(chart: Chart) -> str:

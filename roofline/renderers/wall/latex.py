@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from roofline.renderers._facts.wall import COLUMNS, Chart, Row
+from roofline.content.facts.wall import COLUMNS, Chart, Row
+from roofline.content.names.distinct import distinct
+from roofline.content.tables import Column as ChartColumn
 from roofline.renderers._latex.escape import letters
 from roofline.renderers._latex.table import PACKAGES, Column, Table, floated, label
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._tables import Column as ChartColumn
 
 
 def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
@@ -23,7 +23,7 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
 
     def named(room: int) -> list[str]:
         names = iter(distinct([run.name for run in chart.every], room, sanitize=letters))
-        return [next(names) if row is None else row.group for row in rows]
+        return [next(names) if row is None else row.name for row in rows]
 
     table = Table(
         name="group",

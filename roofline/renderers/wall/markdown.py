@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from roofline.renderers._facts.wall import COLUMNS, Chart
+from roofline.content.facts.wall import COLUMNS, Chart
+from roofline.content.names.distinct import distinct
 from roofline.renderers._markdown import escape, grid
-from roofline.renderers._names.distinct import distinct
 
 
 def render(chart: Chart) -> str:
@@ -12,7 +12,7 @@ def render(chart: Chart) -> str:
     runs = chart.every
     names = distinct([run.heading for run in runs])
     body = [
-        [f"**{escape(name)}**" if number == 0 else "", row.group, *(column.cell(row) for column in COLUMNS)]
+        [f"**{escape(name)}**" if number == 0 else "", row.name, *(column.cell(row) for column in COLUMNS)]
         for name, run in zip(names, runs, strict=True)
         for number, row in enumerate(run.shown)
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline.renderers import _terminal
-from roofline.renderers._facts.wall import COLUMNS, WORDS, Chart, in_lines
-from roofline.renderers._names.distinct import distinct
-from roofline.renderers._terminal import SHEET, Page
+from roofline.content import terminal
+from roofline.content.facts.wall import COLUMNS, WORDS, Chart, in_lines
+from roofline.content.names.distinct import distinct
+from roofline.content.terminal import SHEET, Page
 
 #: Blanks before the name of a group.
 _INDENT = "  "
@@ -18,7 +18,7 @@ _LETTERS = (200, 54, 40)
 def render(chart: Chart, page: Page = SHEET) -> str:
     """Write the sentence, the kind of the shares, the table with the groups below each run, and the notes."""
     runs = chart.every
-    names = [[f"{_INDENT}{row.group}" for row in run.shown] for run in runs]
+    names = [[f"{_INDENT}{row.name}" for row in run.shown] for run in runs]
     cells = [[[column.cell(row) for column in COLUMNS] for row in run.shown] for run in runs]
     heads = [column.heading.partition("\n") for column in COLUMNS]
     top = [[head for head, _, _ in heads], [head for _, _, head in heads]]
@@ -33,7 +33,7 @@ def render(chart: Chart, page: Page = SHEET) -> str:
         ]
         for group, rows in zip(names, cells, strict=True)
     ]
-    lines = _terminal.columns(
+    lines = terminal.columns(
         [
             [line[0], *(line[1 + number] for number in columns_kept)]
             for line in [*(["", *line] for line in top), *(line for grid in grids for line in grid)]
@@ -49,14 +49,14 @@ def render(chart: Chart, page: Page = SHEET) -> str:
     rules = (first, published) if published else (first,)
     out = [column.name for number, column in enumerate(COLUMNS) if number not in columns_kept]
     lines_of_text = [
-        *_terminal.wrapped(f"{chart.title}.", page, "bold"),
-        *_terminal.wrapped(chart.about, page),
+        *terminal.wrapped(f"{chart.title}.", page, "bold"),
+        *terminal.wrapped(chart.about, page),
         "",
-        *_terminal.ruled(table, *rules, page=page),
-        *_terminal.left_out(out, page),
+        *terminal.ruled(table, *rules, page=page),
+        *terminal.left_out(out, page),
     ]
     if chart.notes:
-        lines_of_text += ["", *(line for note in chart.notes for line in _terminal.wrapped(note, page))]
+        lines_of_text += ["", *(line for note in chart.notes for line in terminal.wrapped(note, page))]
     return "\n".join(lines_of_text) + "\n"
 
 
@@ -64,8 +64,8 @@ def _fit(rows: Sequence[Sequence[str]], room: int) -> tuple[list[int], int]:
     """Choose the columns that fit, and the letters in a line of the words. room: for all columns [letters]."""
     ranks = [column.rank for column in COLUMNS]
     for letters in _LETTERS:
-        columns_kept = _terminal.fitting_columns([line for row in rows for line in in_lines(row, letters)], ranks, room)
+        columns_kept = terminal.fitting_columns([line for row in rows for line in in_lines(row, letters)], ranks, room)
         if WORDS in columns_kept:
-            wide = _terminal.widths(rows)
+            wide = terminal.widths(rows)
             return columns_kept, room - 2 - sum(wide[number] + 2 for number in columns_kept if number != WORDS)
     return columns_kept, _LETTERS[0]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.memory.fit import fit
 from roofline.projection.project import Row, WhatIf
 
 
 def render(whatif: WhatIf) -> str:
     """Write the step here and there, by group, and the basis of the projection."""
     profile = whatif.here.profile
-    fitted = fit(profile, whatif.there)
+    fitted = whatif.fit
     document = {
         "schema": 1,
         "model": profile.model,

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from roofline import units
+from roofline.content import terminal, wording
+from roofline.content.facts import host, memory, notes
+from roofline.content.names.kernels import brief
+from roofline.content.terminal import SHEET, Page
 from roofline.core.device import SHEET_LOW
-from roofline.memory.fit import fit
+from roofline.projection.least import Least
 from roofline.projection.project import Row, WhatIf
-from roofline.renderers import _terminal, _words
-from roofline.renderers._facts import memory, notes
-from roofline.renderers._names.kernels import brief
-from roofline.renderers._terminal import SHEET, Page
+from roofline.renderers.whatif import _counted
 
 _SAME = 1.005  # a factor below it is written as 1.00
 _ENOUGH = 0.5  # of the step: where less was carried it is no step, and has no factor. By choice.
@@ -25,17 +26,19 @@ _TOLD = 0.05  # of the carried time: what the device takes to get going is said 
 _RANKS = (0, 6, 2, 0, 3, 5, 4)
 
 
-def render(whatif: WhatIf, page: Page = SHEET) -> str:
-    """Write the sentence, the table by group, and its basis."""
-    lines = _terminal.wrapped(_verdict(whatif), page, "bold")
-    lines += ["", *_table(whatif, page), "", *_terminal.facts(_facts(whatif), page)]
+def render(whatif: WhatIf | Least, page: Page = SHEET) -> str:
+    """Write the sentence, the table by group, and its basis; of a step that was only counted, its least time."""
+    if isinstance(whatif, Least):
+        return _counted.render(whatif, page)
+    lines = terminal.wrapped(_verdict(whatif), page, "bold")
+    lines += ["", *_table(whatif, page), "", *terminal.facts(_facts(whatif), page)]
     return "\n".join(lines) + "\n"
 
 
 def _verdict(whatif: WhatIf) -> str:
-    source, target = _words.device(whatif.here), _words.plain(whatif.there.name)
-    step = f"{_words.subject(whatif.here)}: {units.seconds(whatif.here.wall)} per step on {source}"
-    if odd := _words.beyond(whatif.here):
+    source, target = wording.device(whatif.here), wording.plain(whatif.there.name)
+    step = f"{wording.subject(whatif.here)}: {units.seconds(whatif.here.wall)} per step on {source}"
+    if odd := wording.beyond(whatif.here):
         return f"{step}, {odd}: nothing of it can be projected to {target}."
     if not whatif.speedup or not whatif.total.projected:
         return f"{step}; no op of it can be projected to {target}."
@@ -53,7 +56,7 @@ def _verdict(whatif: WhatIf) -> str:
         # The factor is of what was carried alone, so that this is what stands beside it.
         of = f", {units.seconds(whatif.compared)} of which can be projected"
         return f"{step}{of}: {carried}, {_factor(whatif.speedup, whatif.compared, whatif.interval)}.{remainder}"
-    ops, gap = whatif.total, _words.gap_name(whatif.here)
+    ops, gap = whatif.total, wording.gap_name(whatif.here)
     factor = _factor(ops.measured / ops.projected, ops.measured, ops.interval)
     subject = "Its ops" if not_carried <= 0 else "The ops that can be projected"
     ends = units.seconds_between(*ops.interval)
@@ -81,13 +84,13 @@ def _factor(speedup: float, source_seconds: float, target_range: tuple[float, fl
 def _table(whatif: WhatIf, page: Page) -> list[str]:
     rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
     rows += [_cells(name, row) for name, row in whatif.groups.items()]
-    gap = units.seconds(whatif.here.gap_told)
-    rows.append((_words.gap_name(whatif.here), "", gap, gap, "", units.UNKNOWN, ""))
+    gap = host.gap_time(whatif.here)
+    rows.append((wording.gap_name(whatif.here), "", gap, gap, "", units.UNKNOWN, ""))
     source, target = units.seconds(whatif.compared), units.seconds(whatif.seconds)
     speed = units.UNKNOWN if whatif.speedup is None else units.significant(whatif.speedup)
     ends = units.seconds_between(*whatif.interval)
     rows.append(("total", str(whatif.total.ops), source, target, ends, units.seconds(whatif.total.floor), speed))
-    return _terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
+    return terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:
@@ -104,9 +107,9 @@ def _cells(name: str, row: Row) -> tuple[str, ...]:
 
 def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     source, target, gap = (
-        _words.plain(whatif.here.device.name),
-        _words.plain(whatif.there.name),
-        _words.gap_name(whatif.here),
+        wording.plain(whatif.here.device.name),
+        wording.plain(whatif.there.name),
+        wording.gap_name(whatif.here),
     )
     yield (
         "rule",
@@ -131,8 +134,8 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             "hidden",
             f"{units.seconds(hidden)} not projected, which other ops hide here: these take less than that there",
         )
-    seconds = units.seconds(whatif.here.gap_told)
-    yield gap, f"{seconds}, taken over unchanged and without a range: it depends on the host, not on these ceilings"
+    idle = host.gap_time(whatif.here)
+    yield gap, f"{idle}, taken over unchanged and without a range: it depends on the host, not on these ceilings"
     if whatif.kept:
         yield "launches", f"{_names(whatif.kept)}: not known for {target}, so that of {source} is used"
     if whatif.left_out:
@@ -175,32 +178,32 @@ def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             if unknown_work.assumed != assumed:
                 continue
             ops = f"{units.count(unknown_work.ops)} op{'' if unknown_work.ops == 1 else 's'}"
-            words = f"{units.seconds(unknown_work.seconds)} here, {ops}: {_words.plain(unknown_work.reason)}"
+            words = f"{units.seconds(unknown_work.seconds)} here, {ops}: {wording.plain(unknown_work.reason)}"
             if not assumed and unknown_work.hidden > _SAME_TIME * unknown_work.seconds:
                 words += f", and {units.seconds(unknown_work.hidden)} hidden by other ops, which is assumed there, too"
             words += (
                 f", projected like the rest of {'its' if unknown_work.ops == 1 else 'their'} group" if assumed else ""
             )
-            yield label, f"{words} (most in {_words.plain(brief(unknown_work.longest), _LONGEST)})"
+            yield label, f"{words} (most in {wording.plain(brief(unknown_work.longest), _LONGEST)})"
             label = ""
 
 
 def _warnings(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     if whatif.here.device.kind != whatif.there.kind:
-        kinds = f"{_words.plain(whatif.here.device.kind)} here and {_words.plain(whatif.there.kind)} there"
+        kinds = f"{wording.plain(whatif.here.device.kind)} here and {wording.plain(whatif.there.kind)} there"
         yield (
             "kernels",
             f"{kinds}: other kernels will run there, fused differently and at other fractions of their roofs",
         )
-    yield from memory.fit_facts(fit(whatif.here.profile, whatif.there))
+    yield from memory.fit_facts(whatif.fit)
     if whatif.here.profile.imported is not None:
-        gap = _words.gap_name(whatif.here)
+        gap = wording.gap_name(whatif.here)
         yield "trace", f"the time of a step and {gap} come from the trace and include its profiler's overhead"
-    for number, words in enumerate(_words.flags(whatif.here)):
+    for number, words in enumerate(wording.flags(whatif.here)):
         yield "" if number else "flags", words
 
 
 def _names(names: tuple[str, ...]) -> str:
-    shown = [_words.plain(name) for name in names[:_FEW]]
+    shown = [wording.plain(name) for name in names[:_FEW]]
     further = len(names) - len(shown)
-    return _words.conjunction([*shown, f"{further} more"] if further else shown)
+    return wording.conjunction([*shown, f"{further} more"] if further else shown)

@@ -12,7 +12,7 @@ from math import prod
 from roofline.costs.margins import Margins, common
 from roofline.tensorflow.graph.contractions import UnknownWork, sizes
 from roofline.tensorflow.graph.graph import Graph, Node
-from roofline.tensorflow.graph.zero_padding import around_slice, margins
+from roofline.tensorflow.graph.zero_padding import around_slice, cut_by, margins
 
 #: Products, and the attributes that say which factor is transposed.
 _PRODUCTS = {
@@ -43,7 +43,7 @@ def flops(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> 
         _last_two(edges or (_NONE,) * len(shape), swap)
         for edges, shape, swap in zip(filled, shapes, turned, strict=True)
     )
-    cut = _cut(consumers.get(node.name, ()), result, graph)[-2:]
+    cut = _cut(node, result, graph, consumers)[-2:]
     inner = shapes[0][-2 if turned[0] else -1] - common(left_edges[1], right_edges[0])
     rows, columns = result[-2] - common(left_edges[0], cut[0]), result[-1] - common(right_edges[1], cut[1])
     return 2.0 * prod(result[:-2]) * rows * columns * inner
@@ -53,8 +53,11 @@ def _last_two(edges: Margins, swap: bool) -> Margins:
     return (edges[-1], edges[-2]) if swap else (edges[-2], edges[-1])
 
 
-def _cut(users: Sequence[Node], result: Sequence[int], graph: Graph) -> Margins:
+def _cut(node: Node, result: Sequence[int], graph: Graph, consumers: Mapping[str, Sequence[Node]]) -> Margins:
     """Return what all users of a result cut off of it, the same everywhere; nothing where one takes the whole."""
     slices = ("Slice", "StridedSlice")
-    cuts = {around_slice(user, result, graph) if user.op in slices else None for user in users}
+    cuts = {
+        (around_slice(user, result, graph) if user.op in slices else cut_by(user, node, graph, consumers)) or None
+        for user in consumers.get(node.name, ())
+    }
     return (cuts.pop() if len(cuts) == 1 else None) or (_NONE,) * len(result)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
-from roofline.costs.margins import Edges, Margins, added, reshaped, undone
+from roofline.costs.margins import Edges, Margins, added, inverted, reshaped, undone
 from roofline.tensorflow.graph.contractions import UnknownWork, attribute_at, inside, roles, sizes, zeros_before
 from roofline.tensorflow.graph.graph import Graph, Node, Tensor
 from roofline.tensorflow.graph.origin import constant, origin
@@ -172,14 +172,21 @@ def cut_off(node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], h
     users = [user for user in consumers.get(node.name, ()) if backward or not is_gradient(user)]
     if len(users) != 1 or is_gradient(users[0]) != backward or not hops:
         return ()
-    user = users[0]
+    return cut_by(users[0], node, graph, consumers, hops)
+
+
+def cut_by(user: Node, node: Node, graph: Graph, consumers: Mapping[str, Sequence[Node]], hops: int = _HOPS) -> Margins:
+    """Return what one user of a node cuts off of it, or those behind it do; nothing where it takes the whole."""
     if (user.op in _REARRANGES or _takes_all(user, graph)) and user.in_types and user.outputs:
         return _reshaped(cut_off(user, graph, consumers, hops - 1), user.outputs[0], user.in_types[_handed_on(user)])
+    if user.op == "Transpose":
+        edges, order = cut_off(user, graph, consumers, hops - 1), _order(graph, user)
+        return tuple(edges[place] for place in inverted(order)) if len(edges) == len(order) else ()
     if _adds_bias(user, node.name):
         return cut_off(user, graph, consumers, hops - 1)
     if user.op == "StridedSliceGrad":
         return _picked(graph, user, cut_off(user, graph, consumers, hops - 1))
-    if user.op == "Slice" or (user.op == "StridedSlice" and not backward):
+    if user.op == "Slice" or (user.op == "StridedSlice" and not is_gradient(node)):
         return around_slice(user, sizes(node.outputs[0], "the result"), graph) or ()
     if user.op == "ConcatV2":
         edges, axis = cut_off(user, graph, consumers, hops - 1), numbers(graph, user, len(user.inputs) - 1)
@@ -277,6 +284,19 @@ def _picked(graph: Graph, node: Node, edges: Margins) -> Margins:
     )
 
 
+def _turned(graph: Graph, node: Node, edges: Margins) -> Margins:
+    order = _order(graph, node)
+    return tuple(edges[place] for place in order) if len(edges) == len(order) else ()
+
+
+def _order(graph: Graph, node: Node) -> tuple[int, ...]:
+    """Return which dimension of its input each of a transpose is, also of the gradient of one; () where not known."""
+    source = graph.by_name.get(node.inputs[1][0]) if len(node.inputs) > 1 else None
+    if source is not None and source.op == "InvertPermutation":
+        return inverted(numbers(graph, source, 0))
+    return numbers(graph, node, 1)
+
+
 def _rearranged(graph: Graph, node: Node, edges: Margins) -> Margins:
     if not node.in_types or not node.outputs:
         return ()
@@ -344,6 +364,7 @@ _HANDS_ON: Mapping[str, Callable[[Graph, Node, Margins], Margins]] = {
     "Slice": _sliced,
     "StridedSlice": _picked,
     "StridedSliceGrad": _filled,
+    "Transpose": _turned,
     "Identity": lambda graph, node, edges: edges,
     "Cast": lambda graph, node, edges: edges,
 }

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from roofline.costs.margins import Edges, Margins, added, reshaped, undone
+from roofline.costs.margins import Edges, Margins, added, inverted, reshaped, undone
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.live import live
 from roofline.xla.hlo.module import Instruction, Module
@@ -184,14 +184,14 @@ def filled_up(value: Instruction, path: Path, hops: int = _HOPS) -> Margins | No
         return added(margins, filled_up(value.operands[0], path, hops - 1) or ((0, 0),) * len(margins))
     if value.opcode == "dynamic-update-slice":
         return _around_update(value, path)
-    if value.opcode not in ("reshape", "slice", "transpose"):
+    if value.opcode not in ("slice", "transpose") and not _is_reshape(value):
         return None
     margins, dims = filled_up(value.operands[0], path, hops - 1), value.operands[0].shape.dims
     if margins is None:
         return None
     if value.opcode == "transpose":
         return tuple(margins[place] for place in value.message.dimensions)
-    if value.opcode == "reshape":
+    if _is_reshape(value):
         return reshaped(margins, dims, value.first.dims)
     taken_ranges = [range(part.start, part.limit, part.stride or 1) for part in value.message.slice_dimensions]
     return tuple(
@@ -235,9 +235,11 @@ def cut_off(module: Module, value: Instruction, hops: int = _HOPS) -> Margins | 
     return margins_of[value]
 
 
-def _changes_nothing(user: Instruction) -> bool:
-    """Return whether dimensions are put into the order that they have, as TensorFlow does behind a product."""
-    return user.opcode == "transpose" and list(user.message.dimensions) == sorted(user.message.dimensions)
+def _is_reshape(value: Instruction) -> bool:
+    """Return whether elements stay as they are in another shape; so they do in a sum over dimensions of one element."""
+    if value.opcode == "reduce":
+        return len(value.operands) == 2 and value.operands[0].shape.elements == value.first.elements
+    return value.opcode == "reshape"
 
 
 def _adds_bias(user: Instruction, place: int) -> bool:
@@ -250,11 +252,14 @@ def _adds_bias(user: Instruction, place: int) -> bool:
 
 def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | None:
     dims = user.operands[place].shape.dims
-    if user.opcode in COPIES or _changes_nothing(user) or _adds_bias(user, place):
+    if user.opcode in COPIES or _adds_bias(user, place):
         return cut_off(module, user, hops - 1)
+    if user.opcode == "transpose":
+        margins = cut_off(module, user, hops - 1)
+        return None if margins is None else tuple(margins[at] for at in inverted(user.message.dimensions))
     if user.opcode == "call" and place in user.called[0].parameters:
         return cut_off(module, user.called[0].parameters[place], hops - 1)
-    if user.opcode == "reshape":
+    if place == 0 and _is_reshape(user):
         margins = cut_off(module, user, hops - 1)
         return None if margins is None else reshaped(margins, user.first.dims, dims)
     if user.opcode == "concatenate":

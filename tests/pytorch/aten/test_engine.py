@@ -648,6 +648,7 @@ def test_additions_of_scatters_are_counted():
     }.items():
         assert work(name, *inputs).vector_flops == 5 * 64, name
     assert work("index_put_", x(), (index,), tensor(5, 64), False).vector_flops == 0
+    assert work("index_add", x(), 0, index, tensor(5, 64), 0.5).vector_flops == 2 * 5 * 64  # times a factor, and added
     # A mean divides what was added up: each of the 32 x 64 numbers, also where nothing was added to it.
     places, values = tensor(5, 64, dtype="long"), tensor(5, 64)
     for name, middle, overload in (("scatter_reduce", places, "two"), ("index_reduce", index, "")):

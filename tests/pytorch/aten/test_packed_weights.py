@@ -46,6 +46,7 @@ def test_groups_of_rows_meet_one_matrix_each(offsets):
     ends = torch.tensor(offsets, dtype=torch.int32)
     found = only(lambda: grouped(x, w, offs=ends))
     assert found.cost.flops == found.cost.model_flops == 2 * 96 * 64 * 32
+    assert found.cost.quality == "assumed"  # a last group that ends before them would leave rows out
     assert (found.kind, found.op_class, found.dtype) == ("matmul", "contraction", "bf16")
     assert found.cost.bytes_read == 2 * (96 * 64 + 3 * 64 * 32) + 4 * 3
 
@@ -64,6 +65,7 @@ def test_what_groups_are_of(a, b, out, flops):
     inputs = (tensor(*a, dtype=BF16), tensor(*b, dtype=BF16, storage=2), offsets, None, None)
     found = ENGINE.cost(Call("aten::_grouped_mm", "", inputs, (tensor(*out, dtype=BF16, storage=3),)))
     assert found.cost.flops == flops
+    assert found.cost.quality == ("exact" if offsets is None else "assumed")
 
 
 def test_weights_of_eight_bits():

@@ -13,6 +13,7 @@ from torch.ao.nn import quantized
 
 from roofline.backends.torchscript import BACKEND as TORCHSCRIPT
 from roofline.core.step import Step
+from roofline.costs.calls import Call, Tensor
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count
 from roofline.pytorch.recording import counting
@@ -245,3 +246,16 @@ def test_rows_of_a_table_of_bytes():
     assert op.cost.vector_flops == 2 * 12 * 16 + (12 - 4) * 16
     assert op.cost.bytes_read == 12 * (16 + 8) + 8 * 12
     assert op.op_class == "embedding"
+
+
+def test_what_a_trace_records_of_numbers_brought_to_8_bits_and_back():
+    """24 x 18 of them, whose results no trace shows: 6 each, and a byte each that says whether it was within limits."""
+    x = Tensor((24, 18), (18, 1), "float")
+    scales, points = Tensor((24,), (1,), "float"), Tensor((24,), (1,), "int")
+    name = "aten::fake_quantize_per_channel_affine_cachemask"
+    cost = Engine().cost(Call(name, None, (x, scales, points, 0, -128, 127))).cost
+    assert (cost.quality, cost.vector_flops) == ("exact", 6 * 24 * 18)
+    assert (cost.bytes_read, cost.bytes_written) == (4 * 24 * 18 + 4 * 24 + 4 * 24, (4 + 1) * 24 * 18)
+    cost = Engine().cost(Call("aten::dequantize", None, (Tensor((24, 18), (18, 1), "c10::quint8"),))).cost
+    assert (cost.quality, cost.vector_flops) == ("exact", 2 * 24 * 18)
+    assert (cost.bytes_read, cost.bytes_written) == (24 * 18, 4 * 24 * 18)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
+from itertools import count, cycle
 from typing import Any
 
 import pytest
@@ -708,3 +708,32 @@ def test_a_step_that_runs_more_than_it_asks_for_is_a_twin() -> None:
     assert recording.flags == ()
     row = 2 * WIDTH * WIDTH
     assert (products(recording, "forward"), products(recording, "forward", "flops")) == (30 * row, 32 * row)
+
+
+def test_a_step_that_compiled_is_followed_by_one_that_is_counted() -> None:
+    """Each call has other rows. The second compiles for any number, and is not counted: the third is, of 17 rows."""
+    model = nn.Sequential(nn.Linear(WIDTH, 23), nn.GELU(), nn.Linear(23, 3)).eval()
+    run = torch.compile(model)
+    lengths = cycle((5, 11, 7, 17))  # compiled, then of the eager twin, compiled again, counted
+
+    @torch.no_grad()
+    def step() -> object:
+        return run(torch.ones(next(lengths), WIDTH))
+
+    recording = compiled(Step(run=step))
+    assert products(recording, "forward") == products(recording, "forward", "flops") == 2 * 17 * (WIDTH * 23 + 23 * 3)
+    assert [kernel.cost.functions["erf"] for kernel in kernels(recording)] == [17 * 23]
+    assert "opaque-regions" not in recording.flags
+
+
+def test_what_a_step_runs_to_compile_is_no_op_of_it() -> None:
+    """Compiled in every call: the traced products, of tensors without numbers, are not those of the step."""
+    x = torch.ones(8, WIDTH)
+
+    def step() -> object:
+        torch.compiler.reset()
+        return torch.compile(lambda x: torch.relu(x @ x.T), backend="aot_eager")(x)
+
+    recording = compiled(Step(run=step))
+    assert products(recording, "forward", "flops") == 2 * 8 * WIDTH * 8
+    assert len(recording.ops) == 2

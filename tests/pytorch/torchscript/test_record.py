@@ -247,6 +247,21 @@ def test_arguments_of_another_shape_are_traced_on_their_own() -> None:
     assert run.frozen
 
 
+def test_tracing_another_shape_is_no_work_of_the_step_that_does_it() -> None:
+    """Each call has two rows more: all are traced, the counted one as well, which runs the model once more for it."""
+    model = nn.Linear(4, 3).eval()
+    rows: list[int] = []
+
+    @torch.no_grad()
+    def step():
+        rows.append(101 + 2 * len(rows))  # the sum of two is even
+        return model(torch.ones(rows[-1], 4))
+
+    recording = BACKEND.recorder.record(Step(run=step, model=model), replace(CPU, count_only=True), silent)
+    executed = sum(recording.signatures[op.signature].cost.flops for op in recording.ops)
+    assert executed in [2 * 4 * 3 * many for many in rows]
+
+
 class Branches(nn.Module):
     """Looks at its data."""
 

@@ -30,9 +30,9 @@ from roofline import plugins
 from roofline.analysis.analysis import KEYS
 from roofline.comparison.account.account import account
 from roofline.comparison.ranking import Ranking, rank
+from roofline.content.comparison.account_rows import View
 from roofline.core.schema import Imported, Profile, Profiled, Wall
 from roofline.renderers import figures
-from roofline.renderers.comparison._account import View
 
 FORMATS = plugins.names("roofline.renderers.comparison")
 FAST = replace(handmade.device(matrix_fp32=200e9, vector_fp32=100e9, dram_copy=20e9, cache_llc=80e9), name="Fast One")

@@ -34,13 +34,14 @@ from roofline.comparison.parity.difference import Difference
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import RankedPair, Ranking, rank
 from roofline.comparison.terms import Comparison, compare
+from roofline.content.comparison import account_rows, broken_down, comparing, pair_facts, parity_words, term_table
+from roofline.content.comparison.account_rows import View
+from roofline.content.comparison.term_table import Row, Table
+from roofline.content.signed import rounding, signed
 from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
-from roofline.renderers._signed import rounding, signed
-from roofline.renderers.comparison import _account, _broken_down, _comparing, _evidence, _parity, _term_table, text
-from roofline.renderers.comparison._account import View
-from roofline.renderers.comparison._term_table import Row, Table
+from roofline.renderers.comparison import text
 
 Golden = Callable[[str, str], None]
 FORMATS = plugins.names("roofline.renderers.comparison")
@@ -189,8 +190,8 @@ def _runs(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_the_table_by_hand() -> None:
-    table = _term_table.table(two().pairs[0].comparison)
-    heads = [head.partition("\n")[0] for head, *_ in _term_table.COLUMNS]
+    table = term_table.table(two().pairs[0].comparison)
+    heads = [head.partition("\n")[0] for head, *_ in term_table.COLUMNS]
     rows = {row.label: row for row in table.rows}
     assert list(rows) == [
         "fwd attention core", "other places (4)", "host time: host dispatch", "host time: waiting for input",
@@ -207,7 +208,7 @@ def test_the_table_by_hand() -> None:
 
 def test_causes_that_one_run_does_not_know_are_not_told_apart() -> None:
     unknown = replace(handmade.profile().profiled, idle=())
-    table = _term_table.table(compare(handmade.profile(), faster(profiled=unknown)))
+    table = term_table.table(compare(handmade.profile(), faster(profiled=unknown)))
     assert [row.label for row in table.gap] == ["host time"]
     low, high = table.gap[0].ci95
     assert low < table.gap[0].seconds < high
@@ -218,7 +219,7 @@ def test_causes_that_one_run_does_not_know_are_not_told_apart() -> None:
 def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
     found = compare(a, b)
     for most in (0, 1, 12):
-        table = _term_table.table(found, most)
+        table = term_table.table(found, most)
         near = {"rel": 1e-9, "abs": 1e-12 * (found.a.wall + found.b.wall)}
         assert sum(row.seconds for row in table.rows) == pytest.approx(found.difference, **near)
         assert len(table.places) <= most + 1
@@ -232,7 +233,7 @@ def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
 
 
 def test_every_kind_of_term_is_in_one_column() -> None:
-    kinds = [kind for _, kinds, _ in _term_table.COLUMNS for kind in kinds]
+    kinds = [kind for _, kinds, _ in term_table.COLUMNS for kind in kinds]
     assert len(set(kinds)) == len(kinds)
     found = compare(handmade.profile(), faster())
     used = {term.kind for term in found.work.terms if not term.kind.startswith("gap.")}
@@ -255,7 +256,7 @@ def timed(milliseconds: float) -> Profile:
 def test_the_verdict() -> None:
     # One process each: 20 against 15 ms is more than processes differ by, either way round.
     for a, b, names in ((20, 15, ("slow", "fast")), (15, 20, ("fast", "slow"))):
-        words = _comparing.verdict(pair(timed(a), timed(b), names))
+        words = comparing.verdict(pair(timed(a), timed(b), names))
         assert words == (
             "slow took 1.33x longer than fast in these two runs (20.0 against 15.0 ms a step, one process each)."
         )
@@ -264,7 +265,7 @@ def test_the_verdict() -> None:
 def test_one_step_proves_nothing() -> None:
     single = pair(handmade.profile(), handmade.profile(wall=Wall(steps=(11e-3,))))
     assert single.comparison.difference == pytest.approx(1.5e-3)
-    assert _comparing.verdict(single) == (
+    assert comparing.verdict(single) == (
         "These runs do not say which is faster: a took 12.5 ms a step and b 11.0 ms, one process each; a run has fewer "
         "than 3 steps. a − b is 1.50 ms, 95 % CI -0.165 to 3.17 ms, which includes 0. The interval holds the 10 % by "
         "which processes of one step differ."
@@ -279,8 +280,8 @@ def test_one_step_proves_nothing() -> None:
 def test_what_is_not_resolved_is_not_said() -> None:
     a = handmade.profile()
     same = pair(a, handmade.profile(wall=replace(a.wall, steps=a.wall.steps[::-1])))
-    assert _comparing.verdict(same).startswith("These runs do not say which is faster: a took 12.5 ms a step and b")
-    assert _comparing.share(1e-3, same) == "–"
+    assert comparing.verdict(same).startswith("These runs do not say which is faster: a took 12.5 ms a step and b")
+    assert comparing.share(1e-3, same) == "–"
     assert "is faster than" not in render(
         "text", Ranking(same.names, (same.comparison.a, same.comparison.b), 0, (same,))
     )
@@ -290,7 +291,7 @@ def test_what_is_not_resolved_is_not_said() -> None:
     ("ratio", "text"), [(1.834, "1.83x"), (1.0042, "1.004x"), (1.0, "1.00x"), (12.34, "12.3x"), (1e-3, "0.00x")]
 )
 def test_factors(ratio: float, text: str) -> None:
-    assert _comparing.factor(ratio) == text
+    assert comparing.factor(ratio) == text
 
 
 def test_what_cancels_is_written_as_nothing() -> None:
@@ -298,25 +299,25 @@ def test_what_cancels_is_written_as_nothing() -> None:
     assert [signed(value) for value in (-2.1e-17, 1e-18, 0.0)] == ["0 s"] * 3
     assert [signed(value) for value in (2e-15, -2e-9)] == ["+0.00000200 ns", "-2.00 ns"]
     resolved = two().pairs[0]
-    assert _comparing.share(-2.1e-17, resolved) == "0 %"
-    assert _comparing.share(0.3e-3, resolved) == "20 %"  # of 1.5 ms
+    assert comparing.share(-2.1e-17, resolved) == "0 %"
+    assert comparing.share(0.3e-3, resolved) == "20 %"  # of 1.5 ms
 
 
 def test_what_parts_that_cancel_leave_is_no_whole() -> None:
     """Of 1.5 ms a row of 1 ms is 67 %, and one of 4 ms, which others make up for, is no share of it."""
     found = two().pairs[0]
-    assert _comparing.share(1e-3, found) == "67 %"
+    assert comparing.share(1e-3, found) == "67 %"
     rows = (ROWS[1], replace(ROWS[1], seconds=4e-3), replace(ROWS[1], seconds=-3.5e-3))
     cancelling = dataclasses.replace(found, account=Account(rows=rows))
-    assert _comparing.share(1e-3, cancelling) == "–"
+    assert comparing.share(1e-3, cancelling) == "–"
 
 
 @pytest.mark.parametrize("loss", [2e-3, -2e-3])
 def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
-    number = [head for head, *_ in _term_table.COLUMNS].index("above\nmin.")
+    number = [head for head, *_ in term_table.COLUMNS].index("above\nmin.")
 
     def row(loss: float, overlap: float, seconds: float) -> Row:
-        terms = [None] * len(_term_table.COLUMNS)
+        terms = [None] * len(term_table.COLUMNS)
         terms[number], terms[-1] = loss, overlap
         return Row("", tuple(terms), seconds, None)
 
@@ -359,10 +360,10 @@ def test_hardware_and_the_table_by_another_key_are_one_split() -> None:
     b = faster(device=replace(other, name="Twice as Fast"))
     b = replace(b, kernels=("one of B's",), ops=tuple(replace(op, kernels=((0, 1),)) for op in b.ops))
     found = rank([a, b], by="kernel").pairs[0]
-    told = _broken_down.lines(found, found.breakdown).ops.split
+    told = broken_down.lines(found, found.breakdown).ops.split
     # The same kernels do other work here: the table has none of it under ceilings.
     assert told.ceilings != split_busy(found.comparison).ceilings
-    assert f"{_broken_down._amount(told.ceilings)} is the ceilings" in _broken_down.hardware(found)
+    assert f"{broken_down._amount(told.ceilings)} is the ceilings" in broken_down.hardware(found)
 
 
 def test_hardware_is_told_apart() -> None:
@@ -372,25 +373,25 @@ def test_hardware_is_told_apart() -> None:
     # the mean. Ceilings: half of 300 + 2000 + 20 + 2000 + 96.25 % of 700 + 2700 µs of floors, and more where all
     # results reach memory, as far as own times allow it. Kernels: what is left of 96.25 % of the 1000 µs of that work.
     # Other: 37.5 µs of it, and layer_norm, 8 µs, that B does not have.
-    assert _broken_down.hardware(found) == (
+    assert broken_down.hardware(found) == (
         "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.85 ms to +4.09 ms is the "
         "ceilings of the devices, -2.88 ms to -3.13 ms the kernels' distance from them, +45.5 µs other work or work "
         "without a minimum, and +492 µs "
         "the host time."
     )
-    assert _broken_down.hardware(two().pairs[0]) == ""
+    assert broken_down.hardware(two().pairs[0]) == ""
     blank = pair(handmade.profile(), faster(device=replace(other, name="Unheard of", ceilings={})))
-    assert _broken_down.hardware(blank).endswith(
+    assert broken_down.hardware(blank).endswith(
         "the ceilings of Unheard of, 2 threads are not known, so hardware and kernels cannot be separated."
     )
 
 
 def test_places_that_one_run_does_not_tell_are_named() -> None:
     a = handmade.profile()
-    assert _comparing.places(two().pairs[0]) == ""
+    assert comparing.places(two().pairs[0]) == ""
     lost = pair(a, handmade.profile(blocks=tuple(f"other {block}" for block in a.blocks)))
     words = "only 0 % of the ops' time is at the same phase and block in both runs"
-    assert _comparing.places(lost).startswith(words)
+    assert comparing.places(lost).startswith(words)
     for name in ("text", "markdown"):
         assert words in " ".join(
             render(name, Ranking(("a", "b"), (lost.comparison.a, lost.comparison.b), 0, (lost,)), details=True).split()
@@ -400,26 +401,26 @@ def test_places_that_one_run_does_not_tell_are_named() -> None:
 def test_exposed_communication() -> None:
     facts = Imported(communication=4e-3, exposed=1e-3, waiting=0.5e-3)
     found = pair(handmade.profile(imported=facts), faster(imported=Imported(communication=2e-3)))
-    assert _comparing.communication(found) == (
+    assert comparing.communication(found) == (
         "a 4.00 ms per step: 1.00 ms exposed, 3.00 ms hidden by computation, 500 µs of it waiting for slower ranks; "
         "b 2.00 ms per step: how much of it is hidden is not known."
     )
-    assert _comparing.communication(two().pairs[0]) == ""
+    assert comparing.communication(two().pairs[0]) == ""
 
 
 def test_the_difference_is_told_as_busy_and_idle_time() -> None:
     """1500 µs = 1008 of ops + 492 of the gap, as above; a run whose ops were not seen has no such parts."""
     found = two().pairs[0]
-    assert dict(_evidence.runs(found))["A − B"] == "+1.50 ms: +1.01 ms busy, +492 µs host time"
+    assert dict(pair_facts.runs(found))["A − B"] == "+1.50 ms: +1.01 ms busy, +492 µs host time"
     unseen = dataclasses.replace(found, comparison=compare(handmade.profile(ops=()), faster()))
-    assert "A − B" not in dict(_evidence.runs(unseen))
+    assert "A − B" not in dict(pair_facts.runs(unseen))
 
 
 def test_seconds_of_ops_alone_are_without_dispatching() -> None:
     clocks = Difference(what="clocks", a="1 GHz", b="2 GHz", severity="named", text="The clocks differ.", seconds=1e-3)
-    of_ops, of_step = _parity.differences(two(NAMED, clocks).pairs[0])
-    assert "at most 750 µs, 50 % of 1.50 ms, dispatching not counted" in of_ops
-    assert of_step == "The clocks differ (explains at most 1.00 ms)."
+    of_ops, of_step = parity_words.differences(two(NAMED, clocks).pairs[0])
+    assert "explains 0 to 750 µs of 1.50 ms, 0 to 50 %; dispatching not counted" in of_ops
+    assert of_step == "The clocks differ (explains 0 to 1.00 ms)."
 
 
 def test_rows_of_the_account_add_up_in_spreadsheets() -> None:
@@ -450,7 +451,7 @@ def test_rows_that_fit_a_screen_are_shown() -> None:
     long = dataclasses.replace(ranking, pairs=(dataclasses.replace(pair, account=Account(rows=tuple(rows))),))
     shown = render("text", long).count("the sentence of")
     assert 3 < shown < 24
-    assert f"{40 - shown} smaller rows together (--all shows them)" in render("text", long)
+    assert f"{40 - shown} smaller rows of +10.0 µs to +290 µs together (--all shows them)" in render("text", long)
     assert text.render(long, view=View(every=True)).count("the sentence of") == 40
 
 
@@ -497,23 +498,23 @@ def test_a_setting_names_the_rows_that_have_its_annotation() -> None:
     """Rows 1 and 2 of another account: 1.0 and 0.6 ms of attention; a doubt of the ops alone is not said then."""
     written_out = replace(NAMED, a="written out", b="a fused kernel (flash)")
     ranked = two(written_out).pairs[0]
-    assert "at most 750 µs, 50 % of 1.50 ms, dispatching not counted" in _parity.settings(ranked)[0]
+    assert "explains 0 to 750 µs of 1.50 ms, 0 to 50 %; dispatching not counted" in parity_words.settings(ranked)[0]
     rows = [replace(row, annotations=("attention-written-out",)) for row in ROWS[1:3]]
     one, both = (
         dataclasses.replace(ranked, account=Account(rows=(*some, *ROWS[1 + len(some) :]))) for some in (rows[:1], rows)
     )
-    assert _parity.settings(one)[0].endswith(" (row 1, +1.00 ms).")
-    assert _parity.settings(both)[0].endswith(" (rows 1 and 2, +1.60 ms together).")
+    assert parity_words.settings(one)[0].endswith(" (row 1, +1.00 ms).")
+    assert parity_words.settings(both)[0].endswith(" (rows 1 and 2, +1.60 ms together).")
     # Where rows have no numbers the most that it explains is said.
-    assert "at most 750 µs" in _parity.differences(both, numbered=False)[0]
+    assert "explains 0 to 750 µs" in parity_words.differences(both, numbered=False)[0]
 
 
 def test_seconds_that_only_the_profiler_saw_are_an_end() -> None:
     ranked = two().pairs[0]
     waiting = ROWS[2]
-    assert _account.size(ranked, waiting) == "≤ +600 µs"
-    assert _account.size(ranked, replace(waiting, seconds=-0.6e-3)) == "≥ -600 µs"
-    assert _account.size(ranked, replace(waiting, upper=False)) == "+600 µs"
+    assert account_rows.size(ranked, waiting) == "≤ +600 µs"
+    assert account_rows.size(ranked, replace(waiting, seconds=-0.6e-3)) == "≥ -600 µs"
+    assert account_rows.size(ranked, replace(waiting, upper=False)) == "+600 µs"
 
 
 @pytest.mark.parametrize(
@@ -526,7 +527,7 @@ def test_seconds_that_only_the_profiler_saw_are_an_end() -> None:
     ],
 )
 def test_whether_the_work_is_the_same(differences: tuple[Difference, ...], verdict: str, words: str) -> None:
-    assert _parity.same_work(two(*differences, verdict=verdict).pairs[0]) == words
+    assert parity_words.same_work(two(*differences, verdict=verdict).pairs[0]) == words
 
 
 def test_what_both_runs_do_alike_is_said() -> None:
@@ -686,11 +687,11 @@ def test_a_comparison_is_not_changed_by_being_shown() -> None:
 def test_a_row_is_headed_by_its_annotation_else_by_its_place_else_by_its_phase() -> None:
     pair = two().pairs[0]
     row = replace(ROWS[1], scopes=(), annotations=())
-    assert _account.lines(pair, row)[0] == "other ops in the forward pass"
-    assert _account.lines(pair, replace(row, scopes=("head",)))[0] == "head, forward"
-    known = _account.lines(pair, replace(ROWS[1], scopes=("head",)))
+    assert account_rows.lines(pair, row)[0] == "other ops in the forward pass"
+    assert account_rows.lines(pair, replace(row, scopes=("head",)))[0] == "head, in the forward pass"
+    known = account_rows.lines(pair, replace(ROWS[1], scopes=("head",)))
     assert known[0].startswith("A computes a softmax")
-    assert known[1] == "at head, forward"
+    assert known[1] == "at head, in the forward pass"
 
 
 def test_a_row_says_how_much_of_it_is_dispatching() -> None:
@@ -698,6 +699,6 @@ def test_a_row_says_how_much_of_it_is_dispatching() -> None:
     pair = two().pairs[0]
     amounts = replace(ROWS[1].a, dispatch=0.7e-3), replace(ROWS[1].b, dispatch=0.1e-3)
     row = replace(ROWS[1], a=amounts[0], b=amounts[1], notes=())
-    assert ": +400 µs in ops, +600 µs dispatching" in _account.lines(pair, row)[0]
+    assert ": +400 µs in ops, +600 µs dispatching" in account_rows.lines(pair, row)[0]
     moved = replace(row, notes=(Note(MOVED_BY, "1 µs is elsewhere"),))
-    assert "dispatching" not in _account.lines(pair, moved)[0]
+    assert "dispatching" not in account_rows.lines(pair, moved)[0]

@@ -13,7 +13,7 @@ from same_numbers import document, holds, profile, sums
 
 from roofline import plugins
 from roofline.comparison.ranking import rank
-from roofline.renderers._terminal import Page
+from roofline.content.terminal import Page
 
 
 def compared(name: str) -> str:

@@ -26,8 +26,8 @@ from same_numbers import (
 )
 
 from roofline import plugins
-from roofline.renderers._terminal import Page
-from roofline.renderers.notebook import analysis as notebook
+from roofline.content.terminal import Page
+from roofline.renderers.notebook import work_analysis as notebook
 from roofline.renderers.report import report
 
 

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import handmade
@@ -14,20 +13,21 @@ import numpy as np
 import pytest
 import synthetic
 from msgspec.structs import replace
+from report_page import Page
 
 from roofline import units
 from roofline.analysis.analysis import KEYS, analyze
 from roofline.comparison.ranking import rank
+from roofline.content import tables, wording
+from roofline.content.comparison import account_rows, comparing, pair_facts, parity_words, term_table
+from roofline.content.comparison.waterfall import Waterfall, axis, waterfall
+from roofline.content.facts import evidence, host, measured
+from roofline.content.points import ALL, COLD, COLD_HIGH, points
+from roofline.content.roofs import roofs
+from roofline.content.timeline import absent, timeline
 from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Profile, Wall, load
 from roofline.errors import InputError
-from roofline.renderers import _tables, _words
-from roofline.renderers._facts import evidence, host, measured
-from roofline.renderers._points import ALL, COLD, COLD_HIGH, points
-from roofline.renderers._roofs import roofs
-from roofline.renderers._timeline import absent, timeline
-from roofline.renderers.comparison import _account, _comparing, _evidence, _parity, _term_table
-from roofline.renderers.comparison._waterfall import Waterfall, axis, waterfall
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
@@ -37,64 +37,6 @@ from roofline.renderers.report.roofs import plane
 US, MB = 1e-6, 1e6
 #: Pairs that were measured, for the docs.
 MEASURED = Path(__file__).resolve().parents[3] / "docs" / "measured"
-
-
-class Page(HTMLParser):
-    """The text of the page, its tables as rows of cells by their captions, its elements, and its data."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.words: list[str] = []
-        self.tables: dict[str, list[list[str]]] = {}
-        self.ids: list[str] = []
-        self.tags: list[str] = []
-        self.data = ""
-        self._caption: str | None = None
-        self._rows: list[list[str]] = []
-        self._cell: list[str] | None = None
-        self._open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).replace(" \0 ", "").split())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "wbr":  # within a word
-            self.words.append("\0")
-            return
-        self.tags.append(tag)
-        given = dict(attrs)
-        self.ids += [given["id"]] if given.get("id") else []
-        self._open.append("data" if given.get("type") == "application/json" else tag)
-        if tag == "table":
-            self._caption, self._rows = "", []
-        elif tag == "tr":
-            self._rows.append([])
-        elif tag in ("td", "th"):
-            self._cell = []
-
-    def handle_endtag(self, tag: str) -> None:
-        while self._open and self._open.pop() not in (tag, "data"):
-            pass
-        if tag in ("td", "th") and self._cell is not None:
-            self._rows[-1].append(" ".join("".join(self._cell).split()))
-            self._cell = None
-        elif tag == "table" and self._caption is not None:
-            self.tables[" ".join(self._caption.split())] = self._rows
-
-    def handle_data(self, data: str) -> None:
-        inside = self._open[-1] if self._open else ""
-        if inside == "data":
-            self.data += data
-        elif inside in ("style", "script"):
-            return
-        elif inside == "caption" and self._caption is not None:
-            self._caption += data
-        elif self._cell is not None and "svg" not in self._open:
-            self._cell.append(data)
-        self.words.append(data)
 
 
 def page(*profiles: Profile, allow: bool = False) -> Page:
@@ -182,7 +124,7 @@ def test_no_profile_is_refused() -> None:
 
 def test_the_sentences_are_those_of_the_text(one: Page) -> None:
     analysis = analyze(handmade.profile())
-    assert said(_words.verdict(analysis, host.most(analysis)), one)
+    assert said(wording.verdict(analysis, host.most(analysis)), one)
     for _, words in (*measured.facts(analysis), *evidence.facts(analysis)):
         assert said(words, one), words
     # floors 7725 µs; 2708 µs more: matmul 1000, softmax 1300 + layer norm 3, embedding 100 + gelu 5, adamw 300. If all
@@ -197,14 +139,14 @@ def test_the_sentences_are_those_of_the_text(one: Page) -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_the_tables_are_those_of_the_text(one: Page, key: str) -> None:
     analysis = analyze(handmade.profile())
-    wanted = _tables.rows(analysis, key, "host time")
+    wanted = tables.rows(analysis, key)
     head, *found = one.tables[f"By {key}" if key != "group" else "By group"]
     assert head[0] == key
     assert len(found) == len(wanted)
     for cells, row in zip(found, wanted, strict=True):
         assert cells[0] == row.label
-        numbers = cells[2:] if key in _tables.LONG else cells[1:]
-        assert numbers == [column.cell(row) for column in _tables.COLUMNS]
+        numbers = cells[2:] if key in tables.LONG else cells[1:]
+        assert numbers == [column.cell(row) for column in tables.COLUMNS]
 
 
 def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
@@ -435,21 +377,26 @@ def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Pro
     ranking = rank(pair, as_given=True)
     found = ranking.pairs[0]
     assert found.account.rows
-    assert two.text.count(_comparing.verdict(found)) == 1
-    for words in (_parity.same_work(found), *_parity.work(found), *_parity.settings(found), *_parity.doubts(found)):
+    assert two.text.count(comparing.verdict(found)) == 1
+    for words in (
+        parity_words.same_work(found),
+        *parity_words.work(found),
+        *parity_words.settings(found),
+        *parity_words.doubts(found),
+    ):
         assert said(words, two)
-    for row in _account.rows(found):
-        assert all(said(words, two) for words in _account.lines(found, row))
-    for _, words in (*_evidence.runs(found), *_evidence.table(found), *_evidence.doubts(found)):
+    for row in account_rows.rows(found):
+        assert all(said(words, two) for words in account_rows.lines(found, row))
+    for _, words in (*pair_facts.runs(found), *pair_facts.table(found), *pair_facts.doubts(found)):
         assert said(words, two)
-    made = _term_table.table(found.comparison)
+    made = term_table.table(found.comparison)
     assert [row[0] for row in two.tables["The sum of the difference, A − B"][1:]] == [
         *(row.label for row in made.rows),
         "total",
     ]
     for run in ranking.runs:
-        step = f"{_words.subject(run)} on {_words.device(run)}: "
-        verdict = _words.verdict(run, host.most(run))
+        step = f"{wording.subject(run)} on {wording.device(run)}: "
+        verdict = wording.verdict(run, host.most(run))
         assert verdict.startswith(step)  # which the head of the page says of both
         assert said(verdict.removeprefix(step), two)
 
@@ -458,14 +405,14 @@ def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Pro
     found = rank(pair, as_given=True).pairs[0]
     (rows,) = (table for caption, table in two.tables.items() if caption.startswith("Orange (+)"))
     # Signed as the account: A - B, so it leads from B to A.
-    assert _account.difference(found) == rows[0][2] == "A − B"
+    assert account_rows.difference(found) == rows[0][2] == "A − B"
     assert rows[1][2] == units.seconds(found.comparison.b.wall)
     assert rows[-1][2] == units.seconds(found.comparison.a.wall)
     changes = [row[2] for row in rows[2:-1]]
     added = [part.end - part.begin for part in waterfall(found).parts[1:-1]]
-    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(seconds)) for seconds in added]
+    assert [change.lstrip("+-") for change in changes] == [units.seconds(abs(seconds)) for seconds in added]
     assert sum(added) == pytest.approx(found.comparison.difference)
-    assert all((seconds < 0) == change.startswith("−") for change, seconds in zip(changes, added, strict=True))
+    assert all((seconds < 0) == change.startswith("-") for change, seconds in zip(changes, added, strict=True))
 
 
 @pytest.mark.parametrize("slower", [0, 1])
@@ -474,11 +421,11 @@ def test_the_waterfall_and_the_account_give_a_row_one_sign(slower: int) -> None:
     runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("torch", "tensorflow")]
     found = rank(runs if slower == 0 else runs[::-1], as_given=True).pairs[0]
     assert found.headline.slower == slower
-    chart, rows = waterfall(found), _account.rows(found)
+    chart, rows = waterfall(found), account_rows.rows(found)
     assert chart.sides == (1 - slower, slower)
     assert [part.label for part in (chart.parts[0], chart.parts[-1])] == ["tensorflow", "torch"]
     for part, row in zip(chart.parts[1:4], rows, strict=False):
-        assert part.text.replace("−", "-") == _account.written(found, _account.seconds(row))
+        assert part.text == account_rows.written(found, account_rows.seconds(row))
         if row.ci95 is not None:
             low, high = part.ci95
             assert low <= part.end <= high
@@ -517,26 +464,28 @@ def test_several_runs_are_ranked() -> None:
     runs = [synthetic.step(backend=name, host=host) for name, host in (("torch", 40), ("jax", 10), ("keras-jax", 80))]
     found = page(*runs)
     (table,) = (rows for caption, rows in found.tables.items() if caption == "The runs, the fastest first")
-    assert [row[1] for row in table[1:]] == ["jax", "torch", "keras-jax"]
+    assert [row[0] for row in table[1:]] == ["1 jax", "2 torch", "3 keras-jax"]
     assert len(json.loads(found.data)["runs"]) == 3
     # Of each pair one is A: no run of the page is.
     assert found.words.count("A ") == found.words.count("B ") == 0
     # The slowest and the fastest are compared in the first sentence, the other pair below its names.
     for compared in rank(runs, as_given=True).pairs:
-        assert found.text.count(_comparing.verdict(compared)) == 1
+        assert found.text.count(comparing.verdict(compared)) == 1
 
 
 def test_the_smaller_rows_are_folded_and_counted() -> None:
     """Of an account of more than three rows the others are below one line, which has their number and their sum."""
     runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("torch", "jax")]
     compared = rank(runs, as_given=True).pairs[0]
-    rows = _account.rows(compared)
-    assert len(rows) > _account.FEW
+    rows = account_rows.rows(compared)
+    assert len(rows) > account_rows.FEW
     found = page(*runs)
-    rest = _account.rest(compared, rows[: _account.FEW])
-    assert sum(map(_account.seconds, rows)) == pytest.approx(compared.comparison.difference)
-    assert said(f"{_account.smaller(compared, rows[: _account.FEW])}: {_account.written(compared, rest)}", found)
-    assert all(said(words, found) for row in rows for words in _account.lines(compared, row))
+    rest = account_rows.rest(compared, rows[: account_rows.FEW])
+    assert sum(map(account_rows.seconds, rows)) == pytest.approx(compared.comparison.difference)
+    assert said(
+        f"{account_rows.smaller(compared, rows[: account_rows.FEW])}: {account_rows.written(compared, rest)}", found
+    )
+    assert all(said(words, found) for row in rows for words in account_rows.lines(compared, row))
 
 
 def test_a_run_that_was_only_counted_is_shown_and_not_compared() -> None:

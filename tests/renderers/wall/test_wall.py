@@ -19,12 +19,13 @@ from roofline import plugins, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
+from roofline.content import bounds, wording
+from roofline.content.facts import wall
+from roofline.content.facts.wall import chart
+from roofline.content.terminal import Page
 from roofline.core.cost import unknown
 from roofline.core.schema import Profiled, load
-from roofline.renderers import _tables, _words, figures
-from roofline.renderers._facts import wall
-from roofline.renderers._facts.wall import chart
-from roofline.renderers._terminal import Page
+from roofline.renderers import figures
 
 ROOT = Path(__file__).resolve().parents[3]
 H100 = ROOT / "profiles" / "h100"
@@ -185,8 +186,8 @@ def test_a_bound_is_said_as_in_the_verdict() -> None:
         analysis = analyze(handmade.profile(ops=norms), device)
         row = next(row for row in chart([analysis]).runs[0].rows if row.group == "normalisation")
         assert row.words.endswith(words)
-        times, upper = (split(analysis)["overhead"] for split in (_tables.split, _tables.split_at_upper_end))
-        assert row.words == _words.bound(analysis, "overhead", times, upper)  # of which a verdict is made
+        times, upper = (split(analysis)["overhead"] for split in (bounds.split, bounds.split_at_upper_end))
+        assert row.words == wording.bound(analysis, "overhead", times, upper)  # of which a verdict is made
 
 
 @pytest.mark.slow

@@ -33,6 +33,24 @@ def test_rows_that_are_filled_up_and_cut_off_are_not_asked_for(tmp_path: Path, c
     assert (found.flops("forward"), found.flops("backward")) == (32 * ROW, 2 * 32 * ROW)
 
 
+def test_rows_and_columns_that_are_cut_off_behind_a_bias_or_turned(tmp_path: Path) -> None:
+    """30 rows filled up to 32 and 8 columns to 11; the gradients are turned back, as their products are."""
+    image, weight, bias = data(30, 14), variable(14, 8), variable(11)
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            filled = tf.pad(tf.square(image), ROWS) @ tf.pad(weight, ((0, 0), (0, 3)))
+            loss = tf.reduce_sum(tf.square(tf.transpose(filled + bias)[:8, :30]))
+        return tape.gradient(loss, [image, weight])
+
+    found = record(step, tmp_path)
+    assert (found.model_flops("forward"), found.model_flops("backward")) == (30 * ROW, 2 * 30 * ROW)
+    executed = 32 * 2 * 14 * 11
+    assert (found.flops("forward"), found.flops("backward")) == (executed, 2 * executed)
+
+
 def test_rows_that_a_slice_of_a_length_cuts_off(tmp_path: Path) -> None:
     image, weight = data(30, 14), variable(14, 8)
 

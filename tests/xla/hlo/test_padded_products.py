@@ -38,6 +38,16 @@ def test_rows_that_are_filled_up_and_cut_off_are_not_asked_for() -> None:
     assert asked(jax.vmap(filled, (0, None)), many, W) == 3 * 30 * ROW
 
 
+def test_gradients_of_rows_and_columns_that_are_filled_up_and_cut_off() -> None:
+    """30 rows filled up to 32, 14 that are summed to 16 and 8 columns to 11: the gradient of W is turned, then cut."""
+
+    def taken(x: Any, w: Any) -> Any:
+        return (jnp.pad(x, ((0, 2), (0, 2))) @ jnp.pad(w, ((0, 2), (0, 3))))[:30, :8]
+
+    assert asked(taken, X, W) == 30 * ROW
+    assert asked(jax.grad(lambda x, w: (taken(x, w) ** 2).sum(), (0, 1)), X, W) == 3 * 30 * ROW
+
+
 def test_what_both_factors_are_filled_up_with_is_not_asked_for() -> None:
     assert asked(lambda x, w: jnp.pad(x, SUMMED) @ jnp.pad(w, ((0, 2), (0, 0))), X, W) == 30 * ROW
 

@@ -128,6 +128,18 @@ def test_zeros_are_followed_to_the_convolution_and_from_it(function, image, kern
     assert found == [flops]
 
 
+def test_each_image_with_a_kernel_of_its_own_has_its_zeros() -> None:
+    """4 images of 6 x 6, 3 channels to 5: `vmap` joins images and channels, for which it turns and reshapes both."""
+
+    def apart(image: Any, kernel: Any) -> Any:
+        return convolved(jnp.pad(image, ((1, 1), (1, 1), (0, 0)))[None], kernel, 1, (0, 0))
+
+    one = 2 * 3 * 5 * 16**2
+    images, kernels = np.ones((4, 6, 6, 3), np.float32), np.ones((4, 3, 3, 3, 5), np.float32)
+    assert asked(jax.vmap(apart), images, kernels) == [4 * one]
+    assert asked(training(jax.vmap(apart)), images, kernels) == [4 * one, 8 * one]
+
+
 def test_a_part_of_the_results_is_asked_for_as_the_whole() -> None:
     """Of 6 results of 3 taps, the outermost of which lack one, 2 are taken: more is cut off than a zero added."""
 

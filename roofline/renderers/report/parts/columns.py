@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 from roofline.renderers.report.parts.html import TITLE
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roofline.renderers.report.parts.html import Html, join, tag
+from roofline.content.grid import Grid
+from roofline.content.wording import plain
+from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import scrolled
+
+#: Letters of a name, by what rows are.
+_LONGEST = {"scope": 70, "op": 90, "kernel": 90}
 
 
 def head(words: str, number: bool = True) -> Html:
@@ -29,6 +34,19 @@ def table(caption: object, heads: Iterable[Html], rows: Iterable[Html], label: s
         tag("tfoot", foot) if foot else None,
     )
     return scrolled(element, label)
+
+
+def table_of(grid: Grid, caption: str, label: str) -> Html:
+    """Write a table in words. label: the name of its region."""
+    body, names = [], grid.names(_LONGEST.get(grid.by, 60), plain)
+    for place, (words, short, line) in enumerate(zip(grid.labels, names, grid.cells, strict=True)):
+        parts = tag("small", name(grid.parts[place], 100)) if grid.parts and grid.parts[place] else None
+        cells = [cell(text, number not in grid.words) for number, text in enumerate(line)]
+        body.append(tag("tr", tag("th", name(words, short=short), parts, scope="row"), cells))
+    heads = [head(grid.name, False)]
+    heads += [head(grid.head(number), number not in grid.words) for number in range(len(grid.heads))]
+    sums = grid.rules[0] if grid.rules else len(body)
+    return table(caption, heads, body[:sums], label, body[sums:])
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Html:

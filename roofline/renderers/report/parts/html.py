@@ -14,7 +14,7 @@ import json
 import re
 from typing import Any
 
-from roofline.renderers._words import plain
+from roofline.content.wording import plain
 from roofline.units import cut
 
 #: Letters of a name that a title holds: what is longer is no name that anybody reads.

@@ -1,0 +1,100 @@
+"""Say how two runs differ in work, settings and measurement. Plain text; each format escapes it."""
+
+from __future__ import annotations
+
+from roofline import units
+from roofline.comparison.account.annotate import known_annotations
+from roofline.comparison.account.oriented_row import OrientedRow
+from roofline.comparison.account.row import OpChange, Row
+from roofline.comparison.parity.difference import SAME_WORK
+from roofline.comparison.parity.parity import Difference, Parity
+from roofline.comparison.ranking import RankedPair
+from roofline.content import wording
+from roofline.content.comparison import account_rows, comparing
+from roofline.content.signed import snapped
+from roofline.content.wording import plain
+
+#: Differences whose seconds are of the whole step; those of others are of ops alone.
+_WITH_HOST = frozenset(("clocks", "pace", "protocol"))
+
+
+def judged(parity: Parity) -> str:
+    """Say the verdict of the parity gate."""
+    doubts, named = len(parity.of("warning")), len(parity.of("named"))
+    words = {
+        "comparable": "comparable",
+        "named differences": f"comparable, with {wording.counted(named, 'named difference')}",
+        "not comparable": "not comparable",
+    }[parity.verdict]
+    return f"{words}; {wording.counted(doubts, 'doubt')} about the measurement" if doubts else words
+
+
+def same_work(pair: RankedPair) -> str:
+    """Say whether both runs do the same work, in a few words."""
+    parity, (a, b) = pair.comparison.parity, (run.total.model_flops for run in (pair.comparison.a, pair.comparison.b))
+    equal = abs(a - b) <= SAME_WORK * max(a, b)
+    if equal:
+        flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
+    else:
+        numbers = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
+        flops = f"model FLOPs of matmuls differ ({' and '.join(numbers)})"
+    certain = a and equal and len(parity.settings) == len(parity.of("named"))
+    nearly = any(difference.seconds for difference in parity.of("named") if difference.what.startswith("model FLOPs"))
+    answer = "yes" if certain else "nearly" if nearly else "as far as is known"
+    if parity.verdict == "not comparable":
+        answer = "no" if a or b else "not known"
+    return f"{answer}; {flops}"
+
+
+def differences(pair: RankedPair, *, numbered: bool = True) -> list[str]:
+    """Say all that differs, each in a sentence; numbered: whether the reader sees the numbers of the account's rows."""
+    heads = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}
+    return [
+        f"{heads[difference.severity]}{_sentence(pair, difference, numbered=numbered)}"
+        for difference in pair.comparison.parity.differences
+    ]
+
+
+def work(pair: RankedPair) -> list[str]:
+    """Say how the work of the runs differs, and what keeps them from being compared."""
+    parity = pair.comparison.parity
+    refused = [f"not comparable: {_sentence(pair, difference)}" for difference in parity.of("refused")]
+    named = [_sentence(pair, difference) for difference in parity.of("named") if difference not in parity.settings]
+    return refused + named
+
+
+def settings(pair: RankedPair) -> list[str]:
+    """Say which settings differ, and on which pages of the documentation they are explained."""
+    names = [name for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
+    sentences = [_sentence(pair, difference) for difference in pair.comparison.parity.settings]
+    return [*sentences, f"See {comparing.pages(names)}."] if names else sentences
+
+
+def doubts(pair: RankedPair) -> list[str]:
+    """Say why the times may not be what they seem."""
+    return [_sentence(pair, difference) for difference in pair.comparison.parity.of("warning")]
+
+
+def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True) -> str:
+    """Say a difference, and the rows that it explains, or else the most that it can explain."""
+    upper = _explained(pair, difference) if numbered else ""
+    if difference.seconds is not None and not upper:
+        whole = units.seconds(abs(pair.comparison.difference))
+        share = "" if difference.share is None else f" of {whole}, 0 to {units.percent(difference.share, 0)}"
+        dispatch = "" if difference.what in _WITH_HOST else "; dispatching not counted"
+        time = units.seconds(snapped(difference.seconds))
+        upper = f" (explains 0 to {time}{share}{dispatch})"
+    return f"{plain(difference.text, 400).rstrip('.')}{upper}."
+
+
+def _explained(pair: RankedPair, difference: Difference) -> str:
+    """Name the rows of the account that have an annotation of a setting: " (row 2, +8.20 ms)"; empty for none."""
+    change = OpChange(name=difference.what, a=difference.a, b=difference.b)
+    setting = OrientedRow(Row(kind="setting", ops=(change,)), alike=True, other_ops=frozenset())
+    names = {name for name, annotation in known_annotations().items() if annotation.fits(setting)}
+    rows = {number: row for number, row in enumerate(account_rows.rows(pair), 1) if names & {*row.annotations}}
+    if not rows:
+        return ""
+    time = account_rows.written(pair, sum(map(account_rows.seconds, rows.values())))
+    numbers = wording.conjunction(list(map(str, rows)))
+    return f" (row {numbers}, {time})" if len(rows) == 1 else f" (rows {numbers}, {time} together)"

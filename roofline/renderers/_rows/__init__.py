@@ -1,1 +1,0 @@
-"""Choose the rows of a table and their order, and sum the others."""

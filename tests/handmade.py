@@ -27,7 +27,8 @@ from msgspec.structs import replace
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.device import Cache, Ceiling, Device
-from roofline.core.schema import Memory, Op, Precision, Profile, Profiled, Signature, Wall
+from roofline.core.schema import Memory, Op, Precision, Profile, Profiled, Signature, Storages, Wall
+from roofline.core.vocabulary import STORAGE_KINDS
 
 MB = 1e6
 
@@ -228,6 +229,13 @@ def profile(**changes: object) -> Profile:
         "memory": Memory(peak=40 * MB, parameters=4 * MB, optimizer=8 * MB, source="peak resident set"),
     }
     return Profile(**(fields | changes))  # type: ignore[arg-type]
+
+
+def storages(*rows: tuple[str, int, int, int], **fields: object) -> Storages:
+    """Recorded storages; rows: (kind, bytes, first op, last op)."""
+    kinds, sizes, firsts, lasts = zip(*rows, strict=True)
+    numbers = tuple(map(STORAGE_KINDS.index, kinds))
+    return Storages(kind=numbers, bytes=sizes, first=firsts, last=lasts, **fields)  # type: ignore[arg-type]
 
 
 def filled() -> Profile:

@@ -65,6 +65,7 @@ PLACES = {
     "regression": Box(7.55, 5.0, "what check does", "read"),
     "projection": Box(9.6, 4.3, "what whatif does", "read"),
     "comparison": Box(7.55, 3.3, "two profiles: parity,\nterms, causes, proof", "read"),
+    "memory": Box(5.6, 3.15, "what a step holds,\nop by op", "read"),
     "analysis": Box(8.4, 1.45, "a profile under its\ndevice's ceilings", "read"),
     "core": Box(4.975, 0.55, "the saved profile and its words: step, op, cost, device, vocabulary", "both"),
 }

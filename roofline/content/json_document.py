@@ -15,8 +15,9 @@ from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import OpTable, Total, WorkTotal
 from roofline.content.bounds import Times, attained, split, split_at_upper_end
 from roofline.content.facts import preset
-from roofline.core.schema import Counters, Imported
+from roofline.core.schema import Counters, Imported, Profile
 from roofline.core.vocabulary import BOUNDS, Bound
+from roofline.memory.use import memory_use
 
 #: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.
 MAX_ROWS = 5000
@@ -78,7 +79,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "phases": {name: total(value, analysis) for name, value in analysis.by("phase").items()},
         "blocks": {name: total(value, analysis) for name, value in analysis.by("block").items()},
         **_fields(profile, "parameters trainable devices samples tokens new_tokens".split()),
-        "memory": _fields(profile.memory, "peak parameters optimizer source".split()),
+        "memory": _memory(profile),
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
@@ -91,6 +92,29 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
     elif by in ("scope", "kernel", "source"):
         document[f"{by}s"] = {name: total(value, analysis) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
+
+
+def _memory(profile: Profile) -> dict[str, Any]:
+    """Write the peak of the step, what is in use then and where that is; and what is known of the whole process."""
+    use = memory_use(profile)
+    reached = None
+    if use.op is not None:
+        op = profile.ops[use.op]
+        reached = {
+            "op": use.op,
+            "name": profile.signatures[op.signature].name,
+            "phase": profile.phases[op.phase],
+            "block": profile.blocks[op.block],
+            "scope": profile.scopes[op.scope],
+        }
+    return {
+        "peak": use.peak,
+        "source": use.source,
+        "at_least": use.at_least,
+        "reached": reached,
+        "parts": dict(use.parts),
+        **_fields(profile.memory, "parameters optimizer gradients resident".split()),
+    }
 
 
 def _wall(analysis: WorkAnalysis) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The colours of all pictures: palettes for what limits ops, for groups of ops, for two runs, and for several things.
+"""The colours of all pictures: palettes for what limits ops, groups of ops, memory, two runs, and several things.
 
 Colours of bounds are Okabe and Ito's; those of groups are told apart from them and from each other by readers with any
 kind of colour vision. Each is a pair: on white paper, and on the dark page of a report.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from roofline.core.vocabulary import Bound, Group
+from roofline.core.vocabulary import Bound, Group, StorageKind
 
 Pair = tuple[str, str]
 
@@ -25,6 +25,16 @@ GROUPS: dict[Group, Pair] = {
     "optimizer": ("#882255", "#d06aa3"),
     "communication": ("#ddcc77", "#e3d591"),
     "other": ("#8a8a8a", "#98a1ab"),
+}
+#: Of what memory is for.
+STORAGES: dict[StorageKind, Pair] = {
+    "parameters": ("#1b4965", "#5b92b8"),
+    "gradients": ("#bc6c25", "#d99a5b"),
+    "optimizer": GROUPS["optimizer"],
+    "inputs": ("#9c9c9c", "#a8b0b8"),
+    "results": ("#c9a227", "#d9bc5c"),
+    "activations": ("#62b6cb", "#8fd0df"),
+    "workspace": ("#588157", "#86b085"),
 }
 #: Of two runs: time that the second one saves, time that it adds, and a whole step.
 SIDES: dict[Literal["saves", "adds", "wall"], Pair] = {
@@ -62,5 +72,6 @@ def variables() -> str:
     """Write all of them as custom properties of a style sheet, named as what they stand for."""
     series = [(f"series-{number}", pair) for number, pair in enumerate(SERIES)]
     inks = [(f"on-{name}", (on(light), on(dark))) for name, (light, dark) in (*series, *BOUNDS.items())]
-    pairs = (*BOUNDS.items(), *GROUPS.items(), *SIDES.items(), *series, *inks)
+    of_storages = [(f"storage-{kind}", pair) for kind, pair in STORAGES.items()]
+    pairs = (*BOUNDS.items(), *GROUPS.items(), *SIDES.items(), *series, *inks, *of_storages)
     return f":root {{ {' '.join(f'--{name}: light-dark({light}, {dark});' for name, (light, dark) in pairs)} }}\n"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import tables, wording
+from roofline.memory.use import memory_use
 
 
 def limits(runs: Sequence[Analysis], names: Sequence[str], of_ops: bool = False) -> str:
@@ -33,6 +34,17 @@ def idle(runs: Sequence[Analysis], names: Sequence[str]) -> str:
         return times(runs, names)
     gaps = dict.fromkeys(map(wording.gap_name, runs))
     return f"{' and '.join(gaps)} for {_ends(shares, names, lambda share: units.percent(share, 0), ' of the step')}"
+
+
+def memory(runs: Sequence[WorkAnalysis], names: Sequence[str]) -> str:
+    """Say the most that a step holds at once: "a step holds 6.26 MB in torch-compile to 6.85 MB in torch"."""
+    uses = [memory_use(run.profile) for run in runs]
+    known = [(use.peak, name) for use, name in zip(uses, names, strict=True) if use.peak is not None]
+    if not known:
+        return "what a step holds is not known"
+    least = "at least " if any(use.at_least for use in uses) else ""
+    peaks, of = [peak for peak, _ in known], [name for _, name in known]
+    return f"a step holds {least}{_ends(peaks, of, units.byte)} at once"
 
 
 def _ends(values: Sequence[float], names: Sequence[str], write: Callable[[float], str], whole: str = "") -> str:

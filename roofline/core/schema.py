@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from roofline.core import files, shipped, validate
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.vocabulary import OpClass
+from roofline.core.vocabulary import RESIDENT, STORAGE_KINDS, OpClass
 from roofline.errors import InputError
 from roofline.repr_mixin import ReprMixin
 
@@ -197,12 +197,47 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Bytes of memory: the peak and how it was read (`source`), parameters, optimizer state."""
+    """Bytes of memory: the measured peak and how it was read (`source`), parameters, optimizer state.
+
+    resident: the peak of all memory of the process, its libraries included, which is not the step's. gradients: of the
+    parameters, after a step.
+    """
 
     peak: float | None = None
     parameters: float | None = None
     optimizer: float | None = None
     source: str = ""
+    resident: float | None = None
+    gradients: float | None = None
+
+
+class Storages(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The memory of a step, storage by storage: columns of one length.
+
+    source: who told: "allocator" or "buffer assignment". kind: index into `vocabulary.STORAGE_KINDS`. bytes: of each.
+    first, last: numbers of the first and the last op during which it is there; what was there before the step begins
+    with op 0, and what outlives it ends with the last op. assigned: bytes that are there throughout, however few of
+    them are in use, as of XLA's programs; None: memory is taken when it is needed. at_least: whether more may be there
+    than is recorded.
+    """
+
+    source: str
+    kind: tuple[_Count, ...]
+    bytes: tuple[_Address, ...]
+    first: tuple[_Count, ...]
+    last: tuple[_Count, ...]
+    assigned: float | None = None
+    at_least: bool = False
+
+    def fits(self, ops: int) -> bool:
+        """Return whether the columns are of one length and point at kinds and ops that there are."""
+        lengths = {len(column) for column in (self.kind, self.bytes, self.first, self.last)}
+        return (
+            len(lengths) == 1
+            and max(self.kind, default=0) < len(STORAGE_KINDS)
+            and max(self.last, default=-1) < ops
+            and all(first <= last for first, last in zip(self.first, self.last, strict=True))
+        )
 
 
 class Compilation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -342,7 +377,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     folder. preset: the published benchmark whose set-up was asked for; None: none. api: the step in the function that
     it timed; None: not measured, or that is the bare step. counters: bytes by hardware counters; None: not counted.
     addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
-    one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory.
+    one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory. storages: None: not recorded.
     devices: how many share the step; work and bytes are those of all of them together. collectives: of a trace of one
     rank of several; None: it has none, or they are not known.
 
@@ -395,6 +430,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     devices: Annotated[int, msgspec.Meta(ge=1)] = 1
     counters: Counters | None = None
     collectives: Collectives | None = None
+    storages: Storages | None = None
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"
@@ -455,12 +491,20 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
     validate.check(profile, source, decoded=True)
-    return profile if profile.profiled is not None else _without_steps(profile)
+    return _with_resident(profile if profile.profiled is not None else _without_steps(profile))
 
 
 def _without_steps(profile: Profile) -> Profile:
     """Drop the first step that older versions wrote as a plain one of a step that was only counted."""
     return replace(profile, wall=replace(profile.wall, steps=(), numbers=(), single=(), processes=()))
+
+
+def _with_resident(profile: Profile) -> Profile:
+    """Call by its name what older versions wrote as a step's peak: all memory of its process."""
+    memory = profile.memory
+    if memory.source != RESIDENT:
+        return profile
+    return replace(profile, memory=replace(memory, peak=None, source="", resident=memory.peak))
 
 
 def _current(data: bytes) -> Profile | None:

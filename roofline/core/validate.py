@@ -104,6 +104,8 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
         raise _damaged(source, f"{profile.api.name!r} has no times of steps")
     if profile.counters and not _counters_fit(profile):
         raise _damaged(source, "its hardware counters are not one per op")
+    if profile.storages and not profile.storages.fits(len(profile.ops)):
+        raise _damaged(source, "its storages are not columns of one length, or point outside its tables")
     if profile.collectives and not profile.collectives.fits:
         raise _damaged(source, "its collectives are not columns of one length")
     _check_all(_numbers(profile), source)
@@ -162,7 +164,7 @@ def _each(name: str, numbers: Mapping[str, float] | None) -> Named:
 def _numbers(profile: Profile) -> Named:
     """Yield the numbers that are 0 or more, by name; the rows of ops are apart."""
     yield from _of("", profile, _COUNTS)
-    yield from _of("memory", profile.memory, ("peak", "parameters", "optimizer"))
+    yield from _of("memory", profile.memory, ("peak", "parameters", "optimizer", "resident", "gradients"))
     yield from _each("conditions", profile.conditions)
     yield from (("waited in turns", seconds) for of in profile.wall.turns for seconds in of.waited)
     if profile.profiled:
@@ -172,6 +174,8 @@ def _numbers(profile: Profile) -> Named:
         yield from _of("api", profile.api, _API)
     if profile.imported:
         yield from _of("imported", profile.imported, _IMPORTED)
+    if profile.storages:
+        yield from _of("storages", profile.storages, ("assigned",))
     if profile.counters:
         yield from _of("counters", profile.counters, ("kernels", "unjoined", *_COUNTERS, *_FURTHER_COUNTERS))
     for message in profile.collectives.messages if profile.collectives else ():

@@ -23,16 +23,28 @@ Group = Literal["matmul", "normalisation", "pointwise", "optimizer", "communicat
 Phase = Literal["forward", "backward", "optimizer", "prefill", "decode"]
 Bound = Literal["compute", "memory", "overhead", "unknown"]
 Quality = Literal["exact", "assumed", "unknown"]
+StorageKind = Literal[
+    "parameters",
+    "gradients",  # of parameters
+    "optimizer",  # its state
+    "inputs",  # all else that was there before the step
+    "results",  # of a compiled program
+    "activations",  # made in a forward pass and used by later ops
+    "workspace",  # all else: inside of one op, or between those of a backward pass or an optimizer
+]
 
 CLASSES: tuple[OpClass, ...] = get_args(OpClass)
 GROUPS: tuple[Group, ...] = get_args(Group)
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 PHASES: tuple[Phase, ...] = get_args(Phase)
+STORAGE_KINDS: tuple[StorageKind, ...] = get_args(StorageKind)
 
 #: How plain steps were timed (`Wall.protocol`), in words.
 PROTOCOLS: dict[str, str] = {"steady": "back to back", "single": "waited for one by one"}
 #: The types of numbers that are multiplied in matrices, and not counted with.
 FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
+#: Where memory was read that is all of the process's, and not of a step (`Memory.resident`).
+RESIDENT = "peak resident set of the process, libraries included"
 #: The kind of an op that is a Python function of the user's, whatever its name (docs/counting.md).
 CALLBACK = "callback"
 #: The kind of direct linear algebra: matrix FLOPs, and no products that runs are compared by (docs/counting.md).

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.cost import Cost
+from roofline.core.schema import Storages
 from roofline.core.vocabulary import OpClass
 
 PHASES = ("forward", "backward", "optimizer", "prefill", "decode")
@@ -108,6 +109,7 @@ class Counted:
     updates: whether an optimizer was seen to be applied, which ops that are compiled one by one do not say.
     addresses: buffer -> where its first byte lies [byte]; of buffers that are not in it nobody knows.
     devices: how many share the step; work and buffers are those of all of them together.
+    storages: their ops are those of `ops`; None: not recorded.
     """
 
     names: tuple[str, ...]
@@ -126,6 +128,7 @@ class Counted:
     updates: bool = False
     addresses: Mapping[int, int] = field(default_factory=dict)
     devices: int = 1
+    storages: Storages | None = None
 
 
 #: A step of which nothing was counted.

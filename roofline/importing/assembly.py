@@ -152,6 +152,7 @@ def assembled(
         ops=rows.ops,
         kernels=rows.kernels,
         addresses=rows.addresses if facts.buffers else (),
+        storages=rows.storages,
         versions=versions,
         conditions=dict(conditions),
         flags=tuple(flags),

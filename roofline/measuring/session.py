@@ -231,6 +231,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         kernels=recording.kernels,
         addresses=recording.addresses,
         devices=recording.devices,
+        storages=recording.storages,
         batch=recording.batch,
         seq=recording.seq,
         versions={"roofline": __version__, "python": sys.version.partition(" ")[0], **recording.versions},

@@ -13,6 +13,7 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 from roofline.errors import InputError
+from roofline.memory.fit import Fit, fit
 from roofline.repr_mixin import ReprMixin
 
 
@@ -22,7 +23,8 @@ class Least(ReprMixin):
 
     step: the work under the ceilings of the device. groups: sums by group; floors: the least time of each group [s].
     bounds: the sum of floors, split by the roof that sets each [s]. unknown_ops: number of ops of unknown work or
-    ceiling.
+    ceiling. unpriced: ceilings of products that the device lacks, without which no least time is known. fit: how the
+    step fits into the device's memory.
     """
 
     step: WorkAnalysis
@@ -31,11 +33,13 @@ class Least(ReprMixin):
     floors: Mapping[str, float]
     bounds: Mapping[str, float]
     unknown_ops: int
+    unpriced: tuple[str, ...]
+    fit: Fit
 
     @property
-    def floor(self) -> float:
-        """The least time of the step [s]."""
-        return sum(self.floors.values())
+    def floor(self) -> float | None:
+        """The least time of the step [s]; None where the device has no ceiling for its products."""
+        return None if self.unpriced else sum(self.floors.values())
 
 
 def least(profile: Profile, device: Device) -> Least:
@@ -55,4 +59,6 @@ def least(profile: Profile, device: Device) -> Least:
         floors=floors,
         bounds={name: float(by_bound[number]) for number, name in enumerate(BOUNDS) if by_bound[number]},
         unknown_ops=int((floor == 0).sum()),
+        unpriced=tuple(name for name in step.missing if name.startswith("matrix.")),
+        fit=fit(profile, device),
     )

@@ -31,6 +31,7 @@ from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
+from roofline.memory.fit import Fit, fit
 from roofline.projection.devices import borrow_launches, drop_optional, make_comparable
 from roofline.projection.interval import Interval, draw_times, interval_around, kernel_spread, sheet_mismatches
 from roofline.projection.overlap import share_times
@@ -110,10 +111,9 @@ class WhatIf(ReprMixin):
     sheet: bool
 
     @property
-    def fits(self) -> bool | None:
-        """Return whether the peak memory fits there; None where that is not known: a CPU's peak has the libraries."""
-        peak, memory = self.here.profile.memory.peak, self.there.memory
-        return None if peak is None or memory is None or self.here.device.kind == "cpu" else peak <= memory
+    def fit(self) -> Fit:
+        """Return how the step fits into the memory there."""
+        return fit(self.here.profile, self.there)
 
     @property
     def seconds(self) -> float:

@@ -68,7 +68,8 @@ class Nodes:
     is_op: whether the call computes (and is no wrapper that leaves that to others). parent: index of the enclosing call
     or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its
     first byte [byte], which the trace does not tell: see `recording.addresses`. packed: node -> what an object among
-    its arguments holds (`recording.packed`). stored: tensor -> what it holds, of sparse ones.
+    its arguments holds (`recording.packed`). stored: tensor -> what it holds, of sparse ones. allocations: of memory in
+    the step (`recording.allocations`); None: not recorded.
     """
 
     names: tuple[str, ...]
@@ -81,6 +82,7 @@ class Nodes:
     addresses: Mapping[int, int] = field(default_factory=dict)
     packed: Mapping[int, tuple[Any, ...]] = field(default_factory=dict)
     stored: Mapping[int, Stored] = field(default_factory=dict)
+    allocations: Any = None
 
     def __len__(self) -> int:
         return len(self.names)

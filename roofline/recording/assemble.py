@@ -40,6 +40,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         kernels=rows.kernels,
         addresses=rows.addresses,
         devices=counted.devices,
+        storages=rows.storages,
         memory=recorder.memory(step),
         parameters=step.parameters,
         trainable=step.trainable,

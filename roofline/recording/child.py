@@ -156,7 +156,7 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
         _say(f"The step is counted with data, since it raises {type(error).__name__} without.")
         return None
     # The memory of this process is not that of the step.
-    memory = msgspec.structs.replace(recording.memory, peak=None, source="")
+    memory = msgspec.structs.replace(recording.memory, peak=None, source="", resident=None)
     return _result(msgspec.structs.replace(recording, memory=memory), read)
 
 

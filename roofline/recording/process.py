@@ -1,4 +1,4 @@
-"""Describe a measuring process, whatever the framework: versions, cores, variables, source of the memory peak."""
+"""Describe a measuring process, whatever the framework: versions, cores, variables, source of a memory peak."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from roofline import plugins
 
-#: Sources of the peak of a profile's memory, on a CPU and on a GPU.
-RESIDENT, ALLOCATED = "peak resident set of the process, libraries included", "allocator's peak"
+#: Source of the peak of a profile's memory on a GPU.
+ALLOCATED = "allocator's peak"
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:

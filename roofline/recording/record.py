@@ -31,6 +31,7 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
         first = recorder.first(replace(step, run=_refuse_if_unrun(step.run)))
         say(f"first step {seconds(first)}")
         if plan.count_only:
+            recorder.note_memory(step)
             work = Work(recorder.count(step))
             return assemble(step, plan, recorder, _counting_run(first), work)
         if not plan.plain_only:

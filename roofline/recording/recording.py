@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from roofline.core.device import Ceiling
-from roofline.core.schema import Api, Compilation, Memory, Op, Profiled, Signature, Wall
+from roofline.core.schema import Api, Compilation, Memory, Op, Profiled, Signature, Storages, Wall
 from roofline.core.step import Step
 
 Say = Callable[[str], None]
@@ -42,7 +42,8 @@ class Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Hold the measurement of a backend: a profile without the device, the command and the date.
 
-    ceilings: of the device, measured again around the steps. sources, addresses, devices: see `schema.Profile`.
+    ceilings: of the device, measured again around the steps. sources, addresses, devices, storages: see
+    `schema.Profile`.
     """
 
     wall: Wall
@@ -74,6 +75,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     api: Api | None = None
     addresses: tuple[int | None, ...] = ()
     devices: int = 1
+    storages: Storages | None = None
 
 
 class Check(NamedTuple):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.cost import unknown
-from roofline.core.schema import Op, Signature
+from roofline.core.schema import Op, Signature, Storages
 from roofline.core.vocabulary import OpClass
 from roofline.costs import kernel_names, precision
 from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
@@ -26,7 +27,7 @@ _PAGE = 4096
 class OpTables:
     """Hold the tables of a profile's ops. source: the counted op of each, -1 for a kernel without one.
 
-    addresses: see `schema.Profile`.
+    addresses, storages: see `schema.Profile`.
     """
 
     ops: tuple[Op, ...]
@@ -35,6 +36,7 @@ class OpTables:
     kernels: tuple[str, ...]
     source: tuple[int, ...]
     addresses: tuple[int | None, ...] = ()
+    storages: Storages | None = None
 
 
 def op_rows(
@@ -85,7 +87,8 @@ def op_rows(
             launches=1 if timed is None or timed.launches is None else int(timed.launches[row]),
             kernels=table.renamed(timed.kernels[row]) if timed else (),
         )
-    return table.rows(counted.addresses)
+    rows = table.rows(counted.addresses)
+    return replace(rows, storages=None if counted.storages is None else _of_rows(counted.storages, rows.source))
 
 
 def _main_block(op: CountedOp, blocks: Sequence[str]) -> str | None:
@@ -237,6 +240,26 @@ class _Tables:
         """Number a buffer in this profile; each that was not recorded (-1) is a new one."""
         key = storage if storage >= 0 else -1 - len(self._buffers)
         return self._buffers.setdefault(key, len(self._buffers))
+
+
+def _of_rows(storages: Storages, source: Sequence[int]) -> Storages | None:
+    """Number ops as the profile does, which has no row for an op of the host. source: the counted op of each row.
+
+    What was there during such ops only is left out; None where the profile has no op at all.
+    """
+    counted = np.asarray([op for op in source if op >= 0], np.int64)
+    if not len(counted):
+        return None
+    first = np.searchsorted(counted, np.asarray(storages.first, np.int64))
+    last = np.searchsorted(counted, np.asarray(storages.last, np.int64), side="right") - 1
+    stays = np.flatnonzero(first <= last).tolist()
+    return msgspec.structs.replace(
+        storages,
+        kind=tuple(storages.kind[number] for number in stays),
+        bytes=tuple(storages.bytes[number] for number in stays),
+        first=tuple(first[stays].tolist()),
+        last=tuple(last[stays].tolist()),
+    )
 
 
 def _relative_addresses(addresses: Sequence[int | None]) -> tuple[int | None, ...]:

@@ -11,6 +11,8 @@ from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Row
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.comparison.terms import compare
+from roofline.core.vocabulary import STORAGE_KINDS
+from roofline.memory.use import WORDS, memory_use
 from roofline.regression.growth import Gate, GrownPlace, Measure, Status, main_causes, make_gate, most_first, skip_gate
 from roofline.regression.limits import Limit, Limits
 
@@ -91,17 +93,14 @@ def _gap_shares(side: Analysis) -> tuple[float, float] | None:
 
 
 def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:
-    first, second = before.profile.memory, after.profile.memory
+    first, second = (memory_use(side.profile) for side in (before, after))
     if first.peak is None or second.peak is None:
         return skip_gate("memory", limit, "the peak is not known of both")
     if first.source != second.source:
         return skip_gate("memory", limit, "the peaks were not read the same way")
     parts = [
         GrownPlace((), name, now - then)
-        for name, then, now in (
-            ("parameters", first.parameters, second.parameters),
-            ("optimizer state", first.optimizer, second.optimizer),
-        )
+        for name, then, now in ((WORDS[kind], first.parts[kind], second.parts[kind]) for kind in STORAGE_KINDS)
         if then is not None and now is not None and now > then
     ]
     return make_gate("memory", None, limit, first.peak, second.peak, sorted(parts, key=most_first))

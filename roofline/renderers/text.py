@@ -7,7 +7,7 @@ from dataclasses import replace
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import tables, terminal, wording
 from roofline.content.choice import USUAL, Choice
-from roofline.content.facts import evidence, host, measured, notes
+from roofline.content.facts import evidence, host, measured, memory, notes
 from roofline.content.terminal import SHEET, Page, facts
 from roofline.renderers import _screen
 
@@ -41,7 +41,7 @@ def render(
 def _counted(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> str:
     """Write the work of a step whose ops have no times."""
     lines = [*terminal.wrapped(wording.verdict(analysis), page, "bold"), "", *_table(analysis, by, choice, page)]
-    compiled = facts(measured.compiled(analysis), page)
+    compiled = facts([*memory.facts(analysis.profile), *measured.compiled(analysis)], page)
     costed, ops = analysis.total.costed, analysis.total.ops
     lines += ["", f"Work known of {costed} of {wording.counted(ops, 'op')}."]
     return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"

@@ -20,7 +20,7 @@ from roofline.errors import MeasurementError
 from roofline.keras import eager as keras_eager
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
-from roofline.recording.process import ALLOCATED, RESIDENT
+from roofline.recording.process import ALLOCATED
 from roofline.recording.step_recorder import NO_WORK
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
@@ -245,9 +245,9 @@ class TensorFlow:
         return tf.config.threading.get_intra_op_parallelism_threads() or None
 
     def memory(self, step: Step, device: str) -> Memory:
-        """The allocator's peak on a GPU, the process's on a CPU."""
+        """The allocator's peak on a GPU; on a CPU all memory of the process."""
         if device == "cpu":
-            return Memory(peak=contention.peak_memory(), source=RESIDENT, **_held(step))
+            return Memory(resident=contention.peak_memory(), source="", **_held(step))
         peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
         return Memory(peak=float(peak), source=ALLOCATED, **_held(step))
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 
+from roofline.core.schema import Storages
 from roofline.costs.counted import Counted
 from roofline.tensorflow import count as graph
 from roofline.tensorflow import scopes as graph_scopes
@@ -86,8 +88,17 @@ def _joined(nodes: Counted, instructions: Counted) -> Counted:
         unknown={**nodes.unknown, **instructions.unknown},
         flags=tuple(dict.fromkeys((*nodes.flags, *instructions.flags))),
         devices=max(nodes.devices, instructions.devices),
+        storages=_shifted(instructions.storages, len(nodes.ops)),
         addresses={**nodes.addresses, **{number + first: end + at for number, at in instructions.addresses.items()}},
     )
+
+
+def _shifted(storages: Storages | None, ops: int) -> Storages | None:
+    """Return the storages of programs in a step that runs ops before them, whose memory is not known."""
+    if storages is None:
+        return None
+    first, last = (tuple(row + ops for row in column) for column in (storages.first, storages.last))
+    return msgspec.structs.replace(storages, first=first, last=last, at_least=True)
 
 
 def _both(node: Owned, instruction: Owned, first: int) -> Owned:

@@ -30,6 +30,7 @@ from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.opcodes import FREE
 from roofline.xla.places import Placing, place_of
 from roofline.xla.scopes import BACKWARD, FORWARD
+from roofline.xla.storages import storages
 from roofline.xla.tails import Tails, tails
 from roofline.xla.updates import UPDATE, in_other_programs, updates
 
@@ -386,6 +387,7 @@ def _tables(
         unknown=reasons,
         flags=flags,
         addresses=_addresses(programs, buffers, devices),
+        storages=storages(ops, phase, programs, devices),
         devices=max((devices.get(op.key[0], 1) for op in ops), default=1),
     )
 

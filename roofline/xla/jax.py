@@ -23,7 +23,7 @@ from roofline.core.switch import MALLOC
 from roofline.errors import MeasurementError
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
-from roofline.recording.process import ALLOCATED, RESIDENT
+from roofline.recording.process import ALLOCATED
 from roofline.recording.xspace.called import called
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
@@ -264,9 +264,9 @@ class Jax:
         """Nothing: XLA's threads are set before it is loaded."""
 
     def memory(self, step: Step, device: str) -> Memory:
-        """The allocator's peak on a GPU, the process's on a CPU."""
+        """The allocator's peak on a GPU; on a CPU all memory of the process."""
         if device == "cpu":
-            return Memory(peak=contention.peak_memory(), source=RESIDENT, **_held(step))
+            return Memory(resident=contention.peak_memory(), source="", **_held(step))
         statistics = jax.devices()[0].memory_stats() or {}
         peak = statistics.get("peak_bytes_in_use")
         return Memory(peak=None if peak is None else float(peak), source=ALLOCATED, **_held(step))

@@ -103,9 +103,10 @@ def test_plot(counted: Run, other: tuple[str, ...], tmp_path: Path) -> None:
         assert not (tmp_path / f"{kind}.svg").exists()
         if kind not in ("devices", "sweep"):  # a count-only profile knows none of the one, and is none of the other
             assert "was counted and not timed" in ended.err
-            assert "draw --kind breakdown (the shares of FLOP and bytes) or --kind roofline" in ended.err
+            assert "draw --kind breakdown (the shares of FLOP and bytes) or --kind memory" in ended.err
     # The devices of both: one of them has ceilings.
-    assert drawn == (["breakdown", "devices", "roofline", "wall"] if other else ["breakdown", "roofline", "wall"])
+    of_counted = ["breakdown", "memory", "roofline", "wall"]
+    assert drawn == (sorted([*of_counted, "devices"]) if other else of_counted)
     if not other:
         for kind in drawn:
             assert not TIMES.search((tmp_path / f"{kind}.svg").read_text())

@@ -68,7 +68,10 @@ BELOW = {
     "bounds_floor": {"compute", "memory", "overhead", "unknown"},
     "unattained": {"compute", "memory", "overhead", "unknown"},
     "roofs": {"serial", "overlap", "ideal"},
-    "memory": {"peak", "parameters", "optimizer", "source"},
+    "memory": {
+        *("peak", "parameters", "optimizer", "source"),
+        *("at_least", "reached", "parts", "gradients", "resident"),  # added since
+    },
 }
 ROW = {
     *("ops", "kernels", "model_flops", "flops", "useful_flops", "vector_flops", "transcendentals", "int_ops"),
@@ -176,6 +179,10 @@ def test_the_keys_are_those_of_the_contract(roofline: Run, recorded: Path) -> No
     # fp32 weights; Adam keeps two moments of them and one step number (fp32) per tensor: 2*148*4 + 6*4
     assert document["memory"]["parameters"] == 148 * 4
     assert document["memory"]["optimizer"] == 2 * 148 * 4 + 6 * 4
+    # Parameters, gradients and the optimizer's state are there at once, and the resident set is not the step's.
+    assert 4 * 148 * 4 <= document["memory"]["peak"] < document["memory"]["resident"]
+    assert document["memory"]["gradients"] == 148 * 4
+    assert (document["memory"]["at_least"], document["memory"]["reached"]["phase"]) == (False, "backward")
     assert document["wall"]["steps"] == 3
     assert document["wall"]["source"] == "plain"
     assert "few-steps" in document["flags"]

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from roofline import plugins
 from roofline.analysis.analysis import analyze
-from roofline.core.schema import Compilation, Profile, Wall, load, save
+from roofline.core.schema import Compilation, Memory, Profile, Wall, load, save
 from roofline.projection.project import project
 from roofline.regression import check
 from roofline.regression.batch import Judged
@@ -153,9 +153,12 @@ def test_memory_that_does_not_fit() -> None:
     there = replace(handmade.device(), memory=30e6)
     on_gpu = handmade.profile(device=replace(handmade.device(), kind="cuda"))
     text = whatif.render(project(analyze(on_gpu), there))
-    assert "needs 40.0 MB and Round Device has 30.0 MB: it does not fit" in text
-    # A CPU's peak holds the libraries, which the other device need not.
-    assert "does not fit" not in whatif.render(project(analyze(handmade.profile()), there))
+    assert "does not fit:" in text
+    assert "= 40.0 MB of 30.0 MB" in " ".join(text.split())
+    # The memory of a process holds the libraries, which the other device need not.
+    of_process = handmade.profile(memory=Memory(resident=40e6, parameters=4e6, optimizer=8e6))
+    larger = replace(there, memory=39e6)
+    assert "not known to fit:" in whatif.render(project(analyze(of_process), larger))
 
 
 def test_whatif_says_where_its_range_does_not_tell_faster_from_slower(roofline: Run, tmp_path: Path) -> None:

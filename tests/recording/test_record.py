@@ -151,7 +151,7 @@ def test_plain_steps_alone_and_counting_alone() -> None:
     plain = ran(Plan(device="cpu", steps=3, plain_only=True))
     assert plain.asked == ["first", "timed", "timed", "memory", "timed", ("plain", 3), *SINGLE]
     counted = ran(Plan(device="cpu", count_only=True))
-    assert counted.asked == ["first", "count"]
+    assert counted.asked == ["first", "memory", "count"]
     assert (counted.plain.ran, counted.plain.wall.steps) == (0, ())
 
 

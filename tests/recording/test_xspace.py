@@ -192,7 +192,8 @@ def test_what_was_run_and_how_is_kept(kind: str) -> None:
     assert (recording.parameters, recording.samples, recording.batch, recording.seq) == (4096, 32, 32, None)
     assert ("jax" if kind == "jax" else "tensorflow") in recording.versions
     assert recording.environment["threads"] == "1"
-    assert recording.memory.peak
+    assert recording.memory.resident
+    assert recording.memory.peak is None  # the memory of the process is not the step's
     assert recording.conditions["page_faults_per_step"] >= 0
 
 

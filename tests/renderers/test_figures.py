@@ -100,8 +100,14 @@ def test_no_colour_stands_for_a_bound_and_a_group() -> None:
     """Nor for anything else: of pieces that are equal in grey the hatch or the marker tells."""
     from roofline.content import palette
 
+    # The optimizer's state has the colour of the optimizer.
+    storages = {kind: pair for kind, pair in palette.STORAGES.items() if kind != "optimizer"}
     for theme in (0, 1):
-        colours = [pair[theme] for table in (palette.BOUNDS, palette.GROUPS, palette.SIDES) for pair in table.values()]
+        colours = [
+            pair[theme]
+            for table in (palette.BOUNDS, palette.GROUPS, palette.SIDES, storages)
+            for pair in table.values()
+        ]
         assert len(set(colours) - {palette.GROUPS["other"][theme], palette.SIDES["saves"][theme]}) >= len(colours) - 2
     assert len({(marker, hatch) for _, marker, hatch in _style.GROUP.values()}) == len(_style.GROUP)
     with _style.applied():
@@ -258,6 +264,7 @@ def test_odd_profiles(kind: str, tmp_path: Path) -> None:
         "roofline": "nothing to put under",
         "timeline": "no op was recorded",
         "devices": "No peak",
+        "memory": "neither storages nor buffers",
     }
     odd = [handmade.profile(ops=()), handmade.profile(device=bare)]
     if kind not in TIMED:

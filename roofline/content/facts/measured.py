@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import wording
-from roofline.content.facts import compiling, generation, notes, preset
+from roofline.content.facts import compiling, generation, memory, notes, preset
 
 
 def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -21,9 +21,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
         peak = f"{units.flop_rate(analysis.peak)} ({wording.plain(analysis.precision or '')})"
         why = notes.mfu(analysis)
         yield "MFU", f"{notes.least(analysis)}{units.percent(analysis.mfu)} of {peak}{f': {why}' if why else ''}"
-    if profile.memory.peak is not None:
-        source = f" ({wording.plain(profile.memory.source, 200)})" if profile.memory.source else ""
-        yield "peak memory", units.byte(profile.memory.peak) + source
+    yield from memory.facts(profile)
     if profile.wall.first is not None:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
     if words := compiling.describe_compiling(analysis):

@@ -23,6 +23,7 @@ from roofline.pytorch.inductor import dynamo, kernels, parts, rates
 from roofline.pytorch.recording import compile_time, profiler
 from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import record as torch_record
+from roofline.pytorch.recording.allocations import with_storages
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
 from roofline.traces.kineto.reader import KinetoTrace
@@ -132,7 +133,7 @@ class _Counting:
         self.runs = len(runs)
         self.templates = any(site.templates for region in regions for site in region.graph.sites)
         counted = eager_twin.with_scopes(counted_regions.counted, asked, counted_regions.placed)
-        counted = _optimizer_phase(counted, asked)
+        counted = with_storages(_optimizer_phase(counted, asked), nodes)
         if eager_twin.varies(counted, asked, lambda: _eager_twin(step)):
             counted = replace(counted, flags=(*counted.flags, eager_twin.VARIES))
         else:

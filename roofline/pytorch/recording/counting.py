@@ -19,10 +19,13 @@ from torch.profiler import ExecutionTraceObserver
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE, ZERO
-from roofline.pytorch.recording import compile_time, event_tree, nested, packed, shapes, sparse
-from roofline.pytorch.recording.addresses import addresses, arguments
-from roofline.pytorch.recording.profiler import quiet
+from roofline.pytorch.recording import allocations, compile_time, event_tree, nested, packed, shapes, sparse
+from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
+from roofline.pytorch.recording.profiler import quiet, without_lines
 from roofline.recording.backend import NeedsData
+
+#: What PyTorch says each time that a block is released which was there before the profiler (torch 2.13).
+_UNSEEN_RELEASE = b"Memory block of unknown size was allocated before the profiling started"
 
 
 def record(
@@ -40,7 +43,7 @@ def record(
     with_data = shapes.has_data()
     layers_with_objects = packed.weights() if with_data else {}
     with tempfile.TemporaryDirectory() as folder:
-        recorder = _Recorder(Path(folder) / "step.json", compiled, with_data)
+        recorder = _Recorder(Path(folder) / "step.json", step.model, compiled, with_data)
         with (
             nullcontext() if compiled else marked_layers(name_of),
             nullcontext() if compiled else marked_recomputation(),
@@ -75,15 +78,18 @@ class _Recorder:
     are compressed sparse tensors, or nested ones, it tells the calls, for the observer ends the process at them.
     """
 
-    def __init__(self, path: Path, compiled: bool, with_data: bool) -> None:
-        """path: of a file that the observer writes."""
+    def __init__(self, path: Path, model: Any, compiled: bool, with_data: bool) -> None:
+        """path: of a file that the observer writes. model: of the step; None: not known."""
         self._path, self._with_data = path, with_data
         self._stored = sparse.alive() if with_data else {}
         self._sparse_tensors: list[torch.Tensor] = []  # so that no other one comes to lie at its address
         compressed = any(held.layout in sparse.COMPRESSED for held in self._stored.values())
         self._observes = not compressed and not (with_data and nested.are_alive())
         self._observer = ExecutionTraceObserver()
-        self._profiler = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
+        self._profiler = profile(
+            enabled=compiled or with_data, use_kineto=True, record_shapes=with_data, profile_memory=with_data
+        )
+        self._held = allocations.HeldTensors(model) if with_data else None
 
     @contextmanager
     def recording(self) -> Iterator[None]:
@@ -95,7 +101,8 @@ class _Recorder:
                 if self._observes:
                     self._observer.start()
             try:
-                yield
+                with nullcontext() if self._held is None else self._held.watched(), without_lines(_UNSEEN_RELEASE):
+                    yield
             finally:
                 with quiet():
                     if self._observes:
@@ -125,10 +132,14 @@ class _Recorder:
 
     def with_arguments(self, nodes: execution_trace.Nodes) -> execution_trace.Nodes:
         """Add what the profiler's events know of the arguments of the calls, and the trace does not."""
-        given = list(arguments(nodes, self._event_tree()))
+        tree = self._event_tree()
+        pairs = list(twins(nodes, tree))
+        given = list(arguments(nodes, pairs))
         # Who asked a tensor for its numbers knows better what it held then.
         stored = {**sparse.given_to_calls(given, self._stored), **nodes.stored}
-        return replace(nodes, addresses=addresses(given), stored=stored)
+        held = self._held
+        allocated = None if held is None else allocations.read(tree, pairs, len(nodes), held, touched(nodes, pairs))
+        return replace(nodes, addresses=addresses(given), stored=stored, allocations=allocated)
 
     def _event_tree(self) -> Sequence[Any]:
         """Return the events of the profiler that lie in no other, each with those inside it."""

@@ -14,6 +14,7 @@ from roofline.keras import libraries, torch_names
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import AGAIN, count
 from roofline.pytorch.recording import counting, host_cost, shapes
+from roofline.pytorch.recording.allocations import with_storages
 from roofline.pytorch.recording.record import Variant
 from roofline.pytorch.recording.record import record as torch_record
 from roofline.recording.recording import Plan, Recording, Say
@@ -38,7 +39,7 @@ def _layers() -> host_cost.Layer:
 
 def _count(step: Step) -> Counted:
     nodes = counting.record(step, torch_names.name, _marked)
-    return count(nodes, Engine(), addresses=nodes.addresses)
+    return with_storages(count(nodes, Engine(), addresses=nodes.addresses), nodes)
 
 
 @contextmanager

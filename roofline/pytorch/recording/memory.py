@@ -32,14 +32,18 @@ def of_graphs(segments: Iterable[Mapping[str, Any]]) -> float:
     return float(sum(segment["total_size"] - segment["allocated_size"] for segment in pools))
 
 
+def of_model(model: torch.nn.Module) -> tuple[float, float | None]:
+    """Sum what the parameters take, and their gradients [B]; None where no parameter has one now."""
+    parameters = list(model.parameters())
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    return _bytes(parameters), _bytes(gradients) if gradients else None
+
+
+def _bytes(tensors: Iterable[torch.Tensor]) -> float:
+    return float(sum(tensor.numel() * tensor.element_size() for tensor in tensors))
+
+
 def of_optimizers(optimizers: Sequence[Any]) -> float:
     """Sum what the optimizers' state takes [B]."""
-    return float(
-        sum(
-            value.numel() * value.element_size()
-            for optimizer in optimizers
-            for state in optimizer.state.values()
-            for value in state.values()
-            if isinstance(value, torch.Tensor)
-        )
-    )
+    states = (state for optimizer in optimizers for state in optimizer.state.values())
+    return _bytes(value for state in states for value in state.values() if isinstance(value, torch.Tensor))

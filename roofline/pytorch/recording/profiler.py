@@ -45,6 +45,25 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
+def without_lines(phrase: bytes) -> Iterator[None]:
+    """While active, standard error is kept back; then all its lines are written that do not hold a phrase."""
+    sys.stderr.flush()
+    former_stderr = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        finally:
+            sys.stderr.flush()
+            os.dup2(former_stderr, 2)
+            os.close(former_stderr)
+            kept.seek(0)
+            for line in kept:
+                if phrase not in line:
+                    os.write(2, line)
+
+
+@contextmanager
 def no_other() -> Iterator[None]:
     """While active, who starts a profiler is told that one is to come; two would end the process (SIGSEGV)."""
 

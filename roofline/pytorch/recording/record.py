@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import torch
 from torch.autograd.profiler import profile
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -20,11 +21,11 @@ from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
 from roofline.pytorch.recording import anomaly, counting, host_cost, process, profiler, turned
+from roofline.pytorch.recording.allocations import with_storages
 from roofline.pytorch.recording.compile_time import CompileTime
-from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
+from roofline.pytorch.recording.memory import of_model, of_optimizers, peak_on_gpu
 from roofline.recording import contention
 from roofline.recording import record as measurement
-from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
 from roofline.recording.step_recorder import NO_WORK, Plain, Work
@@ -36,7 +37,7 @@ from roofline.traces.kineto.reader import KinetoTrace
 def eager(step: Step) -> Counted:
     """The C run of a step that PyTorch dispatches op by op."""
     nodes = counting.record(step)
-    counted = count(nodes, Engine(), addresses=nodes.addresses)
+    counted = with_storages(count(nodes, Engine(), addresses=nodes.addresses), nodes)
     if any(name.startswith("Torch-Compiled Region") for name in counted.names):
         return replace(counted, flags=(*counted.flags, COMPILED_CODE))
     return counted
@@ -72,9 +73,7 @@ class TorchStepRecorder:
         """Nothing is known before the first step."""
         self._plan, self._variant, self._device = plan, variant, plan.device
         self._optimizers: list[Any] = []
-        self._optimizer: float | None = None
-        self._peak: float | None = None
-        self._source = ALLOCATED if self._device == "cuda" else RESIDENT
+        self._memory = Memory()
         self._anomaly: Mapping[str, str] = {}
         self._counted: Counted | None = None
         self._reference: KinetoTrace | None = None
@@ -128,11 +127,10 @@ class TorchStepRecorder:
     def note_memory(self, step: Step) -> None:
         """On a GPU the allocator's peak since the last call; on a CPU the process's, before ceilings take memory."""
         if self._device == "cuda":
-            self._peak, self._source = peak_on_gpu()
+            peak, source = peak_on_gpu()
+            self._memory = Memory(peak=peak, source=source)
         else:
-            self._peak = contention.peak_memory()
-        if self._optimizer is None and self._optimizers:
-            self._optimizer = of_optimizers(self._optimizers)
+            self._memory = Memory(resident=contention.peak_memory())
 
     def probing_threads(self) -> int | None:
         """Return those of this process."""
@@ -175,10 +173,9 @@ class TorchStepRecorder:
 
     def memory(self, step: Step) -> Memory:
         """The peak of the plain steps, and what the model and the optimizers hold."""
-        parameters = None
-        if isinstance(step.model, torch.nn.Module):
-            parameters = float(sum(p.numel() * p.element_size() for p in step.model.parameters()))
-        return Memory(peak=self._peak, parameters=parameters, optimizer=self._optimizer, source=self._source)
+        parameters, gradients = of_model(step.model) if isinstance(step.model, torch.nn.Module) else (None, None)
+        optimizer = of_optimizers(self._optimizers) if self._optimizers else None
+        return msgspec.structs.replace(self._memory, parameters=parameters, gradients=gradients, optimizer=optimizer)
 
     def versions(self) -> dict[str, str]:
         """PyTorch's and those of the libraries around it."""

@@ -26,6 +26,7 @@ from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
 from roofline.pytorch.recording import verify as torch_verify
+from roofline.pytorch.recording.allocations import with_storages
 from roofline.pytorch.recording.packed import EAGER, TRACED
 from roofline.pytorch.recording.profiler import quiet, synchronize
 from roofline.pytorch.torchscript import fusion
@@ -139,6 +140,7 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
     within = nesting.nearest(mine.parent, np.asarray([name == GRAPH for name in mine.names], bool)) >= 0
     inside = within[[op.node for op in counted.ops]]
     counted = eager_twin.with_scopes(counted, eager, _placed_by_marks(mine, counted, inside), shared=True)
+    counted = with_storages(counted, nodes, at + 1)
     if eager_twin.varies(counted, eager, lambda: _eager_step(step, run)):
         return replace(counted, flags=(*counted.flags, eager_twin.VARIES))
     return eager_twin.with_model_flops(counted, eager)
@@ -159,7 +161,7 @@ def _count_scripted(step: Step) -> Counted:
     nodes = torch_counting.record(step)
     engine = Engine()
     fused = fusion.kernels(nodes, fusion.groups(step.model, engine), {})
-    counted = count(nodes, engine, fused, addresses=nodes.addresses)
+    counted = with_storages(count(nodes, engine, fused, addresses=nodes.addresses), nodes)
     names, own_scope = _layers(step, counted)
     scope = np.where(own_scope >= 0, own_scope, counted.scope)
     is_placed = (own_scope >= 0) | _placed_by_marks(nodes, counted, own_scope >= 0)

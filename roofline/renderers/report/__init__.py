@@ -26,6 +26,7 @@ from roofline.renderers.report import sweep
 from roofline.renderers.report.comparison import TITLE, comparison
 from roofline.renderers.report.groups import groups
 from roofline.renderers.report.measured import how
+from roofline.renderers.report.memory import memory
 from roofline.renderers.report.modules import modules
 from roofline.renderers.report.ops import ops
 from roofline.renderers.report.parts.html import Html, data, join, name, tag
@@ -68,6 +69,7 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
         ("ops", "Ops", listed),
         ("modules", "Modules", modules(runs)),
         ("timeline", "Timeline", line),
+        ("memory", "Memory", memory(runs)),
         ("measured", "Measured", how(runs)),
     ]
     script_data = [

@@ -9,7 +9,7 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import wording
-from roofline.content.facts import evidence, measured
+from roofline.content.facts import evidence, measured, memory
 from roofline.content.facts.ceilings import waited
 from roofline.content.wording import plain
 from roofline.core.device import Ceiling
@@ -32,7 +32,7 @@ def _run(run: Run) -> Html:
     if isinstance(analysis, Analysis):
         pairs += [*measured.facts(analysis), *_runs(analysis), *evidence.facts(analysis)]
     else:
-        pairs += [*measured.compiled(analysis)]
+        pairs += [*memory.facts(analysis.profile), *measured.compiled(analysis)]
     pairs.append(_conditions(analysis))
     return tag("div", facts(pairs), _ceilings(analysis), _settings(analysis))
 

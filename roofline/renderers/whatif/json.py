@@ -11,6 +11,7 @@ from roofline.projection.project import Row, WhatIf
 def render(whatif: WhatIf) -> str:
     """Write the step here and there, by group, and the basis of the projection."""
     profile = whatif.here.profile
+    fitted = whatif.fit
     document = {
         "schema": 1,
         "model": profile.model,
@@ -50,7 +51,15 @@ def render(whatif: WhatIf) -> str:
         "kept_launch_floors": list(whatif.kept),
         "caches": False,
         "measured_against_datasheet": whatif.sheet,
-        "fits_memory": whatif.fits,
+        "fits_memory": fitted.fits,
+        "memory": {
+            "peak": fitted.use.peak,
+            "at_least": fitted.use.at_least,
+            "parts": dict(fitted.use.parts),
+            "fixed": fitted.fixed,
+            "there": fitted.memory,
+            "largest_batch": fitted.largest_batch,
+        },
         "flags": list(whatif.here.flags),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

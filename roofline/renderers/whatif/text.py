@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.content import terminal, wording
-from roofline.content.facts import host, notes
+from roofline.content.facts import host, memory, notes
 from roofline.content.names.kernels import brief
 from roofline.content.terminal import SHEET, Page
 from roofline.core.device import SHEET_LOW
@@ -168,7 +168,7 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             "measured ceilings are compared with a datasheet's, which no code reaches; the range allows that only "
             f"{units.percent(SHEET_LOW, 0)} of it can be reached",
         )
-    yield from _warnings(whatif, target)
+    yield from _warnings(whatif)
 
 
 def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
@@ -188,16 +188,14 @@ def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
             label = ""
 
 
-def _warnings(whatif: WhatIf, target: str) -> Iterator[tuple[str, str]]:
+def _warnings(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     if whatif.here.device.kind != whatif.there.kind:
         kinds = f"{wording.plain(whatif.here.device.kind)} here and {wording.plain(whatif.there.kind)} there"
         yield (
             "kernels",
             f"{kinds}: other kernels will run there, fused differently and at other fractions of their roofs",
         )
-    if whatif.fits is False:
-        peak, memory = whatif.here.profile.memory.peak, whatif.there.memory
-        yield "memory", f"the step needs {units.byte(peak)} and {target} has {units.byte(memory)}: it does not fit"
+    yield from memory.fit_facts(whatif.fit)
     if whatif.here.profile.imported is not None:
         gap = wording.gap_name(whatif.here)
         yield "trace", f"the time of a step and {gap} come from the trace and include its profiler's overhead"

@@ -9,7 +9,7 @@ Instructions and computations are compared by identity: a module is a graph, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -152,7 +152,9 @@ class Module:
     callers: for each computation that is called, the instructions that do.
     slots: (instruction id, index path of the result) -> (allocation, offset) of the memory it is assigned; empty for
         a module without buffer assignment, as before optimisation.
-    allocations: bytes of each allocation, by its number.
+    allocations: bytes of each allocation, by its number. held: what each of those is for that are there for the whole
+        run of the program: "inputs", "results", or "temporary" for memory that values share one after the other; those
+        that only a thread has for a moment are left out.
     replicas, partitions: how many devices run it on data of their own, and how many share the work of each of these.
     memo: what has been computed about it; of use to the modules beside this one only.
     """
@@ -165,6 +167,7 @@ class Module:
     callers: Mapping[Computation, tuple[Instruction, ...]] = field(repr=False)
     slots: Mapping[tuple[int, tuple[int, ...]], tuple[int, int]] = field(repr=False)
     allocations: Mapping[int, int] = field(repr=False)
+    held: Mapping[int, str] = field(default_factory=dict, repr=False)
     replicas: int = 1
     partitions: int = 1
     memo: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -242,6 +245,7 @@ def _module(proto: Any, assignment: Message | None, name: str) -> Module:
         allocations={}
         if assignment is None
         else {allocation.index: allocation.size for allocation in assignment.buffer_allocations},
+        held={} if assignment is None else dict(_held(assignment)),
         replicas=max(1, proto.device_assignment.replica_count),
         partitions=max(1, proto.device_assignment.computation_count),
     )
@@ -323,6 +327,17 @@ def _shape(message: Any, name: str) -> Shape:
     if any(size < 0 for size in dims) or prod(dims) * max(bits, 1) > 8 * _MAX_ELEMENTS:
         raise _damaged(name, f"it has an array of {list(dims)}")
     return Shape(dtype, dims, (), layout.element_size_in_bits or bits, layout.memory_space)
+
+
+def _held(assignment: Any) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of allocations and what they are for."""
+    for allocation in assignment.buffer_allocations:
+        if allocation.is_entry_computation_parameter or allocation.is_constant:
+            yield allocation.index, "inputs"
+        elif allocation.maybe_live_out:
+            yield allocation.index, "results"
+        elif not allocation.is_thread_local:
+            yield allocation.index, "temporary"
 
 
 def _slots(assignment: Any, computations: Iterable[Computation]) -> dict[tuple[int, tuple[int, ...]], tuple[int, int]]:

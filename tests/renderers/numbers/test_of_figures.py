@@ -218,10 +218,21 @@ def test_idle_time_and_its_parts_are_the_same_in_every_writer(name: str) -> None
         assert f"{stated} {wording.gap_part(part)}" in page
 
 
+def draw_memory() -> None:
+    _, caption = drawn("memory", "a")
+    truth = document()["memory"]
+    (peak,) = re.findall(r"a step holds (?:at least )?([\d.]+ \S?B) at once", caption)
+    assert holds(peak, truth["peak"])
+    in_use = re.search(r"(?:at least )?([\d.]+ \S?B) in use in (\S+)", caption)
+    assert holds(in_use[1], sum(filter(None, truth["parts"].values())))
+    assert in_use[2] == truth["reached"]["name"]
+
+
 FIGURES: dict[str, Callable[[], None]] = {
     "bound": draw_bound,
     "breakdown": draw_breakdown,
     "devices": lambda: check_ceilings(drawn("devices")[0]),
+    "memory": draw_memory,
     "roofline": draw_roofline,
     "speedup": draw_speedup,
     "timeline": draw_timeline,

@@ -68,7 +68,7 @@ def two(pair: tuple[Profile, Profile]) -> Page:
 
 
 def test_the_order_of_the_page(one: Page, two: Page) -> None:
-    order = ["verdict", "where", "tables", "roofline", "ops", "modules", "timeline", "measured"]
+    order = ["verdict", "where", "tables", "roofline", "ops", "modules", "timeline", "memory", "measured"]
     assert [each for each in one.ids if each in order] == order
     order.insert(1, "comparison")
     # The steps of `synthetic` have one scope without a name, so no modules.
@@ -94,7 +94,19 @@ def test_it_forbids_itself_all_but_its_own_style_and_script() -> None:
 
 
 SECTIONS = (
-    *("verdict", "where", "wall", "tables", "roofline", "ops", "modules", "timeline", "comparison", "measured"),
+    *(
+        "verdict",
+        "where",
+        "wall",
+        "tables",
+        "roofline",
+        "ops",
+        "modules",
+        "timeline",
+        "memory",
+        "comparison",
+        "measured",
+    ),
 )
 
 

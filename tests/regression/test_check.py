@@ -212,7 +212,7 @@ def test_time_beyond_limit_and_interval_fails_and_names_what_grew() -> None:
     assert one.interval is not None
     assert 0.05 < one.interval[0] < 0.1 < one.interval[1]
     (cause,) = one.causes
-    assert cause.what == "time without an op whose cause is not known: none in BASELINE, 1.25 ms in CURRENT."
+    assert cause.what == "time without an op, cause not known: none in BASELINE, 1.25 ms in CURRENT."
     assert cause.amount == pytest.approx(1.25e-3)
 
 

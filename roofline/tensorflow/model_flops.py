@@ -137,12 +137,10 @@ class _Search:
         asked = []
         repeated = recomputed(self._before)
         # Of a forward pass whose result nobody keeps only the repetition is there.
-        first = Counter(
-            cost.cost(node).cost.flops for node in filter(_contracts, self._before) if _is_first(node, repeated)
-        )
+        first = Counter(self._executed(node) for node in filter(_contracts, self._before) if _is_first(node, repeated))
         for node in filter(_contracts, self._before):
-            if node.name in repeated and first[cost.cost(node).cost.flops]:
-                first[cost.cost(node).cost.flops] -= 1
+            if node.name in repeated and first[self._executed(node)]:
+                first[self._executed(node)] -= 1
                 self._repeats(node)
             elif one_hot.picks(node, self._before):
                 self._leave_out(node)
@@ -164,6 +162,11 @@ class _Search:
                 elif row in self.by_row:
                     self.by_row[row] += contraction.flops * contraction.times
         return asked
+
+    def _executed(self, node: Node) -> float | None:
+        """FLOPs of a contraction, None where they are not known: some shapes are known only where it runs."""
+        flops, twin = cost.cost(node).cost.flops, self._twin(node)
+        return flops if flops is not None or twin is None else cost.cost(twin).cost.flops
 
     def _repeats(self, node: Node) -> None:
         """Mark what runs a node: it was asked for where it ran first, and stands for nothing else."""
@@ -194,7 +197,7 @@ class _Search:
             row = self._rows.get(twin.name)
             times: float | None = 0.0 if row is None else self._ran[row].times  # a branch that was not taken
             if flops is None:
-                flops = cost.cost(twin).cost.flops  # some shapes are known only where it runs
+                flops = self._executed(node)
         else:
             # One that XLA took into a cluster is counted where the cluster's instructions are.
             times = None if self._clusters or _is_conditional(node.name) else self._runs

@@ -20,6 +20,7 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 
 from roofline.core.vocabulary import OpClass
+from roofline.xla import scopes
 from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place
 
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?$")
@@ -58,6 +59,12 @@ def path(name: str) -> tuple[bool, tuple[str, ...]]:
             break
     parts = [part for part in parts if part not in _MADE and part != "gradient_tape" and not _CALL.match(part)]
     return backward, tuple(parts) or (name,)
+
+
+@lru_cache(maxsize=65536)
+def gradient_order(name: str) -> int:
+    """Count how often a gradient was taken to make a node (`xla.scopes.gradient_order`)."""
+    return scopes.gradient_order("/".join(_without_inlining(name.split("/"))))
 
 
 def _without_inlining(parts: list[str]) -> list[str]:

@@ -26,7 +26,7 @@ _PARTS_OF_LOOPS = ("body", "body_pred", "cond")
 _BRANCH = re.compile(r"branch_\d+_fun$")
 _CALL = re.compile(r"(\w+)\((.*)\)$", re.DOTALL)
 #: Names of a tape's gradients, and of symbolic ones, which say of which op: `gradients` alone may be a user's scope.
-_GRADIENT = re.compile(r"(^|/)(gradient_tape/|gradients(_\d+)?/(.*/)?[^/]*_grad(_\d+)?/)")
+_GRADIENT = re.compile(r"(?:^|/)(?:gradient_tape(?=/)|gradients(?:_\d+)?(?=/(?:.*/)?[^/]*_grad(?:_\d+)?/))")
 #: Calls of functions whose name is no scope: `jit(log_softmax)` is a library's own.
 _FUNCTIONS = frozenset(("jit", "pjit", "xla_call", "core_call", "named_call"))
 
@@ -83,7 +83,15 @@ def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
 
 def is_gradient(node_name: str) -> bool:
     """Tell whether a node of TensorFlow belongs to the backward pass."""
-    return _GRADIENT.search(node_name) is not None
+    return gradient_order(node_name) > 0
+
+
+def gradient_order(node_name: str) -> int:
+    """Count how often a gradient was taken to make a node of TensorFlow: 2 of the gradient of a gradient.
+
+    The gradient of a loop counts as one more: TensorFlow takes that of its body in it.
+    """
+    return len(_GRADIENT.findall(node_name))
 
 
 def is_recomputed(op_name: str) -> bool:

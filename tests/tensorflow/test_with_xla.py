@@ -259,6 +259,28 @@ def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once(compile
     assert model_flops_of(step, compiled) == (weights + PRODUCT) + (2 * weights + PRODUCT)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_recompute_grad_runs_again_in_a_loop_was_asked_for_once(compiled: bool) -> None:
+    """Three trips of a product, and of two that are done again, and both gradients of each.
+
+    XLA is told the trips of the gradient's loop as the number that the loop itself counted.
+    """
+    x, (u, v, w) = tf.ones((32, 64)), (tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)))
+    block = tf.recompute_grad(lambda y, v, w: tf.tanh(tf.tanh(y @ v) @ w))
+
+    def trip(i: Any, y: Any) -> Any:
+        return i + 1, block(tf.sin(y @ u), v.value(), w.value())
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            hidden = tf.while_loop(lambda i, y: i < 3, trip, (0, tf.tanh(x)), maximum_iterations=3)[1]
+            loss = tf.reduce_sum(hidden**2)
+        return loss, tape.gradient(loss, [u, v, w])
+
+    assert model_flops_of(step, compiled) == 3 * (3 + 6) * PRODUCT
+    assert ran(function(step, compiled)).total("flops") == 3 * (3 + 2 + 6) * PRODUCT
+
+
 @tf.custom_gradient
 def product(y: Any, w: Any) -> Any:
     """Multiply matrices, with gradients whose names do not say what they are."""

@@ -1,8 +1,9 @@
 """Find the nodes that `tf.recompute_grad` computes again in the backward pass (Keras: `remat`, `RematScope`).
 
-They have names of a forward pass. They are told by how TensorFlow has them wait for the gradient: to each argument it
-adds a number that is made of the gradient, 0 or not a number, so that no optimizer takes it for what it is. What is
-made of variables alone waits for nothing: it is computed again where only such nodes and gradients take it.
+They have names of a forward pass, and in the gradient of a loop those of a gradient as all nodes there, but of one less
+than the gradients of what is computed again. They are told by how TensorFlow has them wait for the gradient: to each
+argument it adds a number that is made of the gradient, 0 or not a number, so that no optimizer takes it for what it is.
+What is made of variables alone waits for nothing: it is computed again where only such nodes and gradients take it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import isnan
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.origin import constant, origin
 from roofline.tensorflow.graph.tables import base
-from roofline.tensorflow.scopes import path
+from roofline.tensorflow.scopes import gradient_order
 
 _PASSED_ON = frozenset(("Cast", "Identity"))
 
@@ -28,30 +29,41 @@ def recomputed(graph: Graph) -> frozenset[str]:
         for source, _ in node.inputs:
             consumers.setdefault(source, []).append(node.name)
     recomputed_names: set[str] = set()
-    waiting = list(barriers)
-    while waiting:
-        name = waiting.pop()
-        if name not in recomputed_names and not path(name)[0]:
-            recomputed_names.add(name)
-            waiting += consumers.get(name, [])
-    recomputed_names |= _taken_by(recomputed_names.difference(barriers), frozenset(barriers), graph, consumers)
+    for order in set(map(gradient_order, barriers)):
+        starts = frozenset(name for name in barriers if gradient_order(name) == order)
+        results = _made_of(starts, order, consumers)
+        recomputed_names |= results | _taken_by(results - starts, starts, order, graph, consumers)
     within = tuple(f"{name}/" for name in recomputed_names)
     return frozenset(recomputed_names | {node.name for node in graph if node.name.startswith(within)})
 
 
-def _taken_by(takers: Set[str], barriers: Set[str], graph: Graph, consumers: Mapping[str, Sequence[str]]) -> set[str]:
+def _made_of(barriers: Set[str], order: int, consumers: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return the barriers and what is made of them without another gradient. order: of the barriers."""
+    results: set[str] = set()
+    waiting = list(barriers)
+    while waiting:
+        name = waiting.pop()
+        if name not in results and gradient_order(name) <= order:
+            results.add(name)
+            waiting += consumers.get(name, [])
+    return results
+
+
+def _taken_by(
+    takers: Set[str], barriers: Set[str], order: int, graph: Graph, consumers: Mapping[str, Sequence[str]]
+) -> set[str]:
     """Return the nodes that are no gradients, and whose results nothing takes but these takers and gradients.
 
-    What the barriers are made of is none: a recomputed function is given it, or waits for it.
+    What the barriers are made of is none: a recomputed function is given it, or waits for it. order: of the barriers.
     """
     recomputed_names = set(takers)
     waiting = list(takers)
     while waiting:
         node = graph.by_name.get(waiting.pop())
         for name, _ in node.inputs if node is not None else ():
-            if name in recomputed_names or name in barriers or path(name)[0]:
+            if name in recomputed_names or name in barriers or gradient_order(name) > order:
                 continue
-            if all(user in recomputed_names or path(user)[0] for user in consumers[name]):
+            if all(user in recomputed_names or gradient_order(user) > order for user in consumers[name]):
                 recomputed_names.add(name)
                 waiting.append(name)
     return recomputed_names

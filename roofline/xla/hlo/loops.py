@@ -72,7 +72,7 @@ def _compared(module: Module, loop: Instruction, compare: Instruction) -> int | 
         direction = {"LT": "GT", "LE": "GE", "GT": "LT", "GE": "LE"}.get(direction, direction)
     if not _is_state(loop, counter):
         return None
-    start, limit = _constant(_origin(module, loop.operands[0], counter[1])), _unchanged(module, loop, bound)
+    start, limit = _integer(module, _origin(module, loop.operands[0], counter[1])), _unchanged(module, loop, bound)
     step = _step(module, loop, counter)
     if start is None or limit is None or not step:
         return None
@@ -120,11 +120,21 @@ def _unchanged(module: Module, loop: Instruction, value: Value) -> int | None:
         if _origin(module, body.root, value[1]) != (body.parameters.get(0), value[1]):
             return None
         value = _origin(module, loop.operands[0], value[1])
-    return _constant(value)
+    return _integer(module, value)
 
 
-def _constant(value: Value) -> int | None:
-    return None if value[1] else _integer(value[0])
+def _integer(module: Module, value: Value) -> int | None:
+    """The integer that a value is: a constant, or what a loop leaves of one that it counts or hands on as it is."""
+    maker, index = value
+    if maker.opcode != "while":
+        return None if index else _constant(maker)
+    state = maker.called[0].parameters[0], index
+    unchanged = _unchanged(module, maker, state)
+    if unchanged is not None:
+        return unchanged
+    start, step = _integer(module, _origin(module, maker.operands[0], index)), _step(module, maker, state)
+    number = trips(module, maker)
+    return None if start is None or step is None or number is None else start + number * step
 
 
 def _origin(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> Value:
@@ -158,7 +168,7 @@ def _caller(module: Module, parameter: Instruction) -> Instruction | None:
     return caller
 
 
-def _integer(value: Instruction) -> int | None:
+def _constant(value: Instruction) -> int | None:
     """The value of an integer constant of one element."""
     if value.opcode != "constant" or value.shape.elements != 1:
         return None

@@ -1,8 +1,9 @@
 """Find what `tf.recompute_grad` has XLA compute again in the backward pass: names of instructions do not tell it.
 
 To have it wait for the gradient TensorFlow adds to each argument a number that is made of the gradient: 0 or not a
-number; what is made of variables alone is known by what takes it (`tensorflow.graph.recomputed`). A cross entropy adds
-such numbers to its labels, too, by its own op. JAX says in the names what it repeats (`scopes.is_recomputed`).
+number; what is made of variables alone is known by what takes it, and what is a gradient by its name, also in that of a
+loop (`tensorflow.graph.recomputed`). A cross entropy adds such numbers to its labels, too, by its own op. JAX says in
+the names what it repeats (`scopes.is_recomputed`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from math import isnan
 
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, number, origin
-from roofline.xla.scopes import is_gradient
+from roofline.xla.scopes import gradient_order
 
 _PASSED_ON = COPIES | {"broadcast", "reshape"}
 #: Which instructions take a value, and as which operand.
@@ -30,10 +31,14 @@ def recomputed(module: Module) -> frozenset[Instruction]:
             for instruction in computation.instructions
             if instruction.opcode == "add"
         )
-        starts = [addition for addition in sums if any(map(_is_zero_or_nan, addition.operands))]
-        users = _users(module) if starts else {}
-        results = _made_of(module, starts, users)
-        module.memo["recomputed"] = frozenset(results | _taken_by(results.difference(starts), frozenset(starts), users))
+        barriers = [addition for addition in sums if any(map(_is_zero_or_nan, addition.operands))]
+        users = _users(module) if barriers else {}
+        recomputed_values: set[Instruction] = set()
+        for order in {gradient_order(barrier.op_name) for barrier in barriers}:
+            starts = frozenset(barrier for barrier in barriers if gradient_order(barrier.op_name) == order)
+            results = _made_of(module, starts, order, users)
+            recomputed_values |= results | _taken_by(results - starts, starts, order, users)
+        module.memo["recomputed"] = frozenset(recomputed_values)
     instructions: frozenset[Instruction] = module.memo["recomputed"]
     return instructions
 
@@ -55,24 +60,25 @@ def _users(module: Module) -> _Users:
     return users
 
 
-def _taken_by(takers: Set[Instruction], starts: Set[Instruction], users: _Users) -> set[Instruction]:
+def _taken_by(takers: Set[Instruction], starts: Set[Instruction], order: int, users: _Users) -> set[Instruction]:
     """Return the instructions that are no gradients, and whose results nothing takes but these takers and gradients.
 
-    What the sums at the start are made of is none: a recomputed function is given it, or waits for it.
+    What the sums at the start are made of is none: a recomputed function is given it, or waits for it. order: of these.
     """
     recomputed_values = set(takers)
     waiting = list(takers)
     while waiting:
         for operand in waiting.pop().operands:
-            if operand in recomputed_values or operand in starts or is_gradient(operand.op_name):
+            if operand in recomputed_values or operand in starts or gradient_order(operand.op_name) > order:
                 continue
-            if all(user in recomputed_values or is_gradient(user.op_name) for user, _ in users[operand]):
+            if all(user in recomputed_values or gradient_order(user.op_name) > order for user, _ in users[operand]):
                 recomputed_values.add(operand)
                 waiting.append(operand)
     return recomputed_values
 
 
-def _made_of(module: Module, starts: list[Instruction], users: _Users) -> set[Instruction]:
+def _made_of(module: Module, starts: Set[Instruction], order: int, users: _Users) -> set[Instruction]:
+    """Return the sums at the start and what is made of them without another gradient. order: of these sums."""
     roots: Mapping[Instruction, list[Instruction]] = {
         computation.root: list(callers) for computation, callers in module.callers.items()
     }
@@ -80,7 +86,7 @@ def _made_of(module: Module, starts: list[Instruction], users: _Users) -> set[In
     waiting = list(starts)
     while waiting:
         value = waiting.pop()
-        if value in results or is_gradient(value.op_name):
+        if value in results or gradient_order(value.op_name) > order:
             continue
         results.add(value)
         waiting += [caller for caller in roots.get(value, ()) if caller.opcode in ("call", "while", "conditional")]

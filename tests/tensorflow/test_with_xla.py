@@ -332,6 +332,21 @@ def test_a_cross_entropy_that_checks_its_labels_recomputes_nothing(compiled: boo
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_patches_of_an_image_ask_for_no_product(compiled: bool) -> None:
+    """XLA is handed a convolution that picks 12 numbers for each of 2 x 5 x 4 patches, and no other product."""
+    image = tf.ones((2, 6, 5, 3))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(image)
+            patches = tf.image.extract_patches(tf.sin(image), [1, 2, 2, 1], [1] * 4, [1] * 4, "VALID")
+            loss = tf.reduce_sum(patches**2)
+        return loss, tape.gradient(loss, image)
+
+    assert model_flops_of(step, compiled) == 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_a_gradient_of_a_gradient_is_no_recomputation(compiled: bool) -> None:
     x, v = tf.ones((32, 64)), tf.Variable(tf.eye(64))
 

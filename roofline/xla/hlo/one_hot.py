@@ -2,7 +2,8 @@
 
 Such a product picks rows of the other factor, and its gradient adds rows up by their index: what a gather and a scatter
 do without a product. One-hot is what comes of comparing indices with 0, 1, 2, ... (`iota`), as `jax.nn.one_hot`,
-`jnp.eye` and TensorFlow's `OneHot` do, and rows taken from such a matrix.
+`jnp.eye` and TensorFlow's `OneHot` do, and rows taken from such a matrix. A convolution picks the patches of an image
+with a kernel of as many 1 as it has results, each for itself (`jax.lax.conv_general_dilated_patches`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,37 @@ from roofline.xla.hlo.origin import COPIES, Path, number, origin
 
 #: What hands on the elements that it is given, in another place.
 REARRANGES = COPIES | {"reshape", "transpose"}
+#: What makes a kernel of a matrix.
+_ARRANGED = REARRANGES | {"reverse"}
 #: Values that are made of each other more often than this are damage.
 _MAX_DEPTH = 20
 
 
 def picks(product: Instruction, path: Path) -> bool:
     """Tell whether an instruction is a product with such a matrix. path: the control instructions around it."""
+    if product.opcode == "convolution":
+        return _picks_patches(product, path)
     return product.opcode == "dot" and any(_is_one_hot(factor, path) for factor in product.operands[:2])
+
+
+def _picks_patches(convolution: Instruction, path: Path) -> bool:
+    """Tell whether each result of a convolution is one element of its image, or it is the gradient of such a one.
+
+    The kernel is an identity matrix in another shape, in a depthwise convolution once for each channel.
+    """
+    kernel, numbers = convolution.operands[1], convolution.message.convolution_dimension_numbers
+    matrix, path = origin(kernel, path, _ARRANGED)
+    if matrix.opcode == "broadcast":
+        matrix, path = origin(matrix.operands[0], path, _ARRANGED)
+    if matrix.opcode != "compare" or not _is_one_hot(matrix, path):
+        return False
+    along = next(place for operand in matrix.operands if (place := counts_along(operand, path)) is not None)
+    ones = kernel.shape.elements // matrix.shape.dims[along]
+    inputs, results = (
+        kernel.shape.dims[place]
+        for place in (numbers.kernel_input_feature_dimension, numbers.kernel_output_feature_dimension)
+    )
+    return ones in (results, inputs * (convolution.message.feature_group_count or 1))
 
 
 def _is_one_hot(value: Instruction, path: Path, depth: int = 0) -> bool:

@@ -243,11 +243,18 @@ def _is_reshape(value: Instruction) -> bool:
 
 
 def _adds_bias(user: Instruction, place: int) -> bool:
-    """Return whether a number of its own is added to each channel of operand `place`, as a convolution may do it."""
+    """Return whether a number of its own is added to each channel of operand `place`, as a convolution may do it.
+
+    Each sample may have numbers of its own: `jax.vmap` puts samples into the first dimensions, one for each `vmap`.
+    """
     if user.opcode != "add":
         return False
     bias, _ = origin(user.operands[1 - place], ())
-    return bias.opcode == "broadcast" and bias.operands[0].shape.elements in (1, *bias.operands[0].shape.dims)
+    if bias.opcode != "broadcast":
+        return False
+    samples = user.op_name.count("vmap(")
+    along: list[int] = [at for at in bias.message.dimensions if at >= samples and bias.first.dims[at] != 1]
+    return len(along) <= 1
 
 
 def _cut(module: Module, user: Instruction, place: int, hops: int) -> Margins | None:

@@ -83,3 +83,45 @@ def test_in_a_loop() -> None:
     found = model_flops.asked(hlo.read(proto))
     assert not any(found.fixed.values())
     assert len(found.by_index) == 1
+
+
+IMAGE = np.ones((2, 6, 5, 3), np.float32)
+LAST = ("NHWC", "HWIO", "NHWC")
+
+
+def convolved(image: Any, kernel: Any, groups: int = 1) -> Any:
+    return jax.lax.conv_general_dilated(
+        image, kernel, (1, 1), "VALID", dimension_numbers=LAST, feature_group_count=groups
+    )
+
+
+def of_image(function: Callable[[Any], Any]) -> tuple[float, int]:
+    """FLOPs asked for by a convolution of the image and by its gradient, and how many products ask for none."""
+
+    def step(image: Any) -> Any:
+        return jax.grad(lambda image: jnp.sum(function(jnp.sin(image)) ** 2))(image)
+
+    data = jax.jit(step).lower(IMAGE).compiler_ir("hlo").as_serialized_hlo_module_proto()
+    found = model_flops.asked(hlo.read(data))
+    return sum(found.fixed.values()), len(found.by_index)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_patches_that_a_convolution_picks_are_not_asked_for(first: bool) -> None:
+    """With an identity of the 4 places of a patch for each channel, or, as Keras has it, of its 12 numbers."""
+
+    def patches(image: Any) -> Any:
+        if first:
+            return jax.lax.conv_general_dilated_patches(image, (2, 2), (1, 1), "VALID", dimension_numbers=LAST)
+        return convolved(image, jnp.eye(12).reshape(2, 2, 3, 12))
+
+    assert of_image(patches) == (0, 2)
+
+
+def test_a_kernel_of_more_ones_than_results_adds_up_and_is_asked_for() -> None:
+    """4 sums of the 3 channels of one place each: 12 taps for each of 2 images' 5 x 4 places, and their gradient."""
+
+    def sums(image: Any) -> Any:
+        return convolved(image, jnp.broadcast_to(jnp.eye(4).reshape(2, 2, 1, 4), (2, 2, 3, 4)))
+
+    assert of_image(sums) == (2 * 2 * 2 * 20 * 12 * 4, 0)

@@ -48,6 +48,23 @@ def test_gradients_of_rows_and_columns_that_are_filled_up_and_cut_off() -> None:
     assert asked(jax.grad(lambda x, w: (taken(x, w) ** 2).sum(), (0, 1)), X, W) == 3 * 30 * ROW
 
 
+def test_rows_that_are_cut_off_behind_a_bias_of_each_sample_are_not_asked_for() -> None:
+    """3 samples, in each of which 30 rows are filled up to 32: `vmap` puts the samples in front of the columns."""
+
+    def taken(x: Any, w: Any, bias: Any) -> Any:
+        return (jnp.pad(x, ROWS) @ w + bias)[:30]
+
+    many, biases, tables = (
+        np.ones((3, 30, 14), np.float32),
+        np.ones((3, 8), np.float32),
+        np.ones((3, 32, 8), np.float32),
+    )
+    assert asked(jax.vmap(taken, (0, None, 0)), many, W, biases) == 3 * 30 * ROW
+    # A number of its own for each row and column is no bias.
+    assert asked(jax.vmap(taken, (0, None, 0)), many, W, tables) == 3 * 32 * ROW
+    assert asked(jax.vmap(taken, (0, None, None)), many, W, tables[0]) == 3 * 32 * ROW
+
+
 def test_what_both_factors_are_filled_up_with_is_not_asked_for() -> None:
     assert asked(lambda x, w: jnp.pad(x, SUMMED) @ jnp.pad(w, ((0, 2), (0, 0))), X, W) == 30 * ROW
 

@@ -2,12 +2,14 @@
 
 Such a product picks rows of the other factor, and its gradient adds rows up by their index: what `embedding` and
 `index_add` do without a product. It runs, but what the program asks for is no product. One-hot is what `one_hot` makes,
-what `scatter_` writes into zeros, rows of an `eye`, and indices compared with `arange`.
+what `scatter_` writes into zeros, an `eye` or rows of it, and indices compared with `arange`. A convolution with an
+`eye` in another shape picks the patches of an image.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from math import prod
 from typing import Any, Literal
 
 from roofline.costs.calls import Call, Tensor, tensors
@@ -18,6 +20,8 @@ _Holds = Literal["zeros", "identity", "counting", "one-hot"]
 
 #: Products of two tensors; those that add something have it as their first argument.
 _PRODUCTS = frozenset("mm bmm matmul mv dot linear einsum tensordot inner addmm baddbmm addmv addbmm".split())
+#: Convolutions, and which argument is their kernel.
+_KERNELS = {"convolution": 1, "_convolution": 1, "convolution_overrideable": 1, "convolution_backward": 2}
 _ZEROS = frozenset(("zeros", "zeros_like", "new_zeros", "zero"))
 #: Ops that fill their result with one number, and which argument that is.
 _FILLED = {"scalar_tensor": 0, "full": 1, "full_like": 1, "new_full": 2}
@@ -47,10 +51,13 @@ class OneHot:
     def picks(self, call: Call) -> bool:
         """Tell whether a call is a product with such a matrix."""
         name = base(call.name)
+        if name in _KERNELS:
+            kernel = call.inputs[_KERNELS[name]]
+            return self._holding(kernel) == "identity" and prod(kernel.shape) == kernel.shape[0] ** 2
         if name not in _PRODUCTS:
             return False
         factors = call.inputs[1:] if name in ADDED else call.inputs
-        return any(self._holding(factor) == "one-hot" for factor in tensors(factors))
+        return any(self._holding(factor) in ("one-hot", "identity") for factor in tensors(factors))
 
     def _made_by(self, call: Call) -> _Holds | None:
         name, values = base(call.name), call.inputs

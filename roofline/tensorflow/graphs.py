@@ -235,8 +235,10 @@ def _at(shapes: Mapping[str, Outputs], name: str, place: int) -> Tensor:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as a plain value, a small tensor of numbers flat; None for a large one, and for a type or a
-    shape, which the edges tell."""
+    """An attribute as a plain value, a small tensor of numbers flat, a large one of equal numbers as one of them.
+
+    None for any other large one, and for a type or a shape, which the edges tell.
+    """
     field = value.WhichOneof("value")
     if field in ("i", "f", "b"):
         return getattr(value, field)
@@ -253,6 +255,8 @@ def _plain(value: Any) -> Any:
         shape = tf.TensorShape(value.tensor.tensor_shape)
         if (shape.num_elements() or 0) <= _SMALL:
             return tuple(tf.make_ndarray(value.tensor).ravel().tolist())
+        if len(value.tensor.float_val) == 1:
+            return tuple(value.tensor.float_val)
     return None
 
 

@@ -64,6 +64,7 @@ PICKS = {
         @ TABLE
     ),
     "identity": lambda: torch.eye(11)[INDICES] @ TABLE,
+    "all of a matrix with a 1 in each row": lambda: torch.eye(12, 11) @ TABLE,
 }
 ASKS = {
     "any other": lambda: torch.rand(2, 6, 11) @ TABLE,
@@ -102,3 +103,17 @@ def test_what_is_added_may_be_one_hot() -> None:
         return torch.addmm(functional.one_hot(INDICES.view(12) % 4, 4).float(), asked, TABLE)
 
     assert products(added) == [(PRODUCT, PRODUCT, "")] * 2
+
+
+def test_patches_that_a_convolution_picks_are_not_asked_for() -> None:
+    """12 numbers of each of 5 x 4 patches with an identity of 12 x 12; 4 sums of 3 channels are no patches."""
+    image = torch.ones(2, 3, 6, 5, requires_grad=True)
+
+    def patches():
+        return functional.conv2d(image, torch.eye(12).reshape(12, 3, 2, 2))
+
+    def sums():
+        return functional.conv2d(image, torch.eye(4, 12).reshape(4, 3, 2, 2))
+
+    assert products(patches) == [(0, 2 * 2 * 20 * 12 * 12, BY_INDEX)] * 2
+    assert products(sums) == [(2 * 2 * 20 * 12 * 4, 2 * 2 * 20 * 12 * 4, "")] * 2

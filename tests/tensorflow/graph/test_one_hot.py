@@ -59,3 +59,19 @@ def test_what_is_scaled_is_a_product(tmp_path: Path) -> None:
 def test_any_other_factor_is_a_product(tmp_path: Path) -> None:
     found, _ = rows(lambda indices: tf.nn.softmax(data(2, 6, 11)), tmp_path)
     assert (found.model_flops("forward"), found.model_flops("backward")) == (PRODUCT, PRODUCT)
+
+
+@pytest.mark.parametrize("channels", [3, 256])
+def test_patches_that_a_convolution_picks_are_not_asked_for(channels: int, tmp_path: Path) -> None:
+    """All 4 places and channels of 2 x 2 patches, by an identity whose diagonal is a constant or, if long, filled."""
+    image, numbers = variable(2, 3, 2, channels), 4 * channels
+
+    @tf.function
+    def step():
+        with tf.GradientTape() as tape:
+            kernel = tf.reshape(tf.eye(numbers), (2, 2, channels, numbers))
+            loss = tf.reduce_sum(tf.tanh(tf.nn.conv2d(image, kernel, 1, "VALID")))
+        return tape.gradient(loss, image)
+
+    costs = [op.costed.cost for op in record(step, tmp_path).counted.ops if op.costed.cost.flops]
+    assert [(cost.model_flops, cost.flops, cost.note) for cost in costs] == [(0, 2 * 2 * 2 * numbers**2, BY_INDEX)] * 2

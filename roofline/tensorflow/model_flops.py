@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from roofline.costs.counted import PHASES
+from roofline.costs.repeated import repeated_once
 from roofline.tensorflow.events import Ran
 from roofline.tensorflow.graph import cost, one_hot, padded_products, space_to_batch, zero_padding
 from roofline.tensorflow.graph.graph import Function, Graphs, Node
@@ -99,11 +100,6 @@ def _contracts(node: Node) -> bool:
     return base(node.op) in CONTRACTIONS
 
 
-def _is_first(node: Node, repeated: Set[str]) -> bool:
-    """Tell whether a node is of the forward pass, and no repetition of it."""
-    return node.name not in repeated and not path(node.name)[0]
-
-
 def _is_conditional(name: str) -> bool:
     """Tell whether a node is in a loop or in a branch."""
     return any(mark in canonical(name) + "/" for mark in _CONDITIONAL)
@@ -136,11 +132,10 @@ class _Search:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
         asked = []
         repeated = recomputed(self._before)
-        # Of a forward pass whose result nobody keeps only the repetition is there.
-        first = Counter(self._executed(node) for node in filter(_contracts, self._before) if _is_first(node, repeated))
+        again = self._again_of_each(repeated)
         for node in filter(_contracts, self._before):
-            if node.name in repeated and first[self._executed(node)]:
-                first[self._executed(node)] -= 1
+            if node.name in repeated and again[self._executed(node)]:
+                again[self._executed(node)] -= 1
                 self._repeats(node)
             elif one_hot.picks(node, self._before):
                 self._leave_out(node)
@@ -162,6 +157,21 @@ class _Search:
                 elif row in self.by_row:
                     self.by_row[row] += contraction.flops * contraction.times
         return asked
+
+    def _again_of_each(self, repeated: Mapping[str, str]) -> Counter[float | None]:
+        """Count, by their FLOPs, the contractions that are repeated beside the first one.
+
+        Of a forward pass whose result nobody keeps only the repetition is there. repeated: what repeats each node.
+        """
+        first: Counter[float | None] = Counter()
+        by_checkpoint: dict[str, Counter[float | None]] = {}
+        for node in filter(_contracts, self._before):
+            if node.name in repeated:
+                by_checkpoint.setdefault(repeated[node.name], Counter())[self._executed(node)] += 1
+            elif not path(node.name)[0]:
+                first[self._executed(node)] += 1
+        missing = repeated_once(by_checkpoint) - first
+        return sum(by_checkpoint.values(), Counter[float | None]()) - missing
 
     def _executed(self, node: Node) -> float | None:
         """FLOPs of a contraction, None where they are not known: some shapes are known only where it runs."""

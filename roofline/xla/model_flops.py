@@ -20,6 +20,7 @@ import msgspec
 from roofline.core.cost import BY_INDEX, INTERPOLATES, Cost, by_index
 from roofline.costs.counted import Interner
 from roofline.costs.linear_algebra import KIND
+from roofline.costs.repeated import repeated_once
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla import regions
@@ -81,6 +82,7 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
     asked_work = ModelWork()
     repeated: dict[str, float] = {}
     again_as_executed: dict[str, dict[Region, float]] = {}
+    checkpoints: dict[str, str] = {}
     by_name: dict[str, set[Region]] = {}
     alive, again_in_tensorflow = live(module), recomputed(module)
     for unit in schedule(module):
@@ -98,10 +100,12 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
             is_unit_name = op_name in ("", unit.instruction.op_name)
             name = unit.op_name if is_unit_name else joined(unit.op_name, op_name)
-            repeats = is_recomputed(name) or unit.instruction in again_in_tensorflow
-            if not repeats:
+            checkpoint = repeating_checkpoint(name) or again_in_tensorflow.get(unit.instruction)
+            if checkpoint is None:
                 asked_work.once.append((name, flops))
                 asked_work.regions.setdefault((name, flops), set()).add(region)
+            else:
+                checkpoints[name] = checkpoint
             picks = one_hot.picks(unit.instruction, unit.path)
             if picks or _interpolates(unit):
                 asked_work.by_index[name, flops] = BY_INDEX if picks else INTERPOLATES
@@ -111,14 +115,14 @@ def asked(module: hlo.Module, partitions: int = 1) -> ModelWork:
                 asked_work.bounded.add(name)
             asked_once = _asked_once(module, unit, flops) * (partitions if _is_of_each(unit) else 1)
             if times is None:
-                by_region = (again_as_executed if repeats else asked_work.as_executed).setdefault(name, {})
+                by_region = (asked_work.as_executed if checkpoint is None else again_as_executed).setdefault(name, {})
                 by_region[region] = by_region.get(region, 0.0) + asked_once
             else:
-                sums = repeated if repeats else asked_work.fixed
+                sums = asked_work.fixed if checkpoint is None else repeated
                 sums[name] = sums.get(name, 0.0) + times * asked_once
     asked_work.inlined = {longer: name for longer, name in asked_work.inlined.items() if longer not in by_name}
     asked_work.named = {name: only for name, (only, *further) in by_name.items() if not further}
-    _add_missing(asked_work, repeated, again_as_executed)
+    _add_missing(asked_work, repeated, again_as_executed, checkpoints)
     return asked_work
 
 
@@ -143,14 +147,21 @@ def _without_zeros(module: hlo.Module, unit: Unit, flops: float) -> float:
 
 
 def _add_missing(
-    asked_work: ModelWork, repeats: Mapping[str, float], as_executed: Mapping[str, Mapping[Region, float]]
+    asked_work: ModelWork,
+    repeats: Mapping[str, float],
+    as_executed: Mapping[str, Mapping[Region, float]],
+    checkpoints: Mapping[str, str],
 ) -> None:
-    """Ask for what is repeated, FLOPs by op_name, where the first one is not there."""
+    """Ask for what is repeated, FLOPs by op_name, where the first one is not there. checkpoints: what repeats each."""
     first = _by_origin({name: flops for name, flops in asked_work.fixed.items() if _is_forward(name)})
-    repeated, repeated_once = _by_origin(repeats), _repeated_once(repeats)
+    by_checkpoint: dict[str, dict[str, float]] = {}
+    for name, flops in repeats.items():
+        by_checkpoint.setdefault(checkpoints[name], {})[name] = flops
+    once = repeated_once({checkpoint: Counter(_by_origin(sums)) for checkpoint, sums in by_checkpoint.items()})
+    repeated = _by_origin(repeats)
     for name, flops in repeats.items():
         origin = _origin(name, flops)
-        missing = max(0.0, repeated_once[origin] - first.get(origin, 0.0))
+        missing = max(0.0, once[origin] - first.get(origin, 0.0))
         if missing:
             asked_work.fixed[name] = flops * missing / repeated[origin]
             asked_work.once.append((name, asked_work.fixed[name]))
@@ -197,20 +208,6 @@ def _by_origin(sums: Mapping[str, float]) -> dict[tuple[str | None, str | float]
         origin = _origin(name, flops)
         by_origin[origin] = by_origin.get(origin, 0.0) + flops
     return by_origin
-
-
-def _repeated_once(repeats: Mapping[str, float]) -> Mapping[tuple[str | None, str | float], float]:
-    """Sum up what is repeated, but the more of what a checkpoint repeats and what those inside of it repeat again."""
-    by_checkpoint: dict[str | None, dict[str, float]] = {}
-    for name, flops in repeats.items():
-        by_checkpoint.setdefault(repeating_checkpoint(name), {})[name] = flops
-    inside: dict[str | None, Counter[tuple[str | None, str | float]]] = {None: Counter()}
-    for checkpoint in sorted(filter(None, by_checkpoint), key=len, reverse=True):
-        around = (other for other in by_checkpoint if other and other != checkpoint and checkpoint.startswith(other))
-        sums = inside.get(checkpoint, Counter()) | Counter(_by_origin(by_checkpoint[checkpoint]))
-        inside.setdefault(max(around, key=len, default=None), Counter()).update(sums)
-    inside[None].update(_by_origin(by_checkpoint.get(None, {})))
-    return inside[None]
 
 
 def _times(module: hlo.Module, path: Sequence[hlo.Instruction]) -> float | None:

@@ -260,6 +260,22 @@ def test_what_recompute_grad_makes_of_variables_alone_was_asked_for_once(compile
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+def test_what_recompute_grad_runs_twice_more_was_asked_for_once(compiled: bool) -> None:
+    """Two products and their gradients, but that of the input; both again, and the first, which is in two functions."""
+    x, (v, w) = tf.ones((32, 64)), (tf.Variable(tf.eye(64)), tf.Variable(tf.eye(64)))
+    inner = tf.recompute_grad(lambda y: tf.tanh(y @ v))
+    outer = tf.recompute_grad(lambda y: tf.tanh(inner(y) @ w))
+
+    def step() -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(outer(tf.tanh(x)) ** 2)
+        return loss, tape.gradient(loss, [v, w])
+
+    assert model_flops_of(step, compiled) == (2 + 3) * PRODUCT
+    assert ran(function(step, compiled)).total("flops") == (2 + 2 + 1 + 3) * PRODUCT
+
+
+@pytest.mark.parametrize("compiled", [False, True])
 def test_what_recompute_grad_runs_again_in_a_loop_was_asked_for_once(compiled: bool) -> None:
     """Three trips of a product, and of two that are done again, and both gradients of each.
 

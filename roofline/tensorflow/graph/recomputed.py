@@ -19,25 +19,36 @@ from roofline.tensorflow.scopes import gradient_order
 _PASSED_ON = frozenset(("Cast", "Identity"))
 
 
-def recomputed(graph: Graph) -> frozenset[str]:
-    """Name the nodes made of such sums that are no gradients, and the nodes of functions that one of them calls."""
-    barriers = [node.name for node in graph if base(node.op) in ("AddV2", "Add") and _waits(node, graph)]
+def recomputed(graph: Graph) -> Mapping[str, str]:
+    """Map the nodes made of such sums that are no gradients, and those of functions that they call, to a checkpoint.
+
+    It is named by the choices of the recomputed functions around a node, the outermost first, with a ";" behind each.
+    """
+    barriers: dict[str, list[str]] = {}
+    for node in graph:
+        if base(node.op) in ("AddV2", "Add") and (choice := _choice(node, graph)) is not None:
+            barriers.setdefault(choice, []).append(node.name)
     if not barriers:
-        return frozenset()
+        return {}
     consumers: dict[str, list[str]] = {}
     for node in graph:
         for source, _ in node.inputs:
             consumers.setdefault(source, []).append(node.name)
-    recomputed_names: set[str] = set()
-    for order in set(map(gradient_order, barriers)):
-        starts = frozenset(name for name in barriers if gradient_order(name) == order)
-        results = _made_of(starts, order, consumers)
-        recomputed_names |= results | _taken_by(results - starts, starts, order, graph, consumers)
-    within = tuple(f"{name}/" for name in recomputed_names)
-    return frozenset(recomputed_names | {node.name for node in graph if node.name.startswith(within)})
+    starts = frozenset[str]().union(*barriers.values())
+    members: dict[str, set[str]] = {}
+    for choice, sums in barriers.items():
+        order = gradient_order(sums[0])
+        results = _made_of(sums, order, consumers)
+        members[choice] = results | _taken_by(results - starts, starts, order, graph, consumers)
+        within = tuple(f"{name}/" for name in members[choice])
+        members[choice] |= {node.name for node in graph if node.name.startswith(within)}
+    repeating: dict[str, str] = {}
+    for choice in sorted(members, key=lambda choice: len(members[choice]), reverse=True):
+        repeating |= {name: f"{repeating.get(name, '')}{choice};" for name in members[choice]}
+    return repeating
 
 
-def _made_of(barriers: Set[str], order: int, consumers: Mapping[str, Sequence[str]]) -> set[str]:
+def _made_of(barriers: Sequence[str], order: int, consumers: Mapping[str, Sequence[str]]) -> set[str]:
     """Return the barriers and what is made of them without another gradient. order: of the barriers."""
     results: set[str] = set()
     waiting = list(barriers)
@@ -69,13 +80,14 @@ def _taken_by(
     return recomputed_names
 
 
-def _waits(node: Node, graph: Graph) -> bool:
-    """Tell whether one of the terms of a sum is 0 or not a number."""
-    return any(_is_zero_or_nan(origin(graph, source, _PASSED_ON), graph) for source, _ in node.inputs)
+def _choice(node: Node, graph: Graph) -> str | None:
+    """Name the term of a sum that is 0 or not a number; None where none is."""
+    terms = (origin(graph, source, _PASSED_ON) for source, _ in node.inputs)
+    return next((term.name for term in terms if term is not None and _is_zero_or_nan(term, graph)), None)
 
 
-def _is_zero_or_nan(value: Node | None, graph: Graph) -> bool:
-    if value is None or value.op != "SelectV2":
+def _is_zero_or_nan(value: Node, graph: Graph) -> bool:
+    if value.op != "SelectV2":
         return False
     zero, nan = (constant(graph, value, place) for place in (1, 2))
     return zero == (0,) and len(nan) == 1 and isnan(nan[0])

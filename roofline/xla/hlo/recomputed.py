@@ -22,29 +22,40 @@ _Users = Mapping[Instruction, Sequence[tuple[Instruction, int]]]
 _CHOICE = "SelectV2"
 
 
-def recomputed(module: Module) -> frozenset[Instruction]:
-    """Return the instructions that are made of such sums or for what is, and are no gradients."""
+def recomputed(module: Module) -> Mapping[Instruction, str]:
+    """Map the instructions that are made of such sums or for what is, and are no gradients, to a checkpoint.
+
+    It is named by the choices of the recomputed functions around one, the outermost first, with a ";" behind each.
+    """
     if "recomputed" not in module.memo:
-        sums = (
-            instruction
-            for computation in module.computations
-            for instruction in computation.instructions
-            if instruction.opcode == "add"
-        )
-        barriers = [addition for addition in sums if any(map(_is_zero_or_nan, addition.operands))]
+        barriers = _barriers(module)
+        starts = frozenset[Instruction]().union(*barriers.values())
         users = _users(module) if barriers else {}
-        recomputed_values: set[Instruction] = set()
-        for order in {gradient_order(barrier.op_name) for barrier in barriers}:
-            starts = frozenset(barrier for barrier in barriers if gradient_order(barrier.op_name) == order)
-            results = _made_of(module, starts, order, users)
-            recomputed_values |= results | _taken_by(results - starts, starts, order, users)
-        module.memo["recomputed"] = frozenset(recomputed_values)
-    instructions: frozenset[Instruction] = module.memo["recomputed"]
+        members: dict[str, set[Instruction]] = {}
+        for choice, sums in barriers.items():
+            order = gradient_order(sums[0].op_name)
+            results = _made_of(module, sums, order, users)
+            members[choice.name] = results | _taken_by(results - starts, starts, order, users)
+        repeating: dict[Instruction, str] = {}
+        for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
+            repeating |= {instruction: f"{repeating.get(instruction, '')}{name};" for instruction in members[name]}
+        module.memo["recomputed"] = repeating
+    instructions: Mapping[Instruction, str] = module.memo["recomputed"]
     return instructions
 
 
+def _barriers(module: Module) -> dict[Instruction, list[Instruction]]:
+    """List the sums by which a recomputed function waits, by what chooses between 0 and not a number for it."""
+    barriers: dict[Instruction, list[Instruction]] = {}
+    for computation in module.computations:
+        for addition in computation.instructions:
+            if addition.opcode == "add":
+                for choice in filter(_is_zero_or_nan, (origin(term, (), _PASSED_ON)[0] for term in addition.operands)):
+                    barriers.setdefault(choice, []).append(addition)
+    return barriers
+
+
 def _is_zero_or_nan(value: Instruction) -> bool:
-    value, _ = origin(value, (), _PASSED_ON)
     if value.opcode != "select" or value.op_type != _CHOICE:
         return False
     zero, nan = (number(origin(operand, (), _PASSED_ON)[0], ()) for operand in value.operands[1:])
@@ -77,7 +88,7 @@ def _taken_by(takers: Set[Instruction], starts: Set[Instruction], order: int, us
     return recomputed_values
 
 
-def _made_of(module: Module, starts: Set[Instruction], order: int, users: _Users) -> set[Instruction]:
+def _made_of(module: Module, starts: Sequence[Instruction], order: int, users: _Users) -> set[Instruction]:
     """Return the sums at the start and what is made of them without another gradient. order: of these sums."""
     roots: Mapping[Instruction, list[Instruction]] = {
         computation.root: list(callers) for computation, callers in module.callers.items()

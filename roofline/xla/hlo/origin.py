@@ -1,4 +1,7 @@
-"""Follow a value of a program to its origin: through copies and tuples, into calls and out of their parameters."""
+"""Follow a value of a program to its origin: through copies and tuples, into calls and out of their parameters.
+
+Also out of a loop that hands the value on from trip to trip as it is.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,8 @@ def origin(value: Instruction, path: Path, through: Collection[str] = COPIES) ->
             value, path = value.called[0].root, (*path, value)
         elif value.opcode == "parameter" and path and path[-1].opcode == "call":
             value, path = path[-1].operands[value.number], path[:-1]
+        elif value.opcode == "parameter" and path and places and _hands_on(path[-1], places[-1]):
+            value, path = path[-1].operands[0], path[:-1]
         elif value.opcode == "get-tuple-element":
             places.append(value.number)
             value = value.operands[0]
@@ -38,6 +43,15 @@ def origin(value: Instruction, path: Path, through: Collection[str] = COPIES) ->
         else:
             break
     return made
+
+
+def _hands_on(loop: Instruction, place: int) -> bool:
+    """Tell whether a part of the state of a loop is in each trip what the loop was given."""
+    state = loop.called[0].root if loop.opcode == "while" else None
+    if state is None or state.opcode != "tuple" or place >= len(state.operands):
+        return False
+    part = state.operands[place]
+    return part.opcode == "get-tuple-element" and part.number == place and part.operands[0].opcode == "parameter"
 
 
 def number(value: Instruction, path: Path) -> float | None:

@@ -140,6 +140,23 @@ def test_each_image_with_a_kernel_of_its_own_has_its_zeros() -> None:
     assert asked(training(jax.vmap(apart)), images, kernels) == [4 * one, 8 * one]
 
 
+def test_zeros_that_a_loop_is_given_are_zeros_in_each_trip() -> None:
+    """3 trips of a 3 x 3 convolution of 2 images of 6 x 6, 5 channels to 5, and both of its gradients.
+
+    The trips are checkpoints; JAX hands the loops the zero of the pad.
+    """
+
+    def trip(image: Any, kernel: Any) -> Any:
+        return jnp.tanh(convolved(jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0))), kernel, 1, (0, 0))), None
+
+    def scanned(image: Any, kernels: Any) -> Any:
+        return (jax.lax.scan(jax.checkpoint(trip), image, kernels)[0] ** 2).sum()
+
+    flops = 3 * 2 * 2 * 5 * 5 * 16**2
+    given = np.ones((2, 6, 6, 5), np.float32), np.ones((3, 3, 3, 5, 5), np.float32)
+    assert sum(asked(jax.grad(scanned, (0, 1)), *given)) == 3 * flops
+
+
 def test_a_part_of_the_results_is_asked_for_as_the_whole() -> None:
     """Of 6 results of 3 taps, the outermost of which lack one, 2 are taken: more is cut off than a zero added."""
 

@@ -27,7 +27,7 @@ from roofline.content.terminal import Page
 from roofline.core.executor import executor_of
 from roofline.core.schema import slug
 from roofline.core.scopes import TOP
-from roofline.core.vocabulary import Bound
+from roofline.core.vocabulary import PHASES, Bound
 from roofline.units import NANOSECOND
 
 #: Lines of a terminal that nobody resized, less two that say where the profile was saved and what comes next.
@@ -191,7 +191,7 @@ def _least_launch(analysis: Analysis) -> str:
     names = {f"launch.{signature.executor or usual}" for signature in analysis.profile.signatures}
     launches = {ceiling for name in names if (ceiling := analysis.device.ceilings.get(name))}
     values = {ceiling.value for ceiling in launches if ceiling.high is None and ceiling.value > NANOSECOND}
-    return f" ({units.seconds(values.pop())})" if len(values) == len(launches) == 1 else ""
+    return f", which is {units.seconds(values.pop())}" if len(values) == len(launches) == 1 else ""
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:
@@ -338,11 +338,14 @@ class Ranked(NamedTuple):
 
     @property
     def kind_in_range(self) -> str:
-        """Name the class of its ops, the phase, and the range of the trace that they, or their forward ops, are in."""
-        name = ", ".join(filter(None, (self.kind, self.phase)))
-        if self.place == self.kind:
+        """Name the class of its ops, the phase, and the range of the trace that they, or their forward ops, are in.
+
+        A range that is called as a phase is none more.
+        """
+        name = ", ".join(dict.fromkeys(filter(None, (self.kind, self.phase or self.place * (self.place in PHASES)))))
+        if self.place == self.kind or self.place in PHASES:
             return name
-        return f'{name} {"of" if self.phase == "backward" else "in"} range "{self.place}"'
+        return f'{name}{" of" if self.phase == "backward" else ", in"} range "{self.place}"'
 
     @property
     def at_most(self) -> float:

@@ -28,9 +28,9 @@ def sentence(row: Row, style: Style) -> str:
         case "only":
             amounts = zip(names, (describe_amount(side, row, style) for side in (0, 1)), strict=True)
             work = "".join(f"; {name}: {words}" for name, words in amounts if words)
-            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row, names)}."
+            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row)}."
         case "rate":
-            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row, names)}."
+            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row)}."
         case "gap" if None in (row.a.seconds, row.b.seconds):
             times = dict(zip(names, (row.a.seconds, row.b.seconds), strict=True))
             unseen = " and ".join(name for name, time in times.items() if time is None)
@@ -38,15 +38,16 @@ def sentence(row: Row, style: Style) -> str:
             return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
             place = _SAID.get(row.place or "", f"time without an op, {row.place}")
-            return f"{place}: {_part(row, names)}{_moved(row, names)}."
+            return f"{place}: {_part(row, names)}{_moved(row)}."
 
 
-def _moved(row: Row, names: tuple[str, str]) -> str:
+def _moved(row: Row) -> str:
     """Say which part of the difference of a row's times is in the row of page faults."""
     if not any(note.step == MOVED_BY for note in row.notes):
         return ""
-    moved = (row.a.seconds or 0.0) - (row.b.seconds or 0.0) - (row.seconds or 0.0)
-    return f"; {units.seconds(abs(moved))} of {names[moved < 0]}'s time are page faults, in a row of their own instead"
+    apart = (row.a.seconds or 0.0) - (row.b.seconds or 0.0)
+    moved, whole = units.seconds(abs(apart - (row.seconds or 0.0))), units.seconds(abs(apart))
+    return f"; {moved} of the {whole} that these differ by are page faults, which have a row of their own"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -107,11 +108,12 @@ def _only(row: Row, style: Style) -> str:
 
 
 def list_ops(row: Row, style: Style) -> tuple[str, str]:
-    """List the ops that each run has more often than the other one; of the run that spends more first."""
+    """List the ops of each run, those first that it has more often than the other one; of the slower run first."""
     sides = (0, 1)[:: row.sign]
     shown = [_executed_oftener(row.ops, side) for side in sides]
     typed = len({change.type for some in shown for change in some[:NAMES]}) > 1
-    ours, theirs = (_listed(some, side, typed=typed, style=style) for some, side in zip(shown, sides, strict=True))
+    numbers = [round(sum(change.counts[side] for change in row.ops)) for side in sides]
+    ours, theirs = (_listed(*some, typed=typed, style=style) for some in zip(shown, sides, numbers, strict=True))
     return ours, theirs
 
 
@@ -127,17 +129,17 @@ def _executed_oftener(ops: Sequence[OpChange], side: int) -> list[OpChange]:
     return oftener or [change for change in ops if change.counts[side]]
 
 
-def _listed(ops: Sequence[OpChange], side: int, *, typed: bool, style: Style) -> str:
-    """List ops with how often a run executes them; typed: with their types."""
+def _listed(ops: Sequence[OpChange], side: int, number: int, *, typed: bool, style: Style) -> str:
+    """List ops with how often a run executes them, and how many more of `number` it has; typed: with their types."""
     parts = []
-    for number, change in enumerate(ops[:NAMES], 1):
+    for place, change in enumerate(ops[:NAMES], 1):
         words = "part of " if change.is_part else ""
         words += f"{units.count(round(change.counts[side]))} x {op_name(change.name)}"
         words += f" in {change.type}" if typed and change.type else ""
         # Several of one class have it behind the last.
-        last = number == min(NAMES, len(ops)) or change.classes != ops[number].classes
+        last = place == min(NAMES, len(ops)) or change.classes != ops[place].classes
         parts.append(words + (f" ({' and '.join(map(class_name, change.classes))})" if style.classes and last else ""))
-    extra = round(sum(change.counts[side] for change in ops[NAMES:]))
+    extra = number - sum(round(change.counts[side]) for change in ops[:NAMES])
     return ", ".join(parts) + (f" and {units.count(extra)} more {'op' if extra == 1 else 'ops'}" if extra else "")
 
 
@@ -157,10 +159,10 @@ def describe_amount(side: int, row: Row, style: Style) -> str:
     launches, ops = round(amount.launches), round(sum(change.counts[side] for change in row.ops))
     if not launches:
         return f"{units.seconds(amount.dispatch)} of dispatching the op after" if amount.dispatch else ""
-    noun = f"{'kernel' if style.kernels else 'call'}{'' if launches == 1 else 's'}"
-    noun += f" of {units.count(ops)} ops" if style.kernels and ops != launches else ""
+    noun = f"{units.count(launches)} {'kernel' if style.kernels else 'call'}{'' if launches == 1 else 's'}"
+    noun = f"{units.count(ops)} ops ({noun})" if style.kernels and ops != launches else noun
     noun += f" ({units.count(amount.times)} rounds)" if amount.times > 1 else ""
-    parts = [f"{_seconds((amount.seconds or 0.0) - amount.dispatch)} in {units.count(launches)} {noun}"]
+    parts = [f"{_seconds((amount.seconds or 0.0) - amount.dispatch)} in {noun}"]
     if amount.dispatch:
         parts.append(f"{units.seconds(amount.dispatch)} {'GPU idle while ' * style.kernels}dispatching")
     if amount.bytes and row.a.bytes is not None and row.b.bytes is not None:

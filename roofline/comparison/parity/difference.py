@@ -137,6 +137,15 @@ class Pair:
         """Return |t_A - t_B| [s] of the ops that are `chosen`; None where there are none."""
         return _apart(*self.each(lambda run: seconds_where(run, chosen)))
 
+    def explains(self, chosen: Callable[[Analysis, Op], bool]) -> float | None:
+        """Return how much longer the ops that are `chosen` take in the run that takes longer [s]; None for no ops.
+
+        0 where they take longer in the other one.
+        """
+        a, b = self.each(lambda run: seconds_where(run, chosen))
+        longer = (a or 0.0) - (b or 0.0)
+        return None if a is None and b is None else max(0.0, longer if self.a.wall > self.b.wall else -longer)
+
 
 def recorded(value: str | None) -> str:
     """Say a value of a run."""

@@ -52,8 +52,10 @@ _CORE = "attention core"
 
 def settings(pair: Pair) -> list[Difference]:
     """Compare how the step was set; of a run without a record, as a trace, one difference says what it lacks."""
-    core, loss, copies = pair.apart("block", _CORE), pair.apart("block", "loss"), pair.apart("class", "transfer")
-    ffn = pair.apart_where(lambda run, op: run.profile.blocks[op.block] == "FFN" and run.op_class(op) == "pointwise")
+    core = pair.explains(lambda run, op: run.profile.blocks[op.block] == _CORE)
+    loss = pair.explains(lambda run, op: run.profile.blocks[op.block] == "loss")
+    copies = pair.explains(lambda run, op: run.op_class(op) == "transfer")
+    ffn = pair.explains(lambda run, op: run.profile.blocks[op.block] == "FFN" and run.op_class(op) == "pointwise")
     differences = [
         *dropout(pair),
         *noise(pair),

@@ -139,7 +139,7 @@ def heading(pair: RankedPair) -> str:
 
 def _compared(pair: RankedPair) -> str:
     """Say what the headline compares: turns, without the profiled processes, else all processes."""
-    return "the first paragraph is of all" if pair.headline.settled is None else "the turns were others"
+    return "the first paragraph is of all" if pair.headline.settled is None else "the turns ran in other processes"
 
 
 def in_processes(pair: RankedPair) -> bool:
@@ -165,27 +165,18 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     places = [name_scopes(scopes) for scopes in row.run_scopes]
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {wording.in_words(row.phase)}" if row.phase else ""
-    place = ", ".join(filter(None, (scope, within))) if scope else within
+    place = ", ".join(filter(None, (scope, within))) if scope and scope != row.phase else scope or within
     around = ". Together with the ops around them" if len(row.ops) > 2 * NAMES else ""
     opening = place if scope else f"other ops {within}".rstrip()
     if causes:
         opening = f"{' '.join(causes).rstrip('.')}{around}"
     said_runs = [f"at {place}" if scope else place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
-        number = _listed(row, side)
-        some = f"; of these {units.count(number)} that {'BA'[side]} runs less often or not: " if number else ": "
-        amount = some.join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
+        amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{wording.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")
     advice = [f"Try: {row.advice}."] if row.advice else []
     return [wording.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}{pages}", *said_runs, *advice)]
-
-
-def _listed(row: Row, side: int) -> int:
-    """Count the ops of a run that are listed, where these are not all: the other run has as many or more of others."""
-    changes = [change for change in row.ops if change.counts[side]]
-    oftener = [change for change in changes if change.counts[side] > change.counts[1 - side]]
-    return round(sum(change.counts[side] for change in oftener)) if len(oftener) < len(changes) else 0
 
 
 def _parts(pair: RankedPair, row: Row) -> str:

@@ -78,12 +78,11 @@ def doubts(pair: RankedPair) -> list[str]:
 def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True) -> str:
     """Say a difference, and the rows that it explains, or else the most that it can explain."""
     upper = _explained(pair, difference) if numbered else ""
-    if difference.seconds is not None and not upper:
+    if difference.seconds and not upper:
         whole = units.seconds(abs(pair.comparison.difference))
-        share = "" if difference.share is None else f" of {whole}, 0 to {units.percent(difference.share, 0)}"
-        dispatch = "" if difference.what in _WITH_HOST else "; dispatching not counted"
-        time = units.seconds(snapped(difference.seconds))
-        upper = f" (explains 0 to {time}{share}{dispatch})"
+        share = "" if difference.share is None else f" of {whole}, {units.percent(difference.share, 0)}"
+        dispatch = "" if difference.what in _WITH_HOST else ", dispatching not counted"
+        upper = f" (explains at most {units.seconds(snapped(difference.seconds))}{share}{dispatch})"
     return f"{plain(difference.text, 400).rstrip('.')}{upper}."
 
 

@@ -27,6 +27,8 @@ BY = KEYS
 #: Rows of a panel: more would be too small to read.
 MOST = 8
 _FLOP, _BYTES = "#202020", "#b8b8b8"
+#: Behind the time of a row of which FLOP or bytes are not known.
+_UNKNOWN = "?"
 #: Between the columns of panels, and between rows of them [in].
 _APART, _BELOW = 0.15, 0.08
 
@@ -40,6 +42,8 @@ class _Size(NamedTuple):
     numbered: bool
 
 
+#: Panels whose bars have numbers, at most. By choice, as they fit a page.
+_NUMBERED = 3
 _FULL, _DENSE = _Size(0.09, 0.09, 0.33, True), _Size(0.035, 0.09, 0.19, False)
 
 
@@ -78,7 +82,7 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
     wide, number = width >= _frame.WIDE, len(items)
     keys = (by,) if by else ("group", "block") if wide and number <= 3 else ("group",)
     columns = len(keys) if len(keys) > 1 or number <= 2 else 3 if wide else 2
-    size = _FULL if number <= 3 else _DENSE
+    size = _FULL if number <= _NUMBERED else _DENSE
     names = called(analysis.profile for analysis in items)
     heading = _frame.heading(items, names, width, titles.work(items, keys[0]))
     panels = [
@@ -164,8 +168,8 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     """Make the bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
     bars: list[_Bar] = []
     middle = top + size.row / 2
-    # Bars of work that have no numbers do not tell none from unknown: a word does.
-    unknown = "" if size.numbered else _unknown(row)
+    # Bars of work that have no numbers do not tell none from unknown: a mark does.
+    unknown = _UNKNOWN * (not size.numbered and _lacks_work(row))
     timed = isinstance(row, Row)
     if isinstance(row, WorkRow) or row.roof:
         at = middle - (2 * size.work + size.time * timed) / 2
@@ -184,18 +188,15 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     if row.time is None:  # of a gap that scaled ops fill
         return [*bars, _Bar(middle, size.time * 0.92, 0.0, 0.0, {}, "unknown")]
     for number, (_, share, look) in enumerate(parts):
-        label = ", ".join(filter(None, (tables.percent(row.time), unknown))) if number == len(parts) - 1 else ""
+        label = " ".join(filter(None, (tables.percent(row.time), unknown))) if number == len(parts) - 1 else ""
         bars.append(_Bar(middle, size.time * 0.92, begin, 100 * share, look, label))
         begin += 100 * share
     return bars
 
 
-def _unknown(row: Row | WorkRow) -> str:
-    """Say which work of a row is not known; "" where all is, or of the gap, which has none."""
-    if isinstance(row, Row) and not row.roof:
-        return ""
-    names = [name for name, share in (("FLOP", row.flops), ("bytes", row.bytes)) if share is None]
-    return f"{names[0] if len(names) == 1 else 'work'} unknown" if names else ""
+def _lacks_work(row: Row | WorkRow) -> bool:
+    """Return whether FLOP or bytes of a row are not known; of the gap, which has none, they are."""
+    return (isinstance(row, WorkRow) or bool(row.roof)) and None in (row.flops, row.bytes)
 
 
 def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
@@ -230,6 +231,8 @@ def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence
             " The bar of time is solid up to the minimum time and pale above it, in the colour and hatch of the bound "
             "that holds most of it."
         )
+    if len(items) > _NUMBERED:
+        explanation += f" {_UNKNOWN}: FLOP or bytes are not known."
     short, long = [explanation], [explanation]
     for analysis, name in zip(items, names, strict=True):
         of = f"{wording.subject(analysis)}, {wording.plain(name, 60)}"

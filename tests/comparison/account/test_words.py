@@ -18,7 +18,7 @@ def test_kernels_and_dispatching_add_up_to_the_time_of_a_row() -> None:
     on_gpu, on_cpu = (Style(("A", "B"), kernels=kernels) for kernels in (True, False))
     assert (
         describe_amount(0, ROW, on_gpu)
-        == "2.00 ms in 2 kernels of 4 ops, 3.00 ms GPU idle while dispatching, 8.00 MB moved"
+        == "2.00 ms in 4 ops (2 kernels), 3.00 ms GPU idle while dispatching, 8.00 MB moved"
     )
     assert describe_amount(0, ROW, on_cpu) == "2.00 ms in 2 calls, 3.00 ms dispatching, 8.00 MB moved"
     assert describe_amount(1, ROW, on_gpu) == ""

@@ -419,8 +419,8 @@ def test_the_difference_is_told_as_busy_and_idle_time() -> None:
 def test_seconds_of_ops_alone_are_without_dispatching() -> None:
     clocks = Difference(what="clocks", a="1 GHz", b="2 GHz", severity="named", text="The clocks differ.", seconds=1e-3)
     of_ops, of_step = parity_words.differences(two(NAMED, clocks).pairs[0])
-    assert "explains 0 to 750 µs of 1.50 ms, 0 to 50 %; dispatching not counted" in of_ops
-    assert of_step == "The clocks differ (explains 0 to 1.00 ms)."
+    assert "explains at most 750 µs of 1.50 ms, 50 %, dispatching not counted" in of_ops
+    assert of_step == "The clocks differ (explains at most 1.00 ms)."
 
 
 def test_rows_of_the_account_add_up_in_spreadsheets() -> None:
@@ -498,7 +498,7 @@ def test_a_setting_names_the_rows_that_have_its_annotation() -> None:
     """Rows 1 and 2 of another account: 1.0 and 0.6 ms of attention; a doubt of the ops alone is not said then."""
     written_out = replace(NAMED, a="written out", b="a fused kernel (flash)")
     ranked = two(written_out).pairs[0]
-    assert "explains 0 to 750 µs of 1.50 ms, 0 to 50 %; dispatching not counted" in parity_words.settings(ranked)[0]
+    assert "explains at most 750 µs of 1.50 ms, 50 %, dispatching not counted" in parity_words.settings(ranked)[0]
     rows = [replace(row, annotations=("attention-written-out",)) for row in ROWS[1:3]]
     one, both = (
         dataclasses.replace(ranked, account=Account(rows=(*some, *ROWS[1 + len(some) :]))) for some in (rows[:1], rows)
@@ -506,7 +506,7 @@ def test_a_setting_names_the_rows_that_have_its_annotation() -> None:
     assert parity_words.settings(one)[0].endswith(" (row 1, +1.00 ms).")
     assert parity_words.settings(both)[0].endswith(" (rows 1 and 2, +1.60 ms together).")
     # Where rows have no numbers the most that it explains is said.
-    assert "explains 0 to 750 µs" in parity_words.differences(both, numbered=False)[0]
+    assert "explains at most 750 µs" in parity_words.differences(both, numbered=False)[0]
 
 
 def test_seconds_that_only_the_profiler_saw_are_an_end() -> None:

@@ -21,7 +21,7 @@ from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import einsum, unfused_attention
-from roofline.pytorch.aten.contractions import unread_input_gradient
+from roofline.pytorch.aten.contractions import unread_gradients
 from roofline.pytorch.aten.tables import ALLOCATIONS, DISPATCH_MODE, base
 from roofline.pytorch.nodes import Costing, Nodes
 from roofline.pytorch.one_hot import OneHot
@@ -40,6 +40,8 @@ AGAIN = "roofline:again"
 ZERO = "roofline:zero"
 #: And one around calls of its own on the tensors that the step returns, which are no ops of the step.
 RETURNED = "roofline:returned"
+#: Or that `torch.autograd.grad` hands out, read or not.
+HANDED_OUT = "roofline:handed_out"
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
@@ -79,11 +81,14 @@ def count(
 
     generated: calls whose work is given; scope_of: scopes known better than by marks; addresses: of storages [byte].
     """
-    returned = nesting.nearest(nodes.parent, np.asarray([name == RETURNED for name in nodes.names], bool)) >= 0
+    returned, handed_out = (
+        nesting.nearest(nodes.parent, np.asarray([name == mark for name in nodes.names], bool)) >= 0
+        for mark in (RETURNED, HANDED_OUT)
+    )
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
     is_op[_answered_from_checkpoint(nodes)] = False
-    is_op[returned] = False
+    is_op[returned | handed_out] = False
     phase = _phases(nodes)
     scope_names, scope = _scopes(nodes, phase, generated, scope_of)
     noted_ops = {node: _noted(node, kernel, scope_names, int(phase[node])) for node, kernel in generated.items()}
@@ -98,7 +103,7 @@ def count(
     for row in np.flatnonzero(of_ops != phase[rows]).tolist():  # what a fused update is made of is no forward pass
         ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
     op_scope = _scopes_by_data(ops, scope[rows], of_ops, scope_names)
-    ours = returned | np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
+    ours = returned | handed_out | np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
     shown = np.flatnonzero(~ours)
     return Counted(
         names=tuple(nodes.names[i] for i in shown.tolist()),
@@ -281,9 +286,8 @@ class _Work:
         if not self._is_repeated[node]:
             asked = self._padded.flops(node, call, self._uses)
             asked = self._products.flops(node, call) if asked is None else asked
-        unread = unread_input_gradient(call)
-        if unread and not self._is_repeated[node] and call.outputs and not self._uses.is_read(node, call.outputs[0]):
-            asked = (costed.cost.model_flops or 0.0) - unread
+            unread = unread_gradients(call, lambda result: self._uses.is_read(node, result))
+            asked = (costed.cost.model_flops or 0.0) - unread if unread else asked
         if asked is not None:
             costed = self._same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
         if node in self._not_fused and costed.op_class in PRODUCTS - {"attention"}:

@@ -422,6 +422,33 @@ def test_the_backward_pass_of_an_lstm_on_a_cpu(layers, wants_input):
 
 
 @pytest.mark.parametrize(
+    ("frozen", "gradients"),
+    [
+        # The gradients of the states (12) and of the input (8), and of each matrix that is not frozen.
+        (("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"), 12 + 8),
+        (("weight_ih_l0",), 12 + 8 + 12),
+        (("weight_hh_l0",), 12 + 8 + 8),
+    ],
+)
+def test_an_lstm_on_a_cpu_that_is_frozen_asks_for_no_gradients_of_its_weights(frozen, gradients):
+    """7 steps of 3 sequences, width 8, 12 units of 4 gates: 2 x 21 x 48 FLOP per column; all 40 run."""
+    net, x = nn.LSTM(8, 12), torch.randn(7, 3, 8, requires_grad=True)
+    for name in frozen:
+        getattr(net, name).requires_grad_(False)
+    counted = counted_of(lambda: net(x)[0].sum().backward())
+    cost = counted.ops[counted.names_of_ops.index("aten::mkldnn_rnn_layer_backward")].costed.cost
+    assert (cost.model_flops, cost.flops) == (2 * 21 * 48 * gradients, 2 * 21 * 48 * 40)
+
+
+def test_what_autograd_hands_out_is_asked_for():
+    """As above. Nobody reads the gradients that `torch.autograd.grad` returns: somebody asked for them all the same."""
+    net, x = nn.LSTM(8, 12), torch.randn(7, 3, 8)
+    counted = counted_of(lambda: torch.autograd.grad(net(x)[0].sum(), list(net.parameters())) and None)
+    assert "aten::detach" not in counted.names[counted.names.index("aten::mkldnn_rnn_layer_backward") :]
+    assert sum(op.costed.cost.model_flops for op in counted.ops) == 2 * 21 * 48 * (20 + 12 + 20)
+
+
+@pytest.mark.parametrize(
     ("function", "x", "flops"),
     [
         # Of windows of 3 the largest: 2 comparisons for each of the 2 x 4 x 10 results.

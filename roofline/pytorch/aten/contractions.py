@@ -245,12 +245,17 @@ def _cudnn_rnn_backward(x: Any, weights: Any, *options: Any, **_: Any) -> Cost:
     return formulas.recurrent_backward(_CELLS[mode], steps, asked, executed, hx.shape[0] * options[9], biased)
 
 
-def unread_input_gradient(call: Call) -> float:
-    """Count the FLOPs that the gradients of a layer ask for less where nobody reads that of its input; else 0."""
-    if base(call.name) != "mkldnn_rnn_layer_backward":
+def unread_gradients(call: Call, is_read: Callable[[Any], bool]) -> float:
+    """Count the FLOPs of the gradients of a layer, those of its input and matrices, that nobody reads; else 0.
+
+    oneDNN's op has no mask: it makes all of them. is_read: tells of each result.
+    """
+    if base(call.name) != "mkldnn_rnn_layer_backward" or not call.outputs:
         return 0.0
-    x, weight = call.inputs[:2]
-    return 2.0 * float(prod(x.shape[:-1]) * prod(weight.shape))
+    x, below, before = call.inputs[:3]
+    made_with = zip((below, below, before), call.outputs, strict=False)
+    elements = sum(prod(weight.shape) for weight, gradient in made_with if not is_read(gradient))
+    return 2.0 * float(prod(x.shape[:-1]) * elements)
 
 
 #: Kernels of flash-attention, whose causal mask ends at the lower right corner (torch/nn/attention/bias.py says so of

@@ -18,7 +18,7 @@ from torch.profiler import ExecutionTraceObserver
 
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
-from roofline.pytorch.count import AGAIN, PHASE, RETURNED, SCOPE, ZERO
+from roofline.pytorch.count import AGAIN, HANDED_OUT, PHASE, RETURNED, SCOPE, ZERO
 from roofline.pytorch.recording import allocations, compile_time, event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
 from roofline.pytorch.recording.profiler import quiet, without_lines
@@ -147,12 +147,12 @@ class _Recorder:
         return () if results is None else results.experimental_event_tree()
 
 
-def note_returned(value: object) -> None:
+def note_returned(value: object, mark: str = RETURNED) -> None:
     """Have the recorders see the dense tensors that a step returns, those in containers as well: each in a view of it.
 
-    They cannot take others (see `record`).
+    They cannot take others (see `record`). mark: of the annotation around these views.
     """
-    with shapes.mark(RETURNED), torch.no_grad():
+    with shapes.mark(mark), torch.no_grad():
         waiting, met = [value], set[int]()
         while waiting:
             inner = waiting.pop()
@@ -282,13 +282,19 @@ def marked_zeros() -> Iterator[None]:
 
 @contextmanager
 def marked_backward() -> Iterator[None]:
-    """While active, what the engine does on the calling thread is in the backward phase (its root gradient, say)."""
+    """While active, what the engine does on the calling thread is in the backward phase (its root gradient, say).
+
+    Gradients that it hands out are seen, as those are that it adds to a tensor's.
+    """
     original = {name: getattr(torch.autograd, name) for name in ("backward", "grad")}
 
     def marked(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
             with shapes.mark(PHASE + "backward"):
-                return function(*args, **kwargs)
+                gradients = function(*args, **kwargs)
+                if not torch.compiler.is_compiling():
+                    note_returned(gradients, HANDED_OUT)
+                return gradients
 
         return call
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from roofline.costs import strides
+
 #: How many numbers a sparse tensor holds that nobody was asked for.
 UNKNOWN = -1
 
@@ -41,13 +43,10 @@ class Tensor:
 
     @property
     def distinct(self) -> int:
-        """Number of distinct elements: dimensions of stride 0 (broadcast) count once."""
-        if self.stride is None:
+        """Number of distinct elements: what lies in one place, as along a stride of 0 (broadcast), counts once."""
+        if self.stride is None or len(self.stride) != len(self.shape):
             return self.numel
-        number = 1
-        for size, stride in zip(self.shape, self.stride, strict=True):
-            number *= size if stride != 0 or size == 0 else 1
-        return number
+        return strides.distinct(self.shape, self.stride)
 
 
 @dataclass(frozen=True, slots=True)

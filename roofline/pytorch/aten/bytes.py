@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from roofline.costs import strides
 from roofline.pytorch.aten import bags
 from roofline.pytorch.aten.contractions import by_name
 from roofline.pytorch.aten.flops import accumulates, leaves, touched
@@ -46,13 +47,10 @@ class Traffic:
 
 
 def span(tensor: torch.Tensor) -> float:
-    """Bytes of the distinct elements of a tensor; overlapping windows count no more than their storage."""
+    """Bytes of the distinct elements of a tensor."""
     if tensor.layout != torch.strided:
         return float(tensor._nnz() * tensor.element_size()) if tensor.is_sparse else 0.0
-    number = 1
-    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
-        number *= size if stride != 0 or size == 0 else 1
-    return float(min(number, tensor.untyped_storage().nbytes() // tensor.element_size()) * tensor.element_size())
+    return float(strides.distinct(tensor.shape, tensor.stride()) * tensor.element_size())
 
 
 def traffic(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Traffic:

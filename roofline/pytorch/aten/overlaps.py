@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, floor
 
+from roofline.costs import strides
 from roofline.costs.calls import Tensor
 from roofline.costs.counted import Access
 from roofline.costs.dtypes import DTYPES
@@ -61,14 +62,8 @@ def _overlap(distance: int, box: _Box, other_box: _Box) -> int:
 
 
 def _box(tensor: Tensor) -> _Box | None:
-    """None of a tensor whose strides are not known, or some of whose elements lie in one place."""
+    """None of a tensor whose strides are not known, or whose elements lie in places that repeat without a rule."""
     if tensor.stride is None:
         return None
-    pairs = [(size, stride) for size, stride in zip(tensor.shape, tensor.stride, strict=True) if size > 1 and stride]
-    pairs.sort(key=lambda pair: -pair[1])
-    reach = 0
-    for size, stride in reversed(pairs):
-        if stride <= reach:
-            return None
-        reach += (size - 1) * stride
-    return tuple(pairs)
+    dimensions = strides.merged(tensor.shape, tensor.stride)
+    return dimensions[::-1] if strides.is_nested(dimensions) else None

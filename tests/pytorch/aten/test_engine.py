@@ -770,6 +770,10 @@ def part(storage, offset, *shape):
     return replace(tensor(*shape, stride=contiguous((32, 64))[-len(shape) :], storage=storage), offset=offset)
 
 
+def windows(storage, offset, shape, stride):
+    return replace(tensor(*shape, stride=stride, storage=storage), offset=offset)
+
+
 @pytest.mark.parametrize(
     ("views", "distinct"),
     [
@@ -780,6 +784,8 @@ def part(storage, offset, *shape):
         ((part(5, 64, 30, 60), part(5, 1, 30, 60)), 2 * 30 * 60 - 29 * 59),  # moved by a row and back by a column
         ((part(6, 0, 32, 64), part(7, 0, 32, 64)), 2 * 32 * 64),
         ((part(8, 0, 4, 64), part(8, 128, 4, 64), part(8, 256, 4, 64)), 8 * 64),  # windows of 4 rows, by 2
+        ((windows(9, 0, (10, 7), (1, 1)), windows(9, 1, (10, 7), (1, 1))), 16 + 1),  # 0 to 15, 1 to 16
+        ((windows(10, 0, (9, 8), (3, 1)), windows(10, 6, (9, 8), (3, 1))), 31 + 7),  # 0 to 31, 6 to 37
     ],
 )
 def test_views_that_overlap_are_read_once(views, distinct):

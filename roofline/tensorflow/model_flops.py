@@ -16,7 +16,7 @@ from statistics import median
 from roofline.costs.counted import PHASES
 from roofline.costs.repeated import repeated_once
 from roofline.tensorflow.events import Ran
-from roofline.tensorflow.graph import cost, one_hot, padded_products, space_to_batch, zero_padding
+from roofline.tensorflow.graph import cost, one_hot, padded_products, recurrent, space_to_batch, zero_padding
 from roofline.tensorflow.graph.graph import Function, Graphs, Node
 from roofline.tensorflow.graph.recomputed import recomputed
 from roofline.tensorflow.graph.tables import CONTRACTIONS, base
@@ -198,7 +198,7 @@ class _Search:
         costed = cost.cost(node)
         flops = costed.cost.flops
         if flops is not None:
-            for rule in (space_to_batch.flops, zero_padding.flops, padded_products.flops):
+            for rule in (space_to_batch.flops, zero_padding.flops, padded_products.flops, recurrent.flops):
                 asked = rule(node, self._before, self._consumers)
                 if asked is not None:
                     flops = asked

@@ -160,6 +160,8 @@ def data_inputs(node: Node) -> Iterator[int]:
     """The places of the inputs that carry data: each tensor once, no shapes and axes, no handles of variables."""
     op = kinds.base(node.op)
     settings = _settings(op, len(node.in_types))
+    if not node.attrs.get("use_peephole"):
+        settings.update(kinds.PEEPHOLES.get(op, ()))
     counted = set()
     for place, (source, tensor) in enumerate(zip(node.inputs, node.in_types, strict=True)):
         if place not in settings and source not in counted and tensor.dtype is not None and not tensor.handle:

@@ -25,15 +25,15 @@ from roofline.tensorflow.graph.bytes import accesses, data_inputs, moves_nothing
 from roofline.tensorflow.graph.contractions import PADDING, UnknownWork
 from roofline.tensorflow.graph.flops import work
 from roofline.tensorflow.graph.graph import Node, Tensor
-from roofline.tensorflow.graph.neighbours import AXES, UNREAD
+from roofline.tensorflow.graph.neighbours import AXES, STEPS, UNREAD
 
 #: Attributes that the work depends on.
 _ATTRIBUTES = (
     "transpose_a transpose_b adj_x adj_y equation strides dilations padding explicit_paddings data_format fused_ops "
     "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers "
     "full_matrices fast kernel_type antialias method depth_radius adjoint_a adjoint_b interpolation "
-    "unique overlapping "
-    f"{PADDING} {AXES} {UNREAD}"
+    "unique overlapping forget_bias cell_clip use_peephole "
+    f"{PADDING} {AXES} {STEPS} {UNREAD}"
 ).split()
 #: What ops of these classes do is part of a normalisation or a softmax that the program took apart.
 _PARTS: frozenset[OpClass] = frozenset(("pointwise", "reduction"))

@@ -9,7 +9,7 @@ from math import prod
 
 from roofline.core.cost import Cost
 from roofline.costs import formulas
-from roofline.tensorflow.graph import linear_algebra, rare
+from roofline.tensorflow.graph import linear_algebra, rare, recurrent
 from roofline.tensorflow.graph import tables as kinds
 from roofline.tensorflow.graph.contractions import UnknownWork, contraction, sizes
 from roofline.tensorflow.graph.graph import Node, Tensor
@@ -18,7 +18,7 @@ from roofline.tensorflow.graph.graph import Node, Tensor
 def work(node: Node) -> Cost:
     """The work of a node, without its traffic. UnknownWork where there is no rule or a shape is missing."""
     op = kinds.base(node.op)
-    rule = rare.RULES.get(op) or linear_algebra.RULES.get(op)
+    rule = rare.RULES.get(op) or linear_algebra.RULES.get(op) or recurrent.RULES.get(op)
     if rule is not None:
         return rule(node)
     if op in kinds.CONTRACTIONS:

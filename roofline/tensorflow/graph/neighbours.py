@@ -1,8 +1,8 @@
 """Complete nodes with what their work depends on and other nodes tell.
 
-Along which axes a Fourier transform of several goes is a constant. How many numbers a compressed sparse matrix (CSR)
-holds is hidden in it: it is seen where one is made of numbers, or taken apart into them. How large a result is that no
-node reads, a run does not tell either.
+Along which axes a Fourier transform of several goes is a constant, and so is how many steps a recurrent layer does at
+most. How many numbers a compressed sparse matrix (CSR) holds is hidden in it: it is seen where one is made of numbers,
+or taken apart into them. How large a result is that no node reads, a run does not tell either.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from dataclasses import replace
 from roofline.tensorflow.graph.graph import Node, Source, Tensor
 from roofline.tensorflow.graph.tables import FORWARDING
 
-#: The attributes of the axes that are transformed, and of results of no known size that no other node reads.
-AXES, UNREAD = "transformed_axes", "unread"
+#: The attributes of the axes that are transformed, of the most steps that are done, and of results of no known size
+#: that no other node reads.
+AXES, STEPS, UNREAD = "transformed_axes", "steps", "unread"
 
-_TRANSFORMS = frozenset(f"{inverse}{real}FFTND" for inverse in ("", "I") for real in ("", "R"))
+#: Attributes that are constants among the inputs, and where.
+_CONSTANTS = {
+    **{f"{inverse}{real}FFTND": (AXES, 2) for inverse in ("", "I") for real in ("", "R")},
+    **dict.fromkeys(("BlockLSTM", "BlockLSTMV2", "BlockLSTMGrad"), (STEPS, 0)),
+}
 #: Ops whose result holds a number where their first input does.
 _ALIKE = FORWARDING | {"SparseMatrixTranspose", "SparseMatrixMul", "SparseMatrixSoftmax", "SparseMatrixSoftmaxGrad"}
 
@@ -25,7 +30,7 @@ def completed(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """Return the nodes of a graph: compressed matrices as the numbers that they hold, transforms with their axes."""
     original_nodes = tuple(nodes)
     numbers, read = _Numbers(original_nodes), {source for node in original_nodes for source in node.inputs}
-    return tuple(_with_unread(numbers.on_edges(_with_axes(node, numbers.by_name)), read) for node in original_nodes)
+    return tuple(_with_unread(numbers.on_edges(_with_constant(node, numbers.by_name)), read) for node in original_nodes)
 
 
 def _with_unread(node: Node, read: Set[Source]) -> Node:
@@ -38,12 +43,13 @@ def _with_unread(node: Node, read: Set[Source]) -> Node:
     return replace(node, attrs={**node.attrs, UNREAD: tuple(unread)}) if unread else node
 
 
-def _with_axes(node: Node, by_name: dict[str, Node]) -> Node:
-    if node.op not in _TRANSFORMS or len(node.inputs) < 3:
+def _with_constant(node: Node, by_name: dict[str, Node]) -> Node:
+    attribute, place = _CONSTANTS.get(node.op, ("", 0))
+    if not attribute or len(node.inputs) <= place:
         return node
-    constant = by_name.get(node.inputs[2][0])
-    axes = None if constant is None or constant.op != "Const" else constant.attrs.get("value")
-    return replace(node, attrs={**node.attrs, AXES: axes}) if axes else node
+    constant = by_name.get(node.inputs[place][0])
+    numbers = None if constant is None or constant.op != "Const" else constant.attrs.get("value")
+    return replace(node, attrs={**node.attrs, attribute: numbers}) if numbers else node
 
 
 class _Numbers:

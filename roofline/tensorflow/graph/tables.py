@@ -32,7 +32,9 @@ CONVOLUTIONS = frozenset(
         "Conv2DBackpropFilterWithBias"
     ).split()
 )
-CONTRACTIONS = PRODUCTS | CONVOLUTIONS
+#: Recurrent layers and cells, and gradients of theirs that multiply.
+RECURRENT = frozenset("BlockLSTM BlockLSTMV2 BlockLSTMGrad LSTMBlockCell GRUBlockCell GRUBlockCellGrad".split())
+CONTRACTIONS = PRODUCTS | CONVOLUTIONS | RECURRENT
 
 #: Ops whose result is their first input's buffer: nothing is computed, nothing moves.
 FORWARDING = frozenset(
@@ -353,7 +355,11 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput", "Conv3DBackpropInputV2"), (0,)),
     **dict.fromkeys(("Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter", "Conv3DBackpropFilterV2"), (1,)),
     "Conv2DBackpropFilterWithBias": (1,),
+    **dict.fromkeys(("BlockLSTM", "BlockLSTMV2"), (0,)),
     # Only the shapes of these are used.
+    "BlockLSTMGrad": (0, 8),
+    "LSTMBlockCellGrad": (0, 2, 3, 7),
+    "GRUBlockCellGrad": (0, 4, 5),
     "ZerosLike": (0,),
     "OnesLike": (0,),
     "AvgPoolGrad": (0,),
@@ -373,6 +379,13 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "MatrixBandPart": (1, 2),
     **dict.fromkeys("TensorListStack TensorListGather TensorListConcatV2".split(), (0, 1, 2)),
     "TensorListFromTensor": (1,),
+}
+
+#: Inputs of recurrent layers and cells that nobody reads where they have no peepholes.
+PEEPHOLES: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys(("BlockLSTM", "BlockLSTMV2", "BlockLSTMGrad"), (5, 6, 7)),
+    "LSTMBlockCell": (4, 5, 6),
+    "LSTMBlockCellGrad": (4, 5, 6, 9),
 }
 
 _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
@@ -420,7 +433,7 @@ CLASS_OF: dict[str, OpClass] = {
             "SparseSparseMaximum SparseSparseMinimum SparseMatrixMul SparseMatrixAdd AdjustContrastv2 Cross "
             "QuantizeV2 Dequantize QuantizeAndDequantizeV4 FakeQuantWithMinMaxArgs FakeQuantWithMinMaxVars "
             "FakeQuantWithMinMaxVarsPerChannel FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVarsGradient "
-            "FakeQuantWithMinMaxVarsPerChannelGradient RGBToHSV HSVToRGB AdjustHue AdjustSaturation"
+            "FakeQuantWithMinMaxVarsPerChannelGradient LSTMBlockCellGrad RGBToHSV HSVToRGB AdjustHue AdjustSaturation"
         ).split(),
         "pointwise",
     ),

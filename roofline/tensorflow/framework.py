@@ -107,18 +107,26 @@ class TensorFlow:
         raise NotImplementedError
 
     def watch_memory(self, run: Callable[[], None]) -> None:
-        """Run a step whose allocators and nodes tell what they do: that takes longer, so no time is taken of it."""
+        """Run a step whose allocators and nodes tell what they do: that takes longer, so no time is taken of it.
+
+        Where it calls functions that the first step did not, another one is run whose graphs are kept.
+        """
         library = allocations.library_in(Path(tf.__file__).parent)
 
         def run_verbosely() -> None:
             with run_shapes.verbose(library):
                 run()
 
-        with allocations.reporting(library):
-            trace = self.profiled(run_verbosely)
-        self._allocations = allocations.read(trace)
+        traces: list[bytes] = []
+
+        def watch() -> None:
+            with allocations.reporting(library):
+                traces.append(self.profiled(run_verbosely))
+
+        self._collected = graphs.collected_anew(watch) or self._collected
+        self._allocations = allocations.read(traces[-1])
         if self._collected is not None:
-            self._graphs = self._collected.with_shapes(run_shapes.read(trace))
+            self._graphs = self._collected.with_shapes(run_shapes.read(traces[-1]))
 
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: nodes, instructions and host annotations, no Python calls."""

@@ -55,6 +55,11 @@ class Collected:
     metadata: Any
     graphs: Graphs
 
+    @property
+    def found(self) -> bool:
+        """Tell whether there were functions that compute, read or not."""
+        return bool(self.graphs.functions or self.graphs.warnings)
+
     def with_shapes(self, run_shapes: Seen) -> Graphs:
         """Read the graphs again with shapes that a run told; those that lack none as they are."""
         return self.graphs if self.graphs.shapes_known else read(self.metadata, run_shapes)
@@ -72,13 +77,27 @@ def collected(run: Callable[[], object]) -> Collected:
     if _MEASURED:
         eager_context.clear_kernel_cache()
     _MEASURED.append(True)
+    shown = _shown(run)
+    return shown if shown.found else _shown_again(run)
+
+
+def collected_anew(run: Callable[[], object]) -> Collected | None:
+    """Run `run`; where it calls functions that were not called before, return the graphs of all that it calls.
+
+    Such as are traced again for other sizes. It is run a second time then, and may call yet others.
+    """
+    return _shown_again(run) if _shown(run).found else None
+
+
+def _shown_again(run: Callable[[], object]) -> Collected:
+    """Run `run` with nothing that is ready, so that TensorFlow shows the graphs of all functions."""
+    context.context().clear_kernel_cache()
+    return _shown(run)
+
+
+def _shown(run: Callable[[], object]) -> Collected:
     metadata = _metadata(run)
-    graphs = read(metadata)
-    if not graphs.functions and not graphs.warnings:
-        eager_context.clear_kernel_cache()
-        metadata = _metadata(run)
-        graphs = read(metadata)
-    return Collected(metadata, graphs)
+    return Collected(metadata, read(metadata))
 
 
 #: Whether this process measured a step: not empty. What it called is ready to run, and shows no graph by itself.

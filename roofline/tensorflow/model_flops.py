@@ -278,8 +278,10 @@ class _Search:
         return max((row for row in self.by_row if row not in self._again), key=nearness, default=None)
 
     def _does_more(self, row: int, contraction: ModelContraction) -> bool:
-        """Tell whether a row executes so many FLOPs that nobody asked for yet."""
+        """Tell whether a row executes so many FLOPs that nobody asked for yet; any, where it is not known how many."""
         executed = cost.cost(self._ran[row].node).cost.flops
-        if executed is None or contraction.flops is None or contraction.times is None:
+        if executed is None or contraction.times is None:
             return False
+        if contraction.flops is None:
+            return not self.by_row[row]
         return executed * self._ran[row].times - self.by_row[row] >= contraction.flops * contraction.times > 0

@@ -137,3 +137,31 @@ def test_a_dimension_that_changes_from_execution_to_execution_stays_unknown() ->
 def test_a_library_without_a_level_tells_nothing() -> None:
     with run_shapes.verbose(None):
         assert run_shapes.read(b"") == {}
+
+
+def test_a_function_that_is_traced_again_for_other_sizes() -> None:
+    """5 rows of 4 by 4 x 6 in the first step, 7 in all others: for these TensorFlow traces it for any number."""
+    sizes, w = iter((5, 7, 7, 7)), tf.Variable(tf.ones((4, 6)))
+
+    @tf.function(autograph=False, reduce_retracing=True)
+    def function(x: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+        w.assign_sub(tape.gradient(loss, w))
+
+    found = counted(lambda: function(tf.ones((next(sizes), 4))))
+    assert found.unknown == {}
+    assert products(found) == 2 * (2 * 7 * 4 * 6)  # and the gradient of the matrix
+
+
+def test_products_of_sizes_that_only_a_run_knows_are_asked_for_where_they_are_fused() -> None:
+    """3 rows of 4 by 4 x 6 and 6 x 2; the first product may be one kernel with its bias and what follows."""
+    x, first, bias, second = tf.ones((3, 4)), tf.ones((4, 6)), tf.ones(6), tf.ones((6, 2))
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec((None, 4))])
+    def function(x: Any) -> Any:
+        return tf.matmul(tf.nn.gelu(tf.nn.bias_add(tf.matmul(x, first), bias)), second)
+
+    found = counted(lambda: function(x))
+    assert found.unknown == {}
+    assert products(found) == 2 * 3 * 4 * 6 + 2 * 3 * 6 * 2

@@ -38,7 +38,7 @@ def count(
     counted = count_nodes(ran, graphs, optimizers, allocations)
     hidden = dict.fromkeys(not_known(traces, prefix, ran), "no graph of the step shows it, or several do")
     counted = replace(counted, unknown={**counted.unknown, **hidden})
-    ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True)}
+    ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True) if op >= 0}
     return counted, [
         owned(trace, ops, {executed_node.event: executed_node.node for executed_node in ran}) for trace in traces
     ]
@@ -60,6 +60,7 @@ def count_nodes(
     scopes: dict[str, int] = {}
     rows: list[CountedOp] = []
     op_of, view, scope, phase, names = [], [], [], [], []
+    row_of: dict[str, int] = {}
     reasons: dict[str, str] = {}
     for number, executed_node in enumerate(
         ran
@@ -81,7 +82,13 @@ def count_nodes(
         if number in model.by_index:
             costed = replace(costed, cost=by_index(costed.cost))
         costed = executions.of(costed, executed_node.times, model.by_row.get(number))
-        rows.append(CountedOp(number, costed, reads, writes, max(1, round(executed_node.times))))
+        times = max(1, round(executed_node.times))
+        if executed_node.event in row_of:  # a node of another function, whose executions have the name of this one's
+            op_of[-1] = row_of[executed_node.event]
+            rows[op_of[-1]] = _together(rows[op_of[-1]], CountedOp(number, costed, reads, writes, times))
+            continue
+        row_of[executed_node.event] = len(rows)
+        rows.append(CountedOp(number, costed, reads, writes, times))
         names.append(title(node))
         scope.append(scopes.setdefault("optimizer" if where.phase == OPTIMIZER else where.scope or "", len(scopes)))
         phase.append(where.phase)
@@ -99,6 +106,19 @@ def count_nodes(
         unknown=reasons,
         addresses=addresses(allocations, rows, [ran[row.node].node.name for row in rows], buffers.lasting()),
     )
+
+
+def _together(op: CountedOp, other: CountedOp) -> CountedOp:
+    """Return what two nodes do whose events have one name as one op."""
+    costed = replace(
+        op.costed,
+        cost=op.costed.cost + other.costed.cost,
+        shapes=f"{op.costed.shapes} and {other.costed.shapes}",
+        reads=(*op.costed.reads, *other.costed.reads),
+        writes=(*op.costed.writes, *other.costed.writes),
+    )
+    times = op.times + other.times
+    return replace(op, costed=costed, reads=(*op.reads, *other.reads), writes=(*op.writes, *other.writes), times=times)
 
 
 def _as_copy(node: Node) -> Node:

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.tensorflow.graph.graph import Graph, Graphs, Node
+from roofline.tensorflow.graph.graph import Graph, Graphs, Node, Seen
 from roofline.tensorflow.graph.tables import CALLS, VIEWS, base
+from roofline.tensorflow.run_shapes import gets
 from roofline.tensorflow.scopes import canonical
 from roofline.timing import executor as executor_time
 from roofline.timing.executor import Owned
@@ -46,7 +47,10 @@ _DATA = re.compile(r"Dataset|Iterator|^_send_|^_recv_")
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A node that steps ran. function: its number; event: its name in the trace; times: per step."""
+    """A node that steps ran. function: its number; event: its name in the trace; times: per step.
+
+    Where nodes of several functions ran under one name, there is one of each.
+    """
 
     event: str
     function: int
@@ -86,7 +90,11 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
         name: turns.get(_part(name), max(executions)) if shortest[name] < _CHEAP else sum(executions) / steps
         for name, executions in counts.items()
     }
-    ran = [Ran(name, *resolved[name], times[name]) for name in counts if name in resolved]
+    ran = [
+        Ran(name, number, node, times[name] if seen is None else float(seen))
+        for name in counts
+        for number, node, seen in resolved.get(name, ())
+    ]
     written = {name.rpartition(":")[0] for trace in traces for name in trace.names}
     return [*ran, *_unwritten(ran, written, turns, graphs)]
 
@@ -200,7 +208,11 @@ def every_node(graphs: Graphs) -> list[Ran]:
     ]
 
 
-def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node]]:
+#: The number of a function, a node of it, and how often that ran, where it was counted apart from others of its name.
+_Run = tuple[int, Node, int | None]
+
+
+def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, list[_Run]]:
     candidates: dict[str, list[tuple[int, Node]]] = {}
     hits = [0] * len(graphs.functions)
     # Where only the graph before grappler is known, lowering numbers the loops of what runs.
@@ -222,10 +234,31 @@ def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node
             for number, _ in many:
                 hits[number] += 1
     called = {number for number, function in enumerate(graphs.functions) if numbered[number]}
-    best = {name: max(many, key=lambda candidate: hits[candidate[0]]) for name, many in candidates.items()}
-    return {
-        name: candidate for name, candidate in best.items() if not _ambiguous(candidate, candidates[name], hits, called)
-    }
+    resolved: dict[str, list[_Run]] = {}
+    for name, many in candidates.items():
+        best = max(many, key=lambda candidate: hits[candidate[0]])
+        if seen := _seen(name, many, graphs.seen):
+            resolved[name] = seen
+        elif not _ambiguous(best, many, hits, called):
+            resolved[name] = [(*best, None)]
+    return resolved
+
+
+def _seen(name: str, candidates: Sequence[tuple[int, Node]], seen: Seen) -> list[_Run]:
+    """Divide what was seen to run under a name among unlike nodes that have it; () where nothing tells, or not all.
+
+    Each gets what has the shapes of its inputs; where a node of known shapes and one of any size do, the former.
+    """
+    kinds = {(node.in_types, node.outputs): (number, node) for number, node in reversed(candidates)}
+    times = dict.fromkeys(kinds, 0)
+    for shapes, executions in seen.get(name.rpartition(":")[0], {}).items():
+        fitting = [kind for kind, (_, node) in kinds.items() if gets(node, shapes)]
+        known = [kind for kind in fitting if all(tensor.elements is not None for tensor in kind[0])]
+        fitting = known or fitting
+        if len(fitting) != 1:
+            return []
+        times[fitting[0]] += executions
+    return [(*kinds[kind], executions) for kind, executions in times.items() if executions] if len(kinds) > 1 else []
 
 
 def _fused(node: Node, op: str, graph: Graph) -> Node | None:
@@ -250,7 +283,8 @@ def _ambiguous(
 
     called: functions that run whenever the one that calls them does.
 
-    One tf.function called with two shapes is two functions of equal names: an event does not say which one ran.
+    One tf.function called with two shapes is two functions of equal names: an event does not say which one ran, and
+    what a step was seen to run (`_seen`) may not tell either.
     """
     number, node = chosen
     return any(

@@ -9,7 +9,7 @@ Python returns where a graph calls it (`callbacks`) and those that depend on num
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,10 +20,10 @@ from tensorflow.python.framework import function_def_to_graph, op_def_registry
 
 from roofline.tensorflow import callbacks
 from roofline.tensorflow.graph.bytes import moves_nothing
-from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
+from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Seen, Source, Tensor
 from roofline.tensorflow.graph.neighbours import completed
 from roofline.tensorflow.graph.tables import CALLS
-from roofline.tensorflow.run_shapes import Seen
+from roofline.tensorflow.run_shapes import of_unknown
 from roofline.tensorflow.scopes import canonical
 from roofline.tensorflow.shapes import ERRORS, Outputs, inferred
 
@@ -62,7 +62,9 @@ class Collected:
 
     def with_shapes(self, run_shapes: Seen) -> Graphs:
         """Read the graphs again with shapes that a run told; those that lack none as they are."""
-        return self.graphs if self.graphs.shapes_known else read(self.metadata, run_shapes)
+        if self.graphs.shapes_known:
+            return replace(self.graphs, seen=run_shapes)
+        return replace(read(self.metadata, of_unknown(run_shapes, self.graphs)), seen=run_shapes)
 
 
 def collected(run: Callable[[], object]) -> Collected:
@@ -185,8 +187,24 @@ def _functions(function_graphs: Any, run_shapes: Seen) -> Iterator[Function]:
     for call, around, shapes_around in shown:
         if not _is_compiled(call, around):
             for _, body, arguments in _bodies(call, around, shapes_around):
-                graph = Graph(completed(_expanded(body, arguments, frozenset(), run_shapes)))
-                yield Function(graph, graph)
+                yield from _called(body, arguments, run_shapes)
+
+
+def _called(body: Any, arguments_known: Mapping[int, Any], run_shapes: Seen, depth: int = 0) -> Iterator[Function]:
+    """A function that runs as it is, and those that a node in it calls by its type, as functions of TensorFlow 1 are.
+
+    The nodes of the latter run under their own names, too.
+    """
+    graph = Graph(completed(_expanded(body, arguments_known, frozenset(), run_shapes)))
+    yield Function(graph, graph)
+    library = {function.signature.name for function in body.library.function}
+    if depth < _DEEPEST and any(node.op in library for node in body.node):
+        completed_body = _with_arguments(body, arguments_known)
+        shapes = inferred(completed_body, run_shapes)
+        for node in completed_body.node:
+            if node.op in library:
+                for _, inner, arguments in _bodies(node, completed_body, shapes):
+                    yield from _called(inner, arguments, run_shapes, depth + 1)
 
 
 def _hidden(call: Any, joined: Any) -> bool:
@@ -378,7 +396,9 @@ def _bodies(call: Any, graph: Any, shapes: Mapping[str, Outputs]) -> Iterator[tu
     if call.op in ("While", "StatelessWhile"):
         # A loop variable may change its shape from trip to trip; the loop's results have what all trips share.
         tensors = [a if a.handle else b for a, b in zip(tensors, shapes.get(call.name, ()), strict=False)]
-    for attribute in CALLS[call.op]:
+    if call.op in library:
+        yield ("", *_as_graph(library[call.op], graph, tensors))
+    for attribute in CALLS.get(call.op, ()):
         value = call.attr[attribute]
         many = value.list.func if value.WhichOneof("value") == "list" else [value.func]
         for number, function in enumerate(many):

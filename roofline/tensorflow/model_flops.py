@@ -84,16 +84,24 @@ def assign(ran: Sequence[Ran], graphs: Graphs, places: Sequence[Places]) -> Mode
     asked: list[ModelContraction] = []
     by_row: dict[int, float] = {}
     by_index: set[int] = set()
+    alone = _alone(ran, graphs)
     for number, function in enumerate(graphs.functions):
         rows = {
             executed_node.node.name: row for row, executed_node in enumerate(ran) if executed_node.function == number
         }
         if rows and len(function.before):
-            search = _Search(number, function, places[number], ran, rows)
+            search = _Search(number, function, places[number], ran, rows, alone)
             asked += search.contractions()
             by_row |= search.by_row
             by_index |= search.by_index
     return Model(tuple(asked), by_row, by_index)
+
+
+def _alone(ran: Sequence[Ran], graphs: Graphs) -> set[int]:
+    """Find the nodes of which it is known which function ran them: none of their name is in others, or it is a part."""
+    functions = Counter(node.name for function in graphs.functions for node in function.after)
+    parts = Counter(executed_node.event for executed_node in ran)
+    return {row for row, node in enumerate(ran) if functions[node.node.name] < 2 or parts[node.event] > 1}
 
 
 def _contracts(node: Node) -> bool:
@@ -109,9 +117,15 @@ class _Search:
     """Looks for the contractions of one function among its nodes that ran (`rows`: name -> place in `ran`)."""
 
     def __init__(
-        self, number: int, function: Function, places: Places, ran: Sequence[Ran], rows: Mapping[str, int]
+        self,
+        number: int,
+        function: Function,
+        places: Places,
+        ran: Sequence[Ran],
+        rows: Mapping[str, int],
+        alone: Set[int],
     ) -> None:
-        """Nothing is assigned yet: a contraction that nobody asked for has none."""
+        """Nothing is assigned yet: a contraction that nobody asked for has none. alone: rows of no other function."""
         self._number, self._before, self._places = number, function.before, places
         self._ran, self._rows = ran, rows
         self._after = {canonical(node.name): node for node in function.after}
@@ -125,8 +139,9 @@ class _Search:
         self._again: set[int] = set()
         self._clusters = any(base(node.op) in _CLUSTERS for node in function.after)
         # A step runs what is in no loop and in no branch as often as it calls the function.
-        outside = [row for name, row in rows.items() if not _is_conditional(name)]
-        self._runs = float(round(median(ran[row].times for row in outside or rows.values())))
+        outside = [row for name, row in rows.items() if not _is_conditional(name)] or list(rows.values())
+        outside = [row for row in outside if row in alone] or outside
+        self._runs = float(round(median(ran[row].times for row in outside)))
 
     def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""

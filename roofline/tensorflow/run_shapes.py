@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 
+from roofline.tensorflow.graph.graph import Graphs, Node, Seen, Shape
 from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace
 from roofline.traces.xplane.stats import values
 
@@ -20,11 +22,6 @@ from roofline.traces.xplane.stats import values
 _LEVEL, _VERBOSE = "_ZN3tsl8profiler8internal13g_trace_levelE", 3
 #: "float[2,3]" of "(float[2,3];;int32[])", in which what is a variable, or is not there, is empty.
 _SHAPE = re.compile(r"\w+\[([\d,]*)\]")
-
-#: None: unknown, as where two executions differ in it.
-Shape = tuple[int | None, ...] | None
-#: By the name of a node the shapes of its inputs, each that was seen: nodes of several functions may have one name.
-Seen = Mapping[str, frozenset[tuple[Shape, ...]]]
 
 
 @contextmanager
@@ -43,7 +40,7 @@ def verbose(library: ctypes.CDLL | None) -> Iterator[None]:
 
 def read(data: bytes) -> Seen:
     """Read the shapes in an XSpace."""
-    shapes_of: dict[str, set[tuple[Shape, ...]]] = {}
+    shapes_of: dict[str, Counter[tuple[Shape, ...]]] = {}
     for plane in map(XPlane.FromString, XSpace.FromString(data).planes):
         events = {entry.key: entry.value.name for entry in plane.event_metadata}
         stats = {entry.key: entry.value.name for entry in plane.stat_metadata}
@@ -54,8 +51,8 @@ def read(data: bytes) -> Seen:
                 text = values(event.stats, stats).get(b"shape")
                 if isinstance(text, bytes):
                     name = events.get(event.metadata_id, b"").rpartition(b":")[0].decode("utf-8", "replace")
-                    shapes_of.setdefault(name, set()).add(_parsed(text.decode()))
-    return {name: frozenset(shapes) for name, shapes in shapes_of.items()}
+                    shapes_of.setdefault(name, Counter())[_parsed(text.decode())] += 1
+    return shapes_of
 
 
 def fitting(run_shapes: Seen, name: str, inputs: Sequence[Shape]) -> tuple[Shape, ...]:
@@ -67,6 +64,30 @@ def fitting(run_shapes: Seen, name: str, inputs: Sequence[Shape]) -> tuple[Shape
         shapes for shapes in run_shapes.get(name, ()) if len(shapes) == len(inputs) and all(map(_fits, inputs, shapes))
     ]
     return reduce(_common, matching) if matching else ()
+
+
+def gets(node: Node, shapes: Sequence[Shape]) -> bool:
+    """Tell whether a node may have got inputs of these shapes."""
+    return len(shapes) == len(node.in_types) and all(
+        _fits(tensor.shape, shape) for tensor, shape in zip(node.in_types, shapes, strict=True)
+    )
+
+
+def of_unknown(run_shapes: Seen, graphs: Graphs) -> Seen:
+    """Return what was seen without what nodes got whose shapes are known, where others of their names got more."""
+    known: dict[str, list[Node]] = {}
+    for node in (node for function in graphs.functions for node in function.after):
+        if node.name in run_shapes and all(tensor.elements is not None for tensor in node.in_types):
+            known.setdefault(node.name, []).append(node)
+    rest = {
+        name: {
+            shapes: times
+            for shapes, times in run_shapes[name].items()
+            if not any(gets(node, shapes) for node in known_nodes)
+        }
+        for name, known_nodes in known.items()
+    }
+    return {**run_shapes, **{name: shapes for name, shapes in rest.items() if shapes}}
 
 
 def _fits(expected: Shape, shape: Shape) -> bool:

@@ -18,8 +18,8 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.ops import handle_data_util
 
 from roofline.tensorflow.graph.contractions import PADDING
-from roofline.tensorflow.graph.graph import DTYPES, Tensor
-from roofline.tensorflow.run_shapes import Seen, Shape, fitting
+from roofline.tensorflow.graph.graph import DTYPES, Seen, Shape, Tensor
+from roofline.tensorflow.run_shapes import fitting
 
 Outputs = tuple[Tensor, ...]
 

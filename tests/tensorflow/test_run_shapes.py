@@ -17,6 +17,8 @@ with warnings.catch_warnings():
     tf = pytest.importorskip("tensorflow")
     framework = importlib.import_module("roofline.tensorflow.framework")
     run_shapes = importlib.import_module("roofline.tensorflow.run_shapes")
+    function_1 = importlib.import_module("tensorflow.python.framework.function")
+    functional_ops = importlib.import_module("tensorflow.python.ops.functional_ops")
 
 from roofline.costs.counted import Counted
 from roofline.traces.xplane import reader
@@ -128,7 +130,7 @@ def test_compressed_matrices_of_a_function() -> None:
 def test_a_dimension_that_changes_from_execution_to_execution_stays_unknown() -> None:
     """Of nodes of one name in several functions only what fits the graph is told."""
     assert run_shapes._parsed("(float[2,3];;int32[])") == ((2, 3), None, ())
-    seen = {"add": frozenset((((2, 3), None), ((4, 3), None), ((7,), None)))}
+    seen = {"add": {((2, 3), None): 1, ((4, 3), None): 2, ((7,), None): 1}}
     assert run_shapes.fitting(seen, "add", [(None, 3), None]) == ((None, 3), None)
     assert run_shapes.fitting(seen, "add", [(None,), None]) == ((7,), None)
     assert run_shapes.fitting(seen, "add", [(None, 5), None]) == run_shapes.fitting(seen, "sub", []) == ()
@@ -165,3 +167,57 @@ def test_products_of_sizes_that_only_a_run_knows_are_asked_for_where_they_are_fu
     found = counted(lambda: function(x))
     assert found.unknown == {}
     assert products(found) == 2 * 3 * 4 * 6 + 2 * 3 * 6 * 2
+
+
+@pytest.mark.parametrize("for_any", [False, True], ids=["two sizes", "one size and any"])
+def test_nodes_of_one_name_are_told_apart_by_what_they_got(for_any: bool) -> None:
+    """5 and 7 rows of 4 by 4 x 6 in one step, and gradients: a function of each, whose events have equal names."""
+    w = tf.Variable(tf.ones((4, 6)))
+
+    @tf.function(autograph=False, reduce_retracing=for_any)
+    def function(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(tf.matmul(x, w)))
+        return tape.gradient(loss, w)
+
+    found = counted(lambda: (function(tf.ones((5, 4))), function(tf.ones((7, 4)))))
+    assert found.unknown == {}
+    assert products(found) == 2 * (2 * (5 + 7) * 4 * 6)
+    first = found.ops[found.names_of_ops.index("MatMul")]
+    assert first.times == 2
+    assert first.costed.cost.bytes_read == 4 * ((5 + 7) * 4 + 2 * 4 * 6)
+    assert len(first.reads) == len(first.costed.reads) == 4
+    assert sorted(first.costed.shapes.split(" and ")) == ["[5,4] x [4,6]", "[7,4] x [4,6]"]
+
+
+def test_a_size_that_a_function_has_twice_is_named() -> None:
+    """6 and 7 rows are one function's: of these it is not known what ran, of the 5 rows of the other one it is."""
+    w = tf.ones((4, 6))
+    function = tf.function(lambda x: tf.matmul(x, w), autograph=False, reduce_retracing=True)
+    found = counted(lambda: [function(tf.ones((rows, 4))) for rows in (5, 6, 7)])
+    assert [*found.unknown] == ["MatMul"]
+    assert [op.times for op in found.ops] == [3]
+
+
+def test_loops_whose_bodies_are_functions_of_tensorflow_1() -> None:
+    """A loop of 4 turns doubles 3 x 8 numbers, one of 6 turns 5 numbers, both by a node of one name."""
+
+    def loop(turns: int, values: Any) -> Any:
+        arguments = (tf.int32, values.dtype)
+
+        def body(turn: Any, x: Any) -> Any:
+            x.set_shape(values.shape)
+            return turn + 1, tf.multiply(x, 2.0, name="doubled")
+
+        before = function_1.Defun(*arguments)(lambda turn, x: turn < turns)
+        return functional_ops.While([tf.constant(0), values], before, function_1.Defun(*arguments)(body))[1]
+
+    @tf.function(autograph=False)
+    def step(x: Any, y: Any) -> Any:
+        return loop(4, tf.exp(x)), loop(6, tf.exp(y))
+
+    x, y = tf.ones((3, 8)), tf.ones(5)
+    found = counted(lambda: step(x, y))
+    assert found.unknown == {}
+    doubled = found.ops[found.names_of_ops.index("Mul")]
+    assert (doubled.costed.cost.vector_flops, doubled.times) == (4 * 3 * 8 + 6 * 5, 4 + 6)

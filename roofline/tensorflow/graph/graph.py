@@ -36,6 +36,11 @@ DTYPES: dict[str, tuple[str, int]] = {
 }
 BYTES: dict[str, int] = dict(DTYPES.values())
 
+#: Of a tensor that a node was seen to get; None where it was not told, and for a dimension that differs.
+Shape = tuple[int | None, ...] | None
+#: By the name of a node how often it ran with inputs of which shapes: nodes of several functions may have one name.
+Seen = Mapping[str, Mapping[tuple[Shape, ...], int]]
+
 #: Where a data input comes from: (name of the node, number of its output).
 Source = tuple[str, int]
 
@@ -117,10 +122,14 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Graphs:
-    """All functions of a step, in the order they were made. warnings: what could not be read, one sentence each."""
+    """All functions of a step, in the order they were made. warnings: what could not be read, one sentence each.
+
+    seen: of a step whose nodes told what they got.
+    """
 
     functions: tuple[Function, ...]
     warnings: tuple[str, ...] = ()
+    seen: Seen = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def shapes_known(self) -> bool:

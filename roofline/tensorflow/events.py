@@ -90,6 +90,12 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
         name: turns.get(_part(name), max(executions)) if shortest[name] < _CHEAP else sum(executions) / steps
         for name, executions in counts.items()
     }
+    functions: dict[str | None, set[int]] = {}
+    for name, runs in resolved.items():
+        functions.setdefault(_part(name), set()).update(number for number, _, _ in runs)
+    for name in times.keys() & graphs.seen.keys():
+        if _part(name) in turns and len(functions.get(_part(name), ())) > 1:  # of several loops, whose turns add up
+            times[name] = sum(graphs.seen[name].values())
     ran = [
         Ran(name, number, node, times[name] if seen is None else float(seen))
         for name in counts
@@ -251,7 +257,7 @@ def _seen(name: str, candidates: Sequence[tuple[int, Node]], seen: Seen) -> list
     """
     kinds = {(node.in_types, node.outputs): (number, node) for number, node in reversed(candidates)}
     times = dict.fromkeys(kinds, 0)
-    for shapes, executions in seen.get(name.rpartition(":")[0], {}).items():
+    for shapes, executions in seen.get(name, {}).items():
         fitting = [kind for kind, (_, node) in kinds.items() if gets(node, shapes)]
         known = [kind for kind in fitting if all(tensor.elements is not None for tensor in kind[0])]
         fitting = known or fitting

@@ -23,7 +23,7 @@ from roofline.tensorflow.graph.bytes import moves_nothing
 from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Seen, Source, Tensor
 from roofline.tensorflow.graph.neighbours import completed
 from roofline.tensorflow.graph.tables import CALLS
-from roofline.tensorflow.run_shapes import of_unknown
+from roofline.tensorflow.run_shapes import of_nodes, of_unknown
 from roofline.tensorflow.scopes import canonical
 from roofline.tensorflow.shapes import ERRORS, Outputs, inferred
 
@@ -60,11 +60,11 @@ class Collected:
         """Tell whether there were functions that compute, read or not."""
         return bool(self.graphs.functions or self.graphs.warnings)
 
-    def with_shapes(self, run_shapes: Seen) -> Graphs:
-        """Read the graphs again with shapes that a run told; those that lack none as they are."""
+    def with_shapes(self, seen: Seen) -> Graphs:
+        """Read the graphs again with shapes that a run told, by events; those that lack none as they are."""
         if self.graphs.shapes_known:
-            return replace(self.graphs, seen=run_shapes)
-        return replace(read(self.metadata, of_unknown(run_shapes, self.graphs)), seen=run_shapes)
+            return replace(self.graphs, seen=seen)
+        return replace(read(self.metadata, of_unknown(of_nodes(seen), self.graphs)), seen=seen)
 
 
 def collected(run: Callable[[], object]) -> Collected:

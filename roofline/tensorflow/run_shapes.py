@@ -39,7 +39,7 @@ def verbose(library: ctypes.CDLL | None) -> Iterator[None]:
 
 
 def read(data: bytes) -> Seen:
-    """Read the shapes in an XSpace."""
+    """Read the shapes in an XSpace, by events: the name of a node and its type."""
     shapes_of: dict[str, Counter[tuple[Shape, ...]]] = {}
     for plane in map(XPlane.FromString, XSpace.FromString(data).planes):
         events = {entry.key: entry.value.name for entry in plane.event_metadata}
@@ -50,8 +50,16 @@ def read(data: bytes) -> Seen:
             for event in map(XEvent.FromString, line.events):
                 text = values(event.stats, stats).get(b"shape")
                 if isinstance(text, bytes):
-                    name = events.get(event.metadata_id, b"").rpartition(b":")[0].decode("utf-8", "replace")
+                    name = events.get(event.metadata_id, b"").decode("utf-8", "replace")
                     shapes_of.setdefault(name, Counter())[_parsed(text.decode())] += 1
+    return shapes_of
+
+
+def of_nodes(events: Seen) -> Seen:
+    """Return what was seen by the names of nodes."""
+    shapes_of: dict[str, Counter[tuple[Shape, ...]]] = {}
+    for event, shapes in events.items():
+        shapes_of.setdefault(event.rpartition(":")[0], Counter()).update(shapes)
     return shapes_of
 
 

@@ -221,3 +221,23 @@ def test_loops_whose_bodies_are_functions_of_tensorflow_1() -> None:
     assert found.unknown == {}
     doubled = found.ops[found.names_of_ops.index("Mul")]
     assert (doubled.costed.cost.vector_flops, doubled.times) == (4 * 3 * 8 + 6 * 5, 4 + 6)
+
+
+def test_loops_of_one_name_that_grappler_makes_anew_for_their_calls() -> None:
+    """7 turns of 1 x 16 by 16 x 16 and 3 of 1 x 8 by 8 x 8: the recurrent layers of Keras 2 are such functions."""
+
+    def layer(turns: int, activation: Any) -> Any:
+        def recurrent(x: Any, w: Any) -> Any:
+            return tf.while_loop(lambda i, y: i < turns, lambda i, y: (i + 1, activation(y @ w)), (0, x))[1]
+
+        attributes = {"api_implements": f"{turns}", "api_preferred_device": "CPU"}
+        return tf.function(recurrent, autograph=False, experimental_attributes=attributes)
+
+    first, second = layer(7, tf.tanh), layer(3, tf.sigmoid)
+    x, y, w, v = tf.ones((1, 16)), tf.ones((1, 8)), tf.Variable(tf.eye(16)), tf.Variable(tf.eye(8))
+    step = tf.function(lambda: (first(x, w), second(y, v)), autograph=False)
+    found = counted(step)
+    assert found.unknown == {}
+    assert products(found) == 7 * 2 * 16 * 16 + 3 * 2 * 8 * 8
+    functions = [op.costed.cost.functions for op in found.ops if op.costed.cost.functions]
+    assert {name: number for each in functions for name, number in each.items()} == {"tanh": 7 * 16, "sigmoid": 3 * 8}

@@ -38,7 +38,7 @@ BYTES: dict[str, int] = dict(DTYPES.values())
 
 #: Of a tensor that a node was seen to get; None where it was not told, and for a dimension that differs.
 Shape = tuple[int | None, ...] | None
-#: By the name of a node how often it ran with inputs of which shapes: nodes of several functions may have one name.
+#: By the name of an event or a node how often it ran with inputs of which shapes: several functions may have the name.
 Seen = Mapping[str, Mapping[tuple[Shape, ...], int]]
 
 #: Where a data input comes from: (name of the node, number of its output).
@@ -124,7 +124,7 @@ class Function:
 class Graphs:
     """All functions of a step, in the order they were made. warnings: what could not be read, one sentence each.
 
-    seen: of a step whose nodes told what they got.
+    seen: of a step whose nodes told what they got, by events.
     """
 
     functions: tuple[Function, ...]

@@ -62,15 +62,10 @@ def count_nodes(
     op_of, view, scope, phase, names = [], [], [], [], []
     row_of: dict[str, int] = {}
     reasons: dict[str, str] = {}
-    for number, executed_node in enumerate(
-        ran
-    ):  # the nodes of one step, each with its own shapes: not a loop over a trace
-        where = places[executed_node.function].of(executed_node.node)
-        node = (
-            _as_copy(executed_node.node)
-            if buffers.copies(executed_node.function, executed_node.node)
-            else executed_node.node
-        )
+    for number, executed_node in enumerate(ran):  # of one step, each with its own shapes: not a loop over a trace
+        where, node = places[executed_node.function].of(executed_node.node), executed_node.node
+        if buffers.copies(executed_node.function, node):
+            node = _as_copy(node)
         costed = cost(node, places[executed_node.function].semantic(executed_node.node))
         view.append(costed.view)
         op_of.append(-1 if costed.view else len(rows))

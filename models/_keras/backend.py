@@ -29,29 +29,29 @@ def finds_gpu(backend: str) -> bool:
 
 def set_arithmetic(backend: str, arithmetic: Arithmetic) -> None:
     """Has the backend compute float32 contractions so. Raises InputError where the GPU has no TF32."""
-    import_module(f"roofline.models._float32.{backend}").set_arithmetic(arithmetic)
+    import_module(f"roofline.models.float32.{backend}").set_arithmetic(arithmetic)
 
 
 def switches_kept(backend: str) -> AbstractContextManager[None]:
     """Puts the backend's float32 switches back on leaving."""
-    kept: AbstractContextManager[None] = import_module(f"roofline.models._float32.{backend}").kept()
+    kept: AbstractContextManager[None] = import_module(f"roofline.models.float32.{backend}").kept()
     return kept
 
 
 def float32_switches(backend: str, workload: Workload) -> dict[str, str]:
     """What the backend makes of a float32 contraction now, in the words of the native models."""
     if backend == "torch":
-        from roofline.models._float32 import torch as torch_float32
+        from roofline.models.float32 import torch as torch_float32
 
         return torch_float32.switches()
     if backend == "jax":
         import jax
 
-        from roofline.models._float32 import jax as jax_float32
+        from roofline.models.float32 import jax as jax_float32
 
         arithmetic = jax_float32.arithmetic(jax.devices("cpu" if workload.device == "cpu" else "gpu")[0])
         return {"float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}
-    from roofline.models._float32 import tensorflow as tensorflow_float32
+    from roofline.models.float32 import tensorflow as tensorflow_float32
 
     tf32 = tensorflow_float32.allows_tf32() and workload.device != "cpu"
     return {"float32 matmul (TensorFlow)": "tf32" if tf32 else "ieee"}

@@ -16,10 +16,10 @@ from roofline.core.step import Step, Workload
 from roofline.errors import MissingError
 from roofline.models import dimensions
 from roofline.models._adam import ADAMW, Adam
-from roofline.models._float32 import jax as float32
 from roofline.models._precision import Dtype, precision
 from roofline.models._sgd import Sgd
 from roofline.models._step import described, transformer_switches
+from roofline.models.float32 import jax as float32
 from roofline.models.jax._layers import TRANSFORMER, Make, attention_form
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
 from roofline.models.jax._training import Loss, Parameters, first_state, training

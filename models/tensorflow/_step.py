@@ -13,9 +13,9 @@ from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.models import dimensions
 from roofline.models._adam import ADAMW, Adam
-from roofline.models._float32 import tensorflow as float32
 from roofline.models._precision import precision
 from roofline.models._step import described, transformer_switches
+from roofline.models.float32 import tensorflow as float32
 from roofline.models.tensorflow._layers import Dtypes, scoped, seed
 from roofline.models.tensorflow._optimizers import Optimizer
 

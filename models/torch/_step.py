@@ -14,9 +14,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from roofline.core.step import Step, Workload, scope
 from roofline.errors import InputError, MissingError
 from roofline.models import dimensions
-from roofline.models._float32 import torch as float32
 from roofline.models._precision import Dtype, precision
 from roofline.models._step import described
+from roofline.models.float32 import torch as float32
 
 Inputs = Mapping[str, Tensor]
 Loss = Callable[[Any, Tensor], Tensor]

@@ -181,7 +181,7 @@ def build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
             build = partial(backend.turn, build, name, value)
     step = build()
     if FLOAT32 in request.turned:  # for all frameworks this is where the models have it from
-        import_module(f"roofline.models._float32.{backend.framework}").set_arithmetic(request.turned[FLOAT32])
+        import_module(f"roofline.models.float32.{backend.framework}").set_arithmetic(request.turned[FLOAT32])
     if request.file is None:
         return step, {}
     from roofline.recording.user_step import sources

@@ -405,7 +405,7 @@ def state() -> dict[str, Any]:
     from torch.nn.modules import module
     from torch.optim import optimizer
 
-    from roofline.models._float32 import torch as float32
+    from roofline.models.float32 import torch as float32
 
     return {
         "switches": (float32.switches(), torch.get_float32_matmul_precision()),

@@ -21,7 +21,7 @@ from roofline import plugins
 from roofline.core.step import Step, Workload, scopes_through
 from roofline.errors import InputError, MissingError
 from roofline.models import dimensions, geometry
-from roofline.models._float32 import torch as float32
+from roofline.models.float32 import torch as float32
 from roofline.models.torch import _step
 from roofline.models.torch._lora import add_lora
 

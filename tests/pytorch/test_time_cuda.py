@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 import on_gpu
 from torch import nn
 
-from roofline.models._float32 import torch as float32
+from roofline.models.float32 import torch as float32
 
 pytestmark = on_gpu.live
 

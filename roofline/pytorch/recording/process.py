@@ -47,7 +47,7 @@ def switches() -> dict[str, str]:
     """The process-wide switches that change what runs."""
     import torch
 
-    from roofline.models._float32 import torch as float32
+    from roofline.models.float32 import torch as float32
 
     return {
         "deterministic": str(torch.are_deterministic_algorithms_enabled()),

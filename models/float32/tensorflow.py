@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import tensorflow as tf
 
-from roofline.models._float32 import missing
 from roofline.models._precision import Arithmetic
+from roofline.models.float32 import missing
 
 
 def set_arithmetic(arithmetic: Arithmetic) -> None:

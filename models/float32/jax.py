@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import jax
 
-from roofline.models._float32 import missing
 from roofline.models._precision import Arithmetic
+from roofline.models.float32 import missing
 
 #: Values of `jax_default_matmul_precision` that mean IEEE float32 in XLA.
 _IEEE = frozenset(("highest", "float32"))

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from roofline.models._float32 import missing
 from roofline.models._precision import Arithmetic
+from roofline.models.float32 import missing
 
 #: The ops that have a float32 precision of their own: our name -> where in `torch.backends`.
 _OPS = {

@@ -103,7 +103,7 @@ def row(analysis: Analysis) -> dict[str, str]:
         "least time": units.seconds(analysis.total.floor),
         **{f"{bound} above": units.percent(split[bound].seconds / analysis.wall) for bound in BOUNDS[:3]},
         "attained": units.percent(analysis.total.attained),
-        "host": units.percent(analysis.gap_told / analysis.wall),
+        "host": units.UNKNOWN if analysis.gap_told is None else units.percent(analysis.gap_told / analysis.wall),
         "GFLOP": ", ".join(f"{phase} {found.model / 1e9:.4g}" for phase, found in analysis.products.items()),
         "op that takes longest": _longest(analysis),
         "head": units.percent(blocks["head"].flops / analysis.total.flops) if "head" in blocks else "",

@@ -58,7 +58,7 @@ def line(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
         "–" if least is None else f"{analysis.wall / least:.2f}",
         share(total.attained),
         *(share(seconds / analysis.wall) for seconds in bounds),
-        share(analysis.gap_told / analysis.wall),
+        "–" if analysis.gap_told is None else share(analysis.gap_told / analysis.wall),
         "" if not analysis.waits_for_host else "yes" if each is None else f"up to {each * 1e6:.0f} µs a launch",
     ]
 

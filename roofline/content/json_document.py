@@ -97,7 +97,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
 def _memory(profile: Profile) -> dict[str, Any]:
     """Write the peak of the step, what is in use then and where that is; and what is known of the whole process."""
     use = memory_use(profile)
-    reached = None
+    reached: dict[str, int | str | None] = dict.fromkeys(("op", "name", "phase", "block", "scope"))
     if use.op is not None:
         op = profile.ops[use.op]
         reached = {

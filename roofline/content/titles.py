@@ -68,7 +68,7 @@ def work(runs: Sequence[WorkAnalysis], by: str) -> str:
         rows: Sequence[tables.Row | tables.WorkRow] = (
             tables.rows(run, by)[:-2] if isinstance(run, Analysis) else tables.work_rows(run, by)[:-1]
         )
-        for row in rows:
+        for row in filter(lambda row: row.named, rows):
             shares = (row.time, row.flops) if isinstance(row, tables.Row) else (row.flops, row.bytes)
             sums.setdefault(row.label, []).append(shares)
     if not sums:

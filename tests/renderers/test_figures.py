@@ -36,7 +36,7 @@ from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
 from roofline.renderers import _screen, figures
-from roofline.renderers.figures import _bars, _light, _style
+from roofline.renderers.figures import _bars, _light, _style, breakdown
 from roofline.renderers.report import report
 from roofline.renderers.report.parts.run import TimedRun
 from roofline.renderers.report.where import by_bound, by_group
@@ -822,3 +822,17 @@ def test_the_users_settings_come_back() -> None:
     with _style.applied():
         assert matplotlib.rcParams["svg.hashsalt"] == "roofline"
     assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("key", ["op", "scope", "kernel", "group"])
+def test_rows_of_a_breakdown_hold_the_whole_step(key: str) -> None:
+    """What has no row of its own is in one more, with its work, and is no idle time."""
+    analysis = analyze(load(shipped.paths()["h100/bert-torch-infer-b1-bf16"]))
+    assert isinstance(analysis, Analysis)
+    rows = breakdown._rows(analysis, key)
+    assert len(rows) <= breakdown.MOST
+    assert sum(row.time for row in rows) == pytest.approx(1)
+    assert sum(row.flops or 0.0 for row in rows) == pytest.approx(1)
+    with _style.applied():
+        _, caption = figures.build("breakdown", [analysis], 7.0, key)
+    assert "more)" not in caption.title

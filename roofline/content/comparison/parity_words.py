@@ -43,7 +43,7 @@ def same_work(pair: RankedPair) -> str:
     answer = "yes" if certain else "nearly" if nearly else "as far as is known"
     if parity.verdict == "not comparable":
         answer = "no" if a or b else "not known"
-    return f"{answer}; {flops}"
+    return f"{answer}, though {flops}" if answer == "no" and equal else f"{answer}; {flops}"
 
 
 def differences(pair: RankedPair, *, numbered: bool = True) -> list[str]:

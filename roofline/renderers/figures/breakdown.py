@@ -12,6 +12,7 @@ from roofline import units
 from roofline.analysis.analysis import KEYS, Analysis, WorkAnalysis
 from roofline.analysis.run_names import called
 from roofline.content import tables, titles, wording
+from roofline.content.choice import Choice
 from roofline.content.tables import Row, WorkRow
 from roofline.errors import InputError
 from roofline.renderers.figures import _frame, _measure, _style
@@ -145,12 +146,12 @@ def _end(bars: Sequence[_Bar], room: float) -> float:
 
 
 def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
-    """List the rows of most time, without the total; where nothing was timed those of most FLOP, then of most bytes."""
+    """List the rows of most time, the others summed, and the gap; where nothing was timed those of most FLOP."""
     if not isinstance(analysis, Analysis):
-        *parts, _ = tables.work_rows(analysis, key)
-        return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
-    *rows, gap, _ = tables.rows(analysis, key)
-    return [*sorted(rows, key=lambda row: -(row.seconds or 0.0))[: MOST - 1], gap]
+        number = len(tables.work_rows(analysis, key, Choice(every=True))) - 1
+        return tables.work_rows(analysis, key, Choice(top=MOST if number <= MOST else MOST - 1, sort="flop"))[:-1]
+    number = len(tables.rows(analysis, key, Choice(every=True))) - 1
+    return tables.rows(analysis, key, Choice(top=MOST if number <= MOST else MOST - 2, sort="time"))[:-1]
 
 
 def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None:
@@ -171,7 +172,7 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     # Bars of work that have no numbers do not tell none from unknown: a mark does.
     unknown = _UNKNOWN * (not size.numbered and _lacks_work(row))
     timed = isinstance(row, Row)
-    if isinstance(row, WorkRow) or row.roof:
+    if row.ops is not None:
         at = middle - (2 * size.work + size.time * timed) / 2
         for share, shade in ((row.flops, _FLOP), (row.bytes, _BYTES)):
             label = "unknown" if share is None else tables.percent(share)
@@ -196,7 +197,7 @@ def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
 
 def _lacks_work(row: Row | WorkRow) -> bool:
     """Return whether FLOP or bytes of a row are not known; of the gap, which has none, they are."""
-    return (isinstance(row, WorkRow) or bool(row.roof)) and None in (row.flops, row.bytes)
+    return row.ops is not None and None in (row.flops, row.bytes)
 
 
 def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
@@ -208,7 +209,7 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     if isinstance(row, WorkRow) or row.time is None:
         return []
     time = max(0.0, row.time)
-    if not row.roof:
+    if row.ops is None:
         return [(f"time: {row.label}", time, _style.GAP)]
     if row.floor is None:
         return [("time: unknown", time, _style.lighten("unknown"))]

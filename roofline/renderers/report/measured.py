@@ -61,7 +61,7 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
     profile = analysis.profile
     wall, profiled = profile.wall, profile.profiled
     if wall.source == "profiled":
-        yield "timed (T)", "not: the times of the step are the trace's, the profiler's own cost included"
+        yield "timed (T)", "no plain step: times are the trace's, the profiler's own cost included"
     else:
         single = (
             f"; with a synchronisation after each step {units.seconds(float(np.median(wall.single)))}"
@@ -84,7 +84,8 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
             "profiled (P)",
             f"{profiled_steps}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}",
         )
-        yield "inflation", f"{_grown(analysis)}; op times scaled by {units.significant(analysis.scale)}"
+        grown = [] if profile.wall.source == "profiled" else [_grown(analysis)]  # of a trace no plain step is known
+        yield "inflation", "; ".join([*grown, f"op times scaled by {units.significant(analysis.scale)}"])
     counted = wording.counted(len(profile.ops), "op")
     yield "counted (C)", f"{counted} of {wording.counted(len(profile.signatures), 'signature')}"
 
@@ -92,7 +93,7 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
 def _grown(analysis: Analysis) -> str:
     if analysis.inflation is None:
         return "not known how much longer a profiled step took"
-    return f"a profiled step took {units.significant(analysis.inflation)} times as long as a plain one"
+    return f"the mean profiled step took {units.significant(analysis.inflation)} times as long as the median plain one"
 
 
 def _conditions(analysis: WorkAnalysis) -> tuple[str, str]:

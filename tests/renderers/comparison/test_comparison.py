@@ -523,7 +523,7 @@ def test_seconds_that_only_the_profiler_saw_are_an_end() -> None:
         ((), "comparable", "yes; model FLOPs of matmuls are equal"),
         ((NAMED,), "named differences", "yes; model FLOPs of matmuls are equal"),
         ((replace(NAMED, what="batch"),), "named differences", "as far as is known; model FLOPs of matmuls are equal"),
-        ((REFUSED,), "not comparable", "no; model FLOPs of matmuls are equal"),
+        ((REFUSED,), "not comparable", "no, though model FLOPs of matmuls are equal"),
     ],
 )
 def test_whether_the_work_is_the_same(differences: tuple[Difference, ...], verdict: str, words: str) -> None:

@@ -132,12 +132,11 @@ class Costs:
         plain = replace(plain, is_op=is_op)
         launched = _launched(trace, plain, links)
         lists = list_arguments.completed(trace, plain, launched, _optimizer(plain))
-        completed = {row: filled.call for row, filled in lists.items()}
-        for filled in lists.values():
+        plain = replace(plain, completed={row: filled.call for row, filled in lists.items()})
+        plain = replace(plain, completed={**plain.completed, **sparse_arguments.completed(plain)})
+        for row, filled in lists.items():
             if filled.assumed:
-                self._assumed[id(filled.call)] = filled.call, filled.assumed
-        plain = replace(plain, completed=completed)
-        plain = replace(plain, completed={**completed, **sparse_arguments.completed(plain)})
+                self._assumed[id(plain.completed[row])] = plain.completed[row], filled.assumed
         return plain if on_cpu else self._units(plain, launching, annotation, kinds)
 
     def _units(

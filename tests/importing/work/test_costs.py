@@ -333,6 +333,17 @@ def test_a_list_with_the_type_of_its_kernel_is_exact_and_one_with_found_sizes_as
     assert "sequence number" in second.cost.note
 
 
+def test_sizes_that_were_found_are_assumed_where_a_sparse_tensor_is_asked_for_inside(make_kineto):
+    made = make_kineto.Trace()
+    made.op("aten::cat", 50, 70, LIST, "1", **{"Sequence number": 7})
+    made.op("aten::_nnz", 51, 53, ([8, 6], "float", []))
+    made.launch("CatArrayBatchedCopy<float>", 55, 80, 90)
+    made.op("CatBackward0", 100, 110, ([4, 10], "float", []), **{"Sequence number": 7})
+    (joined,) = Read(made).counted().ops
+    assert (joined.costed.cost.bytes_written, joined.costed.cost.quality) == (4 * 4 * 10, "assumed")
+    assert "sequence number" in joined.costed.cost.note
+
+
 @pytest.mark.parametrize(
     ("name", "read", "written", "op_class"),
     [

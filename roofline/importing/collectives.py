@@ -65,6 +65,17 @@ def collectives(
     )
 
 
+def beyond_most(trace: KinetoTrace, links: Links, step: Rows, kept: Collectives | None) -> list[str]:
+    """Warn of collectives in the steps of a trace that are not kept, so that ranks are told apart by the first alone.
+
+    step: as above.
+    """
+    if kept is None or len(kept.message) < MOST:
+        return []
+    number = int((communication.device_rows(trace, links) & (step >= 0)).sum())
+    return [f"of {number:,} collectives the first {MOST:,} are kept for comparing ranks"] if number > MOST else []
+
+
 _COLUMNS = ("step", "start", "duration", "before", "computing")
 
 

@@ -18,7 +18,7 @@ from roofline.costs.counted import Costed, Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
 from roofline.importing.capture import Capture, Replays
-from roofline.importing.collectives import MOST, collectives
+from roofline.importing.collectives import beyond_most, collectives
 from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
 from roofline.importing.steps import Chosen, aligned, choose
 from roofline.importing.work import communication, foreign_calls
@@ -135,7 +135,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
             *_lost(trace, links),
             *_unjoined(links),
             *_devices(trace),
-            *_beyond_most(trace, links, exchanges),
+            *beyond_most(trace, links, chosen.step, exchanges),
             *(replays.warnings if replays else ()),
         ),
     )
@@ -182,14 +182,6 @@ def _lost(trace: KinetoTrace, links: Links) -> list[str]:
     launches = "1 launch has" if number == 1 else f"{number:,} launches have"
     text = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
     return [text] if number else []
-
-
-def _beyond_most(trace: KinetoTrace, links: Links, exchanges: Collectives | None) -> list[str]:
-    """Warn of collectives that are not kept, so that ranks are told apart by the first ones alone."""
-    if exchanges is None or len(exchanges.message) < MOST:
-        return []
-    number = int(communication.device_rows(trace, links).sum())
-    return [f"of {number:,} collectives the first {MOST:,} are kept for comparing ranks"] if number > MOST else []
 
 
 def _unjoined(links: Links) -> list[str]:

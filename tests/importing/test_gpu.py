@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 from roofline.errors import InputError, MeasurementError
 from roofline.importing import capture as imported_capture
-from roofline.importing import cpu, gpu
+from roofline.importing import collectives, cpu, gpu
 from roofline.importing.work.costs import Costs
 from roofline.traces.kineto import links, reader
 
@@ -277,6 +277,18 @@ def test_kernels_with_repeated_ids_are_joined_to_nothing_and_told(make_kineto):
     told = f"{damaged} device events were joined to no launch, because ids are repeated or contradictory"
     assert told in found.warnings
     closes(found)
+
+
+def test_collectives_that_are_not_kept_are_told(make_kineto, monkeypatch):
+    """Three in each of three steps, one of them the model's, of which five are kept, and one before the first step."""
+    monkeypatch.setattr(collectives, "MOST", 5)
+    made = make_kineto.training()
+    for start in (-300, *(made_at + step * make_kineto.PERIOD for step in range(3) for made_at in (840, 850))):
+        made.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start, start + 21, start + 25)
+    found = read(made.write())
+    assert len(found.collectives.message) == 5
+    (told,) = (text for text in found.warnings if "collectives" in text)
+    assert "of 9 collectives the first 5" in told
 
 
 def test_events_joined_by_their_id_alone_are_told(make_kineto):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from math import isnan
 
+from roofline.costs.repeated import named_from_outside
 from roofline.tensorflow.graph.graph import Graph, Node
 from roofline.tensorflow.graph.origin import constant, origin
 from roofline.tensorflow.graph.tables import base
@@ -22,7 +23,7 @@ _PASSED_ON = frozenset(("Cast", "Identity"))
 def recomputed(graph: Graph) -> Mapping[str, str]:
     """Map the nodes made of such sums that are no gradients, and those of functions that they call, to a checkpoint.
 
-    It is named by the choices of the recomputed functions around a node, the outermost first, with a ";" behind each.
+    It is named by the choices of the recomputed functions around a node (`costs.repeated`).
     """
     barriers: dict[str, list[str]] = {}
     for node in graph:
@@ -42,10 +43,7 @@ def recomputed(graph: Graph) -> Mapping[str, str]:
         members[choice] = results | _taken_by(results - starts, starts, order, graph, consumers)
         within = tuple(f"{name}/" for name in members[choice])
         members[choice] |= {node.name for node in graph if node.name.startswith(within)}
-    repeating: dict[str, str] = {}
-    for choice in sorted(members, key=lambda choice: len(members[choice]), reverse=True):
-        repeating |= {name: f"{repeating.get(name, '')}{choice};" for name in members[choice]}
-    return repeating
+    return named_from_outside(members)
 
 
 def _made_of(barriers: Sequence[str], order: int, consumers: Mapping[str, Sequence[str]]) -> set[str]:

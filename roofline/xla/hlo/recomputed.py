@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from math import isnan
 
+from roofline.costs.repeated import named_from_outside
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.origin import COPIES, number, origin
 from roofline.xla.scopes import gradient_order
@@ -25,7 +26,7 @@ _CHOICE = "SelectV2"
 def recomputed(module: Module) -> Mapping[Instruction, str]:
     """Map the instructions that are made of such sums or for what is, and are no gradients, to a checkpoint.
 
-    It is named by the choices of the recomputed functions around one, the outermost first, with a ";" behind each.
+    It is named by the choices of the recomputed functions around one (`costs.repeated`).
     """
     if "recomputed" not in module.memo:
         barriers = _barriers(module)
@@ -36,10 +37,7 @@ def recomputed(module: Module) -> Mapping[Instruction, str]:
             order = gradient_order(sums[0].op_name)
             results = _made_of(module, sums, order, users)
             members[choice.name] = results | _taken_by(results - starts, starts, order, users)
-        repeating: dict[Instruction, str] = {}
-        for name in sorted(members, key=lambda name: len(members[name]), reverse=True):
-            repeating |= {instruction: f"{repeating.get(instruction, '')}{name};" for instruction in members[name]}
-        module.memo["recomputed"] = repeating
+        module.memo["recomputed"] = named_from_outside(members)
     instructions: Mapping[Instruction, str] = module.memo["recomputed"]
     return instructions
 

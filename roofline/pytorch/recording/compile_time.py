@@ -19,7 +19,8 @@ from roofline.pytorch.recording import shapes
 from roofline.traces import nesting
 
 _MODULE = "torch._dynamo.callback"
-
+#: What PyTorch calls when it begins to compile, and when it has ended.
+_HOOKS = ("run_start_callbacks", "run_end_callbacks")
 
 #: The annotation around what is run for compiling or tracing alone: it is no op of a step.
 MARK = "roofline:compiling"
@@ -27,11 +28,12 @@ MARK = "roofline:compiling"
 
 @contextmanager
 def marked() -> Iterator[None]:
-    """While active, what runs while torch.compile compiles lies in an annotation: traced calls, whose tensors hold
-    nothing, and small programs that try things out."""
-    handler: Any = getattr(sys.modules.get(_MODULE), "callback_handler", None)
-    names = ("run_start_callbacks", "run_end_callbacks")
-    if not all(hasattr(handler, name) for name in names):
+    """While active, put what runs while torch.compile compiles into an annotation.
+
+    These are traced calls, whose tensors hold nothing, and small programs that try things out.
+    """
+    handler = _handler()
+    if handler is None:
         yield
         return
     open_marks: list[Any] = []
@@ -46,15 +48,21 @@ def marked() -> Iterator[None]:
             open_marks.pop().__exit__(None, None, None)
         ends(*args, **kwargs)
 
-    own_attributes = {name: vars(handler)[name] for name in names if name in vars(handler)}
-    starts, ends = (getattr(handler, name) for name in names)
+    own_attributes = {name: vars(handler)[name] for name in _HOOKS if name in vars(handler)}
+    starts, ends = (getattr(handler, name) for name in _HOOKS)
     handler.run_start_callbacks, handler.run_end_callbacks = begin, end
     try:
         yield
     finally:
-        for name in names:
+        for name in _HOOKS:
             delattr(handler, name)
         vars(handler).update(own_attributes)
+
+
+def _handler() -> Any:
+    """Return what PyTorch tells that it compiles; None where Dynamo is not imported, or tells it otherwise."""
+    handler: Any = getattr(sys.modules.get(_MODULE), "callback_handler", None)
+    return handler if all(hasattr(handler, name) for name in _HOOKS) else None
 
 
 def has_compiled(names: Sequence[str]) -> bool:
@@ -84,15 +92,15 @@ class CompileTime:
             yield
         finally:
             if self._handler is not None:
-                for name in ("run_start_callbacks", "run_end_callbacks"):
+                for name in _HOOKS:
                     delattr(self._handler, name)
                 self._handler = None
 
     def seconds(self) -> float | None:
         """Return the time since the first call in which something was compiled [s]; None without Dynamo."""
         if self._handler is None:
-            handler: Any = getattr(sys.modules.get(_MODULE), "callback_handler", None)
-            if not hasattr(handler, "run_start_callbacks") or not hasattr(handler, "run_end_callbacks"):
+            handler = _handler()
+            if handler is None:
                 return None
             # Not as callbacks among others: `torch.compiler.reset`, which a step may call, forgets these.
             handler.run_start_callbacks = self._noted(handler.run_start_callbacks, self._started)

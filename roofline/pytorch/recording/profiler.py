@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 import torch
 
@@ -32,35 +32,36 @@ from roofline.traces.kineto import reader
 @contextmanager
 def quiet() -> Iterator[None]:
     """While active, standard error goes nowhere: the recorders announce their own start and stop there."""
-    sys.stderr.flush()
-    former_stderr = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
+    with Path(os.devnull).open("wb") as nowhere, _standard_error_in(nowhere):
         yield
-    finally:
-        os.dup2(former_stderr, 2)
-        os.close(nowhere)
-        os.close(former_stderr)
 
 
 @contextmanager
 def without_lines(phrase: bytes) -> Iterator[None]:
     """While active, standard error is kept back; then all its lines are written that do not hold a phrase."""
-    sys.stderr.flush()
-    former_stderr = os.dup(2)
     with tempfile.TemporaryFile() as kept:
-        os.dup2(kept.fileno(), 2)
         try:
-            yield
+            with _standard_error_in(kept):
+                yield
         finally:
-            sys.stderr.flush()
-            os.dup2(former_stderr, 2)
-            os.close(former_stderr)
             kept.seek(0)
             for line in kept:
                 if phrase not in line:
                     os.write(2, line)
+
+
+@contextmanager
+def _standard_error_in(file: IO[bytes]) -> Iterator[None]:
+    """While active, standard error is written to a file, also by libraries."""
+    sys.stderr.flush()
+    former_stderr = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(former_stderr, 2)
+        os.close(former_stderr)
 
 
 @contextmanager

@@ -251,7 +251,7 @@ def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, list[_Run]]:
 
 
 def _seen(name: str, candidates: Sequence[tuple[int, Node]], seen: Seen) -> list[_Run]:
-    """Divide what was seen to run under a name among unlike nodes that have it; () where nothing tells, or not all.
+    """Divide what was seen to run under a name among unlike nodes that have it; empty where nothing tells, or not all.
 
     Each gets what has the shapes of its inputs; where a node of known shapes and one of any size do, the former.
     """

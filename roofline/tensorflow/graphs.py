@@ -144,7 +144,7 @@ def _leave_out_constants(graph: Any) -> None:
 def read(metadata: Any, run_shapes: Seen = MappingProxyType({})) -> Graphs:
     """The functions in a RunMetadata, without those that compute nothing (a constant made, a variable set).
 
-    run_shapes: shapes that a run showed (`run_shapes.read`).
+    run_shapes: shapes that a run showed, by nodes (`run_shapes.of_nodes`).
     """
     functions: list[Function] = []
     warnings = []
@@ -191,7 +191,7 @@ def _functions(function_graphs: Any, run_shapes: Seen) -> Iterator[Function]:
 
 
 def _called(body: Any, arguments_known: Mapping[int, Any], run_shapes: Seen, depth: int = 0) -> Iterator[Function]:
-    """A function that runs as it is, and those that a node in it calls by its type, as functions of TensorFlow 1 are.
+    """Yield a function that runs as it is, and those that a node in it calls by its type, as in TensorFlow 1.
 
     The nodes of the latter run under their own names, too.
     """

@@ -19,6 +19,7 @@ from roofline.pytorch.aten.tables import COPIES, base
 from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.uses import Uses
 from roofline.pytorch.zero_padding import (
+    HOPS,
     adds_bias,
     around_slice,
     cut_by_padding,
@@ -82,7 +83,7 @@ class PaddedProducts:
             total += 2.0 * rows * inner * columns
         return total
 
-    def _cut(self, node: int, call: Call, result: Tensor) -> _Pieces | None:
+    def _cut(self, node: int, call: Call, result: Tensor, hops: int = HOPS) -> _Pieces | None:
         """Return what nobody takes of a result, or behind a bias: its readers select by a mask, or take a slice."""
         pieces_read: list[_Pieces | None] = []
         for reader, call_of_reader, view in self._uses.readers(node, call):
@@ -90,9 +91,9 @@ class PaddedProducts:
                 pieces_read.append((self._known or {}).get(reader, (None,))[0])
             else:
                 margins = margins_of(view, result)
-                results = call_of_reader.outputs or ()
-                if results and margins is not None and _is_whole(margins) and adds_bias(call_of_reader, view):
-                    pieces_read.append(self._cut(reader, call_of_reader, results[0]))
+                is_whole = margins is not None and _is_whole(margins)
+                if hops and is_whole and call_of_reader.outputs and adds_bias(call_of_reader, view):
+                    pieces_read.append(self._cut(reader, call_of_reader, call_of_reader.outputs[0], hops - 1))
                     continue
                 if margins is not None and base(call_of_reader.name) == "constant_pad_nd" and _is_whole(margins):
                     margins = cut_by_padding(call_of_reader)

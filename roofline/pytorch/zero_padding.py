@@ -22,6 +22,8 @@ from roofline.pytorch.uses import Uses
 #: Which argument of a convolution tells its groups, and of its backward which gradients are wanted.
 _GROUPS, _GRADIENTS = 8, 10
 _FORWARD = frozenset(("convolution", "_convolution", "convolution_overrideable"))
+#: A chain of biases longer than this is not followed.
+HOPS = 20
 
 
 class ZeroPadding:
@@ -115,7 +117,7 @@ class ZeroPadding:
         return margins if any(edges != (0, 0) for edges in margins) else None
 
 
-def _cut_off(node: int, call: Call, uses: Uses) -> Margins | None:
+def _cut_off(node: int, call: Call, uses: Uses, hops: int = HOPS) -> Margins | None:
     """Return what nobody reads at the edges of a result; None where a call takes the whole, or nothing is known.
 
     What adds a bias reads the whole, but asks for no more than is read of what it makes.
@@ -126,8 +128,8 @@ def _cut_off(node: int, call: Call, uses: Uses) -> Margins | None:
     margins_of_readers: list[Margins] = []
     for reader, call_of_reader, view in uses.readers(node, call):
         margins = margins_of(view, result)
-        if margins is not None and adds_bias(call_of_reader, view):
-            behind = _cut_off(reader, call_of_reader, uses)
+        if margins is not None and hops and adds_bias(call_of_reader, view):
+            behind = _cut_off(reader, call_of_reader, uses, hops - 1)
             margins = margins if behind is None else _of_result(behind, view, result)
         if margins is None:
             return None

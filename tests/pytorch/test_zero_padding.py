@@ -7,6 +7,8 @@ Images of 6 x 6 and kernels of 3 x 3. With a zero on either side, 6 outputs have
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -140,6 +142,20 @@ CUT = {
         2 * 2 * 3 * (3 * 7 - 1),
     ),
 }
+
+
+def test_additions_one_after_another_without_end_are_not_followed():
+    """More than Python goes into: 2 images of 3 channels to 5, each of 7 places meets 3 taps."""
+    net, x = torch.nn.Conv1d(3, 5, 3), torch.randn(2, 3, 9)
+
+    def run():
+        y = net(x)
+        for _ in range(sys.getrecursionlimit()):
+            y = y + 1.0
+        return y[:, :, 1:] * 2
+
+    counted = count.count(counting.record(Step(run=run)), Engine())
+    assert [op.costed.cost.model_flops for op in counted.ops if op.costed.cost.flops] == [2 * 2 * 3 * 5 * 3 * 7]
 
 
 @pytest.mark.parametrize(("layer", "cut", "size", "flops"), CUT.values(), ids=CUT)

@@ -129,12 +129,11 @@ def _integer(module: Module, value: Value) -> int | None:
     if maker.opcode != "while":
         return None if index else _constant(maker)
     state = maker.called[0].parameters[0], index
-    unchanged = _unchanged(module, maker, state)
-    if unchanged is not None:
-        return unchanged
-    start, step = _integer(module, _origin(module, maker.operands[0], index)), _step(module, maker, state)
-    number = trips(module, maker)
-    return None if start is None or step is None or number is None else start + number * step
+    step = _step(module, maker, state)
+    if step is None:
+        return _unchanged(module, maker, state)
+    start, number = _integer(module, _origin(module, maker.operands[0], index)), trips(module, maker)
+    return None if start is None or number is None else start + number * step
 
 
 def _origin(module: Module, value: Instruction, index: tuple[int, ...] = ()) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -36,7 +37,8 @@ class Outlier:
     """A rank whose ops take longer than chance would make those of one of the ranks (`chance.is_lowest`).
 
     is_alike: whether in ops that all ranks run as often, or in others. seconds: per step, and mean: of the other ranks
-    [s]. ratios: in how many times the mean of the other ranks nine tenths of the time of its ops lie; None of others.
+    [s]. ratios: in how many times the mean of the other ranks nine tenths of the time of its ops lie; None of others,
+    and where those of the other ranks take no time.
     """
 
     rank: int
@@ -57,8 +59,10 @@ def compare_work(profiles: Sequence[Profile]) -> Work:
     tables = [_times(profile) for profile in profiles]
     alike = [op for op in tables[0] if len({table.get(op, (0.0, 0.0))[0] for table in tables}) == 1]
     times = np.asarray([[table[op][1] for op in alike] for table in tables], np.float64).reshape(len(tables), -1)
-    totals = np.asarray([sum(seconds for _, seconds in table.values()) for table in tables])
-    return Work(times, np.maximum(0.0, totals - times.sum(1)))
+    shared = frozenset(alike)
+    # Summed up, not what all take less these: that would leave the rounding of both, which is no time of an op.
+    others = [[seconds for op, (_, seconds) in table.items() if op not in shared] for table in tables]
+    return Work(times, np.asarray([math.fsum(seconds) for seconds in others]))
 
 
 def find_outliers(numbers: Sequence[int], work: Work) -> list[Outlier]:
@@ -73,10 +77,15 @@ def find_outliers(numbers: Sequence[int], work: Work) -> list[Outlier]:
     return outliers
 
 
-def _ratios(alike: Array, row: int) -> tuple[float, float]:
-    """Return between which ratios to the other ranks' mean nine tenths of the time of a rank's ops lie."""
+def _ratios(alike: Array, row: int) -> tuple[float, float] | None:
+    """Return between which ratios to the other ranks' mean nine tenths of the time of a rank's ops lie.
+
+    None where that mean is 0 of all ops.
+    """
     mean = np.delete(alike, row, axis=0).mean(0)
     timed = np.flatnonzero(mean > 0)
+    if not len(timed):
+        return None
     ratio, seconds = alike[row, timed] / mean[timed], mean[timed]
     order: Ints = np.argsort(ratio)
     reached = np.cumsum(seconds[order]) / seconds.sum()

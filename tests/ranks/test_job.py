@@ -17,6 +17,7 @@ from roofline.core.schema import Profile, load
 from roofline.errors import InputError
 from roofline.ranks import Job, describe, folder
 from roofline.ranks.chance import is_late, is_lowest
+from roofline.ranks.work import Work, compare_work, find_outliers
 from roofline.renderers.ranks import _sentences, text
 from roofline.renderers.ranks import json as as_json
 
@@ -69,6 +70,22 @@ def test_ranks_that_are_alike_are_not_told_apart(tmp_path: Path) -> None:
     assert alike.straggler is not None
     assert not alike.straggler.stands_out
     assert [key for key, _ in _sentences.sentences(alike)] == ["nobody-stands-out", "clocks"]
+
+
+def test_ops_that_all_ranks_run_leave_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred ops, whose thirds of nanoseconds are rounded as they are summed up, in any order."""
+    kernels = tuple(range(101, 801, 7))
+    monkeypatch.setattr(make_ranks, "KERNELS", (kernels, kernels[:1]))
+    work = compare_work(profiles(tmp_path, Slow(rank=2, pace=1.1)))
+    assert work.alike.shape == (4, 100)
+    assert work.different.tolist() == [0, 0, 0, 0]
+
+
+def test_ops_that_take_no_time_on_the_others_have_no_ratio() -> None:
+    import numpy as np
+
+    (outlier,) = find_outliers([4, 5, 6], Work(np.asarray([[0.0], [1e-3], [0.0]]), np.zeros(3)))
+    assert (outlier.rank, outlier.is_alike, outlier.mean, outlier.ratios) == (5, True, 0.0, None)
 
 
 def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_path: Path) -> None:

@@ -64,12 +64,13 @@ def spend(
             turned.add(cell)
             say(f"turns: {cell.place()} ({units.seconds(end - time.monotonic())} left)")
             ended[_take_turns(folder, by_cell[cell], cells[cell], settle, say)] += 1
-        for point in by_cell[cell] if choice.kind != "turns" else ():
-            if (left := end - time.monotonic()) < 0:
-                break
-            line = f"{choice.kind}: {point.backend}: {cell.place()} ({units.seconds(left)} left)"
-            kind = attempt(folder, point, measure, say, line, retry=retry)
-            ended.update([kind] if kind else [])
+        else:
+            for point in by_cell[cell]:
+                if (left := end - time.monotonic()) < 0:
+                    break
+                line = f"{choice.kind}: {point.backend}: {cell.place()} ({units.seconds(left)} left)"
+                kind = attempt(folder, point, measure, say, line, retry=retry)
+                ended.update([kind] if kind else [])
         cells[cell] = read_cell(folder, cell, by_cell[cell])
     return ended
 

@@ -106,12 +106,14 @@ def corners(cells: Iterable[Point]) -> list[Point]:
     parts: dict[Point, list[Point]] = {}
     for cell in cells:
         parts.setdefault(cell.without("batch", "seq"), []).append(cell)
-    return [cell for part in parts.values() for cell in part if _is_corner(cell, part)]
+    return [cell for part in parts.values() for cell in _corners(part)]
 
 
-def _is_corner(cell: Point, part: Sequence[Point]) -> bool:
-    ends = {axis: [getattr(other, axis) or 0 for other in part] for axis in ("batch", "seq")}
-    return all((getattr(cell, axis) or 0) in (min(values), max(values)) for axis, values in ends.items())
+def _corners(part: Sequence[Point]) -> list[Point]:
+    batches, seqs = ([getattr(cell, axis) or 0 for cell in part] for axis in ("batch", "seq"))
+    of_batch, of_seq = ({min(values), max(values)} for values in (batches, seqs))
+    places = zip(part, batches, seqs, strict=True)
+    return [cell for cell, batch, seq in places if batch in of_batch and seq in of_seq]
 
 
 def coarse_first(every: Sequence[Point]) -> list[Point]:

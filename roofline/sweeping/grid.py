@@ -29,10 +29,10 @@ _DISTURBED = frozenset(("contended", "throttled", "beyond-step"))
 class Result:
     """The result of a point. wall: seconds per step; ci95: of its median.
 
-    first: of the first step, which compiles [s]. times: of the step, by bound of ops and GAP [s]. work: of its ops at
-    the ceilings [s]. samples: per second. is_disturbed: whether other programs ran beside it, or the clock was held
-    back. device: its name. failure: why there is no profile; None also where it was not measured yet, or only counted.
-    predicted: of a point that is not measured yet, where measured ones lie around it.
+    first: of the first step, which compiles [s]. times: of the step, by bound of ops and, where it is known, GAP [s].
+    work: of its ops at the ceilings [s]. samples: per second. is_disturbed: whether its times may be of more than the
+    step (`_DISTURBED`). device: its name. failure: why there is no profile; None also where it was not measured yet, or
+    only counted. predicted: of a point that is not measured yet, where measured ones lie around it.
     """
 
     point: Point
@@ -59,12 +59,12 @@ class Result:
 
     @property
     def limit(self) -> str | None:
-        """Return the bound of ops, or GAP, with most time."""
+        """Return the largest part of the step: a bound of ops, or GAP."""
         return max(self.times, key=lambda name: self.times[name], default=None)
 
     @property
     def share(self) -> float | None:
-        """Return the share of the step of what limits most of it."""
+        """Return the share of the step that its largest part takes."""
         return None if self.limit is None or self.wall is None else self.times[self.limit] / self.wall
 
     @property
@@ -238,7 +238,8 @@ def _place(point: Point) -> Place:
 def _result(point: Point, analysis: Analysis) -> Result:
     share, bound = analysis.table.share, analysis.table.bound
     times: dict[str, float] = {name: float(share[bound == code].sum()) for code, name in enumerate(BOUNDS)}
-    times[GAP] = max(0.0, analysis.gap)
+    if analysis.gap_told is not None:
+        times[GAP] = analysis.gap_told
     samples = analysis.profile.samples
     return Result(
         point=point,

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
 from roofline.content.facts import sweep
-from roofline.core.schema import Profile, Turns
+from roofline.core import shipped
+from roofline.core.schema import Profile, Turns, load
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
 from roofline.renderers.sweep import json as as_json
 from roofline.renderers.sweep import text
@@ -249,6 +250,16 @@ def test_disturbed_runs_draw_no_border_of_limits(tmp_path: Path) -> None:
     assert (first.is_disturbed, second.is_disturbed) == (True, False)
     assert first.mostly is None
     assert not grid.read(tmp_path).borders
+
+
+def test_a_gap_is_a_part_of_the_step_only_where_it_is_known(tmp_path: Path) -> None:
+    """Of 12.5 ms ops take 10.7 ms. Ops of a profiled step on an H100 took longer than a plain step: they hide it."""
+    hidden = load(shipped.paths()["h100/bert-jax-buffers-on-infer-b32-tf32"])
+    found = toy_sweeps.sweep(
+        tmp_path, plan(("torch", "jax"), (1,)), lambda point: measured(point) if point.backend == "torch" else hidden
+    )
+    times = [result.times.get(grid.GAP) for result in found.cells[0].results]
+    assert times == [pytest.approx(1.8e-3), None]
 
 
 def test_the_screen_of_a_sweep(swept: Path, golden: Callable[[str, str], None]) -> None:

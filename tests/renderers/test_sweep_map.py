@@ -130,6 +130,36 @@ def test_of_one_backend_cells_say_what_limits_it(tmp_path: Path) -> None:
     assert "idle or host time" in texts(figure)
 
 
+def test_a_narrow_cell_has_its_unit_below_the_number(tmp_path: Path) -> None:
+    """On one column, eight cells are too narrow for three digits and "ms" beside each other. 13.44 steps of 12.5 ms."""
+
+    def measure(point: Point) -> Profile:
+        return toy_sweeps.measured(point, 13.44, flags=("contended",))
+
+    found = toy_sweeps.sweep(tmp_path, plan("1", "8..1024", ("torch",)), measure)
+    figure, _ = built(found, 3.3)
+    assert texts(figure).count("168\nms") == 8
+    assert faults(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("factor", "flag", "is_pale"),
+    [(1.0, None, True), (4.0, None, False), (4.0, "contended", True)],  # memory 43 %; no op runs for 79 %
+)
+def test_pale_is_what_is_not_over_half_or_disturbed(
+    tmp_path: Path, factor: float, flag: str | None, is_pale: bool
+) -> None:
+    from roofline.renderers.figures import sweep
+
+    def measure(point: Point) -> Profile:
+        return toy_sweeps.measured(point, factor, flags=(flag,) if flag else ())
+
+    found = toy_sweeps.sweep(tmp_path, plan("1", "32", ("torch",)), measure)
+    (panel,) = sweep._of_limits(found)
+    assert panel.squares[0, 0].fill.is_pale is is_pale
+    assert (sweep._PALE["limit"] in texts(built(found)[0])) is is_pale
+
+
 def test_by_limit_each_backend_has_a_panel(grid: Grid) -> None:
     figure, caption = built(grid, by="limit")
     assert {"toy infer, torch", "toy infer, jax"} <= set(texts(figure))

@@ -14,7 +14,8 @@ from roofline.content import wording
 from roofline.sweeping.grid import GAP, Border, Cell, Grid, Result
 from roofline.sweeping.plan import Point
 
-#: What "≈" says of a time.
+#: What "!" and "≈" say of a time.
+DISTURBED = "!: other programs ran beside it, its clock may have been lowered, or ops took longer than the step."
 PREDICTED = "≈: not measured; predicted from the measured points around it."
 #: What limits a step, in words: a bound of ops, or the time in which none ran.
 LIMITS = {GAP: "idle or host time", "unknown": "work that is not known"}
@@ -128,11 +129,11 @@ def interval(cell: Cell) -> str:
     return f"{low}–{high}"
 
 
-def time(result: Result) -> str:
+def time(result: Result, digits: int = 3) -> str:
     """Write the time of a step, a predicted one as "≈12.5 ms"; "" where there is none."""
     if result.wall is not None:
-        return units.seconds(result.wall)
-    return f"≈{units.seconds(result.predicted.seconds)}" if result.predicted else ""
+        return units.seconds(result.wall, digits)
+    return f"≈{units.seconds(result.predicted.seconds, digits)}" if result.predicted else ""
 
 
 def border(edge: Border, where: str = "") -> str:

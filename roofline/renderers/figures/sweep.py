@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 #: It draws the folder of a sweep, and no profiles.
 OF_FOLDERS = True
-#: What colours stand for: the fastest backend, or, with a panel for each backend, what takes most of its step.
+#: What colours stand for: the fastest backend, or, with a panel for each backend, the largest part of its step.
 BY = ("fastest", "limit")
 #: What a pale cell lacks.
-_PALE = {"fastest": "pale: alone, or predicted", "limit": "pale: not over half of the step"}
+_PALE = {"fastest": "pale: alone, or predicted", "limit": "pale: not over half, or disturbed"}
 
 #: The height of a cell, its largest width, and what a text and a mark leave free at its edges [in].
 _HIGH, _WIDEST, _PAD = 0.27, 0.75, 0.03
@@ -75,7 +75,7 @@ _LIMITS: dict[str, _Fill] = {
 
 
 class _Square(NamedTuple):
-    """A cell as it is drawn: its fill, what it says, the longest way first, and the names of its `_MARKERS`."""
+    """A cell as it is drawn: its fill, what it says, the widest way first, and the names of its `_MARKERS`."""
 
     fill: _Fill
     texts: tuple[str, ...] = ()
@@ -175,10 +175,13 @@ def _fastest(cell: Cell, fills: dict[str, _Fill]) -> _Square:
 
 
 def _of_limits(grid: Grid) -> Iterator[_Panel]:
-    several = len({result.point.backend for cell in grid.cells for result in cell.results}) > 1
     for table in sweep.tables(grid):
         for backend in grid.backends:
-            head = f"{sweep.place(table.part)}, {wording.plain(backend, 40)}" if several else sweep.place(table.part)
+            head = (
+                f"{sweep.place(table.part)}, {wording.plain(backend, 40)}"
+                if len(grid.backends) > 1
+                else sweep.place(table.part)
+            )
             panel = _panel(table, head)
             for place, cell in table.by_place.items():
                 result = sweep.result_of(cell, backend)
@@ -190,12 +193,13 @@ def _of_limits(grid: Grid) -> Iterator[_Panel]:
 
 
 def _limited(result: Result) -> _Square:
-    """Fill a cell in full by what takes over half of the step, pale by what takes most of it."""
+    """Fill a cell by the largest part of the step, pale where that is not over half, or the run was disturbed."""
     marks = tuple(filter(None, (_mark(result), "disturbed" if result.is_disturbed else "")))
-    if result.wall is None or result.limit is None:
-        return _Square(_Fill("", _EMPTY), (sweep.time(result),) if result.predicted else (), marks)
+    short = sweep.time(result, 2)
+    texts = sweep.time(result), short, short.replace(" ", "\n")
+    if result.limit is None:
+        return _Square(_Fill("", _EMPTY), texts, marks)
     fill = _LIMITS[result.limit]
-    texts = units.seconds(result.wall), units.seconds(result.wall, 2)
     return _Square(fill if result.mostly else fill.pale(), texts, marks)
 
 
@@ -376,10 +380,12 @@ def _say(axes: Axes, square: _Square, place: tuple[int, int], cell: float) -> No
     """Write what a cell says, as long as it has room for it."""
     text = next((text for text in square.texts if _measure.width(text) <= cell - 2 * _PAD), "")
     if text:
-        look = square.fill.look
-        box = {"facecolor": look["facecolor"], "pad": 0.4, "linewidth": 0} if look.get("hatch") else None
-        at = ((place[1] + 0.5) * cell, (place[0] + 1) * _HIGH - _measure.line(_measure.SMALL) / 2 - 0.01)
-        axes.text(*at, text, ha="center", va="center", size=_measure.SMALL, color=square.fill.ink, bbox=box)
+        under = square.fill.look
+        box = {"facecolor": under["facecolor"], "pad": 0.4, "linewidth": 0} if under.get("hatch") else None
+        high = (1 + text.count("\n")) * _measure.line(_measure.SMALL)
+        at = ((place[1] + 0.5) * cell, (place[0] + 1) * _HIGH - high / 2 - 0.01)
+        look: _style.Look = {"ha": "center", "va": "center", "color": square.fill.ink, "bbox": box, "linespacing": 1.0}
+        axes.text(*at, text, size=_measure.SMALL, **look)
 
 
 def _caption(grid: Grid, by: str, title: str) -> Caption:
@@ -391,8 +397,8 @@ def _caption(grid: Grid, by: str, title: str) -> Caption:
         )
     else:
         explanation = (
-            "Time of a step, coloured by what takes over half of it (pale: by what takes most of it); runs that other "
-            "programs disturbed are pale."
+            "Time of a step, coloured by what takes over half of it; pale by the largest part where none takes over "
+            "half, or where other programs disturbed the run."
         )
     sentences = [sentence for _, sentence in sweep.sentences(grid)]
     return Caption(title, explanation, " ".join([explanation, *sentences]))

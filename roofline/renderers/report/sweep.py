@@ -14,8 +14,7 @@ from roofline.sweeping.grid import GAP, Cell, Grid, Result
 
 #: What a cell of a map says, how it looks, and what it says when it is pointed at.
 _Said = tuple[object, str, str]
-_DISTURBED = "!: other programs ran beside it, or the clock was held back."
-_NOTE = f"{_DISTURBED} {sweep.PREDICTED}"
+_NOTE = f"{sweep.DISTURBED} {sweep.PREDICTED}"
 
 
 def verdict(grid: Grid) -> Html:
@@ -43,8 +42,11 @@ def borders(grid: Grid) -> Html | None:
 
 
 def limits(grid: Grid) -> Html:
-    """Build a map for each backend: the time of a step, and what takes most of it."""
-    about = f"A cell has the time of a step, and what takes over half of it; pale: what takes most of it. {_NOTE}"
+    """Build a map for each backend: the time of a step, and the largest part of it."""
+    about = (
+        "A cell has the time of a step, and the largest part of it; pale where that is not over half of it, or the run "
+        f"was disturbed. {_NOTE}"
+    )
     maps = [
         _map(part, f"{sweep.place(part.part)}, {wording.plain(backend, 40)}", _limit_of(backend))
         for part in sweep.tables(grid)
@@ -58,7 +60,7 @@ def points(grid: Grid) -> Html:
     heads = [head(words, number=False) for words in ("model", "mode", "precision")]
     heads += [head("batch"), head("tokens"), head("backend", number=False)]
     heads += [head(words) for words in ("a step", "95 % interval", "per second", "first step")]
-    heads += [head(words, number=False) for words in ("takes most of it", "notes", "profile")]
+    heads += [head(words, number=False) for words in ("largest part", "notes", "profile")]
     rows = [_point(result) for cell_ in grid.cells for result in cell_.results]
     return section("points", "All points", table(_NOTE, heads, rows, "All points of the sweep"))
 

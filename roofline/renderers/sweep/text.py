@@ -13,9 +13,10 @@ from roofline.sweeping.grid import GAP, Cell, Grid, Result
 
 #: What limits a step, in a letter behind its time.
 _LETTERS = {"compute": "C", "memory": "M", "overhead": "O", GAP: "H", "unknown": "?"}
-_LEGEND = "What takes most of the step: C compute, M memory, O overhead of small ops, H idle or host time, ? not known."
+_LEGEND = (
+    "The largest part of the step: C compute, M memory, O overhead of small ops, H idle or host time, ? not known."
+)
 _FAILED = {"refused": "–", "missing": "missing", "out of memory": "memory", "failed": "failed"}
-_DISTURBED = "!: other programs ran beside it, or the clock was held back."
 _FAILURES = "–: cannot be asked for; memory: ran out of it."
 _SETTLED = "A backend is named where its run and the next one's tell that it is faster, with how many times; else ~."
 
@@ -35,7 +36,7 @@ def render(grid: Grid, page: Page = SHEET) -> str:
         lines += terminal.wrapped(_SETTLED, page)
     lines += terminal.wrapped(_LEGEND, page)
     every = [result for cell in grid.cells for result in cell.results]
-    lines += terminal.wrapped(_DISTURBED, page) if any(result.is_disturbed for result in every) else []
+    lines += terminal.wrapped(sweep.DISTURBED, page) if any(result.is_disturbed for result in every) else []
     lines += terminal.wrapped(_FAILURES, page) if any(result.failure for result in every) else []
     lines += terminal.wrapped(sweep.PREDICTED, page) if any(result.predicted for result in every) else []
     sentences = [line for _, sentence in sweep.sentences(grid) for line in terminal.wrapped(sentence, page)]

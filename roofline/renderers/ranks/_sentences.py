@@ -76,15 +76,13 @@ def _how_much_later(straggler: Straggler) -> str:
 
 
 def _longer(outlier: Outlier) -> str:
-    """Say of a rank that its ops take longer than those of the others, and whether all do alike."""
+    """Say of a rank that its ops take longer than those of the others, and how much longer nine tenths of them do."""
     times = f"{units.seconds(outlier.seconds)} a step, on the others {units.seconds(outlier.mean)} in the mean"
     if not outlier.is_alike:
         return f"On rank {outlier.rank} ops that not all ranks run as often, with the same arguments, take {times}."
+    alike = f"On rank {outlier.rank} the ops that all ranks run alike take {times}"
     if outlier.ratios is None:
-        return f"On rank {outlier.rank} the ops that all ranks run alike take {times}."
+        return f"{alike}."
     low, high = map(units.significant, outlier.ratios)
     ratios = f"{low} times" if low == high else f"{low} to {high} times"
-    return (
-        f"On rank {outlier.rank} the ops that all ranks run alike take {times}: nine tenths of that time {ratios} as "
-        "long. At a lower clock all would take longer alike."
-    )
+    return f"{alike}: nine tenths of that time {ratios} as long."

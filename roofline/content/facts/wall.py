@@ -24,6 +24,8 @@ from roofline.published.class_shares import ClassShares, class_shares
 
 #: What is less of the busy time is written as "<0.1 %".
 _SEEN = 0.0005
+#: The groups that shares are of together.
+_SHARED = wording.conjunction(CLASSES)
 #: From this share of a group's time on, its bound is said of all of it. By choice.
 _ALL = 0.9
 
@@ -224,7 +226,10 @@ def _published_row(table: ClassShares, group: Group) -> Row:
 
 
 def _title(runs: Sequence[Run]) -> str:
-    """Say which share of the work and of the time the matmuls of the runs are: "Matmuls are 99.8 % of ..."."""
+    """Say which share of the work and of the time the matmuls of the runs are: "Matmuls are 99.8 % of ...".
+
+    Where groups stand apart, the shares are not of the whole step, so that the title names what they are of.
+    """
     matmuls = [row for run in runs for row in run.rows if row.group == "matmul"]
     flops = wording.range_of([row.flops for row in matmuls], 1)
     traffic = wording.range_of([row.bytes for row in matmuls], 0)
@@ -238,7 +243,10 @@ def _title(runs: Sequence[Run]) -> str:
         )
         if share
     ]
-    return f"Matmuls are {wording.conjunction(shares)}" if shares else "Neither work nor time of the matmuls is known"
+    if not shares:
+        return "Neither work nor time of the matmuls is known"
+    apart = any(row.apart for run in runs for row in run.shown)
+    return f"Matmuls are {wording.conjunction(shares)}{f' of {_SHARED} ops' if apart else ''}"
 
 
 def _known(runs: Sequence[Run], work: str, words: str) -> str:
@@ -260,7 +268,7 @@ def _explanation(runs: Sequence[Run]) -> str:
     of = f" ({wording.conjunction(present)})" if present else ""
     names = {(GROUPS.index(row.group), row.name) for run in runs for row in run.shown if row.apart}
     separate_groups = [name for _, name in sorted(names)]
-    sentence = f"Shares refer to the sum of matmul, normalisation and pointwise ops{of} and add up to 100 %"
+    sentence = f"Shares refer to the sum of {_SHARED} ops{of} and add up to 100 %"
     if not separate_groups:
         return f"{sentence}."
     return f"{sentence}; {wording.conjunction(separate_groups)} ops are shown separately."

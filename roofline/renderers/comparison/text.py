@@ -118,10 +118,11 @@ def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) ->
         others_seconds = account_rows.rest(pair, shown)
         widest = max(len(account_rows.size(pair, row)) for row in every)
         time = account_rows.written(pair, others_seconds)
-        lines.append(f"    {time:>{widest}}  {comparing.share(others_seconds, pair):>6}  {smaller} (--all shows them)")
+        head = f"    {time:>{widest}}  {comparing.share(others_seconds, pair):>6}  "
+        lines += _wrapped(f"{head}{smaller} (--all shows them)", page, _margin(head, page))
     if view.why:
         notes = list(account_rows.notes(pair)) or ["no pass merged or moved anything"]
-        lines += ["", *terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
+        lines += ["", *terminal.facts((("passes" if not n else "", note) for n, note in enumerate(notes)), page)]
     return lines
 
 
@@ -134,12 +135,17 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
     for number, (row, size, time) in enumerate(zip(rows, sizes, times, strict=True), 1):
         head = f"{number:>2}  {time:>{widest}}  {comparing.share(size, pair):>6}  "
         head += f"{account_rows.bar(pair, row, largest, width):<{width}}  " if width else ""
-        indent = " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
+        indent = _margin(head, page)
         opening, *others = account_rows.lines(pair, row)
         lines = _wrapped(f"{head}{opening}", page, indent)
         for words in others:
             lines += _wrapped(f"{indent}{words}", page, f"{indent}  ")
         yield lines
+
+
+def _margin(head: str, page: Page) -> str:
+    """Return the blanks before what stands below the body of a row, which has its numbers in front."""
+    return " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
 
 
 def _wrapped(text: str, page: Page, margin: str) -> list[str]:

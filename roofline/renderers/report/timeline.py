@@ -145,7 +145,7 @@ def _idle(run: TimedRun, step: Timeline) -> Html:
 
 
 def _longest(analysis: WorkAnalysis, idle: Idle) -> Html:
-    """List the longest stretches, with what the host did meanwhile where that is recorded of any."""
+    """List the longest stretches, with what the host does in them on average where that is recorded of any."""
     profile = analysis.profile
     places = np.argsort(idle.start - idle.end, kind="stable")[:_LISTED].tolist()
     host = [_host(analysis, int(idle.before[place])) for place in places]
@@ -159,7 +159,7 @@ def _longest(analysis: WorkAnalysis, idle: Idle) -> Html:
         cells = [*(cell(units.seconds(seconds)) for seconds in times), cell(label, False), cell(scope, False)]
         rows.append(tag("tr", cells, [cell(words or units.UNKNOWN, False)] if any(host) else []))
     heads = [head("at"), head("idle"), head("before", False), head("scope", False)]
-    heads += [head("the host meanwhile", False)] if any(host) else []
+    heads += [head("the host meanwhile, on average", False)] if any(host) else []
     return table("The longest idle stretches", heads, rows, "Longest idle stretches")
 
 

@@ -149,8 +149,19 @@ def test_every_run_is_named_with_its_arithmetic() -> None:
     assert [run.name for run in shown.runs] == [
         *("torch (bf16)", "torch-compile (bf16)", "torch (tf32)", "torch (fp32)", "jax (tf32)"),
     ]
-    assert shown.title == "Matmuls are 99.3 to 99.8 % of the FLOPs and 44 to 91 % of the busy time"
     assert "NVIDIA H100" in shown.subject
+
+
+def test_the_title_names_what_its_shares_are_of_where_groups_stand_apart() -> None:
+    """A training step has an optimizer: of all of its busy time the matmuls take less than the title's share."""
+    shown = chart([h100(name) for name in BUSY])
+    shares = "Matmuls are 99.3 to 99.8 % of the FLOPs and 44 to 91 % of the busy time"
+    assert shown.title == f"{shares} of matmul, normalisation and pointwise ops"
+    matmuls = [row for run in shown.runs for row in run.rows if row.group == "matmul"]
+    assert all(row.busy < row.time for row in matmuls if row.busy is not None and row.time is not None)
+    whole = chart([h100("bert-torch-infer-b32-tf32")])
+    assert not any(row.apart for row in whole.runs[0].shown)
+    assert whole.title.endswith("% of the busy time")
 
 
 @pytest.mark.parametrize(

@@ -403,6 +403,11 @@ def _untimed(analysis: WorkAnalysis) -> str:
     return f"{head}; no profiled step was kept, so where the time went is not known."
 
 
+def known_work(analysis: WorkAnalysis) -> str:
+    """Say of how many ops of a step the work is known."""
+    return f"Work known of {units.count(analysis.total.costed)} of {counted(analysis.total.ops, 'op')}."
+
+
 def unknown_work(analysis: Analysis, blank: Collection[Bound]) -> str:
     """Name most of the time without a roof: Python, or one group of classes; "" where it is neither.
 

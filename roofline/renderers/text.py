@@ -42,8 +42,7 @@ def _counted(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> str
     """Write the work of a step whose ops have no times."""
     lines = [*terminal.wrapped(wording.verdict(analysis), page, "bold"), "", *_table(analysis, by, choice, page)]
     compiled = facts([*memory.facts(analysis.profile), *measured.compiled(analysis)], page)
-    costed, ops = analysis.total.costed, analysis.total.ops
-    lines += ["", f"Work known of {costed} of {wording.counted(ops, 'op')}."]
+    lines += ["", wording.known_work(analysis)]
     return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"
 
 

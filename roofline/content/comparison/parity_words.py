@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from roofline import units
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.oriented_row import OrientedRow
@@ -73,6 +75,16 @@ def settings(pair: RankedPair) -> list[str]:
 def doubts(pair: RankedPair) -> list[str]:
     """Say why the times may not be what they seem."""
     return [_sentence(pair, difference) for difference in pair.comparison.parity.of("warning")]
+
+
+def alike(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield whether both runs do the same work, the settings that differ, and doubts about times; `limit` of each."""
+    yield "same work?", f"{same_work(pair)}."
+    for head, sentences in (("", work(pair)), ("settings", settings(pair)), ("trust", doubts(pair))):
+        for number, sentence in enumerate(sentences[:limit]):
+            yield head if not number else "", sentence
+        if limit is not None and len(sentences) > limit:
+            yield "", f"{len(sentences) - limit} more: compare the two alone."
 
 
 def _sentence(pair: RankedPair, difference: Difference, *, numbered: bool = True) -> str:

@@ -18,7 +18,7 @@ _ABOUT = (
     *("median", "step over that of the fastest run", "share of the step in which any op runs"),
     *("the rest of it", "minimum / own time of the ops", "whether the work is that of the fastest run"),
 )
-MATRIX = "Time of the row / time of the column: how many times longer the run of the row took."
+_MATRIX = "Time of the row / time of the column: how many times longer the run of the row took."
 
 
 def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
@@ -79,6 +79,7 @@ def origins(ranking: Ranking) -> str:
     )
 
 
-def marked(ranking: Ranking) -> bool:
-    """Return whether any speedup carries a mark of its parity."""
-    return any(comparing.mark(verdict) for line in ranking.verdicts for verdict in line)
+def legend(ranking: Ranking) -> tuple[str, ...]:
+    """Say what the numbers of the matrix are, and what the marks of parity mean, where there are any."""
+    is_marked = any(comparing.mark(verdict) for line in ranking.verdicts for verdict in line)
+    return (_MATRIX, f"{comparing.MARKS}.") if is_marked else (_MATRIX,)

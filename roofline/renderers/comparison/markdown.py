@@ -105,6 +105,5 @@ def _grid(table: Grid) -> list[str]:
 
 def _matrix(ranking: Ranking) -> list[str]:
     head, *rows = ranked.matrix(ranking, limit=len(ranking.order))
-    note = f"{ranked.MATRIX} {comparing.MARKS}."
     cells = [list(map(escape, row)) for row in rows]
-    return [*grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(note)]
+    return [*grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(" ".join(ranked.legend(ranking)))]

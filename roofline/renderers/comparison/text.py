@@ -44,7 +44,7 @@ def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
 def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
     lines = [*_warning(pair, page), *wrapped(comparing.verdict(pair, advise=True), page, "bold"), ""]
     lines += terminal.facts(pair_facts.runs(pair), page)
-    lines += terminal.facts(_alike(pair), page)
+    lines += terminal.facts(parity_words.alike(pair), page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
     if view.details or broken_down.asked(pair):
         lines += [
@@ -65,7 +65,7 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
             *wrapped(comparing.verdict(pair), page, "bold"),
-            *terminal.facts(_alike(pair, account_rows.FEW), page),
+            *terminal.facts(parity_words.alike(pair, account_rows.FEW), page),
             *_rows(pair, page, view, account_rows.FEW),
             *_proven(pair, page),
             *_observed(pair, broken_down.FEW, broken_down.asked(pair), page),
@@ -81,21 +81,6 @@ def _warning(pair: RankedPair, page: Page) -> list[str]:
 
 def _proven(pair: RankedPair, page: Page) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page.prose)]
-
-
-def _alike(pair: RankedPair, limit: int | None = None) -> Iterator[tuple[str, str]]:
-    """Yield whether both runs do the same work, the settings that differ, and doubts about times; `limit` of each."""
-    yield "same work?", f"{parity_words.same_work(pair)}."
-    heads = (
-        ("", parity_words.work(pair)),
-        ("settings", parity_words.settings(pair)),
-        ("trust", parity_words.doubts(pair)),
-    )
-    for head, sentences in heads:
-        for number, sentence in enumerate(sentences[:limit]):
-            yield head if not number else "", sentence
-        if limit is not None and len(sentences) > limit:
-            yield "", f"{len(sentences) - limit} more: compare the two alone."
 
 
 def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) -> list[str]:
@@ -207,7 +192,6 @@ def _matrix(ranking: Ranking, page: Page) -> list[str]:
     while limit > 3 and sum(wide[:limit]) + 2 * (limit - 1) > page.width:
         limit -= 1
     lines = terminal.fitted([row[:limit] for row in (head, *rows)], (1,), (0,) * limit, page, 1)
-    lines += wrapped(ranked.MATRIX, page)
     if limit < len(head):
         lines += wrapped(f"Columns 1 to {limit - 2} of {len(head) - 2}: --width N takes more.", page)
-    return [*lines, *wrapped(comparing.MARKS, page)] if ranked.marked(ranking) else lines
+    return [*lines, *(line for words in ranked.legend(ranking) for line in wrapped(words, page))]

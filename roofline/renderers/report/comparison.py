@@ -52,8 +52,7 @@ def _matrix(ranking: Ranking) -> Html:
         tag("tr", [cell(name(words, 40) if number == 1 else words, number != 1) for number, words in enumerate(row)])
         for row in body
     ]
-    marks = f" {comparing.MARKS}." if ranked.marked(ranking) else ""
-    return table(f"{ranked.MATRIX}{marks}", heads, rows, "Speedups")
+    return table(" ".join(ranked.legend(ranking)), heads, rows, "Speedups")
 
 
 def _pair(pair: RankedPair, explained: bool) -> Html:
@@ -77,13 +76,10 @@ def _pair(pair: RankedPair, explained: bool) -> Html:
 
 def _same_work(pair: RankedPair, explained: bool) -> Html:
     """Write the box that says whether the runs may be compared, and all differences; explained: whether rows follow."""
-    alike = [("same work?", f"{parity_words.same_work(pair)}.")]
     if explained:
-        settings, doubts = parity_words.settings(pair), parity_words.doubts(pair)
-        alike += [("", words) for words in parity_words.work(pair)]
-        alike += [(("settings", "")[number > 0], words) for number, words in enumerate(settings)]
-        alike += [(("trust", "")[number > 0], words) for number, words in enumerate(doubts)]
+        alike = list(parity_words.alike(pair))
     else:
+        alike = [("same work?", f"{parity_words.same_work(pair)}.")]
         alike += [("", words) for words in parity_words.differences(pair, numbered=False)]
     return tag("div", facts(alike), class_=f"parity {pair.comparison.parity.verdict.replace(' ', '-')}")
 

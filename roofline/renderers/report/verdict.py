@@ -46,8 +46,7 @@ def sentences(run: Run) -> tuple[str, str]:
     """Write the verdict of one run, and its distance from its floors; of one that was only counted, its work."""
     analysis = run.analysis
     if not isinstance(analysis, Analysis):
-        costed, ops = analysis.total.costed, analysis.total.ops
-        return wording.verdict(analysis), f"Work known of {costed} of {wording.counted(ops, 'op')}."
+        return wording.verdict(analysis), wording.known_work(analysis)
     return wording.verdict(analysis, host.most(analysis)), floors.describe_floors(analysis)
 
 

@@ -38,6 +38,7 @@ from roofline.content.comparison import account_rows, broken_down, comparing, pa
 from roofline.content.comparison.account_rows import View
 from roofline.content.comparison.term_table import Row, Table
 from roofline.content.signed import rounding, signed
+from roofline.content.terminal import NARROWEST, Page
 from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
@@ -455,9 +456,16 @@ def test_rows_that_fit_a_screen_are_shown() -> None:
     assert text.render(long, view=View(every=True)).count("the sentence of") == 40
 
 
+@pytest.mark.parametrize("width", [NARROWEST, 60])
+def test_no_line_is_wider_than_the_page(width: int) -> None:
+    for ranking in (two(NAMED, DOUBT), several()):
+        shown = text.render(ranking, Page(width), View(why=True))
+        assert max(map(len, shown.splitlines())) <= width
+
+
 def test_one_row_is_listed_with_its_ops_in_both_runs() -> None:
     told = text.render(two(), view=View(row=1))
-    assert "Row 1: +1.00 ms, 67 %, 95 % interval 900–1.10 ms" in told or "Row 1: +1.00 ms, 67 %" in told
+    assert "Row 1: +1.00 ms, 67 %, 95 % interval 900 µs to 1.10 ms" in told
     cells = [line.split() for line in told.splitlines() if "softmax" in line and "fp32" in line]
     assert cells == [
         ["aten::_softmax", "fp32", "24", "0", "+1.60"],
@@ -471,6 +479,14 @@ def test_why_says_what_passes_merged() -> None:
     told = " ".join(text.render(two(), view=View(why=True)).split())
     assert "), group: 2 x the same place; page faults: 10.0 µs is elsewhere" in told
     assert "same place" not in render("text", two())
+
+
+def test_marks_are_explained_where_a_speedup_has_one() -> None:
+    """Of three runs of one program all are comparable, so that no number has a mark."""
+    for name in ("text", "markdown"):
+        explained = "named differences; ! not comparable"
+        assert explained in render(name, several())
+        assert explained not in render(name, rank([handmade.profile(), handmade.profile(), handmade.profile()]))
 
 
 def test_of_three_runs_each_pair_has_the_notes_of_its_own_rows() -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from roofline import devices, importing, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.content import bounds, json_document, tables, wording
-from roofline.content.facts import evidence, notes
+from roofline.content.facts import evidence, floors, notes
 from roofline.content.facts import measured as measured_facts
 from roofline.core.device import Device
 from roofline.core.schema import Profile
@@ -109,6 +109,10 @@ def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     analysis = analyze(handmade.profile(), half)
     assert "ran on a faster device than Round Device, or not all of its time was recorded" in notes.above(analysis)
     assert "memory-limited, at 137 to 141 % of DRAM bandwidth (above its roof)" in wording.verdict(analysis)
+    told = floors.describe_floors(analysis)
+    more = units.seconds(-analysis.total.loss)
+    assert told.endswith(f"on this device, which is at least {more} more than they take.")
+    assert analysis.total.loss < -5e-3
     assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
 
 

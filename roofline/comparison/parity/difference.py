@@ -131,18 +131,18 @@ class Pair:
 
     def apart(self, key: str, row: str) -> float | None:
         """Return |t_A - t_B| [s] of a row of `Analysis.by(key)`; None where neither run has it."""
-        return _apart(*self.each(lambda run: run.by(key)[row].seconds if row in run.by(key) else None))
+        return _apart(*self.each(lambda run: seconds_of(run, key, row)))
 
     def apart_where(self, chosen: Callable[[Analysis, Op], bool]) -> float | None:
         """Return |t_A - t_B| [s] of the ops that are `chosen`; None where there are none."""
         return _apart(*self.each(lambda run: seconds_where(run, chosen)))
 
-    def explains(self, chosen: Callable[[Analysis, Op], bool]) -> float | None:
-        """Return how much longer the ops that are `chosen` take in the run that takes longer [s]; None for no ops.
+    def explains(self, seconds: Callable[[Analysis], float | None]) -> float | None:
+        """Return how much longer some ops take in the run that takes longer [s]; None where neither run has them.
 
-        0 where they take longer in the other one.
+        0 where they take longer in the other one. seconds: of these ops in a run, None where it has none.
         """
-        a, b = self.each(lambda run: seconds_where(run, chosen))
+        a, b = self.each(seconds)
         longer = (a or 0.0) - (b or 0.0)
         return None if a is None and b is None else max(0.0, longer if self.a.wall > self.b.wall else -longer)
 
@@ -150,6 +150,12 @@ class Pair:
 def recorded(value: str | None) -> str:
     """Say a value of a run."""
     return "not recorded" if value is None else value
+
+
+def seconds_of(run: Analysis, key: str, row: str) -> float | None:
+    """Return the time of a row of `Analysis.by(key)` [s]; None where there is none."""
+    sums = run.by(key)
+    return sums[row].seconds if row in sums else None
 
 
 def seconds_where(run: Analysis, chosen: Callable[[Analysis, Op], bool]) -> float | None:

@@ -7,12 +7,12 @@ different frameworks meet under the names below.
 from __future__ import annotations
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.difference import Difference, Pair
+from roofline.comparison.parity.difference import Difference, Pair, seconds_of, seconds_where
 from roofline.comparison.parity.random import dropout, noise
 from roofline.core.cost import NOT_FUSED
 from roofline.core.executor import CALLS, COMPILED_CODE, PROGRAMS, HostLaunches, host_launches, op_by_op
 from roofline.core.framework import framework
-from roofline.core.schema import Compilation, Profile
+from roofline.core.schema import Compilation, Op, Profile
 from roofline.units import plain
 
 #: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
@@ -52,10 +52,10 @@ _CORE = "attention core"
 
 def settings(pair: Pair) -> list[Difference]:
     """Compare how the step was set; of a run without a record, as a trace, one difference says what it lacks."""
-    core = pair.explains(lambda run, op: run.profile.blocks[op.block] == _CORE)
-    loss = pair.explains(lambda run, op: run.profile.blocks[op.block] == "loss")
-    copies = pair.explains(lambda run, op: run.op_class(op) == "transfer")
-    ffn = pair.explains(lambda run, op: run.profile.blocks[op.block] == "FFN" and run.op_class(op) == "pointwise")
+    core = pair.explains(lambda run: seconds_of(run, "block", _CORE))
+    loss = pair.explains(lambda run: seconds_of(run, "block", "loss"))
+    copies = pair.explains(lambda run: seconds_of(run, "class", "transfer"))
+    ffn = pair.explains(lambda run: seconds_where(run, _is_pointwise_of_ffn))
     differences = [
         *dropout(pair),
         *noise(pair),
@@ -81,6 +81,10 @@ def settings(pair: Pair) -> list[Difference]:
     text = "The settings of one run are not recorded, so they cannot be verified"
     recorded = [difference for difference in differences if None not in (difference.a, difference.b)]
     return [*recorded, pair.differ("settings", (lacking if a else None, lacking if b else None), text)]
+
+
+def _is_pointwise_of_ffn(run: Analysis, op: Op) -> bool:
+    return run.profile.blocks[op.block] == "FFN" and run.op_class(op) == "pointwise"
 
 
 def _attention(run: Analysis) -> str | None:

@@ -28,6 +28,9 @@ def describe_floors(analysis: Analysis) -> str:
     floor = units.seconds_between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
     ops = "its ops" if complete(total) else "its ops of known work"
     sentence = f"The least times of {ops} add up to {floor} on this device"
+    if total.loss <= -_SOME * wall:
+        at_least = "at least " if is_range(analysis) else ""
+        return f"{sentence}, which is {at_least}{units.seconds(-total.loss)} more than they take."
     if total.loss < _SOME * wall:
         return f"{sentence}, which is what they take."
     groups = {name: group_total.loss for name, group_total in analysis.by("group").items()}

@@ -81,6 +81,6 @@ def _cause(gate: Gate, cause: GrownPlace) -> str:
     phase, block, op_class = (wording.plain(name or "", 40) for name in cause.place)
     words = f"{op_class} in {block}, {phase} {amount}"
     if cause.ops:
-        words += f", {units.count(abs(cause.ops))} op{'' if abs(cause.ops) == 1 else 's'}"
+        words += f", {wording.counted(abs(cause.ops), 'op')}"
         words += " more" if cause.ops > 0 else " fewer"
     return f"{words}, most in {wording.plain(cause.what, 60)}"

@@ -31,7 +31,7 @@ def render(least_time: Least, page: Page = SHEET) -> str:
     ]
     for name, total, floor in (*sums, ("total", least_time.step.total, least_time.floor)):
         moved = units.byte(total.bytes_read), units.byte(total.bytes_written)
-        rows.append((name, str(total.ops), units.flop(total.flops), *moved, units.seconds(floor)))
+        rows.append((name, units.count(total.ops), units.flop(total.flops), *moved, units.seconds(floor)))
     roofs = [
         f"{name} {'at least ' if least_time.unknown_ops else ''}{units.seconds(least_time.step.roofs[name])} ({roof})"
         for name, roof in _ROOFS.items()

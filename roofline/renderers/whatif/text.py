@@ -89,20 +89,22 @@ def _table(whatif: WhatIf, page: Page) -> list[str]:
     source, target = units.seconds(whatif.compared), units.seconds(whatif.seconds)
     speed = units.UNKNOWN if whatif.speedup is None else units.significant(whatif.speedup)
     ends = units.seconds_between(*whatif.interval)
-    rows.append(("total", str(whatif.total.ops), source, target, ends, units.seconds(whatif.total.floor), speed))
+    rows.append(
+        ("total", units.count(whatif.total.ops), source, target, ends, units.seconds(whatif.total.floor), speed)
+    )
     return terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:
     if not row.measured and row.not_carried:
-        return (name, str(row.ops), *[units.UNKNOWN] * 5)
+        return (name, units.count(row.ops), *[units.UNKNOWN] * 5)
     speed = units.significant(row.measured / row.projected) if row.projected > 0 else units.UNKNOWN
     ends = units.seconds_between(*row.interval)
     source = units.seconds(row.measured)
     if row.not_carried:
         source += f" of {units.seconds(row.measured + row.not_carried)}"
     times = (source, units.seconds(row.projected), ends, units.seconds(row.floor))
-    return (name, str(row.ops), *times, speed)
+    return (name, units.count(row.ops), *times, speed)
 
 
 def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
@@ -177,7 +179,7 @@ def _unknown(whatif: WhatIf) -> Iterator[tuple[str, str]]:
         for unknown_work in whatif.unknown:
             if unknown_work.assumed != assumed:
                 continue
-            ops = f"{units.count(unknown_work.ops)} op{'' if unknown_work.ops == 1 else 's'}"
+            ops = wording.counted(unknown_work.ops, "op")
             words = f"{units.seconds(unknown_work.seconds)} here, {ops}: {wording.plain(unknown_work.reason)}"
             if not assumed and unknown_work.hidden > _SAME_TIME * unknown_work.seconds:
                 words += f", and {units.seconds(unknown_work.hidden)} hidden by other ops, which is assumed there, too"

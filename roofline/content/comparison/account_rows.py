@@ -76,14 +76,14 @@ def rest(pair: RankedPair, shown: Sequence[Row]) -> float:
 
 
 def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
-    """Say how many rows the rest is the sum of; empty where all are shown."""
+    """Say how many rows the rest is the sum of; empty where all are shown. shown: the first of the rows."""
     hidden = len(rows(pair)) - len(shown)
     return f"{wording.counted(hidden, 'smaller row')}{' together' if hidden > 1 else ''}" if hidden else ""
 
 
 def smaller_ones(pair: RankedPair, shown: Sequence[Row]) -> str:
     """Say the same, and from where to where these rows go: what cancels out between them is not little."""
-    words, hidden = smaller(pair, shown), [seconds(row) for row in rows(pair) if row not in shown]
+    words, hidden = smaller(pair, shown), [seconds(row) for row in rows(pair)[len(shown) :]]
     if len(hidden) < 2:
         return words
     low, high = (written(pair, end) for end in sorted((min(hidden), max(hidden)), reverse=is_turned(pair)))

@@ -147,11 +147,11 @@ def _end(bars: Sequence[_Bar], room: float) -> float:
 
 def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     """List the rows of most time, the others summed, and the gap; where nothing was timed those of most FLOP."""
+    number = len(analysis.by(key))
     if not isinstance(analysis, Analysis):
-        number = len(tables.work_rows(analysis, key, Choice(every=True))) - 1
         return tables.work_rows(analysis, key, Choice(top=MOST if number <= MOST else MOST - 1, sort="flop"))[:-1]
-    number = len(tables.rows(analysis, key, Choice(every=True))) - 1
-    return tables.rows(analysis, key, Choice(top=MOST if number <= MOST else MOST - 2, sort="time"))[:-1]
+    room = MOST - 1  # the gap has a row
+    return tables.rows(analysis, key, Choice(top=room if number <= room else room - 1, sort="time"))[:-1]
 
 
 def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None:

@@ -54,12 +54,12 @@ def where(runs: Sequence[Run]) -> Html | None:
 
 
 def _run(run: TimedRun, longest: float, several: bool) -> Html:
-    bounds, groups = by_bound(run), by_group(run)
+    bound_lines, group_lines = by_bound(run), by_group(run)
     wall = run.analysis.wall
     pictures = tag(
         "svg",
-        _bar(bounds, longest, wall, 0),
-        _bar(groups, longest, wall, 46),
+        _bar(bound_lines, longest, wall, 0),
+        _bar(group_lines, longest, wall, 46),
         _axis(longest, 92),
         class_="bars",
         height=112,
@@ -68,12 +68,12 @@ def _run(run: TimedRun, longest: float, several: bool) -> Html:
         "the table below has the numbers",
     )
     heading = tag("h3", run.title, tag("span", units.seconds(wall), class_="figure")) if several else None
-    tables = tag("div", _table(bounds, run), _legend(groups, run), class_="beside")
+    tables = tag("div", _table(bound_lines, run), _legend(group_lines, run), class_="beside")
     # Where the causes of the gap are known, the table has them.
     name = wording.gap_name(run.analysis)
     why = (
         None
-        if bounds[-1].below
+        if bound_lines[-1].below
         else tag("p", tag("b", name[0].upper(), name[1:]), " ", evidence.idle(run.analysis), ".")
     )
     return tag("div", heading, pictures, tables, why, class_="where")

@@ -491,7 +491,7 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
     validate.check(profile, source, decoded=True)
-    return _with_resident(profile if profile.profiled is not None else _without_steps(profile))
+    return _with_known_memory(profile if profile.profiled is not None else _without_steps(profile))
 
 
 def _without_steps(profile: Profile) -> Profile:
@@ -499,12 +499,18 @@ def _without_steps(profile: Profile) -> Profile:
     return replace(profile, wall=replace(profile.wall, steps=(), numbers=(), single=(), processes=()))
 
 
-def _with_resident(profile: Profile) -> Profile:
-    """Call by its name what older versions wrote as a step's peak: all memory of its process."""
+def _with_known_memory(profile: Profile) -> Profile:
+    """Take what was written of a step's memory for what it is.
+
+    Older versions wrote all memory of its process as its peak, and 0 for parameters of a Keras model that PyTorch did
+    not tell.
+    """
     memory = profile.memory
-    if memory.source != RESIDENT:
-        return profile
-    return replace(profile, memory=replace(memory, peak=None, source="", resident=memory.peak))
+    if memory.source == RESIDENT:
+        memory = replace(memory, peak=None, source="", resident=memory.peak)
+    if memory.parameters == 0 and profile.parameters:
+        memory = replace(memory, parameters=None)
+    return profile if memory is profile.memory else replace(profile, memory=memory)
 
 
 def _current(data: bytes) -> Profile | None:

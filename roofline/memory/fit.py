@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from roofline.core.device import Device
 from roofline.core.schema import Profile
-from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
-from roofline.memory.timeline import Timeline, timeline
+from roofline.core.vocabulary import STORAGE_KINDS, Phase, StorageKind
+from roofline.memory.timeline import Timeline, in_phase, timeline
 from roofline.memory.use import MemoryUse, memory_use
 
 #: What the batch does not change.
@@ -48,9 +49,8 @@ def fit(profile: Profile, device: Device) -> Fit:
     if over_ops is None or not _fixed_known(profile, over_ops):
         return Fit(use, memory, None, fits, None)
     fixed = over_ops.live[[STORAGE_KINDS.index(kind) for kind in FIXED]].sum(axis=0)
-    updates = np.asarray([profile.phases[op.phase] == "optimizer" for op in profile.ops], bool)
     # What an optimizer makes in between is of the parameters' size.
-    fixed = np.where(updates, over_ops.total, fixed)
+    fixed = np.where(in_phase(profile, "optimizer"), over_ops.total, fixed)
     return Fit(use, memory, float(fixed.max()), fits, _largest_batch(profile.batch, use, memory, fixed, over_ops))
 
 
@@ -64,9 +64,14 @@ def _of_another_kind(profile: Profile, memory: float | None) -> Fit:
 
 
 def _fixed_known(profile: Profile, over_ops: Timeline) -> bool:
-    """Return whether it is known what the batch does not change: an XLA program does not tell gradients apart."""
-    trains = any(profile.phases[op.phase] == "backward" for op in profile.ops)
-    return "parameters" in over_ops.known and ("gradients" in over_ops.known or not trains)
+    """Return whether it is known what the batch does not change.
+
+    An XLA program does not tell gradients apart, and the state of an optimizer that nobody knows is among the inputs.
+    """
+    phase_of: Mapping[StorageKind, Phase] = {"gradients": "backward", "optimizer": "optimizer"}
+    return "parameters" in over_ops.known and all(
+        kind in over_ops.known or not in_phase(profile, phase).any() for kind, phase in phase_of.items()
+    )
 
 
 def _largest_batch(

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline.analysis.caches.accesses import Accesses, accesses
 from roofline.core.arrays import Array
 from roofline.core.lifetimes import Lifetime, Touches, lifetimes
 from roofline.core.rows import Ints, buffers_known, per_profile, rows, settled
 from roofline.core.schema import Memory, Profile, Storages
-from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
+from roofline.core.vocabulary import STORAGE_KINDS, Phase, StorageKind
 
 #: The source of a timeline without recorded storages.
 LAST_USE = "last use"
@@ -82,10 +83,20 @@ def timeline(profile: Profile) -> Timeline | None:
         return None
     storages = storages or _by_last_use(profile)
     live = _live(storages, len(profile.ops))
-    known = {kind for kind in STORAGE_KINDS if storages.source == "allocator" or live[_KIND[kind]].any()}
+    known = {kind for kind in STORAGE_KINDS if live[_KIND[kind]].any()}
     if storages.source != "allocator":
         known |= _tell_apart(live, profile.memory)
+    else:
+        known |= set(STORAGE_KINDS) - {"optimizer"}
+        # Else the state of an optimizer that nobody knows is among the inputs.
+        if profile.memory.optimizer is not None or not in_phase(profile, "optimizer").any():
+            known.add("optimizer")
     return Timeline(settled(live), frozenset(known), storages.source, storages.at_least, storages.assigned)
+
+
+def in_phase(profile: Profile, phase: Phase) -> NDArray[np.bool_]:
+    """Return for each op whether it is in a phase."""
+    return np.isin(rows(profile).phase, [number for number, name in enumerate(profile.phases) if name == phase])
 
 
 def _has_lifetimes(profile: Profile) -> bool:
@@ -125,7 +136,7 @@ def _by_last_use(profile: Profile) -> Storages:
     """Follow the buffers of a step: each is there from the op that makes it to the last one that uses it."""
     touched, of = accesses(profile), rows(profile)
     phases = tuple(profile.phases[phase] for phase in of.phase.tolist())
-    last_op, has_optimizer = len(profile.ops) - 1, "optimizer" in phases
+    last_op, has_optimizer = len(profile.ops) - 1, bool(in_phase(profile, "optimizer").any())
     columns = []
     for life in lifetimes(_touches(touched)):
         kind = _kind(life, phases, has_optimizer)

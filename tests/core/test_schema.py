@@ -16,7 +16,20 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.core import schema as module
-from roofline.core.schema import SCHEMA, Api, Compilation, Counters, Profile, Wall, decode, encode, load, save, slug
+from roofline.core.schema import (
+    SCHEMA,
+    Api,
+    Compilation,
+    Counters,
+    Memory,
+    Profile,
+    Wall,
+    decode,
+    encode,
+    load,
+    save,
+    slug,
+)
 from roofline.errors import InputError
 
 
@@ -36,6 +49,14 @@ def test_a_file_round_trips_and_is_readable_by_others(tmp_path: Path) -> None:
     os.umask(umask)
     assert (tmp_path / "p.json").stat().st_mode & 0o777 == 0o666 & ~umask
     assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_parameters_that_take_no_memory_are_not_known() -> None:
+    some = replace(handmade.profile(parameters=10), memory=Memory(parameters=0.0, optimizer=0.0))
+    assert decode(encode(some)).memory == Memory(optimizer=0.0)
+    # Where there are none, they take none.
+    none = replace(some, parameters=0)
+    assert decode(encode(none)) == none
 
 
 def test_what_a_compiler_did_round_trips() -> None:

@@ -16,7 +16,7 @@ PARTS = (("parameters", 100, 0, OPS - 1), ("activations", 30, 1, 3), ("workspace
 
 def step(*rows, **changes):
     recorded = handmade.storages(*(rows or PARTS), source="allocator")
-    return handmade.profile(**{"storages": recorded, "memory": Memory(), **changes})
+    return handmade.profile(**{"storages": recorded, "memory": Memory(optimizer=0.0), **changes})
 
 
 def device(memory):
@@ -41,6 +41,27 @@ def test_an_optimizer_works_in_memory_that_no_batch_changes():
     assert fit(made, device(140)).fixed == 125
     assert fit(made, device(140)).largest_batch == 4
     assert (fit(made, device(124)).largest_batch, fit(made, device(124)).fits) == (0, False)
+
+
+def test_the_state_of_an_unknown_optimizer_leaves_the_batch_unknown():
+    # It is among the inputs, which grow as the batch does; state that was seen, or seen to be none, is known.
+    phases = ("forward", "optimizer")
+    ops = tuple(replace(op, phase=int(row == OPS - 1)) for row, op in enumerate(handmade.OPS))
+    among_inputs, told = ("inputs", 20, 0, OPS - 1), ("optimizer", 20, 0, OPS - 1)
+    for held, optimizer, known in (
+        (among_inputs, None, False),
+        (among_inputs, 0.0, True),
+        (told, None, True),
+        (told, 20.0, True),
+    ):
+        made = step(*PARTS, held, phases=phases, ops=ops, memory=Memory(optimizer=optimizer))
+        fitted = fit(made, device(300))
+        # The optimizer's op holds 100 + 20.
+        assert fitted.fixed == (120 if known else None)
+        assert (fitted.largest_batch is not None, fitted.use.parts["optimizer"] is not None) == (known, known)
+    # A step without an optimizer has none of its state.
+    without = step(*PARTS, among_inputs, ops=tuple(replace(op, phase=0) for op in ops), memory=Memory())
+    assert fit(without, device(300)).fixed == 100
 
 
 def test_at_least_is_enough_not_to_fit_and_not_to_fit_in():

@@ -1,13 +1,14 @@
 """Find which memory a counted step holds, and from which op to which: what the allocators tell the profiler.
 
 The profiler sees each block that is allocated and released while it is on. What lies there before is known by the
-tensors: parameters, their gradients and the optimizers' state by the objects that hold them, all else by the calls that
-are given it. A CPU's allocator does not tell the release of such a block (seen of torch 2.13), so Python is asked to
-tell that of the gradients, which a step gives up when it begins or before it goes back.
+tensors: parameters, their gradients and the state of optimizers, PyTorch's and Keras's, by the objects that hold them,
+all else by the calls that are given it. A CPU's allocator does not tell the release of such a block (seen of torch
+2.13), so Python is asked to tell that of the gradients, which a step gives up when it begins or before it goes back.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,13 +52,20 @@ class HeldTensors:
     def __init__(self, model: Any) -> None:
         """Look them up now. model: its parameters count whether or not the step uses them; None: not known."""
         self._optimizers = list(living(torch.optim.Optimizer))
-        own = [*model.parameters()] if isinstance(model, torch.nn.Module) else []
+        keras = sys.modules.get("keras")
+        self._keras_optimizers = [] if keras is None else list(living(keras.optimizers.Optimizer))
+        state: list[Any] = []
+        if keras is not None and isinstance(model, keras.layers.Layer):
+            own = [variable.value for variable in model.weights]
+            state = _state([model.optimizer]) if getattr(model, "optimizer", None) is not None else []
+        else:
+            own = [*model.parameters()] if isinstance(model, torch.nn.Module) else []
         groups = chain.from_iterable(optimizer.param_groups for optimizer in self._optimizers)
         others = chain.from_iterable(group["params"] for group in groups)
         self._parameters = list(
             {id(tensor): tensor for tensor in (*own, *others, *living(torch.nn.Parameter))}.values()
         )
-        self.of_model = frozenset(map(_address, own))
+        self.of_model = frozenset(map(_address, (*own, *state)))
         self.before = tuple(self._now())
         self.gradients = {(held.address, held.bytes) for held in self.before if held.kind == "gradients"}
         self.released: dict[int, int] = {}
@@ -70,6 +78,9 @@ class HeldTensors:
 
     def _now(self) -> Iterator[Held]:
         known: set[int] = set()
+        # They go first, as Keras makes a parameter of each of its variables.
+        for tensor in _state(self._keras_optimizers):
+            yield from _held([tensor], "optimizer", tensor, known)
         for tensor in self._parameters:
             states = (optimizer.state.get(tensor, {}) for optimizer in self._optimizers)
             values = [value for state in states for value in state.values()]
@@ -93,6 +104,11 @@ class HeldTensors:
     def state_after(self) -> set[tuple[int, int]]:
         """Return where the optimizers' states lie now, with their bytes."""
         return {(held.address, held.bytes) for held in self._now() if held.kind == "optimizer"}
+
+
+def _state(optimizers: Iterable[Any]) -> list[Any]:
+    """List what optimizers of Keras hold: moments, the count of steps, the learning rate."""
+    return [variable.value for optimizer in optimizers for variable in optimizer.variables]
 
 
 def _held(tensors: Iterable[Any], kind: StorageKind, parameter: Any, known: set[int]) -> Iterator[Held]:

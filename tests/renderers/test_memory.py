@@ -63,6 +63,24 @@ def test_the_figure_stacks_what_is_in_use():
     assert "600 kB" in caption.text(long=False)
 
 
+def test_what_the_allocator_measured_is_drawn_above_what_the_ops_use():
+    pytest.importorskip("matplotlib")
+    from roofline.renderers import figures
+
+    measured = replace(profile(), memory=Memory(peak=700_000.0, source="allocator's peak"))
+    drawn, caption = figures.build("memory", [analyze(measured)])
+    (axes,) = drawn.axes
+    assert {tuple(line.get_ydata()) for line in axes.lines} == {(700.0, 700.0), (550.0,)}
+    assert axes.get_ylim()[1] > 700
+    assert "700 kB" in caption.title
+    assert "550 kB" in caption.text(long=False)
+    # On the page 700 kB are the top: 550 kB end 1 - 550 / 700 = 0.2143 of the height below it.
+    section = report([measured]).partition('id="memory"')[2].partition("</section>")[0]
+    (highest,) = re.findall(r'<path d="([^"]+)" class="part storage-workspace"', section)
+    assert min(int(y) for y in re.findall(r"V(\d+)", highest)) == 2143
+    assert "700 kB at the top" in section
+
+
 def test_a_run_whose_memory_is_not_known_is_left_out_and_named():
     pytest.importorskip("matplotlib")
     from roofline.renderers import figures

@@ -45,8 +45,9 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     without = [name for number, name in enumerate(all_names) if number not in known]
     items, names = [items[number] for number in known] or items, [all_names[number] for number in known]
     steps = [_step(item) for item in items]
+    lines = [_lines(item, step) for item, step in zip(items, steps, strict=True)]
     heading = _frame.heading(items, names, width, titles.memory(items, names))
-    highest = max(max(float(step.total.max()), step.assigned or 0.0) for step in steps)
+    highest = max([*(float(step.total.max()) for step in steps), *(level for of in lines for level in of.values())])
     size, unit = _unit(highest)
     texts = [[_measure.fit(name, width - 2 * _frame.EDGE, _measure.SMALL)] if name else [] for name in heading.rows]
     above = _measure.line(_measure.SMALL) * max(map(len, texts)) + 0.02
@@ -55,8 +56,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     kinds = [kind for number, kind in enumerate(STORAGE_KINDS) if any(step.live[number].any() for step in steps)]
     seen = [kind for kind in kinds if max(_most(step, kind) for step in steps) * _HIGH / highest >= _PIXEL]
     entries = [_frame.Key(WORDS[kind], _look(kind)) for kind in seen]
-    if any(step.assigned is not None for step in steps):
-        entries.append(_frame.Key("assigned by the compiler", _ASSIGNED, "line"))
+    entries += [_frame.Key(label, look, "line") for label, look in _LINES.items() if any(label in of for of in lines)]
     keys = _frame.keys(entries, width)
     top, below = _frame.EDGE + heading.height + 0.03, _frame.LABEL + keys.height
     around = above + _frame.TICKS + _APART
@@ -71,6 +71,8 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
         axes.set_xlim(0, len(step.total))
         axes.set_ylim(0, 1.06 * highest / size)
         _draw(axes, step, kinds, size, _POINTS // len(items))
+        for label, level in lines[number].items():
+            axes.axhline(level / size, **_LINES[label])
         _frame.linear(axes.xaxis, room)
         _frame.linear(axes.yaxis, high, 5)
         _frame.upright(fig, _frame.EDGE, begin + above, high, [f"in use [{unit}]", f"[{unit}]"])
@@ -80,7 +82,17 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     return fig, _caption(items, names, steps, without, heading.title)
 
 
-_ASSIGNED: dict[str, Any] = {"color": "#000000", "linewidth": 0.8, "linestyle": "--"}
+_ASSIGNED, _MEASURED = "assigned by the compiler", "measured by the allocator"
+_LINES: dict[str, dict[str, Any]] = {
+    label: {"color": _style.BLACK, "linewidth": 0.8, "linestyle": style}
+    for label, style in ((_ASSIGNED, "--"), (_MEASURED, ":"))
+}
+
+
+def _lines(item: WorkAnalysis, step: Timeline) -> dict[str, float]:
+    """Return the levels that are drawn besides what the ops of a step use, by label [byte]."""
+    levels = {_ASSIGNED: step.assigned, _MEASURED: item.profile.memory.peak}
+    return {label: level for label, level in levels.items() if level is not None}
 
 
 def _step(item: WorkAnalysis) -> Timeline:
@@ -111,7 +123,7 @@ def _look(kind: StorageKind) -> dict[str, Any]:
 
 
 def _draw(axes: Axes, step: Timeline, kinds: Sequence[StorageKind], size: float, points: int) -> None:
-    """Stack the kinds, the lowest in front of those above it, mark the peak, and draw what a compiler assigned."""
+    """Stack the kinds, the lowest in front of those above it, and mark where most is in use."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
@@ -121,8 +133,6 @@ def _draw(axes: Axes, step: Timeline, kinds: Sequence[StorageKind], size: float,
     held = step.live[[STORAGE_KINDS.index(kind) for kind in kinds]][:, rows].cumsum(axis=0) / size
     for kind, upper in reversed(list(zip(kinds, held, strict=True))):
         axes.add_patch(PathPatch(Path(_outline(edges, upper), closed=True), snap=False, **_look(kind)))
-    if step.assigned is not None:
-        axes.axhline(step.assigned / size, **_ASSIGNED)
     peak = step.highest
     axes.plot(
         [peak + 0.5], [float(step.total[peak]) / size], marker="v", markersize=4, color=_style.BLACK, clip_on=False
@@ -159,6 +169,8 @@ def _caption(
         short.append(f"{of}: {least}{units.byte(float(step.total.max()))} in use{where}.")
         if step.assigned is not None:
             short.append(f"The compiler assigned {units.byte(step.assigned)}, which is there throughout.")
+        if (measured := item.profile.memory.peak) is not None:
+            short.append(f"The allocator measured {units.byte(measured)} at most in the plain steps.")
         long += [short[-1], f"{memory.parts(use)} ({SOURCES[step.source]}).", wording.provenance(item)]
     if without:
         unknown = f"Of {wording.conjunction([wording.plain(name, 60) for name in without])} it is not known."

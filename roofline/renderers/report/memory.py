@@ -11,7 +11,7 @@ from roofline.content.facts import memory as facts
 from roofline.core.vocabulary import STORAGE_KINDS
 from roofline.memory import timeline as memory_timeline
 from roofline.memory.timeline import Timeline
-from roofline.memory.use import WORDS, memory_use
+from roofline.memory.use import WORDS, MemoryUse, memory_use
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, tag
@@ -40,13 +40,14 @@ def _run(run: Run) -> Html:
         "Bytes in use during each op, in the order of dispatch. An op stands for the moment in which most is in use.",
         class_="note",
     )
-    return tag("div", about, _picture(step), _table(run, step), note)
+    use = memory_use(profile)
+    return tag("div", about, _picture(step, use), _table(run, step, use), note)
 
 
-def _picture(step: Timeline) -> Html:
-    """Stack the kinds from below, over the ops from left to right."""
+def _picture(step: Timeline, use: MemoryUse) -> Html:
+    """Stack the kinds from below, over the ops from left to right, below the peak."""
     rows = step.outline(_POINTS)
-    highest = max(float(step.total.max()), step.assigned or 0.0) or 1.0
+    highest = max(float(step.total.max()), use.peak or 0.0) or 1.0
     across, up = _UNITS / len(step.total), _UNITS / highest
     edges = [0, *(round(row * across) for row in rows[1:].tolist()), _UNITS]
     heights = np.rint(step.live[:, rows].cumsum(axis=0) * up).astype(np.int64).tolist()
@@ -79,9 +80,8 @@ def _area(edges: Sequence[int], heights: Sequence[int]) -> str:
     return f"{drawn}H{_UNITS}V{_UNITS}z"
 
 
-def _table(run: Run, step: Timeline) -> Html:
+def _table(run: Run, step: Timeline, use: MemoryUse) -> Html:
     """List what is in use at the peak."""
-    use = memory_use(run.analysis.profile)
     rows = []
     for kind in STORAGE_KINDS:
         size = use.parts[kind]

@@ -17,7 +17,6 @@ class Lifetime:
     any op reads it.
     """
 
-    buffer: int
     bytes: float
     first: int
     last: int
@@ -40,7 +39,7 @@ def lifetimes(ops: Iterable[tuple[Touches, Touches]]) -> list[Lifetime]:
                 life = current.get(buffer)
                 anew = bool(is_write) and buffer not in taken and (life is None or (life.made and life.last < row))
                 if life is None or anew:
-                    life = current[buffer] = Lifetime(buffer, 0.0, row, row, made=bool(is_write))
+                    life = current[buffer] = Lifetime(0.0, row, row, made=bool(is_write))
                     lives.append(life)
                 life.last, life.bytes = row, max(life.bytes, size)
                 life.read |= not is_write

@@ -25,7 +25,8 @@ def held(run, model):
     begin = dict.fromkeys(STORAGE_KINDS, 0)
     for kind, size, first in zip(columns.kind, columns.bytes, columns.first, strict=True):
         begin[STORAGE_KINDS[kind]] += size if first == 0 else 0
-    return begin
+    sums = recording.memory
+    return {**begin, "sums": [sums.parameters, sums.gradients, sums.optimizer]}
 
 def made():
     layers = [keras.layers.Dense(64), keras.layers.BatchNormalization(), keras.layers.Dense(10)]
@@ -62,6 +63,9 @@ def test_the_state_of_an_optimizer_is_no_parameter_and_no_input() -> None:
     assert [found[name]["parameters"] for name in ("Adam", "SGD")] == [weights + 8] * 2  # and two of the mean loss
     assert [found[name]["gradients"] for name in ("Adam", "SGD")] == [learn] * 2
     assert [found[name]["inputs"] for name in ("Adam", "SGD")] == [4 * 32 * (256 + 10)] * 2
+    assert found["Adam"]["sums"] == [weights, learn, 2 * learn + 8]
+    assert found["SGD"]["sums"] == [weights, learn, 8]
+    assert found["infer"]["sums"] == [weights, None, None]
     assert found["infer"]["parameters"] == weights
     assert (found["infer"]["gradients"], found["infer"]["optimizer"]) == (0, 0)
     assert found["infer"]["inputs"] == 4 * 32 * 256

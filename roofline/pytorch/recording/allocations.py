@@ -26,6 +26,7 @@ from roofline.core.schema import Storages
 from roofline.core.vocabulary import STORAGE_KINDS, StorageKind
 from roofline.costs.counted import PHASES, Counted
 from roofline.pytorch.recording.living import living
+from roofline.pytorch.recording.memory import parameters_of
 
 SOURCE = "allocator"
 _FORWARD = frozenset(map(PHASES.index, ("forward", "prefill", "decode")))
@@ -54,12 +55,8 @@ class HeldTensors:
         self._optimizers = list(living(torch.optim.Optimizer))
         keras = sys.modules.get("keras")
         self._keras_optimizers = [] if keras is None else list(living(keras.optimizers.Optimizer))
-        state: list[Any] = []
-        if keras is not None and isinstance(model, keras.layers.Layer):
-            own = [variable.value for variable in model.weights]
-            state = _state([model.optimizer]) if getattr(model, "optimizer", None) is not None else []
-        else:
-            own = [*model.parameters()] if isinstance(model, torch.nn.Module) else []
+        of_model = [held for held in self._keras_optimizers if held is getattr(model, "optimizer", None)]
+        own, state = parameters_of(model) or [], _state(of_model)
         groups = chain.from_iterable(optimizer.param_groups for optimizer in self._optimizers)
         others = chain.from_iterable(group["params"] for group in groups)
         self._parameters = list(

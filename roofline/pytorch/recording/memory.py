@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from roofline.keras import memory as keras_memory
+from roofline.keras import torch_names
 from roofline.recording.process import ALLOCATED
 
 #: Where a peak is from that holds the memory of CUDA graphs.
@@ -32,9 +34,18 @@ def of_graphs(segments: Iterable[Mapping[str, Any]]) -> float:
     return float(sum(segment["total_size"] - segment["allocated_size"] for segment in pools))
 
 
-def of_model(model: torch.nn.Module) -> tuple[float, float | None]:
-    """Sum what the parameters take, and their gradients [B]; None where no parameter has one now."""
-    parameters = list(model.parameters())
+def parameters_of(model: Any) -> list[torch.Tensor] | None:
+    """List the parameters of a model, of Keras all its weights; None where it is neither PyTorch's nor Keras's."""
+    if torch_names.name(model) is not None:
+        return [variable.value for variable in model.weights]
+    return [*model.parameters()] if isinstance(model, torch.nn.Module) else None
+
+
+def of_model(model: Any) -> tuple[float | None, float | None]:
+    """Sum what the parameters take, and their gradients [B]; None: not known, or no parameter has one now."""
+    parameters = parameters_of(model)
+    if parameters is None:
+        return None, None
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     return _bytes(parameters), _bytes(gradients) if gradients else None
 
@@ -43,7 +54,10 @@ def _bytes(tensors: Iterable[torch.Tensor]) -> float:
     return float(sum(tensor.numel() * tensor.element_size() for tensor in tensors))
 
 
-def of_optimizers(optimizers: Sequence[Any]) -> float:
-    """Sum what the optimizers' state takes [B]."""
+def of_optimizers(optimizers: Sequence[Any], model: Any = None) -> float | None:
+    """Sum what the state of optimizers takes [B]: of PyTorch's, else of that of a Keras model; None without any."""
+    if not optimizers:
+        held = keras_memory.state_bytes(model) if torch_names.name(model) is not None else None
+        return None if held is None else held[1]
     states = (state for optimizer in optimizers for state in optimizer.state.values())
     return _bytes(value for state in states for value in state.values() if isinstance(value, torch.Tensor))

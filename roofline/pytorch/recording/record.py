@@ -173,8 +173,8 @@ class TorchStepRecorder:
 
     def memory(self, step: Step) -> Memory:
         """The peak of the plain steps, and what the model and the optimizers hold."""
-        parameters, gradients = of_model(step.model) if isinstance(step.model, torch.nn.Module) else (None, None)
-        optimizer = of_optimizers(self._optimizers) if self._optimizers else None
+        parameters, gradients = of_model(step.model)
+        optimizer = of_optimizers(self._optimizers, step.model)
         return msgspec.structs.replace(self._memory, parameters=parameters, gradients=gradients, optimizer=optimizer)
 
     def versions(self) -> dict[str, str]:

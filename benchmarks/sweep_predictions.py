@@ -18,12 +18,12 @@ from statistics import median
 
 from roofline.sweeping import grid
 from roofline.sweeping.plan import Point
-from roofline.sweeping.prediction import Estimate, Known, Place, predict
+from roofline.sweeping.prediction import Estimate, MeasuredPoint, Place, predict
 
 _TENTHS, _SEED = 10, 46
 
 
-def predictions(known: Mapping[Place, Known]) -> dict[Place, Estimate]:
+def predictions(known: Mapping[Place, MeasuredPoint]) -> dict[Place, Estimate]:
     """Predict each point from the nine tenths of the others in which it is not."""
     shuffled = sorted(known)
     random.Random(_SEED).shuffle(shuffled)
@@ -34,7 +34,7 @@ def predictions(known: Mapping[Place, Known]) -> dict[Place, Estimate]:
     return estimates
 
 
-def row(name: str, known: Mapping[Place, Known]) -> str:
+def row(name: str, known: Mapping[Place, MeasuredPoint]) -> str:
     """Write the row of a table for one backend."""
     estimates = predictions(known)
     errors = [abs(math.expm1(math.log(one.seconds / known[place].seconds))) for place, one in estimates.items()]
@@ -56,7 +56,7 @@ def main() -> None:
             for result in cell.results:
                 lines.setdefault(result.point.without("batch", "seq"), []).append(result)
         for point, results in lines.items():
-            print(row(f"{point.place()}, {point.backend}", grid.known(results, disturbed=asked.disturbed)))
+            print(row(f"{point.place()}, {point.backend}", grid.measured_points(results, disturbed=asked.disturbed)))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ Settle = Callable[[Sequence[Point], Sequence[Profile]], Sequence[Profile]]
 
 
 class Choice(NamedTuple):
-    """What to do next, "corner", "border", "turns" or "rest", and in which cell."""
+    """Name what to do next, "corner", "border", "turns" or "rest", and in which cell."""
 
     kind: str
     cell: Point
@@ -66,9 +66,9 @@ def spend(
             ended[_take_turns(folder, by_cell[cell], cells[cell], settle, say)] += 1
         else:
             for point in by_cell[cell]:
-                if (left := end - time.monotonic()) < 0:
+                if (remaining := end - time.monotonic()) < 0:
                     break
-                line = f"{choice.kind}: {point.backend}: {cell.place()} ({units.seconds(left)} left)"
+                line = f"{choice.kind}: {point.backend}: {cell.place()} ({units.seconds(remaining)} left)"
                 kind = attempt(folder, point, measure, say, line, retry=retry)
                 ended.update([kind] if kind else [])
         cells[cell] = read_cell(folder, cell, by_cell[cell])
@@ -114,23 +114,23 @@ def choose(cells: Mapping[Point, Cell | None], turned: Collection[Point]) -> Cho
 def _gaps(cells: Mapping[Point, Cell | None]) -> Iterator[list[Point]]:
     """Yield the cells that are not measured between two neighbours with different answers."""
     for _, line in plan.lines(cells):
-        known = [number for number, point in enumerate(line) if _answer(cells[point]) is not None]
-        for low, high in pairwise(known):
-            between = [point for point in line[low + 1 : high] if cells[point] is None]
-            if between and _answer(cells[line[low]]) != _answer(cells[line[high]]):
-                yield between
+        answered = [number for number, point in enumerate(line) if _answer(cells[point]) is not None]
+        for low, high in pairwise(answered):
+            unmeasured = [point for point in line[low + 1 : high] if cells[point] is None]
+            if unmeasured and _answer(cells[line[low]]) != _answer(cells[line[high]]):
+                yield unmeasured
 
 
 def _along_borders(cells: Mapping[Point, Cell | None]) -> list[Point]:
     """List the cells whose two fastest should take turns: those that are not settled, then those next to a border."""
-    beside: dict[Point, None] = {}
+    at_borders: dict[Point, None] = {}
     for _, line in plan.lines(cells):
-        known = [point for point in line if _answer(cells[point]) is not None]
-        for low, high in pairwise(known):
+        answered = [point for point in line if _answer(cells[point]) is not None]
+        for low, high in pairwise(answered):
             if _answer(cells[low]) != _answer(cells[high]):
-                beside |= dict.fromkeys((low, high))
+                at_borders |= dict.fromkeys((low, high))
     unsettled = [point for point, cell in cells.items() if _answer(cell) == ""]
-    several = [point for point in dict.fromkeys([*unsettled, *beside]) if (cell := cells[point]) and cell.next]
+    several = [point for point in dict.fromkeys([*unsettled, *at_borders]) if (cell := cells[point]) and cell.next]
     return [point for point in several if (cell := cells[point]) and not cell.in_turns]
 
 

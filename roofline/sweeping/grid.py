@@ -17,7 +17,7 @@ from roofline.core.vocabulary import BOUNDS
 from roofline.sweeping import folder as results
 from roofline.sweeping.folder import Failure
 from roofline.sweeping.plan import Point, lines
-from roofline.sweeping.prediction import Estimate, Known, Place, predict
+from roofline.sweeping.prediction import Estimate, MeasuredPoint, Place, predict
 
 #: What limits a step where that is no bound of ops: the time in which none ran.
 GAP = "gap"
@@ -122,11 +122,11 @@ class Cell:
         None where nothing is predicted, or one backend has neither a time nor a prediction nor a failure.
         """
         ranges = {result.point.backend: result.range for result in self.results if result.failure is None}
-        ends = {backend: both for backend, both in ranges.items() if both is not None}
+        ends = {backend: low_high for backend, low_high in ranges.items() if low_high is not None}
         if len(ends) < max(2, len(ranges)) or not any(result.predicted for result in self.results):
             return None
         best = min(ends, key=lambda backend: ends[backend][1])
-        return best if all(ends[best][1] < ends[other][0] for other in ends if other != best) else None
+        return best if all(ends[best][1] < ends[backend][0] for backend in ends if backend != best) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,19 +213,23 @@ def _predicted(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     estimates: dict[Point, Estimate] = {}
     for results_of in tables.values():
         wanted = {_place(result.point): result.point for result in results_of if result.is_missing}
-        estimates |= {wanted[at]: one for at, one in predict(known(results_of), wanted).items()} if wanted else {}
+        estimates |= (
+            {wanted[at]: estimate for at, estimate in predict(measured_points(results_of), wanted).items()}
+            if wanted
+            else {}
+        )
     return tuple(
-        replace(cell, results=tuple(replace(one, predicted=estimates.get(one.point)) for one in cell.results))
-        if any(one.point in estimates for one in cell.results)
+        replace(cell, results=tuple(replace(result, predicted=estimates.get(result.point)) for result in cell.results))
+        if any(result.point in estimates for result in cell.results)
         else cell
         for cell in cells
     )
 
 
-def known(of: Iterable[Result], disturbed: bool = False) -> dict[Place, Known]:
+def measured_points(of: Iterable[Result], disturbed: bool = False) -> dict[Place, MeasuredPoint]:
     """Collect what predictions rest on: points of known work, of one backend of a table. disturbed: such runs, too."""
     return {
-        _place(result.point): Known(result.work, result.wall)
+        _place(result.point): MeasuredPoint(result.work, result.wall)
         for result in of
         if result.wall is not None and result.work is not None and (disturbed or not result.is_disturbed)
     }
@@ -281,12 +285,12 @@ def _judged(cell: Cell, timed: Sequence[tuple[str, Analysis]]) -> Cell:
 def _break_even(timed: Mapping[str, Analysis], fastest: str) -> BreakEven | None:
     """Find when the fastest backend has made up for its first step; None where its first step is the shortest, too."""
     firsts = {name: run.profile.wall.first for name, run in timed.items()}
-    known = {name: first for name, first in firsts.items() if first is not None}
-    if fastest not in known:
+    recorded = {name: first for name, first in firsts.items() if first is not None}
+    if fastest not in recorded:
         return None
-    other = min(known, key=lambda name: known[name])
-    later, saved = known[fastest] - known[other], timed[other].wall - timed[fastest].wall
-    return BreakEven(other, 1 + later / saved) if later > 0 and saved > 0 else None
+    earliest = min(recorded, key=lambda name: recorded[name])
+    later, saved = recorded[fastest] - recorded[earliest], timed[earliest].wall - timed[fastest].wall
+    return BreakEven(earliest, 1 + later / saved) if later > 0 and saved > 0 else None
 
 
 def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
@@ -299,9 +303,9 @@ def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]
             of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
             limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
             yield from limits
-            told = {(border.low, border.high) for border in limits}
+            limit_ends = {(border.low, border.high) for border in limits}
             roofs = _changes("roof", axis, of, [result.roof for result in of])
-            yield from (border for border in roofs if (border.low, border.high) not in told)
+            yield from (border for border in roofs if (border.low, border.high) not in limit_ends)
 
 
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
@@ -314,8 +318,8 @@ def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
 
 def _changes(kind: str, axis: str, of: Sequence[Result], answers: Sequence[str | None]) -> Iterator[Border]:
     """Yield where the answers of one backend change along an axis. of: its results in order."""
-    known = [(result.point, answer) for result, answer in zip(of, answers, strict=True) if answer is not None]
-    for (point, before), (following, after) in pairwise(known):
+    answered = [(result.point, answer) for result, answer in zip(of, answers, strict=True) if answer is not None]
+    for (point, before), (following, after) in pairwise(answered):
         if before != after:
             ends = getattr(point, axis), getattr(following, axis)
             yield Border(kind, axis, point.without("backend"), *ends, before, after, point.backend)

@@ -25,7 +25,7 @@ from roofline.projection.startup import between
 Place = tuple[int, int]
 
 
-class Known(NamedTuple):
+class MeasuredPoint(NamedTuple):
     """A measured point: the work of its ops at the ceilings, and its step [s]."""
 
     work: float
@@ -40,10 +40,10 @@ class Estimate:
     ci95: tuple[float, float] | None = None
 
 
-def predict(known: Mapping[Place, Known], wanted: Collection[Place]) -> dict[Place, Estimate]:
+def predict(measured: Mapping[Place, MeasuredPoint], wanted: Collection[Place]) -> dict[Place, Estimate]:
     """Predict the points that lie between measured ones of one backend; the others are left out."""
-    log_seconds = {place: at for place in wanted if (at := _log_seconds(known, place)) is not None}
-    spread = _spread(list(left_out(known).values())) if log_seconds else None
+    log_seconds = {place: at for place in wanted if (at := _log_seconds(measured, place)) is not None}
+    spread = _spread(list(left_out(measured).values())) if log_seconds else None
     return {
         place: Estimate(
             math.exp(at), None if spread is None else (math.exp(at - spread), math.exp(at + spread))
@@ -52,14 +52,14 @@ def predict(known: Mapping[Place, Known], wanted: Collection[Place]) -> dict[Pla
     }  # fmt: skip
 
 
-def left_out(known: Mapping[Place, Known]) -> dict[Place, float]:
+def left_out(measured: Mapping[Place, MeasuredPoint]) -> dict[Place, float]:
     """Compare each measured point with the prediction of the others: log(measured / predicted), where there is one."""
     errors = {}
-    for place, point in known.items():
-        others = {other: one for other, one in known.items() if other != place}
-        at = _log_seconds(others, place)
-        if at is not None:
-            errors[place] = math.log(point.seconds) - at
+    for place, point in measured.items():
+        remaining = {at: neighbour for at, neighbour in measured.items() if at != place}
+        log_seconds = _log_seconds(remaining, place)
+        if log_seconds is not None:
+            errors[place] = math.log(point.seconds) - log_seconds
     return errors
 
 
@@ -71,32 +71,32 @@ def _spread(errors: list[float]) -> float | None:
     return statistics.student(len(errors)) * scale
 
 
-def _log_seconds(known: Mapping[Place, Known], place: Place) -> float | None:
+def _log_seconds(measured: Mapping[Place, MeasuredPoint], place: Place) -> float | None:
     """Predict the logarithm of a step [s]; None where no two points lie around it, or its work is not known."""
-    work = _work(known, place)
+    work = _work(measured, place)
     if work is None:
         return None
-    times = [between(work, *ends) for ends in _neighbours(known, place)]
+    times = [between(work, *ends) for ends in _neighbours(measured, place)]
     return fmean(map(math.log, times)) if times else None
 
 
-def _neighbours(known: Mapping[Place, Known], place: Place) -> Iterator[tuple[Known, Known]]:
+def _neighbours(measured: Mapping[Place, MeasuredPoint], place: Place) -> Iterator[tuple[MeasuredPoint, MeasuredPoint]]:
     """Yield the nearest measured points below and above a place, along either axis."""
     for axis in (0, 1):
-        line = [other for other in known if other[1 - axis] == place[1 - axis]]
-        below = max((other for other in line if other[axis] < place[axis]), key=lambda at: at[axis], default=None)
-        above = min((other for other in line if other[axis] > place[axis]), key=lambda at: at[axis], default=None)
+        line = [at for at in measured if at[1 - axis] == place[1 - axis]]
+        below = max((at for at in line if at[axis] < place[axis]), key=lambda at: at[axis], default=None)
+        above = min((at for at in line if at[axis] > place[axis]), key=lambda at: at[axis], default=None)
         if below is not None and above is not None:
-            yield known[below], known[above]
+            yield measured[below], measured[above]
 
 
-def _work(known: Mapping[Place, Known], place: Place) -> float | None:
+def _work(measured: Mapping[Place, MeasuredPoint], place: Place) -> float | None:
     """Evaluate the polynomial through the counted work; None where the points do not fix it."""
-    places = np.asarray([*known, place], np.float64)
+    places = np.asarray([*measured, place], np.float64)
     powers = [(i, j) for j in range(3 if np.ptp(places[:, 1]) else 1) for i in range(2 if np.ptp(places[:, 0]) else 1)]
     terms = np.stack([places[:, 0] ** i * places[:, 1] ** j for i, j in powers], axis=1)
     terms /= terms.max(axis=0)
-    counted = np.asarray([point.work for point in known.values()])
+    counted = np.asarray([point.work for point in measured.values()])
     # Relative to the work: a small step counts as much as a large one.
     factors, _, rank, _ = np.linalg.lstsq(terms[:-1] / counted[:, None], np.ones(len(counted)), rcond=None)
     work = float(terms[-1] @ factors)

@@ -9,12 +9,12 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import sweep_predictions
 
-from roofline.sweeping.prediction import Known
+from roofline.sweeping.prediction import MeasuredPoint
 
 
 def test_a_step_that_follows_the_law_is_predicted_in_its_interval() -> None:
     """1 ms and 2 us per sample, every second one 1 % longer: of 12 batches both ends lie between no others."""
-    known = {(2**n, 0): Known(1e-6 * 2**n, (1e-3 + 2e-6 * 2**n) * (1.01 if n % 2 else 1.0)) for n in range(12)}
+    known = {(2**n, 0): MeasuredPoint(1e-6 * 2**n, (1e-3 + 2e-6 * 2**n) * (1.01 if n % 2 else 1.0)) for n in range(12)}
     estimates = sweep_predictions.predictions(known)
     assert set(estimates) == {(2**n, 0) for n in range(1, 11)}
     name, measured, predicted, middle, _, within = sweep_predictions.row("toy", known).strip("| ").split(" | ")

@@ -17,20 +17,20 @@ from roofline.renderers.sweep import json as as_json
 from roofline.renderers.sweep import text
 from roofline.sweeping import folder, grid
 from roofline.sweeping.plan import Point, points
-from roofline.sweeping.prediction import Known, Place, left_out, predict
+from roofline.sweeping.prediction import MeasuredPoint, Place, left_out, predict
 from roofline.sweeping.run import run
 
 BATCHES, SEQS = (1, 2, 4, 8), (8, 16, 32, 64)
 
 
-def step(place: Place, startup: float = 2e-3, rate: float = 0.5) -> Known:
+def step(place: Place, startup: float = 2e-3, rate: float = 0.5) -> MeasuredPoint:
     """Products of tokens, and attention of tokens squared: 10 us + (1 us S + 10 ns S^2) B at half of the ceilings."""
     batch, seq = place
     work = 1e-5 + batch * (1e-6 * seq + 1e-8 * seq * seq)
-    return Known(work, (work + startup) / rate)
+    return MeasuredPoint(work, (work + startup) / rate)
 
 
-def full() -> dict[Place, Known]:
+def full() -> dict[Place, MeasuredPoint]:
     return {(batch, seq): step((batch, seq)) for batch in BATCHES for seq in SEQS}
 
 
@@ -46,7 +46,7 @@ def test_a_step_that_follows_the_law_is_predicted_exactly() -> None:
 
 def test_along_one_axis_too() -> None:
     """Work of batches is a line, through two points; of lengths a parabola, through three."""
-    batches = {(batch, 0): Known(1e-5 + batch * 1e-6, 2e-3 + batch * 2e-6) for batch in (1, 4)}
+    batches = {(batch, 0): MeasuredPoint(1e-5 + batch * 1e-6, 2e-3 + batch * 2e-6) for batch in (1, 4)}
     assert predict(batches, [(2, 0)])[2, 0].seconds == pytest.approx(2e-3 + 2 * 2e-6)
     seqs = {(0, seq): step((1, seq)) for seq in (8, 16, 64)}
     assert predict(seqs, [(0, 32)])[0, 32].seconds == pytest.approx(step((1, 32)).seconds)
@@ -68,7 +68,7 @@ def test_too_few_points_do_not_fix_the_work() -> None:
 def test_the_interval_is_what_points_left_out_are_off_by() -> None:
     """Along three batches with the same work a step, only the middle one can be left out; of four, two."""
     times = {1: 1.0, 2: 1.5, 4: 2.5, 8: 4.5}
-    known = {(batch, 0): Known(float(batch), times[batch] * (1.2 if batch == 2 else 1.0)) for batch in times}
+    known = {(batch, 0): MeasuredPoint(float(batch), times[batch] * (1.2 if batch == 2 else 1.0)) for batch in times}
     errors = left_out(known)
     # 0.5 + 0.5 B is a line in the work: from 1 and 4, batch 2 is 1.5 and was 1.8; from 2 and 8, batch 4 is
     # 1.8 + (4 - 2) / (8 - 2) * (4.5 - 1.8) = 2.7, and was 2.5.

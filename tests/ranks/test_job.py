@@ -188,10 +188,10 @@ def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> Non
 @pytest.mark.parametrize(
     ("slowed", "kind"),
     [
-        (Slowed(rank=3, by="start", time=20_000), "later start"),
+        pytest.param(Slowed(rank=3, by="start", time=20_000), "later start", marks=pytest.mark.thorough),
         (Slowed(rank=3, by="work", time=3_000), "other work"),
-        (Slowed(rank=3, by="idle", time=3_000), "idle device"),
-        (Slowed(rank=3, by="clock", pace=30), "slower ops"),
+        pytest.param(Slowed(rank=3, by="idle", time=3_000), "idle device", marks=pytest.mark.thorough),
+        pytest.param(Slowed(rank=3, by="clock", pace=30), "slower ops", marks=pytest.mark.thorough),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

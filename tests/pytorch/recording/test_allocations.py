@@ -129,7 +129,7 @@ def test_the_peak_of_inference_is_that_of_the_allocator(name):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the tracer
-@pytest.mark.parametrize("backend", ["torchscript", "torch-compile"])
+@pytest.mark.parametrize("backend", ["torchscript", pytest.param("torch-compile", marks=pytest.mark.thorough)])
 def test_so_is_that_of_compiled_code(backend):
     def built():
         torch.manual_seed(0)

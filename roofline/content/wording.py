@@ -450,23 +450,23 @@ def beyond(analysis: Analysis) -> str:
 
 
 def spread(analysis: WorkAnalysis) -> str:
-    """Say how the step was timed: "n = 20 steps, median 12.5 ms, p10–p90 12.4–12.6 ms, ...; back to back, steady"."""
+    """Say how the step was timed: "n = 20 steps back to back, median 12.5 ms, p10–p90 12.4–12.6 ms; steady"."""
     wall = analysis.profile.wall
     if analysis.wall is None:
         return "counted in one step and not timed"
     number = len(wall.steps)
     if number == 1:
-        words = f"n = 1 step, {units.seconds(analysis.wall)}, so their spread is not known"
+        words = f"n = 1 step {protocol(wall)}, {units.seconds(analysis.wall)}, so its spread is not known"
     else:
         p10, p90 = np.percentile(wall.steps, (10, 90))
-        words = f"n = {number} steps, median {units.seconds(analysis.wall)}"
+        words = f"n = {number} steps {protocol(wall)}, median {units.seconds(analysis.wall)}"
         words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
         further = f"this one and {units.count(len(wall.processes))} {'in turns' if wall.turns else 'more'}"
         across = f" over {1 + len(wall.processes)} processes ({further}):" if wall.processes else ""
         words += f"{';' if across else ','} 95 % interval of the median{across} {units.seconds_between(*interval)}"
-    return ", ".join(filter(None, (f"{words}; {protocol(wall)}", evenness(wall))))
+    return "; ".join(filter(None, (words, evenness(wall))))
 
 
 def protocol(wall: Wall) -> str:

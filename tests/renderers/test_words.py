@@ -297,18 +297,19 @@ def steps(times: object, **more: object) -> str:
 
 
 def test_how_steps_were_timed_is_told_apart_from_what_they_show() -> None:
-    assert steps([12.5e-3] * 20).endswith("; back to back, steady")
-    assert steps([12.5e-3] * 10).endswith("12.5–12.5 ms; back to back"), "too few to call them steady"
-    assert steps([12.5e-3] * 20, protocol="single").endswith("; waited for one by one, steady")
-    assert steps([12.5e-3] * 20, source="profiled").endswith("; timed under the profiler, steady")
-    assert steps([12.5e-3]) == "n = 1 step, 12.5 ms, so their spread is not known; back to back"
+    plain = steps([12.5e-3] * 20)
+    assert plain.startswith("n = 20 steps back to back, median 12.5 ms")
+    assert plain.endswith("12.5–12.5 ms; steady")
+    assert steps([12.5e-3] * 10).endswith("12.5–12.5 ms"), "too few to call them steady"
+    assert steps([12.5e-3] * 20, protocol="single").startswith("n = 20 steps waited for one by one, median")
+    assert steps([12.5e-3] * 20, source="profiled").startswith("n = 20 steps timed under the profiler, median")
+    assert steps([12.5e-3]) == "n = 1 step back to back, 12.5 ms, so its spread is not known"
     uneven = steps([0.031, 5.5, 0.04, 0.9, 2.0, 0.05, 3.1, 0.2])
-    assert uneven.endswith("; back to back, uneven: 8 of 8 steps are over 10 % off the median")
+    assert uneven.endswith("; uneven: 8 of 8 steps are over 10 % off the median")
     # A thousandth of the median for each of 40 steps: 2 % before and behind it
     growing = steps(12.5e-3 * (1 + 0.003 * (np.arange(40) - 19.5)))
     assert growing.endswith(
-        "; back to back, growing: a step takes 0.30 % longer than the one before, in the median, 95 % interval "
-        "0.30–0.30 %"
+        "; growing: a step takes 0.30 % longer than the one before, in the median, 95 % interval 0.30–0.30 %"
     )
     shrinking = steps(12.5e-3 * (1 - 0.003 * (np.arange(40) - 19.5)))
     assert "shrinking: a step takes 0.30 % less than the one before" in shrinking

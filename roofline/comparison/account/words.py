@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline import units
-from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, PAGE_FAULTS
+from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE, PAGE_FAULTS
 from roofline.analysis.scope_names import name_scopes
 from roofline.comparison.account.row import MOVED_BY, NAMES, NAMESPACE, SAME_OPS, OpChange, Row, Style
 from roofline.core.statistics import ROUNDING
@@ -16,6 +16,7 @@ _SAID = {
     PAGE_FAULTS: "page faults",
     SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run",
     NOT_KNOWN: "time without an op, cause not known",
+    OUTSIDE: "time without an op, in Python and other code between ops",
 }
 
 
@@ -47,7 +48,7 @@ def _moved(row: Row) -> str:
         return ""
     apart = (row.a.seconds or 0.0) - (row.b.seconds or 0.0)
     moved, whole = units.seconds(abs(apart - (row.seconds or 0.0))), units.seconds(abs(apart))
-    return f"; {moved} of the {whole} that these differ by are page faults, which have a row of their own"
+    return f"; they differ by {whole}, of which {moved} are page faults, counted in another row"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:

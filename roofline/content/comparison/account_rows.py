@@ -139,7 +139,11 @@ def heading(pair: RankedPair) -> str:
 
 def _compared(pair: RankedPair) -> str:
     """Say what the headline compares: turns, without the profiled processes, else all processes."""
-    return "the first paragraph is of all" if pair.headline.settled is None else "the turns ran in other processes"
+    return (
+        "the difference above is of all processes"
+        if pair.headline.settled is None
+        else "the difference above is of turns, in which ops were not seen"
+    )
 
 
 def in_processes(pair: RankedPair) -> bool:

@@ -158,7 +158,7 @@ def test_page_faults_are_taken_off_the_ops_that_take_longer() -> None:
     assert [each.seconds for each in rates["pointwise"].ops if each.a] == [microseconds(200), microseconds(0)]
     assert (rates["pointwise"].ops[-1].counts, rates["pointwise"].ops[-1].seconds) == ((0, 0), microseconds(-150))
     assert [note.step for note in rates["pointwise"].notes] == ["page faults"]
-    assert "150 µs of the 200 µs that these differ by are page faults" in rates["pointwise"].text
+    assert "they differ by 200 µs, of which 150 µs are page faults" in rates["pointwise"].text
     assert "in the row of" not in rates["contraction"].text
 
 
@@ -189,7 +189,7 @@ def test_page_faults_are_taken_off_ops_with_other_arguments_and_off_all_interval
     assert row.ci95 == pytest.approx([bound / 4 for bound in before.ci95])
     assert faulty.ci95 == pytest.approx([bound * 3 / 4 for bound in before.ci95])
     assert faulty.text.endswith(" a step, inside ops: that much is taken off other rows, which say so.")
-    assert "150 µs of the 200 µs that these differ by are page faults" in row.text
+    assert "they differ by 200 µs, of which 150 µs are page faults" in row.text
 
 
 def test_a_row_of_page_faults_says_how_much_of_them_other_rows_held() -> None:

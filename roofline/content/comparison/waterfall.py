@@ -57,10 +57,12 @@ class Part:
 class Waterfall:
     """A step, each row from where the one before it ended, and the other step; low, high: the axis [s].
 
-    sides: the runs of the pair that are first and last, 0 for A and 1 for B.
+    sides: the runs of the pair that are first and last, 0 for A and 1 for B. rows: those with a bar of their own; the
+    others share one.
     """
 
     sides: tuple[int, int]
+    rows: tuple[Row, ...]
     parts: tuple[Part, ...]
     low: float
     high: float
@@ -82,8 +84,8 @@ def waterfall(pair: RankedPair) -> Waterfall:
     first, last = (Part(comparing.name(pair, side), 0.0, walls[side], "wall") for side in sides)
     rows = account_rows.rows(pair)
     low, high = axis(first.end, last.end, [part.reach for part in _between(pair, rows, first.end)])
-    rows_shown = [row for row in rows[: account_rows.MANY] if abs(account_rows.seconds(row)) >= _SMALL * (high - low)]
-    return Waterfall(sides, (first, *_between(pair, rows_shown, first.end), last), low, high)
+    shown = tuple(row for row in rows[: account_rows.MANY] if abs(account_rows.seconds(row)) >= _SMALL * (high - low))
+    return Waterfall(sides, shown, (first, *_between(pair, shown, first.end), last), low, high)
 
 
 def axis(a: float, b: float, reaches: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.content.comparison import (
@@ -12,6 +14,7 @@ from roofline.content.comparison import (
     parity_words,
     ranked,
 )
+from roofline.content.comparison import waterfall as steps
 from roofline.renderers.report.parts.grids import cell, facts, head, table, table_of
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import section
@@ -60,7 +63,8 @@ def _pair(pair: RankedPair, explained: bool) -> Html:
     if not explained:
         note = "The difference is not explained: measure the same work in both, or add --allow."
         return join([*parts, facts(pair_facts.runs(pair)), tag("p", note, class_="note")])
-    parts += [waterfall(pair), _account_rows(pair)]
+    chart = steps.waterfall(pair)
+    parts += [waterfall(chart), _account_rows(pair, chart.rows)]
     observed, words = broken_down.observed(pair, broken_down.OBSERVED, pair.breakdown)
     if observed:
         parts.append(table_of(observed, words, f"Difference by {observed.by}"))
@@ -84,16 +88,15 @@ def _same_work(pair: RankedPair, explained: bool) -> Html:
     return tag("div", facts(alike), class_=f"parity {pair.comparison.parity.verdict.replace(' ', '-')}")
 
 
-def _account_rows(pair: RankedPair) -> Html:
-    """List the rows of the account, the largest first; those after the first few are folded."""
+def _account_rows(pair: RankedPair, first: Sequence[AccountRow]) -> Html:
+    """List the rows of the account, the largest first; those after the `first`, which the waterfall has, are folded."""
     rows, unresolved = account_rows.rows(pair), broken_down.unresolved(pair)
     notes = [tag("p", unresolved, class_="note")] if unresolved else []
     if not rows:
         return join([*notes, tag("p", "Nothing differs: each row of the account is 0.", class_="note")])
     entries = [_entry(pair, row, label) for row, label in zip(rows, account_rows.labels(rows), strict=True)]
-    first, others = rows[: account_rows.FEW], entries[account_rows.FEW :]
     parts = [*notes, tag("p", f"{account_rows.heading(pair)}:"), tag("ol", entries[: len(first)], class_="findings")]
-    if others:
+    if others := entries[len(first) :]:
         rest = account_rows.rest(pair, first)
         figures = f"{account_rows.written(pair, rest)}, {comparing.share(rest, pair)}"
         listed = tag("ol", others, class_="findings", start=len(first) + 1)

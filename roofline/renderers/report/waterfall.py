@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from roofline import units
-from roofline.comparison.ranking import RankedPair
-from roofline.content.comparison import waterfall as steps
 from roofline.content.comparison.waterfall import Part, Waterfall
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
 
 
-def waterfall(pair: RankedPair) -> Html:
+def waterfall(chart: Waterfall) -> Html:
     """Draw the table of two runs."""
-    chart = steps.waterfall(pair)
     first, last = ("AB"[side] for side in chart.sides)
     way = f"from {first} to {last}"
     heads = [head(way, False), head("time of the step", False), head(f"{last} − {first}"), head("95 % interval")]

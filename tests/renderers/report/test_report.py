@@ -435,9 +435,18 @@ def test_the_waterfall_and_the_account_give_a_row_one_sign(slower: int) -> None:
     assert largest.text.startswith("+")
 
 
+def test_the_page_folds_the_rows_that_have_no_bar_of_their_own() -> None:
+    runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("jax", "tensorflow")]
+    pair = rank(runs, as_given=True).pairs[0]
+    chart, rows = waterfall(pair), account_rows.rows(pair)
+    (smaller,) = [part for part in chart.parts[1:-1] if "smaller row" in part.label]
+    assert smaller.label.startswith(f"{len(rows) - len(chart.rows)} smaller rows")
+    assert said(f"{smaller.label}: {smaller.text},", page(*runs))
+
+
 def test_an_axis_that_does_not_begin_at_zero_is_broken_and_says_so() -> None:
     assert axis(10.0, 4.0, [(4.0, 10.0)])[0] == 0
-    near = Waterfall((1, 0), (), *axis(10.0, 9.5, [(9.5, 10.0)]))
+    near = Waterfall((1, 0), (), (), *axis(10.0, 9.5, [(9.5, 10.0)]))
     assert near.is_broken
     assert near.low == pytest.approx(9.5 - 0.25 * 0.5)
     assert near.share(10.0) == 1

@@ -169,12 +169,13 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     places = [name_scopes(scopes) for scopes in row.run_scopes]
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {wording.in_words(row.phase)}" if row.phase else ""
-    place = ", ".join(filter(None, (scope, within))) if scope and scope != row.phase else scope or within
+    place = ", ".join(filter(None, (f"at {scope}" if scope and scope != row.phase else "", within)))
     around = ". Together with the ops around them" if len(row.ops) > 2 * NAMES else ""
-    opening = place if scope else f"other ops {within}".rstrip()
+    # Other rows have what both runs run there.
+    opening = f"ops that differ {place}".rstrip()
     if causes:
         opening = f"{' '.join(causes).rstrip('.')}{around}"
-    said_runs = [f"at {place}" if scope else place] if causes and place else []
+    said_runs = [place] if causes and place else []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
         amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""

@@ -703,8 +703,10 @@ def test_a_comparison_is_not_changed_by_being_shown() -> None:
 def test_a_row_is_headed_by_its_annotation_else_by_its_place_else_by_its_phase() -> None:
     pair = two().pairs[0]
     row = replace(ROWS[1], scopes=(), annotations=())
-    assert account_rows.lines(pair, row)[0] == "other ops in the forward pass"
-    assert account_rows.lines(pair, replace(row, scopes=("head",)))[0] == "head, in the forward pass"
+    assert account_rows.lines(pair, row)[0] == "ops that differ in the forward pass"
+    assert account_rows.lines(pair, replace(row, scopes=("head",)))[0] == "ops that differ at head, in the forward pass"
+    step = replace(row, scopes=("optimizer",), phase="optimizer")
+    assert account_rows.lines(pair, step)[0] == "ops that differ in the optimizer"
     known = account_rows.lines(pair, replace(ROWS[1], scopes=("head",)))
     assert known[0].startswith("A computes a softmax")
     assert known[1] == "at head, in the forward pass"

@@ -28,6 +28,7 @@ from roofline.analysis.step_times import trend
 from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
 from roofline.core import statistics
+from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
 from roofline.core.rows import Ints, buffers_known
@@ -455,23 +456,20 @@ class Analysis(WorkAnalysis):
     def quality(self) -> dict[str, float]:
         """Return the shares of busy time by the quality of the cost: exact, assumed, unknown."""
         sums = dict.fromkeys(("exact", "assumed", "unknown"), 0.0)
-        signatures = self.profile.signatures
-        spent = np.bincount(self.table.columns.signature, self.table.own, len(signatures)).tolist()
-        for signature, seconds in zip(signatures, spent, strict=True):
-            sums[signature.cost.quality] += seconds
-        busy = sum(sums.values())
-        return {name: value / busy if busy else 0.0 for name, value in sums.items()}
+        for cost, share in _busy_shares(self):
+            sums[cost.quality] += share
+        return sums
 
     @property
     def coverage(self) -> dict[str, float | None]:
         """Return the shares of busy time with known FLOPs and with known bytes, and of events joined to a record."""
-        busy = self.total.own_seconds
         joined = self.profile.profiled.joined if self.profile.profiled else None
-        if not busy:
+        if not self.total.seconds:
             return {"flops": None, "bytes": None, "time": joined}
+        shares = _busy_shares(self)
         return {
-            "flops": 1 - self.total.unknown_flops / busy,
-            "bytes": 1 - self.total.unknown_bytes / busy,
+            "flops": 1 - sum(share for cost, share in shares if not cost.flops_known),
+            "bytes": 1 - sum(share for cost, share in shares if cost.bytes is None),
             "time": joined,
         }
 
@@ -494,6 +492,14 @@ class Analysis(WorkAnalysis):
         if self.beyond_step or self.beyond_together is not None:
             flags.append("beyond-step")
         return tuple(dict.fromkeys(flags))
+
+
+def _busy_shares(analysis: Analysis) -> list[tuple[Cost, float]]:
+    """Pair the cost of each signature with its share of busy time: an instant of two ops counts half for each."""
+    signatures, busy = analysis.profile.signatures, analysis.total.seconds
+    spent = np.bincount(analysis.table.columns.signature, analysis.table.share, len(signatures))
+    shares = (spent / busy if busy else np.zeros(len(signatures))).tolist()
+    return [(signature.cost, share) for signature, share in zip(signatures, shares, strict=True)]
 
 
 def _recorded_flags(profile: Profile) -> Iterator[str]:

@@ -163,8 +163,8 @@ def _cause(op: Op | None) -> int:
 
 
 def sentences(analysis: Analysis, step: Timeline) -> list[str]:
-    """Say how long the step took and was idle, as profiled and in plain steps, each in fewer and fewer words."""
-    profiled = f"{units.seconds(step.wall)} as profiled"
+    """Say how long this step took and was idle, and plain steps, each in fewer and fewer words."""
+    profiled = f"one profiled step {units.seconds(step.wall)}"
     if step.idle is not None:
         profiled += f", {units.seconds(step.idle.seconds)} of it idle"
     plain = f"plain steps {units.seconds(analysis.wall)}"

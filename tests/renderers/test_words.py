@@ -377,8 +377,8 @@ def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
     assert full.gap_interval is None
     assert (
         "scale all op times were multiplied by 0.981: in the profiled steps ops alone took 1.9 % longer than a "
-        "plain step GPU idle not known: op times were scaled so that they fill the plain steps; 100 µs idle "
-        "observed in the profiled steps matmuls"
+        "plain step GPU idle not known: op times were scaled so that they fill the plain steps; 100 µs "
+        "idle in the mean of 3 profiled steps matmuls"
     ) in told
     assert "GPU idle – – – – –" in told
     for name in ("text", "markdown", "latex"):
@@ -392,7 +392,7 @@ def test_a_gap_that_may_be_nothing_has_no_causes() -> None:
     unsure = analyze(replace(full, wall=Wall(steps=(10.5e-3, 11.1e-3) * 5)))
     assert unsure.gap == pytest.approx(0.1e-3)
     assert unsure.gap_causes
-    assert "100 µs idle observed in the profiled steps matmuls" in " ".join(
+    assert "100 µs idle in the mean of 3 profiled steps matmuls" in " ".join(
         text.render(unsure, None, details=True).split()
     )
 

@@ -95,8 +95,7 @@ def scale(analysis: Analysis) -> str:
 def idle(analysis: Analysis) -> str:
     """Write the gap with its interval, the observed idle time, and the causes where the two agree."""
     if analysis.gap_told is None:
-        observed = f"{units.seconds(analysis.idle)} idle observed in the profiled steps"
-        return f"not known: op times were scaled so that they fill the plain steps; {observed}"
+        return f"not known: op times were scaled so that they fill the plain steps; {_observed(analysis)}"
     words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
     if interval and interval[1] > 0:
         low, high = interval
@@ -110,7 +109,7 @@ def idle(analysis: Analysis) -> str:
         words += ", profiler overhead included"
     if analysis.idle is None:
         return f"{words}; idle time was not observed"
-    words += f"; {units.seconds(analysis.idle)} idle observed in the profiled steps"
+    words += f"; {_observed(analysis)}"
     if analysis.gap <= 0 or (interval and interval[0] <= 0):
         return words  # what may be nothing has no causes
     if analysis.gap_causes is None:
@@ -128,3 +127,11 @@ def idle(analysis: Analysis) -> str:
         name = analysis.profile.signatures[analysis.profile.ops[row].signature].name
         words += f"; {units.seconds(share * analysis.gap)} of it at once, before {wording.plain(name, 100)}"
     return words
+
+
+def _observed(analysis: Analysis) -> str:
+    """Say how long no op ran in the profiled steps, of which a timeline draws one."""
+    profiled = analysis.profile.profiled
+    number = len(profiled.idle) if profiled else 0
+    steps = "the profiled step" if number == 1 else f"the mean of {units.count(number)} profiled steps"
+    return f"{units.seconds(analysis.idle)} idle in {steps}"

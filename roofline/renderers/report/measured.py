@@ -63,16 +63,12 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if wall.source == "profiled":
         yield "timed (T)", "no plain step: times are the trace's, the profiler's own cost included"
     else:
-        single = (
-            f"; with a synchronisation after each step {units.seconds(float(np.median(wall.single)))}"
-            if wall.single
-            else ""
-        )
         number = 1 + len(wall.processes)
         processes = f"{number} {'process' if number == 1 else 'processes'}"
         yield (
             "timed (T)",
-            f"{wording.counted(len(wall.steps), 'plain step')} in {processes}, {wording.protocol(wall)}{single}",
+            f"{wording.counted(len(wall.steps), 'plain step')} in {processes}, {wording.protocol(wall)}"
+            f"{_synchronised(analysis)}",
         )
     if profiled is not None and profiled.walls:
         profiled_steps = wording.counted(len(profiled.walls), "profiled step")
@@ -88,6 +84,18 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "inflation", "; ".join([*grown, f"op times scaled by {units.significant(analysis.scale)}"])
     counted = wording.counted(len(profile.ops), "op")
     yield "counted (C)", f"{counted} of {wording.counted(len(profile.signatures), 'signature')}"
+
+
+def _synchronised(analysis: Analysis) -> str:
+    """Say how long the steps took that the host waited for one by one; "" where there are none."""
+    single = analysis.profile.wall.single
+    if not single:
+        return ""
+    least_to_most = units.seconds_between(min(single), max(single))
+    words = f"; then {wording.counted(len(single), 'step')} with a synchronisation after each, {least_to_most}"
+    if max(single) >= analysis.wall:
+        return words
+    return f"{words}: each shorter than the median plain one, and why was not recorded"
 
 
 def _grown(analysis: Analysis) -> str:

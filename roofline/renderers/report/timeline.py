@@ -123,15 +123,16 @@ def _ticks(drawn_step: Timeline) -> list[Html]:
 def _idle(run: TimedRun, step: Timeline) -> Html:
     """Say the idle time and its causes as everywhere, and list the longest stretches."""
     analysis, idle = run.analysis, step.idle
-    about = [f"{sentences(analysis, step)[0]}."]
+    words = sentences(analysis, step)[0]
+    about = [f"{words[0].upper()}{words[1:]}."]
     if idle is not None:
         number = f"{units.count(len(idle.start))} {'stretch' if len(idle.start) == 1 else 'stretches'}"
         by_cause = [f"{units.seconds(seconds)} {cause}" for cause, seconds in idle.by_cause().items()]
-        about.append(f"The step is idle in {number}{': ' if by_cause else ''}{', '.join(by_cause)}.")
+        about.append(f"This step is idle in {number}{': ' if by_cause else ''}{', '.join(by_cause)}.")
     if analysis.gap_causes and (idle is None or not any(_host(analysis, int(row)) for row in idle.before)):
         about.append("The profile does not say which stretch has which cause.")
     about.append(
-        "The picture shows one profiled step as it was recorded, with the profiler's overhead between the ops. An op "
+        "The picture shows this step as it was recorded, with the profiler's overhead between the ops. An op "
         "of several kernels begins with the first and is as long as all of them together."
     )
     if idle is None:

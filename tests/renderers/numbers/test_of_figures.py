@@ -175,9 +175,8 @@ def draw_waterfall() -> None:
 
 def stated_idle(words: str, name: str) -> tuple[str, str, str, str]:
     """The step as profiled, its idle time, the plain step and its gap, as every writer of a timeline states them."""
-    found = re.search(
-        rf"([\d.]+ \S?s) as profiled, ([\d.]+ \S?s) of it idle; plain steps ([\d.]+ \S?s), {name} ([\d.]+ \S?s)", words
-    )
+    time = r"([\d.]+ \S?s)"
+    found = re.search(rf"[Oo]ne profiled step {time}, {time} of it idle; plain steps {time}, {name} {time}", words)
     assert found, words
     return found.groups()
 
@@ -185,7 +184,7 @@ def stated_idle(words: str, name: str) -> tuple[str, str, str, str]:
 def draw_timeline() -> None:
     texts, caption = drawn("timeline", "a")
     told = stated_idle(caption, "host time")
-    assert stated_idle(next(text for text in texts if " as profiled" in text), "host time") == told
+    assert stated_idle(next(text for text in texts if "one profiled step" in text), "host time") == told
     assert holds(told[0], profile().profiled.walls[0])
     assert holds(told[2], document()["wall"]["median"])
     assert holds(told[3], document()["gap"])

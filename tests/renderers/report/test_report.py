@@ -435,13 +435,15 @@ def test_the_waterfall_and_the_account_give_a_row_one_sign(slower: int) -> None:
     assert largest.text.startswith("+")
 
 
-def test_the_page_folds_the_rows_that_have_no_bar_of_their_own() -> None:
-    runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("jax", "tensorflow")]
-    pair = rank(runs, as_given=True).pairs[0]
-    chart, rows = waterfall(pair), account_rows.rows(pair)
-    (smaller,) = [part for part in chart.parts[1:-1] if "smaller row" in part.label]
-    assert smaller.label.startswith(f"{len(rows) - len(chart.rows)} smaller rows")
-    assert said(f"{smaller.label}: {smaller.text},", page(*runs))
+@pytest.mark.parametrize(("longest", "is_shorter"), [(12.4e-3, True), (12.6e-3, False)])
+def test_synchronised_steps_that_are_all_shorter_than_plain_ones_are_pointed_out(
+    longest: float, is_shorter: bool
+) -> None:
+    """Plain steps take 12.5 ms in the median: three with a synchronisation after each are shorter, or not all."""
+    profile = handmade.profile()
+    text = page(replace(profile, wall=replace(profile.wall, single=(11e-3, 11.5e-3, longest)))).text
+    assert f"3 steps with a synchronisation after each, {units.seconds_between(11e-3, longest)}" in text
+    assert ("why was not recorded" in text) == is_shorter
 
 
 def test_an_axis_that_does_not_begin_at_zero_is_broken_and_says_so() -> None:
@@ -482,18 +484,15 @@ def test_several_runs_are_ranked() -> None:
         assert found.text.count(comparing.verdict(compared)) == 1
 
 
-def test_the_smaller_rows_are_folded_and_counted() -> None:
-    """Of an account of more than three rows the others are below one line, which has their number and their sum."""
+def test_the_rows_that_share_a_bar_of_the_waterfall_are_folded_with_its_number_and_sum() -> None:
     runs = [load(MEASURED / "bert-infer-1-thread" / f"{backend}.json") for backend in ("torch", "jax")]
     compared = rank(runs, as_given=True).pairs[0]
-    rows = account_rows.rows(compared)
-    assert len(rows) > account_rows.FEW
-    found = page(*runs)
-    rest = account_rows.rest(compared, rows[: account_rows.FEW])
+    chart, rows = waterfall(compared), account_rows.rows(compared)
     assert sum(map(account_rows.seconds, rows)) == pytest.approx(compared.comparison.difference)
-    assert said(
-        f"{account_rows.smaller(compared, rows[: account_rows.FEW])}: {account_rows.written(compared, rest)}", found
-    )
+    smaller = chart.parts[-2]
+    assert smaller.label.startswith(f"{len(rows) - len(chart.rows)} smaller rows")
+    found = page(*runs)
+    assert said(f"{smaller.label}: {smaller.text},", found)
     assert all(said(words, found) for row in rows for words in account_rows.lines(compared, row))
 
 

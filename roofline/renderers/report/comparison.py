@@ -49,11 +49,11 @@ def _folded(pair: RankedPair, explained: bool, last: bool) -> Html:
 
 
 def _matrix(ranking: Ranking) -> Html:
-    first, *body = ranked.matrix(ranking, limit=len(ranking.runs))
-    heads = [head(words, number != 1) for number, words in enumerate(first)]
+    (_, corner, *places), *body = ranked.matrix(ranking, limit=len(ranking.runs))
+    heads = [head(corner, False), *map(head, places)]
     rows = [
-        tag("tr", [cell(name(words, 40) if number == 1 else words, number != 1) for number, words in enumerate(row)])
-        for row in body
+        tag("tr", tag("th", f"{place} ", name(called, 40), scope="row"), map(cell, factors))
+        for place, called, *factors in body
     ]
     return table(" ".join(ranked.legend(ranking)), heads, rows, "Speedups")
 

@@ -23,7 +23,7 @@ _OPEN = 2
 #: some twenty.
 _DEEPEST = 100
 #: Headings of the tree, and of that of a step that was counted and not timed.
-_HEADS, _WORK_HEADS = ("module", "", "time", "time %", "FLOP", "of roof %"), ("module", "FLOP")
+HEADS, _WORK_HEADS = ("module", "", "time", "time %", "FLOP", "of roof %"), ("module", "FLOP")
 #: What ops outside of all modules are called.
 OUTSIDE = "(outside of all modules)"
 
@@ -49,7 +49,7 @@ def _run(run: Run) -> Html:
     if not len(analysis.profile.ops) or not any(analysis.profile.scopes):
         return tag("p", "Its ops do not say to which module they belong.", class_="note")
     top, sums = tree(analysis)
-    heads = _HEADS if isinstance(analysis, Analysis) else _WORK_HEADS
+    heads = HEADS if isinstance(analysis, Analysis) else _WORK_HEADS
     head = tag("div", [tag("span", words) for words in heads], class_=_look("row head", analysis), aria_hidden="true")
     unfold = tag(
         "p",

@@ -68,14 +68,19 @@ def _run(run: TimedRun, step: Timeline) -> Html:
         aria_label=f"Timeline: {title}. Plus and minus magnify, arrow keys go from op to op.",
     )
     readout = tag("p", "Point at an op or an idle stretch.", class_="readout screen", aria_live="polite")
-    return tag("div", _legend(), controls, picture, readout, _idle(run, step), data_timeline=run.number)
+    return tag("div", _legend(drawn_step), controls, picture, readout, _idle(run, step), data_timeline=run.number)
 
 
-def _legend() -> Html:
+def _legend(drawn_step: Timeline) -> Html:
+    """Name the colours of what is drawn."""
+    looks: list[tuple[str, str]] = [
+        (bound, bound) for number, bound in enumerate(BOUNDS) if (drawn_step.bound == number).any()
+    ]
+    looks += [] if drawn_step.idle is None else [("rest", "no op runs")]
     items = [
         tag("li", tag("svg", tag("rect", width=10, height=10, class_=f"part {look}"), class_="swatch", width=10,
                       height=10, aria_hidden="true"), words)
-        for look, words in (*((bound, bound) for bound in BOUNDS), ("rest", "no op runs"))
+        for look, words in looks
     ]  # fmt: skip
     return tag("ul", items, class_="legend")
 

@@ -25,8 +25,10 @@ from roofline import units
 from roofline.analysis.analysis import analyze
 from roofline.content.points import points
 from roofline.core.schema import Profile
+from roofline.core.vocabulary import BOUNDS, CLASSES, PHASES
 from roofline.errors import MeasurementError
 from roofline.renderers.report import report, report_sweep
+from roofline.renderers.report.modules import HEADS
 from roofline.sweeping import plan
 from roofline.sweeping.grid import Grid
 
@@ -425,8 +427,33 @@ def test_heads_stay_in_sight_and_what_is_cut_off_says_so(opened: Callable[..., O
     )
     assert found.run(top.format(f"{table}.tHead.rows[0].cells[0]")) == pytest.approx(found.run(edge), abs=1)
     assert found.run(top.format(f"{table}.tBodies[0].rows[0]")) < found.run(edge) - 100
-    hint = found.run(f"getComputedStyle({table}.parentElement, '::before').content")
-    assert ("sideways" in hint) == is_wide
+    hint = f"getComputedStyle({table}.parentElement, '::before').content"
+    assert ("sideways" in found.run(hint), "down" in found.run(hint)) == (is_wide, is_wide)
+    found.page.locator("[data-search=op]").fill("op7")  # what is left of the rows fits
+    found.page.wait_for_function(f"!{hint}.includes('down')")
+    assert ("sideways" in found.run(hint)) == is_wide
+
+
+def test_no_word_of_an_op_reaches_into_the_next_column(opened: Callable[..., Opened]) -> None:
+    found = opened("one", viewport={"width": 360, "height": 740})  # where each column is as wide as it must be
+    is_wide = """([key, words]) => {
+        const cell = document.querySelector(".ops tbody tr").cells[document.querySelector(`th.of-${key}`).cellIndex];
+        return words.filter((word) => { cell.textContent = word; return cell.scrollWidth > cell.clientWidth; });
+    }"""
+    for key, words in (("class", CLASSES), ("phase", PHASES), ("roof", (*BOUNDS, "near ridge"))):
+        assert found.page.evaluate(is_wide, [key, list(words)]) == []
+
+
+def test_a_telephone_has_all_columns_of_the_modules(opened: Callable[..., Opened]) -> None:
+    """All but the bar, which the share beside it says: what does not fit is scrolled to, below names that stay."""
+    found = opened("many", viewport={"width": 360, "height": 740})
+    sync_api.expect(found.page.locator(".tree.sideways")).to_have_count(1)
+    shown = "[...document.querySelector('.tree .head').children].filter(e => e.offsetWidth).map(e => e.textContent)"
+    assert found.run(shown) == [heading for heading in HEADS if heading]
+    left = "document.querySelector('.tree .row:not(.head)').firstElementChild.getBoundingClientRect().left"
+    before = found.run(left)
+    found.run("document.querySelector('.tree').scrollBy(90, 0)")
+    assert found.run(left) == before
 
 
 def test_a_picture_of_the_whole_page_has_all_of_it(opened: Callable[..., Opened]) -> None:

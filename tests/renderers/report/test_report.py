@@ -168,14 +168,14 @@ def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
 def test_names_and_shares_stand_above_the_parts_that_have_room(one: Page) -> None:
     # memory 43.0 %, compute 40.0 and host time 14.4 of the step; unknown (2.5) and overhead (0.1) have no room.
     above = [words for words in one.words if words.strip() in ("43.0 %", "40.0 %", "14.4 %", "2.5 %", "0.1 %")]
-    assert above[:3] == [" 43.0 %", " 40.0 %", " 14.4 %"]
-    assert not {" 2.5 %", " 0.1 %"} & {*above}
-    # 7 px a letter, of a bar as wide as the page: 1000 px on a screen, 330 px on a telephone
-    assert svg.above(0, 0.1, 0, "pointwise") is not None  # 63 px of 100, and of 33
-    assert "label wide" in svg.above(0, 0.1, 0, "pointwise")
-    assert "label wide" not in svg.above(0, 0.2, 0, "pointwise")
-    assert "12.0 %" not in svg.above(0, 0.1, 0, "pointwise", "12.0 %")  # 112 px
-    assert svg.above(0, 0.06, 0, "pointwise") is None
+    assert above[:3] == ["43.0 %", "40.0 %", "14.4 %"]
+    assert not {"2.5 %", "0.1 %"} & {*above}
+    # 7 px a letter, of a bar as wide as the page: 1000 px on a screen, 330 px on a telephone. Both are 112 px, the
+    # number alone is 42.
+    shown = [svg.above(0, share, 0, "pointwise", "12.0 %") for share in (0.35, 0.12, 0.1, 0.04)]
+    assert [bool(words) and Page(words).text for words in shown] == ["pointwise 12.0 %"] * 2 + ["12.0 %", False]
+    # On a telephone: both of 115 px, the number alone of 40 px neither, nor of 33.
+    assert [words.count("wide") for words in shown if words] == [0, 2, 1]
 
 
 def test_conditions_are_in_their_units() -> None:
@@ -476,6 +476,8 @@ def test_several_runs_are_ranked() -> None:
     found = page(*runs)
     (table,) = (rows for caption, rows in found.tables.items() if caption == "The runs, the fastest first")
     assert [row[0] for row in table[1:]] == ["1 jax", "2 torch", "3 keras-jax"]
+    (matrix,) = (rows for caption, rows in found.tables.items() if caption.startswith("Time of the row"))
+    assert [row[0] for row in matrix[1:]] == ["1 jax", "2 torch", "3 keras-jax"]
     assert len(json.loads(found.data)["runs"]) == 3
     # Of each pair one is A: no run of the page is.
     assert found.words.count("A ") == found.words.count("B ") == 0

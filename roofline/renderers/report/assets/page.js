@@ -68,17 +68,23 @@ function nameOf(words, most, end) {
   const bar = document.querySelector(".topbar");
   new ResizeObserver(() => root.style.setProperty("--bar", `${bar.offsetHeight}px`)).observe(bar);
   const widths = new Map();
+  const reach = (part) => part.classList.toggle("tall", part.scrollHeight > part.clientHeight);
   const fit = (parts) => {
     for (const part of parts) part.classList.remove("sideways");
     const wide = parts.filter((part) => part.scrollWidth > part.clientWidth);
     for (const part of wide) part.classList.add("sideways");
+    parts.forEach(reach);
   };
   const seen = new ResizeObserver((changes) => {
     const parts = changes.map((change) => change.target).filter((part) => widths.get(part) !== part.clientWidth);
     for (const part of parts) widths.set(part, part.clientWidth);
     if (parts.length) requestAnimationFrame(() => fit(parts));
   });
-  for (const part of document.querySelectorAll(".scroll")) seen.observe(part);
+  const heights = new ResizeObserver((changes) => changes.forEach((change) => reach(change.target.parentElement)));
+  for (const part of document.querySelectorAll(".scroll")) {
+    seen.observe(part);
+    for (const content of part.children) heights.observe(content);
+  }
 
   // ---- what is seen first is laid out first; the rest in idle time, so that a picture of the whole page has it all
   const rest = [...document.querySelectorAll("section")];

@@ -35,14 +35,14 @@ def clipped(start: float, width: float, top: float, height: float, *content: Htm
     return tag("svg", *content, x=percent(start), width=percent(max(0.0, width)), y=top, height=height)
 
 
-def above(start: float, width: float, top: float, name: str, number: str = "") -> Html | None:
-    """Write a name and a number above a part of a bar, as far as they have room; on a telephone that is less."""
-    both = f"{name} {number}".rstrip()
-    if not _fits(name, width * _WIDE):
+def above(start: float, width: float, top: float, name: str, number: str) -> Html | None:
+    """Write a name and a number above a part of a bar, as far as both or the number have room; less on a telephone."""
+    both = f"{name} {number}"
+    if not _fits(number, width * _WIDE):
         return None
-    looks = "label" if _fits(name, width * _NARROW) else "label wide"
-    words = [name, tag("tspan", f" {number}", class_=None if _fits(both, width * _NARROW) else "wide")]
-    return clipped(start, width, top, 16, text(0, 12, words if number and _fits(both, width * _WIDE) else name, looks))
+    looks = "label" if _fits(number, width * _NARROW) else "label wide"
+    called = tag("tspan", f"{name} ", class_=None if _fits(both, width * _NARROW) else "wide")
+    return clipped(start, width, top, 16, text(0, 12, [called if _fits(both, width * _WIDE) else None, number], looks))
 
 
 def _fits(words: str, room: float) -> bool:

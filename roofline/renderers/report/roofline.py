@@ -96,11 +96,13 @@ def _plane(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
     title = f"Roofline of {wording.subject(run.analysis)} on {wording.device(run.analysis)}"
     number = wording.counted(len(plotted.placed), "point")
     about = f"{number}; arrow keys go from op to op, the longest first; Enter finds it."
+    grid, decades = _grid(axes)
     return tag(
         "svg",
         tag("title", title),
-        _grid(axes),
+        grid,
         _ceilings(lines, axes),
+        decades,
         tag("g", marks, class_="points"),
         tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
         class_="plane",
@@ -116,11 +118,13 @@ def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
         return tag("p", "There is no roofline: no op is known to do any FLOP.", class_="note")
     rated = bool(lines.slopes or lines.peaks)
     title = f"Intensity of the ops of {wording.subject(run.analysis)}, which have no times"
+    grid, decades = _grid(axes, rated)
     picture = tag(
         "svg",
         tag("title", title),
-        _grid(axes, rated),
+        grid,
         _ceilings(lines, axes),
+        decades,
         _ticks(plotted, axes, _TICKS if rated else _TICKS_ALONE),
         class_="plane" if rated else "plane flat",
         role="img",
@@ -164,29 +168,29 @@ def _ticks(plotted: Points, axes: Plane, ends: tuple[float, float]) -> Html:
     return tag("g", drawn, class_="ticks")
 
 
-def _grid(axes: Plane, rated: bool = True) -> Html:
-    """Draw decades, each named inside the plane, so that no margin is lost. rated: whether its height is a rate."""
-    marks = []
+def _grid(axes: Plane, rated: bool = True) -> tuple[Html, Html]:
+    """Draw decades, and name them inside the plane, so that no margin is lost. rated: whether its height is a rate."""
+    lines, words = [], []
     for value in svg.decades(axes.x.value(0.0), axes.x.value(1.0)):
         at = axes.x.share(value)
-        marks.append(tag("line", x1=svg.percent(at), x2=svg.percent(at), y1="0", y2="100%", class_="grid"))
+        lines.append(tag("line", x1=svg.percent(at), x2=svg.percent(at), y1="0", y2="100%"))
         if 0.03 < at < 0.9:
             look = "small" if at < 0.7 else "small wide"
-            words = tag("text", units.tick(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look)
-            marks.append(words)
+            words.append(tag("text", units.tick(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look))
     for value in svg.decades(axes.y.value(0.0), axes.y.value(1.0)) if rated else ():
         at = 1 - axes.y.share(value)
-        marks.append(tag("line", x1="0", x2="100%", y1=svg.percent(at), y2=svg.percent(at), class_="grid"))
+        lines.append(tag("line", x1="0", x2="100%", y1=svg.percent(at), y2=svg.percent(at)))
         if 0.06 < at < 0.94:
-            words = tag("text", units.tick(value, "FLOP/s"), x="0", y=svg.percent(at), dy=-3, dx=3, class_="small")
-            marks.append(words)
-    marks.append(tag("text", "FLOP/byte", x="100%", y="100%", dy=-5, dx=-4, class_="small", text_anchor="end"))
-    return tag("g", marks)
+            rate = units.tick(value, "FLOP/s")
+            words.append(tag("text", rate, x="0", y=svg.percent(at), dy=-3, dx=3, class_="small"))
+    words.append(tag("text", "FLOP/byte", x="100%", y="100%", dy=-5, dx=-4, class_="small", text_anchor="end"))
+    return tag("g", lines, class_="grid"), tag("g", words)
 
 
 def _ceilings(lines: Roofs, axes: Plane) -> Html:
     """Draw the roofs: the name of a bandwidth where it touches no other, that of a peak below its line, if it would."""
     drawn, names_placed, last = [], labels.Taken(), -math.inf
+    steepest = max((slope.rate for slope in lines.slopes), default=None)
     for line in lines.within(axes.x.value(0.0), axes.x.value(1.0), axes.y.value(0.0), axes.y.value(1.0)):
         (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(y)) for x, y in (line.start, line.end))
         place = {"x1": svg.percent(x1), "y1": svg.percent(y1), "x2": svg.percent(x2), "y2": svg.percent(y2)}
@@ -196,12 +200,18 @@ def _ceilings(lines: Roofs, axes: Plane) -> Html:
             if base - last < 14:
                 base = max(y1 * _HEIGHT + 13, last + 14)
             last = base
+            names_placed.first(words, [(_WIDTH - 4, base)])
             below = round(base - y1 * _HEIGHT)
             label = tag("text", words, text_anchor="end", x="100%", y=svg.percent(y1), dx=-4, dy=below)
             drawn.append(tag("g", stroke, label, class_="roof peak", data_precisions=" ".join(line.roof.precisions)))
             continue
-        places = ((x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in (0.85, 0.7, 0.55, 0.4, 0.25))
-        at = names_placed.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
+        # No line crosses what is above the steepest one, nor what is above the highest peak.
+        beside = [
+            (_WIDTH * (x1 + part * (x2 - x1)) - 5, _HEIGHT * (y1 + part * (y2 - y1)) - 5)
+            for part in (0.85, 0.7, 0.55, 0.4, 0.25)
+        ]
+        on_top = [(_WIDTH * x2 + aside, _HEIGHT * y2 - 4) for aside in (-4, 4 + labels.width(words))]
+        at = names_placed.first(words, beside if line.roof.rate == steepest else [*on_top, *beside])
         written = None
         if at is not None:
             named = [line.roof.name, tag("tspan", words.removeprefix(line.roof.name), class_="wide")]

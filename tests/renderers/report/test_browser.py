@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from roofline import units
 from roofline.analysis.analysis import analyze
 from roofline.content.points import points
-from roofline.core.schema import Profile
+from roofline.core.schema import Profile, load
 from roofline.core.vocabulary import BOUNDS, CLASSES, PHASES
 from roofline.errors import MeasurementError
 from roofline.renderers.report import report, report_sweep
@@ -140,6 +140,7 @@ def swept() -> Grid:
 
 PAGES: dict[str, Callable[[], list[Any] | Grid]] = {
     "one": lambda: [handmade.profile()],
+    "measured": lambda: [load("h100/bert-torch-infer-b1-bf16")],
     "two": pair,
     "devices": on_devices,
     "hostile": lambda: [handmade.hostile(HOSTILE)],
@@ -279,6 +280,26 @@ def test_the_roofline_shows_what_is_chosen(opened: Callable[..., Opened]) -> Non
     found.page.locator("[data-choose=level]").select_option("cache.llc")
     assert found.run("document.querySelectorAll('.plane .slope:not(.faint)').length") == 1
     assert "last-level" in found.text(".plane .slope:not(.faint) text")
+
+
+def test_no_roof_crosses_the_name_of_one(opened: Callable[..., Opened]) -> None:
+    found = opened("measured")
+    found.page.locator("#roofline").scroll_into_view_if_needed()
+    crossed = """() => {
+        const size = document.querySelector(".plane").getBoundingClientRect();
+        const within = (box, x, y) => box.left < x && x < box.right && box.top < y && y < box.bottom;
+        const points = [...document.querySelectorAll(".plane .roof line")].flatMap((line) => {
+            const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((end) => line[end].baseVal.value);
+            return Array.from({ length: 1000 }, (_, at) =>
+                [size.left + x1 + (x2 - x1) * at / 999, size.top + y1 + (y2 - y1) * at / 999]);
+        });
+        return [...document.querySelectorAll(".plane .roof text")].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return points.some(([x, y]) => within(box, x, y));
+        }).map((text) => text.textContent);
+    }"""
+    assert found.page.evaluate(crossed) == []
+    assert found.page.locator(".plane .roof text").count() == found.page.locator(".plane .roof line").count() == 4
 
 
 def test_the_view_is_saved_as_svg_and_png(opened: Callable[..., Opened]) -> None:

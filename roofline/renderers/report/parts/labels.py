@@ -21,11 +21,16 @@ class Taken:
         None where none is free: no name may lie on another one.
         """
         for right, base in ends:
-            box = (right - _LETTER * len(words), base - _LINE + 3, right, base + 3)
+            box = (right - width(words), base - _LINE + 3, right, base + 3)
             if box[0] >= 2 and not any(_touch(box, box_taken) for box_taken in self.boxes):
                 self.boxes.append(box)
                 return right, base
         return None
+
+
+def width(words: str) -> float:
+    """Return about how wide words are [px]."""
+    return _LETTER * len(words)
 
 
 def _touch(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:

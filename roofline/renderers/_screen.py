@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.flags import CURES, clause
+from roofline.analysis.flags import clause
 from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
@@ -485,8 +485,8 @@ def _advice(analysis: Analysis, rows: Sequence[Ranked], page: Page) -> list[list
 
     Of that part say how long it is.
     """
-    cures = list(dict.fromkeys(CURES[name] for name in doubts.doubtful(analysis) if name in CURES))
-    texts = ["; ".join(cures)] if cures else []
+    cures = "; ".join(doubts.cures(analysis))
+    texts = [cures] if cures else []
     advice = advise(analysis)
     if advice and advice[0].part == _largest_part(analysis)[0] and any(row.is_gap for row in rows[:_FEWEST]):
         text, annotation, part, seconds = advice[0]

@@ -153,8 +153,15 @@ def in_processes(pair: RankedPair) -> bool:
 
 def said(row: Row) -> str:
     """Say a row: its sentence, and the pages of its annotations."""
-    pages = f" See {comparing.pages(row.annotations)}." if row.annotations else ""
-    return f"{wording.plain(row.text, _LONGEST)}{pages}"
+    return with_pages(row, wording.plain(row.text, _LONGEST))
+
+
+def with_pages(row: Row, words: str) -> str:
+    """Add the pages of a row's annotations to what is said of it."""
+    if not row.annotations:
+        return words
+    pages = comparing.pages(row.annotations)
+    return f"{words} See {pages}." if words.endswith(".") else f"{words} (see {pages})"
 
 
 def lines(pair: RankedPair, row: Row) -> list[str]:
@@ -164,8 +171,8 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     """
     style, sides = pair.account.style, (0, 1)[:: row.sign]
     if row.kind != "only" or any(is_shared(row, side) for side in sides):
-        return [said(row), *filter(None, [meaning(row)])]
-    causes, pages = list(_causes(row)), f" (see {comparing.pages(row.annotations)})" if row.annotations else ""
+        return [wording.plain(row.text, _LONGEST), *filter(None, [meaning(row)])]
+    causes = list(_causes(row))
     places = [name_scopes(scopes) for scopes in row.run_scopes]
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {wording.in_words(row.phase)}" if row.phase else ""
@@ -181,7 +188,7 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{wording.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")
     advice = [f"Try: {row.advice}."] if row.advice else []
-    return [wording.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}{pages}", *said_runs, *advice)]
+    return [wording.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}", *said_runs, *advice)]
 
 
 def _parts(pair: RankedPair, row: Row) -> str:

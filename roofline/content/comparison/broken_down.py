@@ -33,9 +33,9 @@ ABOUT = {
 }
 _ABOUT_ALL = " ".join(f"{name.capitalize()}: {about}." for name, about in ABOUT.items())
 _RANGES = (
-    "A part is a range where ops are below half of their roof and two ways of splitting their time disagree "
-    "(docs/comparing.md), and where it is not recorded what the caches held: the first number holds if all that fits a "
-    "cache came from it, the last if nothing did."
+    "A part is a range where ops are below half of their roof and one run's kernels are worse by their share of it, "
+    "the other's by their time above the minimum; and where it is not recorded what the caches held: the first number "
+    "holds if all that fits a cache came from it, the last if nothing did."
 )
 LEGEND = f"A − B = ceilings + kernels + other. {_ABOUT_ALL} {_RANGES}"
 

@@ -80,12 +80,15 @@ def lettered(pair: RankedPair, side: int) -> str:
 
 def warning(pair: RankedPair) -> str:
     """Write the warning that stands on every output of runs that are not comparable; empty for all others."""
-    parity = pair.comparison.parity
-    reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
-    if parity.verdict != "not comparable":
+    if pair.comparison.parity.verdict != "not comparable":
         return ""
-    words = wording.conjunction(reasons) or "see parity"
-    return f"NOT COMPARABLE, compared anyway: {words}."
+    return f"NOT COMPARABLE, compared anyway: {refusal(pair)}."
+
+
+def refusal(pair: RankedPair) -> str:
+    """Say why runs are not comparable."""
+    reasons = [plain(difference.text, 300).rstrip(".") for difference in pair.comparison.parity.of("refused")]
+    return wording.conjunction(reasons) or "see parity"
 
 
 def pages(annotations: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Difference, Parity
 from roofline.comparison.ranking import RankedPair
 from roofline.content import wording
-from roofline.content.comparison import account_rows, comparing
+from roofline.content.comparison import account_rows
 from roofline.content.signed import snapped
 from roofline.content.wording import plain
 
@@ -66,10 +66,13 @@ def work(pair: RankedPair) -> list[str]:
 
 
 def settings(pair: RankedPair) -> list[str]:
-    """Say which settings differ, and on which pages of the documentation they are explained."""
-    names = [name for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
-    sentences = [_sentence(pair, difference) for difference in pair.comparison.parity.settings]
-    return [*sentences, f"See {comparing.pages(names)}."] if names else sentences
+    """Say which settings differ."""
+    return [_sentence(pair, difference) for difference in pair.comparison.parity.settings]
+
+
+def settings_annotations(pair: RankedPair) -> list[str]:
+    """Name the annotations of the settings that differ."""
+    return [name for row in pair.account.rows if row.kind == "setting" for name in row.annotations]
 
 
 def doubts(pair: RankedPair) -> list[str]:

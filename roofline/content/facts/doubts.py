@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.flags import FLAGS, clause
+from roofline.analysis.flags import CURES, FLAGS, clause
 from roofline.content import wording
 from roofline.core.schema import slug
 
@@ -25,6 +25,11 @@ def doubtful(analysis: Analysis) -> list[str]:
     """Return the slugs of flags that make numbers doubtful, the gravest first, others in the order of the profile."""
     names = [name for name in map(slug, analysis.flags) if name not in HARMLESS]
     return sorted(names, key=lambda name: _GRAVEST.index(name) if name in _GRAVEST else len(_GRAVEST))
+
+
+def cures(analysis: Analysis) -> list[str]:
+    """Return what to do about the flags that make numbers doubtful, where something helps."""
+    return list(dict.fromkeys(CURES[name] for name in doubtful(analysis) if name in CURES))
 
 
 def reasons(analysis: Analysis) -> Iterator[str]:

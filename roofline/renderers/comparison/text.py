@@ -44,7 +44,7 @@ def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
 def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
     lines = [*_warning(pair, page), *wrapped(comparing.verdict(pair, advise=True), page, "bold"), ""]
     lines += terminal.facts(pair_facts.runs(pair), page)
-    lines += terminal.facts(parity_words.alike(pair), page)
+    lines += _alike(pair, page)
     lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
     if view.details or broken_down.asked(pair):
         lines += [
@@ -65,7 +65,7 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
             *wrapped(comparing.verdict(pair), page, "bold"),
-            *terminal.facts(parity_words.alike(pair, account_rows.FEW), page),
+            *_alike(pair, page, account_rows.FEW),
             *_rows(pair, page, view, account_rows.FEW),
             *_proven(pair, page),
             *_observed(pair, broken_down.FEW, broken_down.asked(pair), page),
@@ -73,6 +73,12 @@ def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
         if broken_down.asked(pair):
             lines += ["", *terminal.table(broken_down.differences(pair), page)]
     return lines
+
+
+def _alike(pair: RankedPair, page: Page, limit: int | None = None) -> list[str]:
+    """Say whether both runs do the same work, and which pages of the documentation explain the settings that differ."""
+    pages = comparing.pages(parity_words.settings_annotations(pair))
+    return terminal.facts([*parity_words.alike(pair, limit), *([("see", pages)] if pages else [])], page)
 
 
 def _warning(pair: RankedPair, page: Page) -> list[str]:
@@ -122,7 +128,7 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
         head += f"{account_rows.bar(pair, row, largest, width):<{width}}  " if width else ""
         indent = _margin(head, page)
         opening, *others = account_rows.lines(pair, row)
-        lines = _wrapped(f"{head}{opening}", page, indent)
+        lines = _wrapped(f"{head}{account_rows.with_pages(row, opening)}", page, indent)
         for words in others:
             lines += _wrapped(f"{indent}{words}", page, f"{indent}  ")
         yield lines

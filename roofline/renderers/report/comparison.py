@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.content.comparison import (
@@ -31,21 +32,27 @@ def comparison(ranking: Ranking, allow: bool) -> Html:
     parts: list[Html] = []
     if len(ranking.runs) > 2:
         parts += [table_of(ranked.grid(ranking), "The runs, the fastest first", "Runs"), _matrix(ranking)]
-        parts += [_folded(pair, pair in explained, pair is ranking.pairs[-1]) for pair in ranking.pairs]
+        parts += [_folded(pair, explained, is_last=pair is ranking.pairs[-1]) for pair in ranking.pairs]
     else:
         parts.append(_pair(ranking.pairs[0], bool(explained)))
     return section("comparison", "Why one run is faster" if is_told else TITLE, parts)
 
 
-def _folded(pair: RankedPair, explained: bool, last: bool) -> Html:
-    """Write one of several pairs below its names. last: whether it is open, and its verdict stands above the page."""
-    warning = comparing.warning(pair)
-    parts = [tag("summary", name(pair.names[0], 60), " against ", name(pair.names[1], 60))]
-    if explained and warning:
+def _folded(pair: RankedPair, explained: Sequence[RankedPair], *, is_last: bool) -> Html:
+    """Write one of several pairs below its names: of those `explained` the last is open, of others the line says why.
+
+    is_last: of all pairs, so that its verdict stands at the head of the page.
+    """
+    names = join([name(pair.names[0], 60), " against ", name(pair.names[1], 60)])
+    if pair not in explained:
+        summary = tag("summary", names, f": not comparable. {comparing.refusal(pair)}.")
+        return tag("details", summary, _pair(pair, explained=False), class_="pair")
+    warning, parts = comparing.warning(pair), [tag("summary", names)]
+    if warning:
         parts.append(tag("p", warning, class_="warning", role="note"))
-    if explained and (warning or not last):
+    if warning or not is_last:
         parts.append(tag("p", comparing.verdict(pair, advise=True), class_="lead"))
-    return tag("details", parts, _pair(pair, explained), class_="pair", open=last or not explained)
+    return tag("details", parts, _pair(pair, explained=True), class_="pair", open=pair is explained[-1])
 
 
 def _matrix(ranking: Ranking) -> Html:
@@ -81,11 +88,18 @@ def _pair(pair: RankedPair, explained: bool) -> Html:
 def _same_work(pair: RankedPair, explained: bool) -> Html:
     """Write the box that says whether the runs may be compared, and all differences; explained: whether rows follow."""
     if explained:
-        alike = list(parity_words.alike(pair))
+        alike = [*parity_words.alike(pair), *_names(pair)]
     else:
         alike = [("same work?", f"{parity_words.same_work(pair)}.")]
         alike += [("", words) for words in parity_words.differences(pair, numbered=False)]
     return tag("div", facts(alike), class_=f"parity {pair.comparison.parity.verdict.replace(' ', '-')}")
+
+
+def _names(pair: RankedPair) -> Iterator[tuple[str, str]]:
+    """Say what the names of settings and rows mean: whoever the page is sent to has no other page."""
+    known, used = known_annotations(), (called for row in pair.account.rows for called in row.annotations)
+    for number, called in enumerate(called for called in dict.fromkeys(used) if called in known):
+        yield "" if number else "names", f"{called}: {known[called].title}"
 
 
 def _account_rows(pair: RankedPair, first: Sequence[AccountRow]) -> Html:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.content import wording
 from roofline.content.comparison import comparing
-from roofline.content.facts import floors, host
+from roofline.content.facts import doubts, floors, host
+from roofline.renderers.report.parts.grids import facts
 from roofline.renderers.report.parts.html import Html, tag
-from roofline.renderers.report.parts.run import Run
+from roofline.renderers.report.parts.run import Run, TimedRun
 
 
 def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
@@ -19,7 +20,7 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     allow: explain the difference of runs that are not comparable.
     """
     if ranking is None:
-        leads = [tag("p", " ".join(filter(None, sentences(run))), class_="lead") for run in runs]
+        leads = [[tag("p", " ".join(filter(None, sentences(run))), class_="lead"), facts(_trust(run))] for run in runs]
         return tag("div", leads, class_="verdict")
     refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
     warning, lead = "", ""
@@ -32,7 +33,10 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
         warning, lead = comparing.warning(pair), comparing.verdict(pair, advise=True)
     steps = {f"{wording.subject(run.analysis)} on {wording.device(run.analysis)}: " for run in runs}
     common = steps.pop() if len(steps) == 1 else ""  # the head of the page has it
-    verdicts = [tag("li", run.title, ": ", sentences(run)[0].removeprefix(common)) for run in runs]
+    verdicts = [
+        tag("li", run.title, ": ", sentences(run)[0].removeprefix(common), [tag("small", text) for _, text in trust])
+        for run, trust in zip(runs, map(_trust, runs), strict=True)
+    ]
     return tag(
         "div",
         tag("p", warning, class_="warning", role="note") if warning else None,
@@ -48,6 +52,16 @@ def sentences(run: Run) -> tuple[str, str]:
     if not isinstance(analysis, Analysis):
         return wording.verdict(analysis), wording.known_work(analysis)
     return wording.verdict(analysis, host.most(analysis)), floors.describe_floors(analysis)
+
+
+def _trust(run: Run) -> Iterator[tuple[str, str]]:
+    """Say why the numbers of a run are doubtful, and what to do about it."""
+    if not isinstance(run, TimedRun):
+        return
+    for number, reason in enumerate(doubts.reasons(run.analysis)):
+        yield "" if number else "trust", f"! {reason}"
+    if cures := "; ".join(doubts.cures(run.analysis)):
+        yield "try", f"{cures[0].upper()}{cures[1:]}."
 
 
 def _refusal(refused: Sequence[RankedPair]) -> str:

@@ -17,6 +17,7 @@ from report_page import Page
 
 from roofline import units
 from roofline.analysis.analysis import KEYS, analyze
+from roofline.analysis.flags import CURES, FLAGS
 from roofline.comparison.ranking import rank
 from roofline.content import tables, wording
 from roofline.content.comparison import account_rows, comparing, pair_facts, parity_words, term_table
@@ -74,6 +75,15 @@ def test_the_order_of_the_page(one: Page, two: Page) -> None:
     # The steps of `synthetic` have one scope without a name, so no modules.
     order.remove("modules")
     assert [each for each in two.ids if each in order] == order
+
+
+def test_what_to_do_about_doubtful_numbers_stands_at_the_top() -> None:
+    """Of a page of one run and of two: the reason and what helps, before any section but the verdict."""
+    bare = handmade.profile(flags=("no-ceilings",))
+    for profiles in ([bare], [bare, handmade.profile()]):
+        top = Page(report(profiles).partition("</section>")[0]).text
+        assert FLAGS["no-ceilings"].split(".")[0] in top
+        assert CURES["no-ceilings"][1:] in top
 
 
 def test_it_forbids_itself_all_but_its_own_style_and_script() -> None:
@@ -484,6 +494,22 @@ def test_several_runs_are_ranked() -> None:
     # The slowest and the fastest are compared in the first sentence, the other pair below its names.
     for compared in rank(runs, as_given=True).pairs:
         assert found.text.count(comparing.verdict(compared)) == 1
+
+
+def test_of_several_runs_those_that_are_not_comparable_are_folded() -> None:
+    """Of the slowest, which does twice the work, the line says why; the other pair is open, below its verdict."""
+    half = synthetic.LAYER * 2
+    runs = [
+        synthetic.step(),
+        *(synthetic.step(half, backend=name, host=host) for name, host in (("jax", 9), ("keras-jax", 20))),
+    ]
+    comparable, refused = rank(runs, as_given=True).pairs
+    folds = re.findall(
+        r'<details class="pair"( open)?><summary>(.*?)</summary>(.*?)</details>', report(runs), re.DOTALL
+    )
+    assert [bool(is_open) for is_open, *_ in folds] == [True, False]
+    assert comparing.refusal(refused) in Page(folds[1][1]).text
+    assert page(*runs).text.count(comparing.verdict(comparable)) == 1
 
 
 def test_the_rows_that_share_a_bar_of_the_waterfall_are_folded_with_its_number_and_sum() -> None:

@@ -146,8 +146,8 @@ class Border:
 
     kind: "winner" of all backends; of one (`backend`) the "limit" that takes over half of the step, or the "roof",
     compute or memory, that limits more of it where neither takes half. before, after: what it is on both sides; low,
-    high: the last and the first number on the axis. cell: of the first side. cause: the largest row of the account of
-    its two fastest.
+    high: the last and the first number on the axis; between: numbers of the plan in which that is not known. cell: of
+    the first side. cause: the largest row of the account of its two fastest.
     """
 
     kind: str
@@ -158,6 +158,7 @@ class Border:
     before: str
     after: str
     backend: str = ""
+    between: tuple[int, ...] = ()
     cause: Row | None = None
 
 
@@ -297,15 +298,22 @@ def _borders(cells: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]
     """Find neighbours along both axes of which one has another winner, or a backend another limit."""
     by_point = {cell.cell: cell for cell in cells}
     for axis, line in lines(by_point):
-        ordered = [by_point[point] for point in line]
-        yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
-        for backend in backends:
-            of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
-            limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
-            yield from limits
-            limit_ends = {(border.low, border.high) for border in limits}
-            roofs = _changes("roof", axis, of, [result.roof for result in of])
-            yield from (border for border in roofs if (border.low, border.high) not in limit_ends)
+        numbers = [getattr(point, axis) for point in line]
+        for border in _borders_along(axis, [by_point[point] for point in line], backends):
+            between = tuple(number for number in numbers if border.low < number < border.high)
+            yield replace(border, between=between)
+
+
+def _borders_along(axis: str, ordered: Sequence[Cell], backends: Sequence[str]) -> Iterator[Border]:
+    """Find the borders of a row or column: between cells whose answer is known, whatever lies between them."""
+    yield from _winners(axis, [cell for cell in ordered if cell.is_settled])
+    for backend in backends:
+        of = [result for cell in ordered for result in cell.results if result.point.backend == backend]
+        limits = list(_changes("limit", axis, of, [result.mostly for result in of]))
+        yield from limits
+        limit_ends = {(border.low, border.high) for border in limits}
+        roofs = _changes("roof", axis, of, [result.roof for result in of])
+        yield from (border for border in roofs if (border.low, border.high) not in limit_ends)
 
 
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:

@@ -238,6 +238,21 @@ def test_a_border_of_several_rows_is_one_sentence(tmp_path: Path) -> None:
     assert sentence.startswith("toy infer, 8, 16 and 32 tokens: jax is fastest up to batch 1, torch from batch 2 on")
 
 
+def test_a_border_names_the_cells_between_that_are_not_settled(tmp_path: Path) -> None:
+    """jax takes half of torch's step with batch 1, as long with batch 2, and twice as long with batch 4."""
+    every = folder.write_plan(tmp_path, plan(("torch", "jax"), (1, 2, 4)))
+    factors = {1: 0.5, 2: 1.0, 4: 2.0}
+
+    def measure(point: Point) -> Profile:
+        return toy_sweeps.measured(point, factors[point.batch or 1] if point.backend == "jax" else 1.0)
+
+    run(tmp_path, every, measure, quiet)
+    found = grid.read(tmp_path)
+    (border,) = [border for border in found.borders if border.kind == "winner"]
+    assert (border.low, border.between, border.high) == (1, (2,), 4)
+    assert "(batch 2: not settled)" in sweep.border(border)
+
+
 def test_disturbed_runs_draw_no_border_of_limits(tmp_path: Path) -> None:
     every = folder.write_plan(tmp_path, plan(("torch",), (1, 2)))
     limits = {1: ("contended",), 2: ()}

@@ -20,6 +20,9 @@ PREDICTED = "≈: not measured; predicted from the measured points around it."
 #: What limits a step, in words: a bound of ops, or the time in which none ran.
 LIMITS = {GAP: "idle or host time", "unknown": "work that is not known"}
 
+#: What is said of cells between the two sides of a border, by its kind.
+_UNKNOWN = {"winner": "not settled", "limit": "nothing is known to be", "roof": "not known"}
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -144,14 +147,17 @@ def border(edge: Border, where: str = "") -> str:
     noun = "batch {}" if edge.axis == "batch" else "{} tokens"
     low, high = noun.format(edge.low), noun.format(edge.high)
     where, backend = where or place(edge.cell, edge.axis), wording.plain(edge.backend, 40)
+    between = noun.format(wording.conjunction(list(map(str, edge.between))))
+    skipped = f" ({between}: {_UNKNOWN[edge.kind]})" if edge.between else ""
     if edge.kind == "winner":
         before, after = (wording.plain(name, 40) for name in (edge.before, edge.after))
         largest = f"; largest part of the difference at {low}: {cause(edge.cause)}" if edge.cause else ""
-        return f"{where}: {before} is fastest up to {low}, {after} from {high} on{largest}."
+        return f"{where}: {before} is fastest up to {low}, {after} from {high} on{skipped}{largest}."
     before, after = limit(edge.before), limit(edge.after)
     if edge.kind == "roof":
-        return f"{where}, {backend}: {before} limits more of the step than {after} up to {low}, less from {high} on."
-    return f"{where}, {backend}: over half of the step is {before} up to {low}, {after} from {high} on."
+        more = f"{before} limits more of the step than {after}"
+        return f"{where}, {backend}: {more} up to {low}, less from {high} on{skipped}."
+    return f"{where}, {backend}: over half of the step is {before} up to {low}, {after} from {high} on{skipped}."
 
 
 def sentences(grid: Grid) -> Iterator[tuple[str, str]]:
@@ -167,7 +173,8 @@ def _borders(grid: Grid) -> Iterator[tuple[str, str]]:
     alike: dict[tuple[object, ...], list[Border]] = {}
     for edge in grid.borders:
         part = edge.cell.without("batch", "seq")
-        same = (edge.kind, edge.axis, edge.backend, edge.low, edge.high, edge.before, edge.after, cause(edge.cause))
+        ends = (edge.low, edge.high, edge.between)
+        same = (edge.kind, edge.axis, edge.backend, *ends, edge.before, edge.after, cause(edge.cause))
         alike.setdefault((part, same), []).append(edge)
     for edges in alike.values():
         yield edges[0].kind, border(edges[0], _along(edges))

@@ -73,6 +73,7 @@ def _border(border: Border) -> dict[str, Any]:
         "backend": border.backend or None,
         "low": border.low,
         "high": border.high,
+        "between": list(border.between),
         "before": border.before,
         "after": border.after,
         "text": sweep.border(border),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roofline import units
+from roofline.comparison.headline import times_as_long
 from roofline.comparison.ranking import Ranking
 from roofline.content import wording
 from roofline.content.comparison import comparing
@@ -14,11 +15,12 @@ from roofline.content.names.distinct import distinct
 #: Columns: heads, what goes first for want of room, the highest, and what a caption says of them.
 _HEADS = ("step", "factor", "busy", "gap", "of roof", "parity with the fastest")
 _RANKS = (0, 1, 4, 5, 3, 2)
+_BASIS = "by the turns that both took, else by all their processes"
 _ABOUT = (
-    *("median", "step over that of the fastest run", "share of the step in which any op runs"),
+    *("median", f"times as long as the fastest run takes, {_BASIS}", "share of the step in which any op runs"),
     *("the rest of it", "minimum / own time of the ops", "whether the work is that of the fastest run"),
 )
-_MATRIX = "Time of the row / time of the column: how many times longer the run of the row took."
+_MATRIX = f"Factors: time of the row / time of the column, {_BASIS}; steps are medians as recorded."
 
 
 def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
@@ -39,7 +41,7 @@ def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
         [
             (
                 write(run.wall),
-                f"{run.wall / best.wall:.2f}x" if run is not best else "1",
+                f"{times_as_long(run, best):.2f}x" if run is not best else "1",
                 units.percent(run.busy / run.wall, 0),
                 units.percent(None if run.gap_told is None else run.gap_told / run.wall, 0),
                 wording.attained(run.total),
@@ -56,19 +58,20 @@ def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
 
 
 def matrix(ranking: Ranking, limit: int) -> list[tuple[str, ...]]:
-    """Return the head and a line per run: how many times faster the column's run is; `limit` columns."""
+    """Return the head and a line per run: how many times as long it took as the column's; `limit` columns."""
     order = ranking.order
     shown = order[:limit]
     lines: list[tuple[str, ...]] = [("", "row / column", *(str(place) for place in range(1, len(shown) + 1)))]
     for place, row in enumerate(order, 1):
-        cells = [
-            "1"
-            if row == column
-            else f"{ranking.speedups[row][column]:.2f}{comparing.mark(ranking.verdicts[row][column])}"
-            for column in shown
-        ]
+        cells = ["1" if row == column else _factor(ranking, row, column) for column in shown]
         lines.append((str(place), ranking.names[row], *cells))
     return lines
+
+
+def _factor(ranking: Ranking, row: int, column: int) -> str:
+    """Write how many times as long a run took as another one, marked by their parity."""
+    factor = times_as_long(ranking.runs[row], ranking.runs[column])
+    return f"{factor:.2f}{comparing.mark(ranking.verdicts[row][column])}"
 
 
 def origins(ranking: Ranking) -> str:

@@ -15,6 +15,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import handmade
@@ -34,13 +35,21 @@ from roofline.comparison.parity.difference import Difference
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import RankedPair, Ranking, rank
 from roofline.comparison.terms import Comparison, compare
-from roofline.content.comparison import account_rows, broken_down, comparing, pair_facts, parity_words, term_table
+from roofline.content.comparison import (
+    account_rows,
+    broken_down,
+    comparing,
+    pair_facts,
+    parity_words,
+    ranked,
+    term_table,
+)
 from roofline.content.comparison.account_rows import View
 from roofline.content.comparison.term_table import Row, Table
 from roofline.content.signed import rounding, signed
 from roofline.content.terminal import NARROWEST, Page
 from roofline.core.device import Ceiling
-from roofline.core.schema import Imported, Profile, Wall
+from roofline.core.schema import Imported, Profile, Wall, load
 from roofline.errors import InputError
 from roofline.renderers.comparison import text
 
@@ -720,3 +729,15 @@ def test_a_row_says_how_much_of_it_is_dispatching() -> None:
     assert ": +400 µs in ops, +600 µs dispatching" in account_rows.lines(pair, row)[0]
     moved = replace(row, notes=(Note(MOVED_BY, "1 µs is elsewhere"),))
     assert "dispatching" not in account_rows.lines(pair, moved)[0]
+
+
+def test_factors_of_several_runs_are_those_of_their_headlines() -> None:
+    """Runs that took turns are 1.13 and 1.22 times as long by these, and 1.06 and 1.15 by the medians as recorded."""
+    folder = Path(__file__).resolve().parents[3] / "docs" / "measured" / "bert-infer-in-turns"
+    ranking = rank([load(folder / f"{backend}.json") for backend in ("torch", "jax", "tensorflow")])
+    factors = [pair.headline.factor for pair in ranking.pairs]
+    medians = [pair.comparison.a.wall / pair.comparison.b.wall for pair in ranking.pairs]
+    assert all(abs(factor / ratio - 1) > 0.05 for factor, ratio in zip(factors, medians, strict=True))
+    told = [f"{factor:.2f}" for factor in factors]
+    assert [cells[1].removesuffix("x") for cells in ranked.grid(ranking).cells] == ["1", *told]
+    assert [row[2].rstrip("*") for row in ranked.matrix(ranking, limit=3)[2:]] == told

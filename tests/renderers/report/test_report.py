@@ -486,7 +486,7 @@ def test_several_runs_are_ranked() -> None:
     found = page(*runs)
     (table,) = (rows for caption, rows in found.tables.items() if caption == "The runs, the fastest first")
     assert [row[0] for row in table[1:]] == ["1 jax", "2 torch", "3 keras-jax"]
-    (matrix,) = (rows for caption, rows in found.tables.items() if caption.startswith("Time of the row"))
+    (matrix,) = (rows for caption, rows in found.tables.items() if caption.startswith("Factors: time of the row"))
     assert [row[0] for row in matrix[1:]] == ["1 jax", "2 torch", "3 keras-jax"]
     assert len(json.loads(found.data)["runs"]) == 3
     # Of each pair one is A: no run of the page is.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.content import bounds, wording
+from roofline.content import step_bar
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers.figures import _frame, _measure, _style
 
@@ -44,28 +44,19 @@ class Piece(NamedTuple):
 
 
 def segments(analysis: Analysis) -> list[Piece]:
-    """Split a step from left to right into pieces that add up to the wall.
-
-    An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
-    """
-    pieces = []
-    for bound, times in bounds.split(analysis).items():
-        if times.seconds <= 0:
-            continue
-        if bound == "unknown":
-            pieces.append(Piece("unknown", times.seconds, _style.lighten(bound), "black"))
-            continue
-        floor, either, above = times.pieces
-        # White reads on blue and green, black on orange.
-        ink = "black" if bound == "memory" else "white"
-        pieces.append(Piece(f"{bound}, minimum", floor, _style.solid(bound), ink))
-        if either > 0:
-            pieces.append(Piece(f"{bound}, minimum or above it", either, _style.half(bound), "black"))
-        pieces.append(Piece(f"{bound}, above it", above, _style.lighten(bound), "black"))
-    gap = (
-        [] if analysis.gap_told is None else [Piece(wording.gap_name(analysis), analysis.gap_told, _style.GAP, "black")]
-    )
-    return [*pieces, *gap]
+    """Fill the pieces of a step: white reads on the full blue and green, black on orange and on all that is paler."""
+    fills = {
+        "minimum": _style.solid,
+        "minimum or above it": _style.half,
+        "above it": _style.lighten,
+        None: _style.lighten,
+    }
+    return [
+        Piece(name, seconds, _style.GAP, "black")
+        if bound is None
+        else Piece(name, seconds, fills[part](bound), "white" if part == "minimum" and bound != "memory" else "black")
+        for name, bound, part, seconds in step_bar.pieces(analysis)
+    ]
 
 
 def length(pieces: Sequence[Piece]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.content import bounds, tables, wording
+from roofline.content import bounds, step_bar, tables, wording
 from roofline.content.choice import group_name
 from roofline.content.facts import evidence
 from roofline.core.vocabulary import GROUPS
@@ -14,6 +14,14 @@ from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, tag
 from roofline.renderers.report.parts.run import Run, TimedRun, section
+
+#: How full the parts of the time under a bound are.
+_LOOKS: dict[step_bar.Part | None, str] = {
+    "minimum": "",
+    "minimum or above it": "half",
+    "above it": "pale",
+    None: "pale",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +90,20 @@ def _run(run: TimedRun, longest: float, several: bool) -> Html:
 def by_bound(run: TimedRun) -> list[Line]:
     """List the bounds that hold any time, the largest first, then the gap and its causes."""
     analysis = run.analysis
-    wall = analysis.wall
+    wall, pieces = analysis.wall, step_bar.pieces(analysis)
     lines = []
-    parts: tuple[Part, ...]
     upper = bounds.split_at_upper_end(analysis)
     for bound, times in bounds.split(analysis).items():
         if times.seconds <= 0:
             continue
         words = wording.bound(analysis, bound, times, upper[bound])  # as the headline has it
+        parts = tuple(
+            Part(piece.name, f"{bound} {_LOOKS[piece.part]}", piece.seconds) for piece in pieces if piece.bound == bound
+        )
         if times.attained is None:
-            parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        ends, (solid, half, pale) = bounds.ends(times, upper[bound]), times.pieces
-        parts = (
-            Part(f"{bound}: minimum", bound, solid),
-            Part(f"{bound}: minimum or above it, which its range leaves open", f"{bound} half", half),
-            Part(f"{bound}: above the minimum", f"{bound} pale", pale),
-        )
+        ends = bounds.ends(times, upper[bound])
         shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
         share, floor, loss = (tables.between(min(range_ends), max(range_ends)) for range_ends in shares)
         lines.append(Line(bound, bound, times.seconds, parts, floor, loss, words, share=share))
@@ -148,8 +152,6 @@ def _bar(lines: Sequence[Line], longest: float, wall: float, top: float) -> Html
             continue
         drawn.append(svg.above(at / longest, line.seconds / longest, top, line.label, f"{_percent(line, wall)} %"))
         for part in line.parts:
-            if part.seconds <= 0:
-                continue
             title = f"{part.label}: {units.seconds(part.seconds)}"
             drawn.append(svg.bar(at / longest, part.seconds / longest, top + 16, 22, f"part {part.look}", title))
             at += part.seconds

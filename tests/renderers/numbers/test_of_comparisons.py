@@ -1,4 +1,4 @@
-"""The formats of `compare` have the numbers of both runs' JSON. A new format needs a reader."""
+"""The formats of `compare`, and the report, have the numbers of both runs' JSON. A new format needs a reader."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
+from msgspec.structs import replace
 from same_numbers import document, holds, profile, sums
 
 from roofline import plugins
 from roofline.comparison.ranking import rank
 from roofline.content.terminal import Page
+from roofline.renderers.report import report
 
 
 def compared(name: str) -> str:
@@ -103,3 +105,52 @@ COMPARE = {
 @pytest.mark.parametrize("name", plugins.names("roofline.renderers.comparison"))
 def test_formats_of_compare(name: str) -> None:
     COMPARE[name]()
+
+
+# ------------------------------------------------------------------------------------------------------------ accounts
+
+#: How each format and the page write the seconds of a row.
+TIME = r"(?:[≤≥] )?([+-][\d.]+.\S?s)"
+
+
+def latex_rows(text: str) -> list[str]:
+    head, _, body = text.replace(r"\textmu{}", "µ").replace("$-$", "-").partition(r"\midrule")
+    (unit,) = re.findall(r"& (\S?s) &", head)
+    rows = [line.split(" & ")[1] for line in body.partition(r"\bottomrule")[0].strip().splitlines()]
+    return [f"{cell.rpartition(' ')[2]} {unit}" for cell in rows]
+
+
+def csv_rows(text: str) -> list[str]:
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["row"] == "account" and row["seconds"]]
+    return [f"{float(row['seconds']):.15f} s" for row in rows]
+
+
+ACCOUNT: dict[str, Callable[[str], list[str]]] = {
+    "text": lambda text: re.findall(rf"^ ?\d+ +{TIME} ", text, re.MULTILINE),
+    "markdown": lambda text: re.findall(rf"^\| \d+ \| {TIME} \|", text, re.MULTILINE),
+    "latex": latex_rows,
+    "csv": csv_rows,
+    "report": lambda page: re.findall(rf'<li><p><b>.*?</b><span class="figure">{TIME}</span>', page),
+}
+
+
+@pytest.mark.parametrize("name", ACCOUNT)
+def test_every_writer_has_the_rows_of_the_account(name: str) -> None:
+    """The rows of the JSON, the largest first, as far as each shows them; the waterfall is read in test_of_figures."""
+    text = report([profile("a"), profile("b")]) if name == "report" else compared(name)
+    rows = [row["seconds"] for row in json.loads(compared("json"))["account"] if row["seconds"] is not None]
+    told = ACCOUNT[name](text)
+    assert len(told) >= 3
+    for written, exact in zip(told, rows, strict=False):
+        assert holds(written.replace("\xa0", " "), exact), (written, exact)
+
+
+@pytest.mark.parametrize("name", [name for name in ACCOUNT if name != "csv"])
+def test_every_writer_has_the_factors_of_several_runs(name: str) -> None:
+    """Of three runs with one process each: the recorded time over that of the fastest."""
+    profiles = [profile("a"), profile("b"), replace(profile("a"), backend="jax")]
+    factor = document("a")["wall"]["median"] / document("b")["wall"]["median"]
+    renderer = None if name == "report" else plugins.load("roofline.renderers.comparison", name, "format")
+    text = report(profiles) if renderer is None else renderer.render(rank(profiles))
+    told = re.findall(r"\b(\d+\.\d\d)x\b", text.replace("\\,", ""))
+    assert any(holds(each, factor) for each in told)

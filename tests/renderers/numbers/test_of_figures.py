@@ -57,6 +57,15 @@ def draw_bound() -> None:
         assert holds(parts["above it"].partition(", above it ")[2], found["bounds"][bound] - floor)
     (gap,) = (text.removeprefix("host time ") for text in texts if text.startswith("host time "))
     assert holds(gap, found["gap"])
+    # The report draws the same pieces, and the first screen of the text the shares of the bounds.
+    page = report([profile()])
+    pieces = [re.match(r"(\w+), (minimum|above it) (.*)", text) for text in texts]
+    for bound, part, time in (piece.groups() for piece in pieces if piece):
+        assert f"<title>{bound}, {part}: {time}</title>" in page
+    screen = plugins.load("roofline.renderers", "text", "format").render(run(), None)
+    for bound in ("compute", "memory"):
+        share = re.search(rf"^  {bound} +[█▓]+ +([\d.]+) %", screen, re.MULTILINE)[1]
+        assert holds(share, 100 * found["bounds"][bound] / found["wall"]["median"])
 
 
 def draw_breakdown() -> None:

@@ -16,9 +16,12 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile
 
 
-def same_device(a: Profile, b: Profile) -> bool:
-    """Return whether both ran on the same kind of device; then the hardware makes no difference."""
-    return (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
+def same_device(a: Device, b: Device) -> bool:
+    """Return whether two devices have the same ceilings: those of a CPU are of the threads that measured them."""
+    if (a.name, a.kind) != (b.name, b.kind):
+        return False
+    threads = {device.conditions.get("threads") for device in (a, b)} - {None}
+    return a.kind != "cpu" or len(threads) < 2
 
 
 def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
@@ -31,7 +34,7 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     """
     if (a.counters is None) != (b.counters is None):
         a, b = replace(a, counters=None), replace(b, counters=None)
-    if not same_device(a, b):
+    if not same_device(a.device, b.device):
         ours, theirs = _known_alike(a.device, b.device), _known_alike(b.device, a.device)
         return analyze_timed(replace(a, device=ours)), analyze_timed(replace(b, device=theirs))
     device = best_ceilings((seen_device(a), seen_device(b)))

@@ -14,12 +14,11 @@ from roofline.analysis.run_names import called
 from roofline.comparison.account.account import account
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
-from roofline.comparison.common_ceilings import best_ceilings
+from roofline.comparison.common_ceilings import best_ceilings, same_device
 from roofline.comparison.headline import Headline, headline
 from roofline.comparison.parity.parity import Verdict, parity
 from roofline.comparison.proof.proof import Proof
 from roofline.comparison.terms import Comparison, compare
-from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.repr_mixin import ReprMixin
@@ -135,11 +134,8 @@ def check_timed(profile: Profile, name: str) -> None:
 
 def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
     """Give the profiles of one device the best ceilings that any of them has seen."""
-    groups: dict[tuple[str, str], list[Device]] = {}
-    for profile in profiles:
-        groups.setdefault((profile.device.name, profile.device.kind), []).append(seen_device(profile))
-    merged = {key: best_ceilings(devices) for key, devices in groups.items()}
+    seen = [seen_device(profile) for profile in profiles]
     return [
-        msgspec.structs.replace(profile, device=merged[profile.device.name, profile.device.kind])
-        for profile in profiles
+        msgspec.structs.replace(profile, device=best_ceilings(other for other in seen if same_device(device, other)))
+        for profile, device in zip(profiles, seen, strict=True)
     ]

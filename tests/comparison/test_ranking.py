@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from roofline.analysis.run_names import called
+from roofline.comparison.common_ceilings import analyze_together
 from roofline.comparison.ranking import check_timed, on_common_ceilings, rank
 from roofline.core.schema import Profile, Wall
 from roofline.errors import InputError
@@ -109,6 +110,21 @@ def test_one_device_has_one_set_of_ceilings() -> None:
             assert profile.device.rate("dram.copy") == 10e9
             assert profile.device.rate("matrix.fp32") == 100e9
         assert found[2].device.rate("dram.copy") == 1e9
+
+
+def test_ceilings_of_a_cpu_are_those_of_its_threads() -> None:
+    """With one thread 60 GFLOP/s, with two 100: each run keeps its own. Of a GPU threads are no matter.
+
+    A device of which the threads are not known takes the best of both.
+    """
+    one = replace(handmade.device(matrix_fp32=60e9), conditions={"threads": "1"})
+    bare = replace(handmade.device(), ceilings={}, caches=(), conditions={})
+    for kind, rates in (("cpu", [60e9, 100e9, 100e9]), ("cuda", [100e9] * 3)):
+        devices = [replace(device, kind=kind) for device in (one, handmade.device(), bare)]
+        found = on_common_ceilings([handmade.profile(device=device) for device in devices])
+        assert [profile.device.rate("matrix.fp32") for profile in found] == rates
+        pair = analyze_together(*(handmade.profile(device=device) for device in devices[:2]))
+        assert [run.device.rate("matrix.fp32") for run in pair] == rates[:2]
 
 
 def test_what_cannot_be_ranked() -> None:

@@ -594,6 +594,21 @@ def test_runs_in_one_frame_are_told_apart_by_how_full_their_markers_are() -> Non
     assert {"a", "b"} <= set(written(figure))
 
 
+def test_runs_of_other_numbers_of_threads_stand_under_roofs_of_their_own() -> None:
+    """60 GFLOP/s with one thread, 100 with two. 400.2 MFLOP in 5 ms are 80 GFLOP/s, 80 % of the second roof."""
+    one = replace(handmade.device(matrix_fp32=60e9), conditions={"threads": "1"})
+    runs = [
+        analyze(handmade.profile(device=device, environment={"threads": device.conditions["threads"], "cpus": "2"}))
+        for device in (one, handmade.device())
+    ]
+    with _style.applied():
+        figure, _ = figures.build("roofline", runs, 7.0)
+    ceilings = [line for line in figure.axes[0].lines if line.get_color() == _style.BLACK]
+    tops = {line.get_linestyle(): np.nanmax(line.get_ydata()) for line in ceilings if line.get_linewidth() > 1}
+    assert tops == {"-": 60e9, "--": 100e9}
+    assert {"Round Device, 1 thread", "Round Device, 2 threads"} <= set(written(figure))
+
+
 @pytest.mark.parametrize("by", ["class", "op", "scope", "block"])
 def test_a_breakdown_has_the_rows_of_its_key(by: str) -> None:
     from roofline.content import tables

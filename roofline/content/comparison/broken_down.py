@@ -259,7 +259,7 @@ def remarks(pair: RankedPair) -> str:
 def hardware(pair: RankedPair) -> str:
     """Say what ceilings and kernels make of the difference of all ops of runs on different devices."""
     comparison = pair.comparison
-    if same_device(comparison.a.profile, comparison.b.profile):
+    if same_device(comparison.a.device, comparison.b.device):
         return ""
     sides = (comparison.a, comparison.b)
     names = [wording.device(run) for run in sides]

@@ -11,7 +11,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.places import place_name
 from roofline.analysis.run_names import called
 from roofline.analysis.scope_names import name_scopes
-from roofline.comparison.common_ceilings import best_ceilings
+from roofline.comparison.common_ceilings import best_ceilings, same_device
 from roofline.content import titles, wording
 from roofline.content.choice import group_name
 from roofline.content.points import ALL, COUNTED, Point, Points, points
@@ -117,7 +117,7 @@ def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
     lines = []
     is_one = len(items) <= len(_FILLS)
     for place, item in enumerate(items):
-        alike = [number for number, run in enumerate(items) if run.device.name == item.device.name]
+        alike = [number for number, run in enumerate(items) if same_device(run.device, item.device)]
         used = [kind for number in alike if is_one or number == place for kind in plotted[number].used]
         all_lines = roofs(best_ceilings([items[number].device for number in alike]), used)
         caches = [slope for slope in all_lines.slopes if slope.name != MAIN][:1]

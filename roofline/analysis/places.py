@@ -67,14 +67,14 @@ def places(analysis: Analysis) -> list[Place]:
         added: list[float] = np.bincount(of, weights=values, minlength=len(codes)).tolist()
         return added
 
-    columns = (_runs(profile), table.share, table.own, table.uncosted, table.floor, table.floor_reach)
+    columns = (executions(profile), table.share, table.own, table.uncosted, table.floor, table.floor_reach)
     return sorted(
         (_place(key, *amounts) for key, *amounts in zip(codes, *map(sums, columns), strict=True)),
         key=lambda place: -place.at_most,
     )
 
 
-def _runs(profile: Profile) -> Ints:
+def executions(profile: Profile) -> Ints:
     """Return how often the step runs each op; kernels of one name without an op are one op, with a launch for each."""
     kernels, columns, times = set(profile.kernels), rows(profile), loops.times(profile)
     is_kernel = np.asarray([signature.name in kernels for signature in profile.signatures], bool)[columns.signature]

@@ -15,6 +15,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
+from roofline.analysis.places import executions
 from roofline.content import wording
 from roofline.content.sums import Sums, ceilings, limits, per_op, summed
 from roofline.core.arrays import Array
@@ -31,7 +32,7 @@ ALL, COLD, COLD_HIGH, COUNTED = "dram", "cold", "cold_high", "counted"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """All ops of one signature and phase: `number` of them in a step.
+    """All ops of one signature and phase. number: how often a step runs them, each turn of a loop counted.
 
     blocks: of the model that they are in, those of most time first. family: "matrix" for products, "vector" for other
     work; precision: of its arithmetic, "" where it is not known. seconds: share time; own: own time [s]. work: matrix
@@ -132,6 +133,7 @@ def points(analysis: WorkAnalysis) -> Points:
     columns = analysis.table.columns
     code, first = numbered(columns.signature, columns.phase)
     sums = summed(per_op(analysis), code, len(first))
+    numbers = np.bincount(code, weights=executions(analysis.profile), minlength=len(first))
     traffic = {
         level: np.bincount(code, weights=amount, minlength=len(first)) for level, amount in _traffic(analysis).items()
     }
@@ -145,7 +147,8 @@ def points(analysis: WorkAnalysis) -> Points:
             unknown += float(sums.seconds[row])
             continue
         moved = {level: None if math.isnan(amount[row]) else float(amount[row]) for level, amount in traffic.items()}
-        merged.append(_point(analysis, sums, row, analysis.profile.ops[op], moved, *words[row]))
+        number = round(float(numbers[row]))
+        merged.append(_point(analysis, sums, row, analysis.profile.ops[op], number, moved, *words[row]))
     merged.sort(key=lambda point: -point.seconds)
     largest = merged[:MOST]
     return Points(
@@ -161,6 +164,7 @@ def _point(
     sums: Sums,
     row: int,
     first: Op,
+    number: int,
     moved: Mapping[str, float | None],
     bound: str,
     roof: str,
@@ -178,7 +182,7 @@ def _point(
         op_class=analysis.op_class(first),
         family=family,
         precision=precision,
-        number=int(sums.ops[row]),
+        number=number,
         seconds=float(sums.seconds[row]),
         own=float(sums.own[row]),
         work=work,

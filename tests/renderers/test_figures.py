@@ -502,6 +502,18 @@ def test_points_merge_ops_of_one_signature() -> None:
     assert found.unknown == pytest.approx(317e-6)
 
 
+def test_a_point_counts_the_turns_of_a_loop() -> None:
+    """Of two products one runs in 8 turns of a loop: 9 of a step."""
+    ops = [replace(op, times=8) if row == 1 else op for row, op in enumerate(handmade.profile().ops)]
+    profile = handmade.profile(ops=tuple(ops), device=replace(handmade.device(), kind="cuda"))
+    assert [profile.signatures[op.signature].name for op in ops[1:3]] == ["aten::addmm", "aten::gelu"]
+    placed = points.points(analyze(profile)).placed
+    assert {point.name: point.number for point in placed}["aten::addmm"] == 9
+    with _style.applied():
+        figure, _ = figures.build("roofline", [analyze(profile)], 7.0)
+    assert any(text.startswith("1: 9 x addmm (") for text in written(figure))
+
+
 def test_a_point_has_the_blocks_of_all_its_ops() -> None:
     """Of two equal products the first, in the embedding, takes 2500 µs, and the second 5000 µs; and the other way."""
     plain = handmade.profile()

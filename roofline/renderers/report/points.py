@@ -16,7 +16,7 @@ def facts(analysis: Analysis, point: Point) -> list[tuple[str, str]]:
     """List the names of facts about a point, and their words."""
     profile, (low, high) = analysis.profile, point.attained
     return [
-        ("ops", units.count(point.number)),
+        ("calls", units.count(point.number)),
         ("class", point.op_class),
         ("phase", plain(profile.phases[point.phase], 60)),
         ("time", f"{units.seconds(point.seconds)} ({units.percent(point.seconds / analysis.wall)})"),

@@ -6,13 +6,15 @@ idle stretches hold the profiler's cost; the gap of plain steps may be smaller.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.caches.loops import times
 from roofline.analysis.columns import columns, numbered
 from roofline.content import wording
 from roofline.content.facts import host
@@ -65,20 +67,35 @@ class Idle:
         return {cause: seconds for cause, seconds in zip(CAUSES, sums, strict=True) if seconds > 0}
 
 
+class Loop(NamedTuple):
+    """Neighbours that run several times, the ops `first` to `last` (not included) of a `Timeline`.
+
+    When each of them ran after its first turn is not kept: from `begin` to `end` at most [s].
+    """
+
+    first: int
+    last: int
+    begin: float
+    end: float
+
+
 @dataclass(frozen=True, slots=True)
 class Timeline:
     """A step of `wall` [s], as profiled: its ops by their start, as arrays with one entry each.
 
-    rows: of the profile's ops; start, end [s]; group, bound: places in `GROUPS` and `BOUNDS`. idle: None where ops ran
-    in several pieces whose times are not kept.
+    rows: of the profile's ops; start, end: of the first turn, which is as long as the mean one [s]; turns: how many
+    there are; group, bound: places in `GROUPS` and `BOUNDS`. loops: where the further turns lie. idle: None where ops
+    ran in several pieces whose times are not kept.
     """
 
     wall: float
     rows: Ints
     start: Array
     end: Array
+    turns: Ints
     group: Ints
     bound: Ints
+    loops: tuple[Loop, ...]
     idle: Idle | None
 
     def beginning(self, number: int) -> Timeline:
@@ -92,8 +109,17 @@ class Timeline:
             idle = Idle(
                 idle.start[early], idle.end[early], idle.cause[early], idle.before[early], recorded=idle.recorded
             )
-        rows, start, end = self.rows[:number], self.start[:number], self.end[:number]
-        return Timeline(wall, rows, start, end, self.group[:number], self.bound[:number], idle)
+        return Timeline(
+            wall,
+            self.rows[:number],
+            self.start[:number],
+            self.end[:number],
+            self.turns[:number],
+            self.group[:number],
+            self.bound[:number],
+            tuple(loop for loop in self.loops if loop.last <= number),
+            idle,
+        )
 
 
 def absent(analysis: WorkAnalysis) -> str:
@@ -117,14 +143,24 @@ def timeline(analysis: Analysis) -> Timeline:
     starts, own = rows(profile).start * 1e-9, columns(profile).steps[:, 0]
     order = np.argsort(starts, kind="stable")
     start = np.asarray(starts[order] - min(0.0, float(starts.min())), np.float64)
-    end: Array = start + own[order]
+    turns, own = times(profile)[order], own[order]
+    end: Array = start + own / turns
     kind, first = numbered(columns(profile).signature, columns(profile).phase)
     groups = [GROUPS.index(GROUP_OF[analysis.op_class(profile.ops[row])]) for row in first.tolist()]
     wall = max(profile.profiled.walls[0], float(end.max()))
-    step = Timeline(
-        wall, order, start, end, np.asarray(groups, np.int64)[kind[order]], analysis.table.bound[order], None
-    )
+    group, loops = np.asarray(groups, np.int64)[kind[order]], tuple(_loops(start, own, turns, wall))
+    step = Timeline(wall, order, start, end, turns, group, analysis.table.bound[order], loops, None)
     return replace(step, idle=_idle(analysis, step))
+
+
+def _loops(start: Array, own: Array, turns: Ints, wall: float) -> Iterator[Loop]:
+    """Find the loops of a step; own: of all turns of each op. The next op, or the end of the step, ends the last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], turns > 1, [False]]).astype(np.int8)))
+    for first, last in edges.reshape(-1, 2).tolist():
+        begins, once = start[first:last], own[first:last] / turns[first:last]
+        begin = float((begins + once).max())
+        end = float(start[last]) if last < len(start) else wall
+        yield Loop(first, last, begin, max(begin, min(end, begin + float((own[first:last] - once).sum()))))
 
 
 def _idle(analysis: Analysis, step: Timeline) -> Idle | None:
@@ -132,7 +168,9 @@ def _idle(analysis: Analysis, step: Timeline) -> Idle | None:
     profile = analysis.profile
     profiled = profile.profiled
     assert profiled is not None
-    reached = np.maximum.accumulate(np.concatenate([[0.0], step.end]))
+    # An op of a loop counts as running until all its turns have ended: what lay between them is not kept.
+    ends = step.start + (step.end - step.start) * step.turns
+    reached = np.maximum.accumulate(np.concatenate([[0.0], ends]))
     begin, end, before = reached, np.append(step.start, step.wall), np.append(step.rows, -1)
     is_recorded = False
     # What the profiler cost was taken off the observed idle time.

@@ -19,21 +19,23 @@ def limits(runs: Sequence[Analysis], names: Sequence[str], of_ops: bool = False)
     return largest[0].partition(" (")[0] if largest else f"{units.seconds(runs[0].wall)} a step"
 
 
-def times(runs: Sequence[Analysis], names: Sequence[str]) -> str:
+def times(runs: Sequence[Analysis], names: Sequence[str], step: str = "a step") -> str:
     """Say the least and the longest time of a step: "a step takes 3.07 ms in torch-compile to 5.63 ms in torch"."""
-    return f"a step takes {_ends([run.wall for run in runs], names, units.seconds)}"
+    return f"{step} takes {_ends([run.wall for run in runs], names, units.seconds)}"
 
 
 def idle(runs: Sequence[Analysis], names: Sequence[str]) -> str:
-    """Say how much of a plain step no op runs: "GPU idle for 41 % of the step in jax to 64 % in torch".
+    """Say how much of a plain step no op runs: "GPU idle for 41 % of a plain step in jax to 64 % in torch".
 
-    Where scaled ops fill a step, its gap is not known: then the time of a step.
+    A trace has no plain steps: there it is the median one. Where scaled ops fill a step, its gap is not known: then the
+    time of a step.
     """
+    step = "a plain step" if all(run.profile.wall.source == "plain" for run in runs) else "the median step"
     shares = [run.gap_told / run.wall for run in runs if run.gap_told is not None]
     if len(shares) < len(runs):
-        return times(runs, names)
+        return times(runs, names, step)
     gaps = dict.fromkeys(map(wording.gap_name, runs))
-    return f"{' and '.join(gaps)} for {_ends(shares, names, lambda share: units.percent(share, 0), ' of the step')}"
+    return f"{' and '.join(gaps)} for {_ends(shares, names, lambda share: units.percent(share, 0), f' of {step}')}"
 
 
 def memory(runs: Sequence[WorkAnalysis], names: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from typing import Any
 import handmade
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from msgspec.structs import replace
 
 from roofline import devices, plugins, units
@@ -381,7 +382,7 @@ def test_a_gap_that_scaled_ops_hide_is_not_known_and_not_0() -> None:
     assert units.seconds(analysis.wall) == "4.71 ms"
     with _style.applied():
         caption = figures.build("timeline", [analysis], 7.0)[1]
-    assert caption.title.endswith(": a step takes 4.71 ms")
+    assert caption.title.endswith(": a plain step takes 4.71 ms")
     assert timeline.sentences(analysis, timeline.timeline(analysis))[0].endswith("GPU idle not known")
     assert "GPU idle 0" not in caption.long
     assert analysis.gap_told is None
@@ -762,6 +763,48 @@ def test_a_timeline_is_the_first_kept_step() -> None:
     # 1000 + 300 - 100 beside each other + 1000 + 500 + 500 busy, the rest of 6000 idle
     assert found.idle.seconds == pytest.approx((6000 - 3200) * 1e-6)
     assert found.idle.by_cause()["host in Python"] == pytest.approx(300e-6)
+
+
+def test_of_an_op_in_a_loop_the_first_turn_is_drawn_and_where_the_others_ran() -> None:
+    """Ops of 1000 and 200 µs run four times from 500 and 1500 µs on, as in [500, 1700], and 3600 µs more: to 5300.
+
+    The next op begins at 6000 µs; where it begins at 5000, the loop has ended by then.
+    """
+    add, gelu, last = (next(op for op in handmade.OPS if op.signature == number) for number in (1, 2, 6))
+    for begin, end in ((6000, 5300), (5000, 5000)):
+        ops = (
+            replace(add, start_ns=500_000, own_ns=(4_000_000,) * 3, overlap_ns=0, times=4),
+            replace(gelu, start_ns=1_500_000, own_ns=(800_000,) * 3, overlap_ns=0, times=4),
+            replace(last, start_ns=begin * 1000, own_ns=(500_000,) * 3, overlap_ns=0),
+        )
+        profiled = replace(handmade.profile().profiled, walls=(7e-3,) * 3, corrected=(7e-3,) * 3, idle=())
+        analysis = analyze(handmade.profile(ops=ops, profiled=profiled))
+        found = timeline.timeline(analysis)
+        assert found.end.tolist() == pytest.approx([1.5e-3, 1.7e-3, begin * 1e-6 + 0.5e-3])
+        (loop,) = found.loops
+        assert (loop.first, loop.last, loop.begin, loop.end) == pytest.approx((0, 2, 1.7e-3, end * 1e-6))
+        assert found.beginning(1).loops == ()
+        assert len(found.beginning(2).loops) == 1
+        with _style.applied():
+            figure, _ = figures.build("timeline", [analysis], 7.0)
+        strokes = {
+            (lane, colour): [tuple(ends) for ends in patch.get_path().vertices[:, 0].reshape(-1, 2).round(3).tolist()]
+            for patch in figure.axes[0].patches
+            for colour in [patch.get_edgecolor()[:3]]
+            for lane, group in enumerate(("matmul", "pointwise"))
+            if colour in (to_rgb(_style.GROUP[group][0]), _style.pale(_style.GROUP[group][0]))
+        }
+        assert sorted(strokes.values()) == sorted([[(0.5, 1.5)], [(1.5, 1.7)], *[[(1.7, end / 1000)]] * 2])
+        assert "pale: further turns of a loop" in written(figure)
+
+
+def test_a_title_says_of_which_steps_its_share_is() -> None:
+    """The picture shows a profiled step, and the title the gap of plain ones, where there are any."""
+    for source, step in (("plain", "a plain step"), ("profiled", "the median step")):
+        analysis = analyze(handmade.profile(wall=replace(handmade.profile().wall, source=source)))
+        share = units.percent(analysis.gap / analysis.wall, 0)
+        with _style.applied():
+            assert figures.build("timeline", [analysis], 7.0)[1].title.endswith(f": host time for {share} of {step}")
 
 
 def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EDGE, PAGE = 0.04, 9.0
 #: What tick labels take below an axis, and an axis' name below them [in].
 TICKS, LABEL = 0.16, 0.14
+#: A pixel of a saved figure [in]: what is thinner has no entry in the key.
+PIXEL = 1 / 300
 #: The size of the sentence above a figure [pt], and the colour of what stands below it.
 TITLE, FAINT = 8.0, "#595959"
 #: From this width on a figure has room for two columns of a paper [in].

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 WITHOUT_TIMES = "the memory of the step"
 #: Height of a panel where a page has room for it, and room between panels [in].
 _HIGH, _APART = 1.25, 0.07
-#: A pixel of a saved figure [in]: what is thinner has no entry in the key.
-_PIXEL = 1 / 300
 #: Steps of the outlines of all runs together: by choice, as a figure weighs 50 bytes for each, times the kinds.
 _POINTS = 300
 _HATCH: dict[StorageKind, str] = dict(
@@ -54,7 +52,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     left_edge, right = 0.46, 0.1
     room = width - left_edge - right
     kinds = [kind for number, kind in enumerate(STORAGE_KINDS) if any(step.live[number].any() for step in steps)]
-    seen = [kind for kind in kinds if max(_most(step, kind) for step in steps) * _HIGH / highest >= _PIXEL]
+    seen = [kind for kind in kinds if max(_most(step, kind) for step in steps) * _HIGH / highest >= _frame.PIXEL]
     entries = [_frame.Key(WORDS[kind], _look(kind)) for kind in seen]
     entries += [_frame.Key(label, look, "line") for label, look in _LINES.items() if any(label in of for of in lines)]
     keys = _frame.keys(entries, width)

@@ -12,7 +12,7 @@ from roofline.content.choice import group_name
 from roofline.content.facts import evidence
 from roofline.content.timeline import CAUSES, Cause, Timeline, absent, sentences, timeline
 from roofline.core.arrays import Array, Bools
-from roofline.core.vocabulary import GROUPS
+from roofline.core.vocabulary import GROUPS, Group
 from roofline.errors import InputError
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
@@ -33,6 +33,8 @@ _CAUSE: dict[Cause, dict[str, Any]] = {
     "after the last op": {"facecolor": "#c8c8c8"},
     "cause of the stretch not recorded": {"facecolor": "#909090"},
 }
+#: How much of a colour is left where a group ran in further turns of a loop.
+_PALE = 0.3
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
@@ -51,8 +53,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     above = _measure.line(_measure.SMALL) * max(map(len, texts)) + 0.015
     pitch = above + _LANE * len(lanes) + _APART
     top = _frame.EDGE + heading.height + 0.03
-    causes = [cause for cause in CAUSES if any(line.idle and cause in line.idle.by_cause() for line in lines)]
-    keys = _frame.keys([_frame.Key(f"idle: {cause}", _look(cause)) for cause in causes], width)
+    keys = _frame.keys(_entries(lines, groups, room / longest), width)
     below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
     fig = _frame.blank(width, top + pitch * len(items) - _APART + below)
     heading.draw(fig)
@@ -95,6 +96,23 @@ def _headings(
     ]
 
 
+def _entries(lines: Sequence[Timeline], groups: Sequence[Group], per: float) -> list[_frame.Key]:
+    """Make the key: the causes of stretches that can be seen, and what is pale. per: inches for a second."""
+    stretches = [line.idle for line in lines if line.idle is not None]
+    seen = {
+        cause
+        for idle in stretches
+        for number, cause in enumerate(CAUSES)
+        for start, end in _joined(idle.start, idle.end, idle.cause == number, per)
+        if (end - start) * per >= _frame.PIXEL
+    }
+    entries = [_frame.Key(f"idle: {cause}", _look(cause)) for cause in CAUSES if cause in seen]
+    if any(line.loops for line in lines):
+        look = {"facecolor": _style.pale(_style.GROUP[groups[0]][0], _PALE)}
+        entries.append(_frame.Key("pale: further turns of a loop", look))
+    return entries
+
+
 def _look(cause: Cause) -> dict[str, Any]:
     return {"linewidth": 0.0, **_CAUSE[cause]}
 
@@ -106,8 +124,11 @@ def _panel(axes: Axes, line: Timeline, lanes: Sequence[str], unit: float, per: f
         axes.axhline(middle, color="#e0e0e0", linewidth=0.4, zorder=0)
         for number, group in enumerate(GROUPS):
             if group == name:
-                look = {"facecolor": _style.GROUP[group][0], "linewidth": 0.0}
-                _row(axes, _joined(line.start, line.end, line.group == number, per), middle, unit, look)
+                colour = _style.GROUP[group][0]
+                turns = [(loop.begin, loop.end) for loop in line.loops if number in line.group[loop.first : loop.last]]
+                _row(axes, turns, middle, unit, {"facecolor": _style.pale(colour, _PALE)})
+                ops = _joined(line.start, line.end, line.group == number, per)
+                _row(axes, ops, middle, unit, {"facecolor": colour})
     assert line.idle is not None
     for number, cause in enumerate(CAUSES):
         stretches = _joined(line.idle.start, line.idle.end, line.idle.cause == number, per)
@@ -149,6 +170,11 @@ def _caption(
         "One step in time, the first profiled one that was kept: ops by group, and idle stretches by what the host did "
         "before the op that ends them. What profiling costs is in the stretches: the gap of plain steps may be smaller."
     )
+    if any(line.loops for line in lines):
+        explanation += (
+            " Of an op that a loop repeats the first turn is drawn, as long as the mean one; pale is where the further "
+            "turns ran, each group in some of it."
+        )
     short, long = [explanation], [explanation]
     for analysis, name, line in zip(items, names, lines, strict=True):
         of = f"{wording.subject(analysis)}, {wording.plain(name, 60)} on {wording.device(analysis)}"
@@ -157,6 +183,4 @@ def _caption(
         long += [short[-1], f"{gap[0].upper()}{gap[1:]} {evidence.idle(analysis)}.", wording.provenance(analysis)]
         if line.idle is not None and line.idle.recorded:
             long.append("Ops of several pieces are drawn in one, and idle stretches are as long as in the mean step.")
-        if any(op.times > 1 for op in analysis.profile.ops):
-            long.append("An op that a loop repeats is drawn once, from its first turn on, with the time of all.")
     return Caption(" ".join(title), " ".join(short), " ".join(long))

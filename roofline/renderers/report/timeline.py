@@ -93,6 +93,11 @@ def _lanes(drawn_step: Timeline) -> Html:
         for number, bound in enumerate(BOUNDS)
         if (among := drawn_step.bound == number).any()
     ]
+    ops += [
+        tag("path", d=_box(loop.begin, loop.end, scale, 0, 44), class_=f"part {BOUNDS[bound]} pale")
+        for loop in drawn_step.loops
+        for bound in np.unique(drawn_step.bound[loop.first : loop.last]).tolist()
+    ]
     idle = drawn_step.idle
     gaps = None
     if idle is not None:
@@ -144,6 +149,10 @@ def _idle(run: TimedRun, step: Timeline) -> Html:
         about.append("When no op ran between such kernels is not known.")
     elif idle.recorded:
         about.append("Idle stretches are as long as in the mean step.")
+    if step.loops:
+        about.append(
+            "Of an op in a loop the first turn is drawn, as long as the mean one; further turns ran where it is pale."
+        )
     if len(step.rows) > MOST:
         about.append(f"Only the first {MOST:,} of {len(step.rows):,} ops are drawn.")
     note = tag("p", " ".join(about), class_="note")
@@ -194,7 +203,7 @@ def _data(analysis: WorkAnalysis, drawn_step: Timeline) -> dict[str, Any]:
         "name": columns.names(profile.signatures[op.signature].name for op in ops),
         "scope": columns.names(profile.scopes[op.scope] for op in ops),
         "bound": columns.texts(BOUNDS[bound] for bound in drawn_step.bound.tolist()),
-        "time": columns.texts(map(units.seconds, (drawn_step.end - drawn_step.start).tolist())),
+        "time": columns.texts(map(_time, drawn_step.start, drawn_step.end, drawn_step.turns)),
         "idle": {
             "start": _nanoseconds(start),
             "end": _nanoseconds(end),
@@ -202,6 +211,12 @@ def _data(analysis: WorkAnalysis, drawn_step: Timeline) -> dict[str, Any]:
             "cause": columns.texts(_host(analysis, int(row)) for row in before.tolist()),
         },
     }
+
+
+def _time(start: float, end: float, turns: int) -> str:
+    """Write how long an op runs, of one in a loop in all of its turns."""
+    once = float(end - start)
+    return units.seconds(once) if turns == 1 else f"{units.seconds(once * turns)} in {units.count(turns)} turns"
 
 
 def _nanoseconds(times: Array) -> list[int]:

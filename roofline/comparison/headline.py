@@ -85,10 +85,17 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     return head if ci95 else msgspec.structs.replace(head, ci95=None, factor_ci95=None)
 
 
-def times_as_long(a: Analysis, b: Analysis) -> float:
-    """Return time of A / time of B, the factor of their headline: by the turns they took, else by all processes."""
-    paired = settle(a.profile, b.profile)
-    return _step_time(a) / _step_time(b) if paired is None else paired.a / paired.b
+def factor_text(ratio: float) -> str:
+    """Write how many times as long a run takes, never "1.00": 1.83x, 1.004x, 12.3x."""
+    digits = 3
+    while abs(ratio - 1) > 1e-9 and float(f"{ratio:.{digits - 1}f}") == 1.0 and digits < 7:
+        digits += 1
+    return f"{ratio:.{digits - 1}f}x" if ratio < 2 else f"{units.significant(ratio)}x"
+
+
+def longer_text(ratio: float, settled: bool | None) -> str:
+    """Write it as a verdict: "1.83x slower", where turns settle it, else "took 1.83x longer"."""
+    return f"{factor_text(ratio)} slower" if settled else f"took {factor_text(ratio)} longer"
 
 
 def _medians(run: Analysis) -> list[float]:
@@ -149,14 +156,13 @@ def _headline(
         opening = f"These runs do not say which is faster: {times}, {measured}"
         text = f"{opening}. {names[slower]} − {names[faster]} is {units.seconds(abs(difference))}, {ci95}{zero}.{why}"
     else:
-        ratio = walls[slower] / walls[faster]
-        factor = f"{ratio:.2f}x" if ratio < 2 else f"{units.significant(ratio)}x"
+        longer = longer_text(walls[slower] / walls[faster], settled=paired.number > 0)
         if paired.number:
-            opening = f"{names[slower]} is {factor} slower than {names[faster]}: {against} a step, difference "
+            opening = f"{names[slower]} is {longer} than {names[faster]}: {against} a step, difference "
             opening += f"{units.seconds(abs(difference))}, {ci95}, {measured}"
             text = f"{opening}."
         else:
-            opening = f"{names[slower]} took {factor} longer than {names[faster]} in these two runs"
+            opening = f"{names[slower]} {longer} than {names[faster]} in these two runs"
             text = f"{opening} ({against} a step, {measured})."
     size = math.sqrt(walls[0] * walls[1])
     return Headline(

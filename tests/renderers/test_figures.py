@@ -338,7 +338,8 @@ def test_a_run_that_is_not_comparable_has_a_mark() -> None:
     with _style.applied():
         figure, caption = figures.build("speedup", [run(12.5, "fast"), run(15, "other", batch=8)], 3.3)
     assert any(" longer " in text and text.endswith("†") for text in written(figure))
-    assert "† other is not comparable with fast:" in caption.short
+    assert "† Not comparable with fast: other (batch" in caption.short
+    assert "† other is not comparable with fast:" in caption.long
 
 
 @pytest.mark.parametrize("width", [3.3, 7.0])
@@ -701,6 +702,28 @@ def test_all_figures_have_the_factor_of_the_headline() -> None:
             figure, _ = figures.build(kind, [analyze(slow), analyze(fast)], 7.0)
         assert any(re.search(r"\b1\.36x", text) for text in written(figure)), written(figure)
         assert not any("1.20x" in text for text in written(figure))
+        # The bars are those of the profiled process.
+        assert "Times are of the profiled process, factors of all processes" in written(figure)
+        with _style.applied():
+            figure, _ = figures.build(kind, [run(15, "slow"), run(12.5, "fast")], 7.0)
+        assert not any("processes" in text for text in written(figure))
+
+
+def test_there_is_no_factor_where_runs_do_not_decide_it_or_do_other_work() -> None:
+    """Other batches are other work; of another precision a mark says that the runs are not comparable."""
+    runs = [run(12.5, "fast"), run(13.1, "near"), run(20, "larger", batch=8), run(25, "half", precision="bf16")]
+    with _style.applied():
+        texts = written(figures.build("bound", runs, 7.0)[0])
+    assert [text for text in texts if "†" in text and len(text) < 9] == ["†", "2.00x †"]
+    with _style.applied():
+        figure, caption = figures.build("speedup", runs, 7.0)
+    assert "larger, " not in caption.short
+    assert any(text.endswith("near: 13.1 ms") for text in written(figure))
+    assert any(re.search(r"larger.*: 20\.0 ms †$", text) for text in written(figure))
+    assert any(re.search(r"half.*: 25\.0 ms, took 2\.00x longer .* †$", text) for text in written(figure))
+    # Where no run has a factor there is no column for it.
+    with _style.applied():
+        assert "factor" not in written(figures.build("bound", runs[:2], 7.0)[0])
 
 
 def test_a_key_tells_floors_beside_unknown_time_from_it() -> None:

@@ -47,6 +47,11 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
         """Return the named differences that are settings, and not what is known of the work."""
         return tuple(named for named in self.of("named") if not named.what.startswith(_OF_WORK))
 
+    @property
+    def is_other_work(self) -> bool:
+        """Return whether the runs do different work, so that their times have no ratio."""
+        return any(refused.what.startswith(_OF_WORK) for refused in self.of("refused"))
+
     def of(self, severity: Severity) -> tuple[Difference, ...]:
         """Return the differences of one severity."""
         return tuple(difference for difference in self.differences if difference.severity == severity)

@@ -22,14 +22,6 @@ def name(pair: RankedPair, side: int) -> str:
     return plain(pair.names[side], 60)
 
 
-def factor(ratio: float) -> str:
-    """Write how many times faster a run is, never "1.00": 1.83x, 1.004x, 12.3x."""
-    digits = 3
-    while abs(ratio - 1) > 1e-9 and float(f"{ratio:.{digits - 1}f}") == 1.0 and digits < 7:
-        digits += 1
-    return f"{ratio:.{digits - 1}f}x" if ratio < 2 else f"{units.significant(ratio)}x"
-
-
 def ratio(pair: RankedPair) -> str:
     """Say how many times as long A takes, for a caption; "" of runs that are not comparable."""
     if pair.comparison.parity.verdict == "not comparable":

@@ -108,10 +108,13 @@ class Heading(NamedTuple):
         write(figure, EDGE, below, self.lines, _measure.TEXT, color=FAINT)
 
 
-def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, sentence: str) -> Heading:
+def heading(
+    runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, sentence: str, basis: str = ""
+) -> Heading:
     """Write model and device in the heading where all runs share them, else in the name of each run.
 
-    names: of `called`. width: of the figure [in]. sentence: what the figure shows, after the common subject.
+    names: of `called`. width: of the figure [in]. sentence: what the figure shows, after the common subject. basis:
+    what its numbers are of, below the device.
     """
     subjects = [wording.subject(run) for run in runs]
     on = [wording.device(run) for run in runs]
@@ -127,7 +130,7 @@ def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float, se
         common, rows = [" on ".join([rows[0], *common])], [""]
     room = width - 2 * EDGE
     title = f"{_subject(runs[0])}: {sentence}" if len(set(subjects)) == 1 else f"{sentence[:1].upper()}{sentence[1:]}"
-    lines = (_measure.fit(line, room) for line in common)
+    lines = [*(_measure.fit(line, room) for line in common), *_measure.wrap(f"{basis[:1].upper()}{basis[1:]}", room)]
     return Heading(tuple(_measure.wrap(title, room, TITLE, 3)), tuple(lines), tuple(rows))
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
-from roofline.comparison.headline import times_as_long
 from roofline.content import bounds, titles, wording
-from roofline.content.comparison import comparing
+from roofline.content.comparison.against import FACTORS, Against, against_first, basis, refusals
 from roofline.content.facts import notes
 from roofline.renderers.figures import _bars, _frame, _measure
 from roofline.renderers.figures._written import Caption
@@ -22,27 +21,30 @@ if TYPE_CHECKING:
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Stack horizontal bars, the shortest first, each labelled in % of its step where there is room.
 
-    At the right stand the time of each and how many times as long as the shortest it takes, as `compare` says.
+    At the right stand the time of each and by what factor it takes longer than the shortest, as far as `compare` says.
     """
     called_names = called(analysis.profile for analysis in items)
     order = sorted(range(len(items)), key=lambda number: items[number].wall)
     runs, names = [items[number] for number in order], [called_names[number] for number in order]
-    heading = _frame.heading(runs, names, width, titles.limits(runs, names))
-    pieces = [_bars.segments(analysis) for analysis in runs]
+    judged = against_first(runs, names)
+    heading = _frame.heading(runs, names, width, titles.limits(runs, names), basis(runs, judged))
     rows = _measure.fit_apart(heading.rows, width - 0.2)
-    factors = [comparing.factor(times_as_long(run, runs[0])) for run in runs]
+    factors = ["" if against is None else against.factor for against in judged]
     bars = [
-        _bars.Bar(name, segments, cells=(units.seconds(run.wall), "" if run is runs[0] else factor))
-        for name, segments, run, factor in zip(rows, pieces, runs, factors, strict=True)
+        _bars.Bar(name, _bars.segments(run), cells=(units.seconds(run.wall), factor))
+        for name, run, factor in zip(rows, runs, factors, strict=True)
     ]
+    heads: tuple[str, ...] = ("time", "factor") if len(bars) > 1 else ()
     if len(bars) == 1:
         bars = [bars[0]._replace(name=f"{units.seconds(runs[0].wall)} per step", cells=())]
-    return _bars.sheet(heading, bars, ("time", "factor") if len(bars) > 1 else (), _bars.FULL, width), _caption(
-        runs, names, heading.title
-    )
+    elif not any(factors):
+        heads, bars = heads[:1], [bar._replace(cells=bar.cells[:1]) for bar in bars]
+    return _bars.sheet(heading, bars, heads, _bars.FULL, width), _caption(runs, names, judged, heading.title)
 
 
-def _caption(items: Sequence[Analysis], names: Sequence[str], title: Sequence[str]) -> Caption:
+def _caption(
+    items: Sequence[Analysis], names: Sequence[str], judged: Sequence[Against | None], title: Sequence[str]
+) -> Caption:
     middle = (
         " between them: one or the other, the trace does not say which;" if any(map(wording.is_range, items)) else ""
     )
@@ -64,6 +66,9 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], title: Sequence[st
         devices = wording.conjunction(list(dict.fromkeys(map(wording.device, items))))
         walls = [f"{wording.plain(name, 60)} {units.seconds(run.wall)}" for name, run in zip(names, items, strict=True)]
         short = [explanation, f"{subjects} on {devices}: {', '.join(walls)} per step."]
+        facts, reasons = refusals(names, judged)
+        about = [f"{FACTORS}{f'; {words}' if (words := basis(items, judged)) else ''}."]
+        short, long = [*short, *about, *facts], [*long, *about, *reasons]
     return Caption(" ".join(title), " ".join(short), " ".join(long))
 
 

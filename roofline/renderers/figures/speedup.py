@@ -9,15 +9,14 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, analyze_timed
 from roofline.analysis.bootstrap import draw, interval
 from roofline.analysis.run_names import called
-from roofline.comparison.headline import Headline, judge_runs
-from roofline.comparison.parity.parity import Parity, parity
+from roofline.comparison.headline import longer_text
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.content import titles, wording
 from roofline.content.comparison import comparing
+from roofline.content.comparison.against import FACTORS, Against, against_first, basis, refusals
 from roofline.errors import InputError
 from roofline.renderers.figures import _bars, _frame, _measure
 from roofline.renderers.figures._written import Caption
-from roofline.units import plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,78 +35,60 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     names = called(run.profile for run in runs)
     order = sorted(range(len(runs)), key=lambda number: runs[number].wall)
     runs, names = [runs[number] for number in order], tuple(names[number] for number in order)
-    judged = [parity(run, runs[0], (name, names[0])) for name, run in zip(names, runs, strict=True)]
-    drawn = [draw(run, runs[0]) for run in runs]
-    slower_runs = zip(runs[1:], names[1:], strict=True)
-    heads = [None, *(_headline(run, runs[0], (name, names[0])) for run, name in slower_runs)]
+    judged = against_first(runs, names)
     # Of what other processes would have given, where there are some, and not of the steps of this one alone.
+    drawn = [draw(run, runs[0]) for run in runs]
     whiskers = [interval(resampled.wall, resampled) for resampled in drawn]
-    head = heads[1] if len(runs) == 2 else None
-    sentence = titles.times(runs, names) if head is None else head.opening
-    heading = _frame.heading(runs, names, width, sentence)
+    sentence = judged[1].head.opening if len(runs) == 2 and judged[1] else titles.times(runs, names)
+    heading = _frame.heading(runs, names, width, sentence, basis(runs, judged))
     room = width - 0.2
     bars = []
-    for number, run in enumerate(runs):
-        time = _measure.first_that_fits(_phrasings(run, runs[0], heads[number], judged[number]), 0.75 * room)
+    for number, (run, against) in enumerate(zip(runs, judged, strict=True)):
+        time = _measure.first_that_fits(_phrasings(units.seconds(run.wall), against), 0.75 * room)
         # What the heading has of one run alone stands above its bar here.
         fitted = _measure.fit_apart(heading.rows if len(runs) > 1 else names, room - _measure.width(f": {time}"))
         bars.append(_bars.Bar(f"{fitted[number]}: {time}", _bars.segments(run), whiskers[number]))
-    return _bars.sheet(heading, bars, (), _SIZE, width), _caption(runs, names, judged, heads, heading.title)
+    return _bars.sheet(heading, bars, (), _SIZE, width), _caption(runs, names, judged, heading.title)
 
 
-def _headline(run: Analysis, best: Analysis, names: tuple[str, str]) -> Headline:
-    """Write the headline of `compare` for a run and the one with least time."""
-    drawn, drawn_best = draw(run, best), draw(best, run)
-    return judge_runs(
-        run, best, interval(drawn.wall - drawn_best.wall, drawn, drawn_best), (plain(names[0]), plain(names[1]))
-    )
-
-
-def _phrasings(run: Analysis, best: Analysis, head: Headline | None, judged: Parity) -> list[str]:
+def _phrasings(time: str, against: Against | None) -> list[str]:
     """Phrase the time of a run in fewer and fewer words: "122 ms, took 1.83x longer (95 % interval 1.5–2.3)".
 
     A dagger marks a run that is not comparable with the fastest. Where the headline does not say that the run took
-    longer, its time stands alone.
+    longer, or the work is another, its time stands alone.
     """
-    time, mark = units.seconds(run.wall), " †" if judged.verdict == "not comparable" else ""
-    if run is best:
+    if against is None:
         return [f"{time}, least time", time]
-    if head is None or head.slower != 0:
-        return [f"{time}{mark}"]
-    factor = comparing.factor(head.factor)
-    longer = f"{factor} slower" if head.settled else f"took {factor} longer"
+    if not against.is_longer:
+        return [f"{time}{against.mark}"]
+    head = against.head
+    longer = longer_text(head.factor, head.settled)
     ways = [longer]
     if head.factor_ci95 is not None:
         low, high = head.factor_ci95
         interval_text = f"{low:.2f}–{high:.2f}" if high - low >= 0.01 else f"{low:.3f}–{high:.3f}"
         ways = [f"{longer} (95 % interval {interval_text})", f"{longer} ({interval_text})", longer]
-    return [f"{time}, {way}{mark}" for way in ways] + [f"{time}  {factor}{mark}"]
+    return [f"{time}, {way}{against.mark}" for way in ways] + [f"{time}  {against.factor}"]
 
 
 def _caption(
-    runs: Sequence[Analysis],
-    names: Sequence[str],
-    judged: Sequence[Parity],
-    heads: Sequence[Headline | None],
-    title: Sequence[str],
+    runs: Sequence[Analysis], names: Sequence[str], judged: Sequence[Against | None], title: Sequence[str]
 ) -> Caption:
-    with_interval = any(head is not None and head.factor_ci95 for head in heads)
+    with_interval = any(against is not None and against.head.factor_ci95 for against in judged)
     explanation = (
         f"Time of one step of {comparing.subject(runs)} by bound, the fastest first. Solid: minimum time of the ops "
         "on the device; pale: time above the minimum; a bound names the roof that limits an op. Percentages are shares "
-        "of the step; after each name stand its time and, where these runs decide it, how much longer it took than "
-        f"the fastest{', with the 95 % interval' if with_interval else ''}."
+        f"of the step; after each name stands its time. {FACTORS}{', with the 95 % interval' * with_interval}"
+        f"{f'; {words}' if (words := basis(runs, judged)) else ''}."
     )
+    facts, reasons = refusals(names, judged)
+    short, long = [explanation, *facts], [explanation, *reasons]
     shown = [wording.plain(name, 60) for name in names]
-    short, long = [explanation], [explanation]
-    for name, run, verdict, head in zip(shown, runs, judged, heads, strict=True):
+    for name, run, against in zip(shown, runs, judged, strict=True):
         long.append(f"{name}: {wording.verdict(run)} {wording.provenance(run)}")
-        long += [head.text] if head is not None else []
-        if verdict.verdict == "not comparable":
-            reasons = " ".join(wording.plain(difference.text, 300) for difference in verdict.of("refused"))
-            long.append(f"† {name} is not comparable with {shown[0]}: {reasons}")
-            short.append(long[-1])
-        elif verdict.verdict == "named differences":
-            named = " ".join(wording.plain(difference.text, 300) for difference in verdict.of("named"))
+        if against is None:
+            continue
+        long.append(against.head.text)
+        if named := " ".join(wording.plain(difference.text, 300) for difference in against.parity.of("named")):
             long.append(f"Against {shown[0]}: {named}")
     return Caption(" ".join(title), " ".join(short), " ".join(long))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from roofline import units
+from roofline.comparison.headline import factor_text
 from roofline.comparison.ranking import RankedPair
 from roofline.content.comparison import account_rows, comparing, parity_words
 from roofline.content.facts import preset
@@ -111,7 +112,7 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
         yield f"{takes} and is not comparable with it, so no cause is named: {'; '.join(reasons) or 'see parity'}."
         return
     undecided = ", which do not say which is faster" if ranked.headline.slower is None else ""
-    factor = f"{comparing.factor(pair.factor)} as long in these runs{undecided}"
+    factor = f"{factor_text(pair.factor)} as long in these runs{undecided}"
     yield f"{takes}, {factor}; the two are {parity_words.judged(parity)}."
     differences = parity_words.differences(ranked, numbered=False)
     yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: account_rows.FEW])
@@ -127,7 +128,7 @@ def _interval(pair: PresetPair) -> Iterator[str]:
     ci95 = pair.ranked.headline.factor_ci95
     if ci95 is not None and not ci95[0] <= 1 <= ci95[1]:
         low, high = ci95 if ci95[0] > 1 else (1 / ci95[1], 1 / ci95[0])
-        bounds = [comparing.factor(low), comparing.factor(high)]
+        bounds = [factor_text(low), factor_text(high)]
         if bounds[0] == bounds[1]:
             bounds = [f"{low:.4f}x", f"{high:.4f}x"]
         yield f"The factor's 95 % interval is {' to '.join(bounds)}."
@@ -155,7 +156,7 @@ def _published(row: ComparedRow, pair: PresetPair, figures: PublishedPair) -> st
     columns = [plain(column.name) if (column := row.besides[number].column) else "" for number in (pair.a, pair.b)]
     sentence = (
         f"Published on {plain(figures.hardware)}: {columns[0]} {units.seconds(figures.a)}, {columns[1]} "
-        f"{units.seconds(figures.b)}, {comparing.factor(figures.ratio)} as long"
+        f"{units.seconds(figures.b)}, {factor_text(figures.ratio)} as long"
     )
     sentence += "" if figures.citable else " (unverified)"
     differing = [
@@ -217,7 +218,7 @@ def means(rows: PresetRows) -> list[str]:
         if average.mean is None:
             lines.append(f"{names[0]} against {names[1]}: no mean, for fewer than two rows can be held together.{tail}")
             continue
-        geometric, arithmetic = map(comparing.factor, (average.mean.geometric, average.mean.arithmetic))
+        geometric, arithmetic = map(factor_text, (average.mean.geometric, average.mean.arithmetic))
         lines.append(
             f"{names[0]} is {geometric} as fast as {names[1]} by the geometric mean of "
             f"{counted(average.mean.rows, 'row')}, {arithmetic} by the arithmetic one.{tail}"

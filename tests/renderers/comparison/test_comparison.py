@@ -31,6 +31,7 @@ from roofline.comparison.account.account import account
 from roofline.comparison.account.row import MOVED_BY, Account, Amount, Note, OpChange
 from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.breakdown.rows import split_busy
+from roofline.comparison.headline import factor_text
 from roofline.comparison.parity.difference import Difference
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import RankedPair, Ranking, rank
@@ -301,7 +302,7 @@ def test_what_is_not_resolved_is_not_said() -> None:
     ("ratio", "text"), [(1.834, "1.83x"), (1.0042, "1.004x"), (1.0, "1.00x"), (12.34, "12.3x"), (1e-3, "0.00x")]
 )
 def test_factors(ratio: float, text: str) -> None:
-    assert comparing.factor(ratio) == text
+    assert factor_text(ratio) == text
 
 
 def test_what_cancels_is_written_as_nothing() -> None:

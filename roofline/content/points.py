@@ -37,8 +37,8 @@ class Point:
     blocks: of the model that they are in, those of most time first. family: "matrix" for products, "vector" for other
     work; precision: of its arithmetic, "" where it is not known. seconds: share time; own: own time [s]. work: matrix
     and vector FLOP; moved: bytes by kind of byte, None where not all were counted; intensity: FLOP per byte of them,
-    None where there are none. bound: in words; roof: the ceiling that binds most of their time, in words; attained: the
-    range of minimum / time.
+    None where there are none. bound: in words; ceiling: the one that binds most of their time, "" for none; attained:
+    the range of minimum / time.
     """
 
     signature: int
@@ -56,8 +56,13 @@ class Point:
     moved: Mapping[str, float | None]
     intensity: Mapping[str, float | None]
     bound: str
-    roof: str
+    ceiling: str
     attained: tuple[float | None, float | None]
+
+    @property
+    def roof(self) -> str:
+        """Name the ceiling that binds most of their time."""
+        return wording.roof_name(self.ceiling)
 
     @property
     def rate(self) -> float:
@@ -138,8 +143,7 @@ def points(analysis: WorkAnalysis) -> Points:
         level: np.bincount(code, weights=amount, minlength=len(first)) for level, amount in _traffic(analysis).items()
     }
     bounds = limits(analysis, code, first)
-    roofs = map(wording.roof_name, ceilings(analysis, code, first))
-    words = list(zip(bounds, roofs, _blocks(analysis, code, len(first)), strict=True))
+    words = list(zip(bounds, ceilings(analysis, code, first), _blocks(analysis, code, len(first)), strict=True))
     merged: list[Point] = []
     unknown = 0.0
     for row, op in enumerate(first.tolist()):
@@ -167,7 +171,7 @@ def _point(
     number: int,
     moved: Mapping[str, float | None],
     bound: str,
-    roof: str,
+    ceiling: str,
     blocks: tuple[str, ...],
 ) -> Point:
     """Build the point of a row of sums. first: of its ops."""
@@ -189,7 +193,7 @@ def _point(
         moved=moved,
         intensity={level: work / amount if amount else None for level, amount in moved.items()},
         bound=bound,
-        roof=roof,
+        ceiling=ceiling,
         attained=sums.attained(row),
     )
 

@@ -71,6 +71,11 @@ class Roofs:
                 lines.append(Line(slope, (start, start * slope.rate), (end, end * slope.rate)))
         return lines
 
+    def bandwidth(self, ceiling: str) -> float | None:
+        """Return the bandwidth that stands for a ceiling of memory [byte/s]; None for any other, or without one."""
+        level = ALL if ceiling.partition(".")[0] == "dram" else ceiling
+        return next((slope.rate for slope in self.slopes if level in slope.levels), None)
+
     @property
     def ridges(self) -> list[tuple[float, float]]:
         """Return the points where peaks and slopes meet: (FLOP/byte, FLOP/s)."""

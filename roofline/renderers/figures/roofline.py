@@ -316,12 +316,17 @@ def _largest(panel: _Panel) -> list[tuple[_Run, Point]]:
 
 
 def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
-    """Lead a thin line from each named op up to where the roof that binds it would allow it to be."""
-    for _, point in _largest(panel):
-        low = point.attained[0]
-        if low is None or not 0 < low < 1:
+    """Lead a thin line from each named op up to the roof that binds it.
+
+    Of memory that is the line that is drawn: by the bytes of an op's place, and not by the fewer ones that may have
+    moved, nor by the bandwidth of its own pattern.
+    """
+    for run, point in _largest(panel):
+        low, bandwidth, intensity = point.attained[0], run.lines.bandwidth(point.ceiling), _intensity(point)
+        roof = 0.0 if not low else bandwidth * intensity if bandwidth else point.rate / low
+        if roof <= point.rate:
             continue
-        xs, ys = [_intensity(point)] * 2, [point.rate, min(point.rate / low, axes.get_ylim()[1])]
+        xs, ys = [intensity] * 2, [point.rate, min(roof, axes.get_ylim()[1])]
         look: dict[str, Any] = {"marker": "_", "markersize": 3.0, "markeredgewidth": 0.7, "markevery": [1]}
         colour = _style.pale(_style.GROUP[point.group][0], 0.8)
         axes.plot(xs, ys, color=colour, linewidth=0.6, zorder=2.5, **look)
@@ -458,7 +463,7 @@ def _caption(runs: Sequence[_Run], title: Sequence[str]) -> Caption:
         sentences.append(
             "Each marker is all ops with one signature in one phase: FLOP (matrix and vector) per byte of "
             f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s in their own time; its area is their "
-            "time. From a numbered one a thin line leads up to where the roof that binds its ops would allow them."
+            "time. From a numbered one a thin line leads up to the roof that binds its ops."
         )
     if any(run.points.ticks for run in runs):
         sentences.append(

@@ -19,7 +19,7 @@ from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.content import bounds, tables, wording
 from roofline.content.choice import group_name
 from roofline.content.tables import Column, amounts
-from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
+from roofline.core.vocabulary import GROUP_OF, GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
 
 #: What is less of the busy time is written as "<0.1 %".
@@ -111,6 +111,18 @@ class Chart:
     notes: tuple[str, ...]
     runs: tuple[Run, ...]
     published: tuple[Run, ...]
+
+    def members(self, group: Group) -> str:
+        """Name a group by the classes of the runs' ops in it: "normalisation: softmax, reduction".
+
+        One with a name of its own keeps it.
+        """
+        classes = [name for name, group_of_class in GROUP_OF.items() if group_of_class == group]
+        present = {name for run in self.runs if run.analysis is not None for name in run.analysis.by("class")}
+        names = [name for name in classes if name in present]
+        if group not in classes or not names:
+            return group
+        return ", ".join(names) if group in names else f"{group}: {', '.join(names)}"
 
     @property
     def about(self) -> str:

@@ -130,7 +130,8 @@ def heading(
         common, rows = [" on ".join([rows[0], *common])], [""]
     room = width - 2 * EDGE
     title = f"{_subject(runs[0])}: {sentence}" if len(set(subjects)) == 1 else f"{sentence[:1].upper()}{sentence[1:]}"
-    lines = [*(_measure.fit(line, room) for line in common), *_measure.wrap(f"{basis[:1].upper()}{basis[1:]}", room)]
+    lines = [_measure.fit(line, room) for line in common]
+    lines += _measure.wrap(f"{basis[:1].upper()}{basis[1:]}", room) if basis else []
     return Heading(tuple(_measure.wrap(title, room, TITLE, 3)), tuple(lines), tuple(rows))
 
 

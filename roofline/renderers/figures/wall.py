@@ -112,7 +112,7 @@ def _look(group: Group, published: bool) -> dict[str, Any]:
 
 
 def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_frame.Key]:
-    entries = [_frame.Key(row.group, _look(row.group, published=False)) for row in chart.runs[0].classes]
+    entries = [_frame.Key(chart.members(row.group), _look(row.group, published=False)) for row in chart.runs[0].classes]
     if chart.published:
         entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
     if floors and any(panel.kind.field == "time" for panel in panels):

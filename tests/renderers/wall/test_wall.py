@@ -186,6 +186,22 @@ def test_a_bound_names_its_roof_and_its_share_of_the_time(name: str, group: str,
     assert next(row.words for row in run.rows if row.group == group) == words
 
 
+def test_the_key_says_which_ops_a_group_holds() -> None:
+    """Pooling and a loss are no normalisation, though their group has that name."""
+    pooled = tuple(
+        replace(s, op_class="reduction") if s.op_class == "normalisation" else s for s in handmade.SIGNATURES
+    )
+    for signatures, words in (
+        (handmade.SIGNATURES, "normalisation, softmax"),
+        (pooled, "normalisation: softmax, reduction"),
+    ):
+        items = [analyze(handmade.profile(signatures=signatures))]
+        assert chart(items).members("normalisation") == words
+        assert chart(items).members("matmul") == "matmul"
+        drawn, _ = figures.render("wall", items, ".svg", 7.0)
+        assert f">{words}<".encode() in drawn
+
+
 def test_a_bound_is_said_as_in_the_verdict() -> None:
     """Of a step of layer norms alone (8 µs each, a launch takes 5 there), and of one that is faster than its roof."""
     norms = tuple(op for op in handmade.OPS if handmade.profile().signatures[op.signature].name.endswith("layer_norm"))

@@ -37,7 +37,7 @@ from roofline.core.schema import Imported, Op, Profile, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
 from roofline.renderers import _screen, figures
-from roofline.renderers.figures import _bars, _light, _style, breakdown
+from roofline.renderers.figures import _bars, _frame, _light, _style, breakdown
 from roofline.renderers.report import report
 from roofline.renderers.report.parts.run import TimedRun
 from roofline.renderers.report.where import by_bound, by_group
@@ -595,6 +595,52 @@ def test_the_largest_ops_are_named_with_the_roof_that_binds_them() -> None:
     # where a launch takes 5.
     tops = sorted((xs[0], ys[1]) for xs, ys in others)
     assert np.allclose(tops, [(13 / 28, 130e9 / 28), (4 / 8, 5e9), (4 / 8, 20e9), (1.0, 8e3 / 5e-6)])
+
+
+@pytest.mark.parametrize("width", [3.3, 7.0])
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_a_line_leads_from_each_number_to_its_marker(width: float, number: int) -> None:
+    """As many ops are named as there are numbers; of each the notes have its name and its block in full."""
+    items = [run(12.5 + place, f"b{place}") for place in range(number)]
+    with _style.applied():
+        figure, _ = figures.build("roofline", items, width)
+        ends = {tuple(np.round(line.get_xydata()[-1], 3)) for line in figure.artists if line.get_marker() == "."}
+        named = points.points(items[0]).placed[: 6 // number]
+        middles = {
+            tuple(
+                np.round(figure.axes[0].transData.transform((point.intensity[points.ALL], point.rate)) / figure.dpi, 3)
+            )
+            for point in named
+        }
+    assert ends == middles
+    lines = " ".join(written(figure))
+    numbered = re.findall(r"\b(\d): ", lines)
+    assert numbered == [str(place + 1) for place in range(len(numbered))]
+    assert len(numbered) >= number
+    assert "2 x addmm (FFN), 40.0 % of the step" in lines if number == 1 else "2 x addmm (FFN)" in lines
+    assert all(text in written(figure) for text in numbered)
+
+
+def test_no_marker_hides_a_smaller_one_of_another_run() -> None:
+    """Areas fall in the order of drawing, whichever run they are of; a hollow marker has nothing in it."""
+    with _style.applied():
+        figure, _ = figures.build("roofline", [run(12.5, "a"), run(15, "b")], 7.0)
+    for axes in figure.axes:
+        marks = [mark for mark in axes.collections if tuple(mark.get_edgecolor()[0][:3]) != (0, 0, 0)]
+        areas = [mark.get_sizes()[0] for mark in marks]
+        assert areas == sorted(areas, reverse=True)
+        assert {mark.get_facecolor()[0][3] for mark in marks} == {0.0, 0.75}
+
+
+def test_a_name_that_tells_threads_is_followed_by_the_device_alone() -> None:
+    one = replace(handmade.device(), conditions={"threads": "1"})
+    runs = [
+        analyze(handmade.profile(device=device, environment={"threads": device.conditions["threads"]}))
+        for device in (one, handmade.device())
+    ]
+    heading = _frame.heading(runs, ("torch (1 thread)", "torch (2 threads)"), 7.0, "")
+    assert heading.rows == ("torch (1 thread)", "torch (2 threads)")
+    assert heading.lines == ("Round Device",)
 
 
 def test_runs_in_one_frame_are_told_apart_by_how_full_their_markers_are() -> None:

@@ -117,7 +117,8 @@ def heading(
     what its numbers are of, below the device.
     """
     subjects = [wording.subject(run) for run in runs]
-    on = [wording.device(run) for run in runs]
+    # A name that tells the threads of a run need not be told them again with its device.
+    on = [_untold(wording.device(run), name) for run, name in zip(runs, names, strict=True)]
     rows = []
     for subject, name, device in zip(subjects, names, on, strict=True):
         parts = [subject] if len(set(subjects)) > 1 else []
@@ -133,6 +134,12 @@ def heading(
     lines = [_measure.fit(line, room) for line in common]
     lines += _measure.wrap(f"{basis[:1].upper()}{basis[1:]}", room) if basis else []
     return Heading(tuple(_measure.wrap(title, room, TITLE, 3)), tuple(lines), tuple(rows))
+
+
+def _untold(device: str, name: str) -> str:
+    """Return a device without the part that the name of its run has in brackets: "AMD EPYC" of "torch (1 thread)"."""
+    head, _, part = device.rpartition(", ")
+    return head if head and f"({part})" in name else device
 
 
 def _subject(run: WorkAnalysis) -> str:
@@ -162,24 +169,27 @@ class Keys(NamedTuple):
 def keys(entries: Sequence[Key], width: float, row: float = _ROW) -> Keys:
     """Arrange a key in as many columns as fit a figure of `width` [in], filled row by row.
 
-    Of entries that are too long for one column each is broken into two lines.
+    Where no two columns fit, entries stand one behind the other; one that is too long is broken into two lines.
     """
-    room = width - 2 * EDGE
-    symbol_width = _SYMBOL + _PAD
+    room, symbol_width = width - 2 * EDGE, _SYMBOL + _PAD
     entries = [key._replace(label=_measure.level(key.label)) for key in entries]
-    for columns in range(min(len(entries), 6), 0, -1):
-        wide = [symbol_width + _measure.widest([key.label for key in entries[n::columns]]) for n in range(columns)]
-        if sum(wide) + _APART * (columns - 1) <= room:
-            lefts = [sum(wide[:n]) + _APART * n for n in range(columns)]
+    wide = [symbol_width + _measure.width(key.label) for key in entries]
+    for columns in range(min(len(entries), 6), 1, -1):
+        of_columns = [max(wide[n::columns]) for n in range(columns)]
+        if sum(of_columns) + _APART * (columns - 1) <= room:
+            lefts = [sum(of_columns[:n]) + _APART * n for n in range(columns)]
             placed = [(key, lefts[n % columns], (n // columns + 0.5) * row) for n, key in enumerate(entries)]
             return Keys(tuple(placed), row * -(-len(entries) // columns) + EDGE)
-    placed, height = [], 0.0
-    for key in entries:
+    placed, left_edge, height = [], 0.0, 0.0
+    for key, needed in zip(entries, wide, strict=True):
+        if left_edge and left_edge + needed > room:
+            left_edge, height = 0.0, height + row
         lines = _measure.wrap(key.label, room - symbol_width, _measure.SMALL)
         high = row + (len(lines) - 1) * _measure.line(_measure.SMALL)
-        placed.append((key._replace(label="\n".join(lines)), 0.0, height + high / 2))
-        height += high
-    return Keys(tuple(placed), height + EDGE)
+        placed.append((key._replace(label="\n".join(lines)), left_edge, height + high / 2))
+        height += high - row
+        left_edge += needed + _APART
+    return Keys(tuple(placed), height + row * bool(entries) + EDGE)
 
 
 def draw_keys(figure: Figure, arranged: Keys, top: float) -> None:

@@ -29,22 +29,30 @@ Point = tuple[float, float]
 _BESIDE, _FARTHER, _AIR = 0.022, 0.05, 0.012
 #: Where along a line a label is tried, from its end to its beginning.
 _TRIED = 25
+#: How far from a marker a label is tried [in], and the sides of it.
+_AWAY = (_AIR, *(0.05 * number for number in range(2, 13)))
+_SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 
 
 class Place(NamedTuple):
-    """The beginning of a text (its lower left corner, before it is turned), and its angle [rad]."""
+    """The beginning of a text (its lower left corner, before it is turned), and its angle [rad].
+
+    lead: the ends of a line from the text to what it names.
+    """
 
     text: str
     at: Point
     angle: float
+    lead: tuple[Point, Point] | None = None
 
 
 @dataclass(slots=True)
 class Board:
-    """A panel and the rectangles in it. window: left, bottom, right, top."""
+    """A panel and the rectangles in it, those of texts apart. window: left, bottom, right, top."""
 
     window: tuple[float, float, float, float]
     rectangles: list[Corners] = field(default_factory=list)
+    texts: list[Corners] = field(default_factory=list)
 
     def box(self, left_edge: float, bottom: float, right: float, top: float) -> None:
         """Take the place of an upright rectangle: a marker, a text."""
@@ -55,10 +63,7 @@ class Board:
     def line(self, start: Point, end: Point, thickness: float = 0.015) -> None:
         """Take the place of a straight line."""
         if start != end:
-            angle = atan2(end[1] - start[1], end[0] - start[0])
-            across = (thickness / 2 * sin(angle), -thickness / 2 * cos(angle))
-            length = hypot(end[0] - start[0], end[1] - start[1])
-            self.rectangles.append(rectangle((start[0] + across[0], start[1] + across[1]), length, thickness, angle))
+            self.rectangles.append(_stroke(start, end, thickness))
 
     def is_clear(self, corners: Corners) -> bool:
         """Return whether a rectangle lies in the window and on nothing."""
@@ -66,7 +71,7 @@ class Board:
         (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
         if x0 < left_edge or y0 < bottom or x1 > right or y1 > top:
             return False
-        return not self.rectangles or bool(apart(corners, np.stack(self.rectangles)).all())
+        return _is_apart(corners, self.rectangles)
 
     def along(self, text: str, start: Point, end: Point, size: float = _measure.SMALL) -> Place | None:
         """Take a place for a text along a line; None where there is none.
@@ -85,20 +90,24 @@ class Board:
             for distance in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high):
                 at = (start[0] + u[0] * along + v[0] * distance, start[1] + u[1] * along + v[1] * distance)
                 if self.is_clear(_grown(at, wide, high, angle)):
-                    self.rectangles.append(rectangle(at, wide, high, angle))
-                    return Place(text, at, angle)
+                    return self._taken(Place(text, at, angle), wide, high)
         return None
 
     def beside(self, text: str, middle: Point, radius: float, size: float = _measure.SMALL) -> Place | None:
-        """Take a clear place for a text next to a marker, on any side the nearer the better; None: there is none."""
+        """Take a clear place for a text around a marker, the nearer the better, with a line to its middle.
+
+        The line may cross markers, and no text. None where there is no such place.
+        """
         wide, high = _measure.extent(text, size)
-        for distance in (_AIR, 2 * _FARTHER, 4 * _FARTHER):
-            for right, up in ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1)):
+        for distance in _AWAY:
+            for right, up in _SIDES:
                 reach = radius + distance
                 at = (middle[0] + right * (reach + wide / 2) - wide / 2, middle[1] + up * (reach + high / 2) - high / 2)
-                if self.is_clear(rectangle(at, wide, high, 0.0)):
-                    self.rectangles.append(rectangle(at, wide, high, 0.0))
-                    return Place(text, at, 0.0)
+                near = (min(max(middle[0], at[0]), at[0] + wide), min(max(middle[1], at[1]), at[1] + high))
+                lead = _stroke(near, middle)
+                if self.is_clear(rectangle(at, wide, high, 0.0)) and _is_apart(lead, self.texts):
+                    self.rectangles.append(lead)
+                    return self._taken(Place(text, at, 0.0, (near, middle)), wide, high)
         return None
 
     def inside(self, text: str, size: float = _measure.SMALL) -> Place | None:
@@ -110,9 +119,14 @@ class Board:
         for across, up in tried:
             at = (left_edge + free[0] * across / 8, bottom + free[1] * up / 8)
             if self.is_clear(rectangle(at, wide, high, 0.0)):
-                self.rectangles.append(rectangle(at, wide, high, 0.0))
-                return Place(text, at, 0.0)
+                return self._taken(Place(text, at, 0.0), wide, high)
         return None
+
+    def _taken(self, place: Place, wide: float, high: float) -> Place:
+        corners = rectangle(place.at, wide, high, place.angle)
+        self.rectangles.append(corners)
+        self.texts.append(corners)
+        return place
 
 
 def rectangle(at: Point, wide: float, high: float, angle: float) -> Corners:
@@ -120,6 +134,19 @@ def rectangle(at: Point, wide: float, high: float, angle: float) -> Corners:
     u, v = np.asarray([cos(angle), sin(angle)]), np.asarray([-sin(angle), cos(angle)])
     corner = np.asarray(at, np.float64)
     return np.stack([corner, corner + wide * u, corner + wide * u + high * v, corner + high * v])
+
+
+def _stroke(start: Point, end: Point, thickness: float = 0.015) -> Corners:
+    """Return the rectangle of a straight line."""
+    angle = atan2(end[1] - start[1], end[0] - start[0])
+    across = (thickness / 2 * sin(angle), -thickness / 2 * cos(angle))
+    length = hypot(end[0] - start[0], end[1] - start[1])
+    return rectangle((start[0] + across[0], start[1] + across[1]), length, thickness, angle)
+
+
+def _is_apart(corners: Corners, rectangles: Sequence[Corners]) -> bool:
+    """Test whether a rectangle meets none of others."""
+    return not rectangles or bool(apart(corners, np.stack(rectangles)).all())
 
 
 def _grown(at: Point, wide: float, high: float, angle: float) -> Corners:
@@ -168,6 +195,12 @@ def write(axes: Axes, place: Place, colour: tuple[float, float, float]) -> None:
     figure = _figure(axes)
     look |= {"rotation": degrees(place.angle), "color": colour, "transform": figure.dpi_scale_trans}
     figure.text(*place.at, place.text, **look)
+    if place.lead is not None:
+        from matplotlib.lines import Line2D
+
+        line: dict[str, Any] = {"linewidth": 0.5, "marker": ".", "markersize": 2.5, "markeredgewidth": 0.0}
+        xs, ys = zip(*place.lead, strict=True)
+        figure.add_artist(Line2D(xs, ys, color=colour, markevery=[1], transform=figure.dpi_scale_trans, **line))
 
 
 def _figure(axes: Axes) -> Figure:

@@ -32,6 +32,8 @@ LARGEST, LEAST = 110.0, 3.0
 _DOT = 72 / 300
 #: The looks of runs in one frame, which a grey print tells apart: how full a marker is, and whether its edge is black.
 _FILLS: tuple[tuple[float, bool], ...] = ((0.6, False), (0.0, False), (0.25, True), (1.0, True))
+#: The edge of a marker [pt], and of a large hollow one as a share of its width.
+_EDGE, _RING = 0.7, 0.12
 #: Ops that are named below the panels of all runs.
 _NAMED = 6
 #: The panel of ops without FLOP, and between panels [in].
@@ -46,6 +48,8 @@ _FLAT = 0.2
 _NO_LIMITS = _ceilings.Limits(0.1, 100.0, 1e9, 1e12)
 #: The ends of an axis of byte/s; None: there is none.
 Rates = tuple[float, float] | None
+#: A ceiling of a device, as its label names it.
+_Name = tuple[Roofs, str]
 _EMPTY = "no op of known work and time"
 
 
@@ -57,6 +61,14 @@ class _Run(NamedTuple):
     points: Points
     lines: Roofs
     fill: tuple[float, bool]
+
+
+class _Mark(NamedTuple):
+    """A marker: the point of a run, and its place on the axes."""
+
+    run: _Run
+    point: Point
+    at: tuple[float, float]
 
 
 class _Panel(NamedTuple):
@@ -85,7 +97,8 @@ class _Scales(NamedTuple):
 
     def reach(self, point: Point) -> float:
         """Return how far a marker with its edge reaches from its middle [in]; a square on its corner more."""
-        return (sqrt(self.area(point.seconds) * (2 if _style.GROUP[point.group][1] == "D" else 1)) + 0.7) / 2 / 72
+        width = sqrt(self.area(point.seconds) * (2 if _style.GROUP[point.group][1] == "D" else 1))
+        return (width + max(_EDGE, _RING * width)) / 2 / 72
 
 
 def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
@@ -127,9 +140,13 @@ def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
     return [_Run(*parts) for parts in zip(items, names, plotted, lines, fills, strict=True)]
 
 
-def _notes(runs: Sequence[_Run], left_out: Sequence[str], numbered: Sequence[str], width: float) -> list[str]:
+def _notes(runs: Sequence[_Run], left_out: Sequence[_Name], numbered: Sequence[str], width: float) -> list[str]:
     """Write the notes below the panels: named ops, ceilings whose names have no room, devices without ceilings."""
-    notes = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
+    devices = {run.lines: wording.device(run.analysis) for run in runs}
+    notes = []
+    for lines, device in devices.items():
+        if texts := [text for name_of, text in left_out if name_of == lines]:
+            notes.append(f"Without a label{f', {device}' * (len(devices) > 1)}: {'; '.join(texts)}.")
     bare = [wording.device(run.analysis) for run in runs if not _ceilings.texts(run.lines)]
     notes += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare) if name]
     room = width - 2 * _frame.EDGE
@@ -192,7 +209,7 @@ def _grid(
 
 def _drawn(
     panels: Sequence[_Panel], heading: _frame.Heading, notes: Sequence[str], width: float
-) -> tuple[Figure, list[str], list[str]]:
+) -> tuple[Figure, list[_Name], list[str]]:
     """Draw the figure; return it, the ceilings whose names no panel had room for, and what is said of numbered ops.
 
     notes: lines below the key.
@@ -225,11 +242,11 @@ def _drawn(
 
 def _panels(
     fig: Figure, panels: Sequence[_Panel], scales: _Scales, grid: _Grid, rated: bool
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[_Name], list[str]]:
     """Draw all panels; return the ceilings that none of them names, and the sentences of the numbered ops."""
     names = _measure.fit_apart([panel.name for panel in panels], grid.column_pitch - _APART)
-    labelled: set[str] = set()
-    unlabelled: dict[str, None] = {}
+    labelled: set[_Name] = set()
+    unlabelled: dict[_Name, None] = {}
     numbered: list[str] = []
     for place, (panel, name) in enumerate(zip(panels, names, strict=True)):
         left_edge, top = grid.at(place)
@@ -242,7 +259,7 @@ def _panels(
             axes.spines["left"].set_visible(False)
         missing, sentences = _panel(axes, panel, scales, rated, fig.get_figwidth() - 2 * _frame.EDGE)
         numbered += sentences
-        labelled |= {text for lines in panel.lines for text in _ceilings.texts(lines)} - set(missing)
+        labelled |= {(lines, text) for lines in panel.lines for text in _ceilings.texts(lines)} - set(missing)
         unlabelled |= dict.fromkeys(missing)
         if first and rated:
             _frame.upright(fig, _frame.EDGE, top, grid.high, ["FLOP/s"])
@@ -252,7 +269,7 @@ def _panels(
             if last:
                 x = left_edge + grid.column_pitch - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.1
                 _frame.upright(fig, x, top, grid.high, ["byte/s of ops without FLOP", "byte/s, no FLOP", "byte/s"])
-    return [text for text in unlabelled if text not in labelled], numbered
+    return [name for name in unlabelled if name not in labelled], numbered
 
 
 def _axes(axes: Axes, limits: _ceilings.Limits, grid: _Grid, first: bool, lowest: bool) -> None:
@@ -266,22 +283,26 @@ def _axes(axes: Axes, limits: _ceilings.Limits, grid: _Grid, first: bool, lowest
     axes.tick_params(which="minor", left=first, bottom=lowest)
 
 
-def _panel(axes: Axes, panel: _Panel, scales: _Scales, rated: bool, room: float) -> tuple[list[str], list[str]]:
+def _panel(axes: Axes, panel: _Panel, scales: _Scales, rated: bool, room: float) -> tuple[list[_Name], list[str]]:
     """Draw ceilings, ops and names; return the ceilings without a place, and a line of `room` [in] on numbered ops."""
     board = _labels.Board(_labels.window(axes))
     for lines, (_, style, _) in zip(panel.lines, _style.SERIES, strict=False):
         _ceilings.draw(axes, lines, scales.limits, _style.BLACK, style)
         _ceilings.take(board, axes, lines, scales.limits)
+    marks: list[_Mark] = []
     for run in panel.runs:
         at = [(_intensity(point), point.rate) for point in run.points.placed]
         for point, (x, y) in zip(run.points.placed, _labels.places(axes, at) if at else (), strict=True):
             half = scales.reach(point)
             board.box(x - half, y - half, x + half, y + half)
         _shifts(axes, run.points.placed, [(point.intensity[ALL] or 0.0, point.rate) for point in run.points.placed], at)
-        _mark(axes, run, run.points.placed, at, scales)
+        marks += [_Mark(run, *mark) for mark in zip(run.points.placed, at, strict=True)]
+    _draw_marks(axes, marks, scales)
     _leads(axes, panel, board)
     left_out = [
-        text for lines in panel.lines for text in _ceilings.label(board, axes, lines, scales.limits, _style.BLACK)
+        (lines, text)
+        for lines in panel.lines
+        for text in _ceilings.label(board, axes, lines, scales.limits, _style.BLACK)
     ]
     most_work = max((tick.work for run in panel.runs for tick in run.points.ticks), default=0.0)
     for run in panel.runs:
@@ -295,24 +316,29 @@ def _panel(axes: Axes, panel: _Panel, scales: _Scales, rated: bool, room: float)
 
 
 def _numbers(axes: Axes, panel: _Panel, scales: _Scales, board: _labels.Board, room: float) -> list[str]:
-    """Number the ops of most time where there is room beside their markers; return what is said of each."""
-    sentences: list[str] = []
-    for run, point in _largest(panel):
-        ((x, y),) = _labels.places(axes, [(_intensity(point), point.rate)])
-        place = board.beside(str(len(sentences) + 1), (x, y), scales.reach(point))
-        if place is not None and isinstance(run.analysis, Analysis):
-            _labels.write(axes, place, (0.0, 0.0, 0.0))
-            start, end = _op_words(run.analysis, point)
-            start = f"{place.text}: {f'{run.name}, ' if run.name else ''}{start}"
-            sentences.append(_measure.fit(start, room - _measure.width(end), _measure.SMALL) + end)
-    return sentences
+    """Number the ops of most time, each with a line to its marker; return lines of `room` [in] on them, run by run."""
+    lines: list[str] = []
+    number = 0
+    for run, named in _largest(panel):
+        sentences = []
+        for point in named:
+            ((x, y),) = _labels.places(axes, [(_intensity(point), point.rate)])
+            place = board.beside(str(number + 1), (x, y), scales.reach(point))
+            if place is not None and isinstance(run.analysis, Analysis):
+                _labels.write(axes, place, (0.0, 0.0, 0.0))
+                number += 1
+                sentences.append(f"{number}: {_op_words(run.analysis, point)}")
+        if run.name and len(sentences) == 1:
+            sentences = [sentences[0].replace(": ", f": {run.name}, ", 1)]
+        elif run.name and sentences:
+            lines.append(_measure.fit(f"{run.name}:", room, _measure.SMALL))
+        lines += [line for words in sentences for line in _measure.wrap(words, room, _measure.SMALL)]
+    return lines
 
 
-def _largest(panel: _Panel) -> list[tuple[_Run, Point]]:
-    """List the ops of most time that are to be named; the panels of many runs have no room for names."""
-    if panel.name:
-        return []
-    return [(run, point) for run in panel.runs for point in run.points.placed[: _NAMED // len(panel.runs)]]
+def _largest(panel: _Panel) -> list[tuple[_Run, Sequence[Point]]]:
+    """List the ops of most time of each run, which are to be named; the panels of many runs have no room for names."""
+    return [] if panel.name else [(run, run.points.placed[: _NAMED // len(panel.runs)]) for run in panel.runs]
 
 
 def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
@@ -321,7 +347,7 @@ def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
     Of memory that is the line that is drawn: by the bytes of an op's place, and not by the fewer ones that may have
     moved, nor by the bandwidth of its own pattern.
     """
-    for run, point in _largest(panel):
+    for run, point in ((run, point) for run, named in _largest(panel) for point in named):
         low, bandwidth, intensity = point.attained[0], run.lines.bandwidth(point.ceiling), _intensity(point)
         roof = 0.0 if not low else bandwidth * intensity if bandwidth else point.rate / low
         if roof <= point.rate:
@@ -335,13 +361,14 @@ def _leads(axes: Axes, panel: _Panel, board: _labels.Board) -> None:
         board.box(x - 0.025, end - 0.01, x + 0.025, end + 0.01)
 
 
-def _op_words(analysis: Analysis, point: Point) -> tuple[str, str]:
-    """Say what ops a point is; and their share of the step, and how close they come to the roof that binds them."""
+def _op_words(analysis: Analysis, point: Point) -> str:
+    """Say what ops a point is, their share of the step, and how close they come to the roof that binds them."""
     op_name = wording.plain(place_name(analysis.profile.signatures[point.signature]), 40)
     blocks = name_scopes(point.blocks)
     name = f"{units.count(point.number)} x {op_name}{f' ({blocks})' if blocks else ''}"
     share, (low, high) = f", {units.percent(point.seconds / analysis.wall)} of the step", point.attained
-    return name, share if low is None or high is None else f"{share}, at {wording.of_roofs(low, high, [point.roof])}"
+    roof = "" if low is None or high is None else f", at {wording.of_roofs(low, high, [point.roof])}"
+    return name + share + roof
 
 
 def _intensity(point: Point) -> float:
@@ -349,24 +376,31 @@ def _intensity(point: Point) -> float:
     return point.intensity.get(COUNTED) or point.intensity[ALL] or 0.0
 
 
-def _mark(axes: Axes, run: _Run, placed: Sequence[Point], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
-    """Draw markers at places of the axes; those of a group and a size at once: a file holds their shape once.
+def _draw_marks(axes: Axes, marks: Sequence[_Mark], scales: _Scales) -> None:
+    """Draw markers, the largest first, so that none hides a smaller one of another run.
 
-    Sizes are whole dots of a print, which nobody tells apart more finely.
+    Those of a run, a group and a size are drawn at once: a file holds their shape once. Sizes are whole dots of a
+    print, which nobody tells apart more finely.
     """
-    alike: dict[tuple[Group, int], list[tuple[float, float]]] = {}
-    for point, place in zip(placed, at, strict=True):
-        alike.setdefault((point.group, round(sqrt(scales.area(point.seconds)) / _DOT)), []).append(place)
-    for (group, dots), places in sorted(alike.items(), key=lambda marks: GROUPS.index(marks[0][0])):
-        xs, ys = zip(*places, strict=True)
+    alike: dict[tuple[int, tuple[float, bool], Group], list[tuple[float, float]]] = {}
+    for run, point, at in marks:
+        dots = round(sqrt(scales.area(point.seconds)) / _DOT)
+        alike.setdefault((dots, run.fill, point.group), []).append(at)
+    for (dots, fill, group), places in sorted(alike.items(), key=lambda drawn: -drawn[0][0]):
         colour, marker, _ = _style.GROUP[group]
-        look = _look(colour, run.fill) | {"linewidth": 0.7, "clip_on": False, "zorder": 3}
+        look = _look(colour, fill, dots * _DOT) | {"clip_on": False, "zorder": 3}
+        xs, ys = zip(*places, strict=True)
         axes.scatter(xs, ys, s=(dots * _DOT) ** 2, marker=marker, **look)
 
 
-def _look(colour: str, fill: tuple[float, bool]) -> dict[str, Any]:
+def _look(colour: str, fill: tuple[float, bool], width: float = 0.0) -> dict[str, Any]:
+    """Fill a marker [pt]. A hollow one shows what is behind it, and its thicker edge is seen around one of its size."""
     share, is_black = fill
-    return {"facecolor": (*_style.pale(colour, share), 0.75), "edgecolor": _style.BLACK if is_black else colour}
+    return {
+        "facecolor": (*_style.pale(colour, share), 0.75 if share else 0.0),
+        "edgecolor": _style.BLACK if is_black else colour,
+        "linewidth": _EDGE if share else max(_EDGE, _RING * width),
+    }
 
 
 def _shifts(
@@ -410,21 +444,21 @@ def _strip(axes: Axes, panel: _Panel, scales: _Scales, high: float, numbered: bo
     # Side by side where rates are alike: the golden section never comes near a place that it had. The largest marker
     # has room at both edges.
     edge = max(map(scales.reach, (point for run in panel.runs for point in run.points.flopless)), default=0.0) / _STRIP
-    drawn = 0
+    marks: list[_Mark] = []
     for run in panel.runs:
         flopless = run.points.flopless
-        across = [edge + (1 - 2 * edge) * ((0.25 + (drawn + n) * 0.618) % 1.0) for n in range(len(flopless))]
+        across = [edge + (1 - 2 * edge) * ((0.25 + (len(marks) + n) * 0.618) % 1.0) for n in range(len(flopless))]
         at = [(x, point.counted_traffic or point.traffic) for x, point in zip(across, flopless, strict=True)]
         _shifts(axes, flopless, [(x, point.traffic) for x, point in zip(across, flopless, strict=True)], at)
-        _mark(axes, run, flopless, at, scales)
-        drawn += len(flopless)
+        marks += [_Mark(run, *mark) for mark in zip(flopless, at, strict=True)]
+    _draw_marks(axes, marks, scales)
 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
     """Make the key: groups by marker, runs by how full it is, devices by line, and times by area."""
     present = {point.group for run in runs for point in run.points.all}
     present |= {tick.group for run in runs for tick in run.points.ticks}
-    edge: dict[str, Any] = {"markeredgewidth": 0.7, "markersize": 5}
+    edge: dict[str, Any] = {"markeredgewidth": _EDGE, "markersize": 5}
     keys = []
     for group in GROUPS:
         if group in present:
@@ -496,7 +530,7 @@ def _about(run: _Run) -> tuple[list[str], list[str]]:
     short = [f"{of} on {wording.device(analysis)}: {units.seconds(analysis.wall)} per step."]
     if analysis.busy > 0 and (unknown := run.points.unknown / analysis.busy) > 0.0005:
         short.append(f"{units.percent(unknown)} of its busy time is in ops of unknown work, which are not shown.")
-    long = [f"The largest marker is {''.join(_op_words(analysis, point))}." for point in run.points.placed[:1]]
+    long = [f"The largest marker is {_op_words(analysis, point)}." for point in run.points.placed[:1]]
     if analysis.above_ceiling:
         long.append(f"{analysis.above_ceiling} ops ran faster than their minimum time: a defect of count or ceiling.")
     return short, long

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import tables, wording
+from roofline.content.names.distinct import distinct
 from roofline.memory.use import memory_use
 
 
@@ -82,4 +83,5 @@ def work(runs: Sequence[WorkAnalysis], by: str) -> str:
         for shares, (_, digits) in zip(zip(*sums[label], strict=True), what, strict=True)
     ]
     parts = [f"{share} {of}" for share, (of, _) in zip(ranges, what, strict=True) if share]
-    return f"{wording.plain(label, 40)} {'is' if by == 'block' else 'ops are'} {' and '.join(parts)}"
+    (name,) = distinct([label], 40, by)
+    return f"{name} {'is' if by == 'block' else 'ops are'} {' and '.join(parts)}"

@@ -153,6 +153,24 @@ def test_names_stay_apart_when_they_are_cut() -> None:
     assert len(set(_measure.fit_apart(middles, 1.0))) == 2
 
 
+def test_names_are_cut_where_they_are_alike() -> None:
+    """What differs stays: a number in the middle, the ends of scopes, and of kernels what is no plumbing."""
+    layers = [f"transformer-encoder-with-a-long-name.layer.{n}.attention.self.query.kernel" for n in (1, 2, 3)]
+    for n, cut in enumerate(_measure.fit_apart(layers, 1.0), 1):
+        assert str(n) in cut
+        assert _measure.width(cut) <= 1.0
+    scopes = [f"bert/encoder/layer.0/attention/{part}" for part in ("self/query", "self/value", "output/dense")]
+    for scope, cut in zip(scopes, _measure.fit_apart(scopes, 0.8, by="scope"), strict=True):
+        assert cut.startswith("…")
+        assert scope.endswith(cut[1:])
+    kernel = (
+        "void at::native::vectorized_elementwise_kernel<4, at::native::{}KernelImpl(at::TensorIteratorBase&), 2>(int)"
+    )
+    kernels = [kernel.format(name) for name in ("Gelu", "Tanh")]
+    assert all("elementwise" in name for name in _measure.fit_apart(kernels, 2.0, by="kernel"))
+    assert len(set(_measure.fit_apart(kernels, 0.9, by="kernel"))) == 2
+
+
 def test_lines_break_at_spaces() -> None:
     lines = _measure.wrap("one two three four five six seven", 0.8, 6.0, 3)
     assert 1 < len(lines) <= 3

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from roofline.content.names.distinct import LEAST, distinct
 from roofline.content.wording import plain
 
 if TYPE_CHECKING:
@@ -91,37 +92,20 @@ def _kept(text: str, inches: float, size: float) -> int:
     return low
 
 
-def fit_apart(texts: Sequence[str], inches: float, size: float = SMALL) -> list[str]:
-    """Fit several names and keep them different: where their ends were cut alike, their middles are cut.
-
-    Names that differ only inside both cuts are numbered.
-    """
-    cut_texts = [fit(text, inches, size) for text in texts]
-    alike = {
-        name for name in cut_texts if len({plain(t) for t, f in zip(texts, cut_texts, strict=True) if f == name}) > 1
-    }
-    ends = [
-        _both_ends(level(text, size), inches, size) if name in alike else name
-        for text, name in zip(texts, cut_texts, strict=True)
-    ]
-    text_by_name: dict[str, str] = {}
-    for number, (text, name) in enumerate(zip(texts, ends, strict=True), 1):
-        if text_by_name.setdefault(name, plain(text)) != plain(text):
-            mark = f" #{number}"
-            ends[number - 1] = fit(text, max(0.1, inches - width(mark, size)), size) + mark
-    return ends
-
-
-def _both_ends(text: str, inches: float, size: float) -> str:
-    """Cut a text in its middle."""
-    if width(text, size) <= inches:
-        return text
-    for letters in range(min(len(text), int(inches * 72 / (_NARROWEST * size))), 1, -1):
-        head = (letters + 1) // 2
-        cut = f"{text[:head].rstrip()}…{text[len(text) - (letters - head) :].lstrip()}"
-        if width(cut, size) <= inches:
-            return cut
-    return fit(text, inches, size)
+def fit_apart(texts: Sequence[str], inches: float, size: float = SMALL, by: str = "") -> list[str]:
+    """Fit several names so that different ones stay different, as a table does (`distinct`); by: what they name."""
+    whole = distinct(texts, None, by, lambda text: level(text, size))
+    long = [name for name in whole if width(name, size) > inches]
+    if not long:
+        return whole
+    by = by if by == "scope" else ""  # which is cut at its beginning; others are as brief as they get
+    most, least = 1 + int(inches * 72 / (_NARROWEST * size)), LEAST
+    while least < most:  # the letters that the widest of them has room for
+        letters = (least + most + 1) // 2
+        is_fitting = widest(distinct(long, letters, by), size) <= inches
+        least, most = (letters, most) if is_fitting else (least, letters - 1)
+    cut = dict(zip(long, distinct(long, least, by), strict=True))
+    return [fit(cut.get(name, name), inches, size) for name in whole]
 
 
 def wrap(text: str, inches: float, size: float = TEXT, max_lines: int = 2) -> list[str]:

@@ -61,6 +61,7 @@ class _Bar(NamedTuple):
 
 class _Panel(NamedTuple):
     title: str
+    key: str
     rows: Sequence[Row | WorkRow]
     size: _Size
 
@@ -89,6 +90,7 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
     panels = [
         _Panel(
             ", ".join(part for part in (name, f"by {key}" if len(keys) > 1 else "") if part),
+            key,
             _rows(analysis, key),
             size,
         )
@@ -115,7 +117,7 @@ def _drawn(panels: Sequence[_Panel], columns: int, heading: _frame.Heading, widt
     heading.draw(fig)
     panel_width = (width - 0.14 - (columns - 1) * _APART) / columns
     titles = iter(_measure.fit_apart([panel.title for panel in panels], panel_width))
-    names = [_measure.fit_apart([row.label for row in panel.rows], 0.42 * panel_width) for panel in panels]
+    names = [_names(panel, 0.42 * panel_width) for panel in panels]
     rooms = [
         panel_width - max(map(_measure.widest, names[column::columns]), default=0.0) - 0.06 for column in range(columns)
     ]
@@ -137,6 +139,12 @@ def _drawn(panels: Sequence[_Panel], columns: int, heading: _frame.Heading, widt
         at += title + height + _BELOW
     _frame.draw_keys(fig, keys, top + high - _BELOW + _frame.TICKS + _frame.LABEL + 0.02)
     return fig
+
+
+def _names(panel: _Panel, inches: float) -> list[str]:
+    """Fit the names of rows; sums of others and the gap are no names of ops."""
+    named = iter(_measure.fit_apart([row.label for row in panel.rows if row.named], inches, by=panel.key))
+    return [next(named) if row.named else _measure.fit(row.label, inches, _measure.SMALL) for row in panel.rows]
 
 
 def _end(bars: Sequence[_Bar], room: float) -> float:

@@ -715,6 +715,46 @@ def test_bars_too_thin_to_see_have_no_entry_in_the_key() -> None:
     assert "memory, minimum" in labels
 
 
+def test_a_key_has_what_is_drawn_and_nothing_else() -> None:
+    """Intervals where there are any; in a breakdown no part of 0.5 µs, in a wall chart no group without ops."""
+    whisker = "95 % interval"
+    with _style.applied():
+        assert whisker in written(figures.build("speedup", [run(12.5, "a"), run(15, "b")], 7.0)[0])
+        assert whisker not in written(figures.build("bound", [run(12.5, "a"), run(15, "b")], 7.0)[0])
+        assert whisker in written(figures.build("waterfall", [run(12.5, "a"), analyze(slower())], 7.0)[0])
+        assert "most in use" in written(figures.build("memory", [run(12.5, "a")], 7.0)[0])
+        short = [replace(op, own_ns=(500,) * 3, overlap_ns=0) if op.signature == 5 else op for op in handmade.OPS]
+        texts = written(figures.build("breakdown", [analyze(handmade.profile(ops=tuple(short)))], 7.0, "op")[0])
+        assert "time: memory, minimum" in texts
+        assert not any(text.startswith("time: overhead") for text in texts)
+        matmuls = [op for op in handmade.OPS if op.signature == 1]
+        texts = written(figures.build("wall", [analyze(handmade.profile(ops=tuple(matmuls)))], 7.0)[0])
+        assert "matmul" in texts
+        assert not any(text.startswith(("normalisation", "pointwise")) for text in texts)
+
+
+def test_rows_of_a_breakdown_stand_in_one_order_for_all_runs_and_have_numbers_where_a_page_has_room() -> None:
+    """In the first run the softmax takes 2 ms and AdamW 3; in the other 9 and 1: 11 against 4 of both."""
+    times = {3: 9_000_000, 6: 1_000_000}
+    ops = [replace(op, own_ns=(times.get(op.signature, op.own_ns[1]),) * 3, overlap_ns=0) for op in handmade.OPS]
+    wall = Wall(steps=(20e-3,) * 3)
+    items = [analyze(handmade.profile(wall=wall)), analyze(handmade.profile(wall=wall, ops=tuple(ops)))] * 2
+    with _style.applied():
+        figure, _ = figures.build("breakdown", items, 7.0, "op")
+    rows = [[label.get_text() for label in axes.get_yticklabels()] for axes in figure.axes]
+    assert rows == [rows[0]] * 4
+    softmax, adamw = (
+        next(place for place, label in enumerate(rows[0]) if name in label) for name in ("_softmax", "_fused")
+    )
+    assert softmax < adamw
+    # Each row of an op has three numbers, and the gap one.
+    assert {len(axes.texts) for axes in figure.axes} == {3 * (len(rows[0]) - 1) + 1}
+    with _style.applied():
+        figure, caption = figures.build("breakdown", (items * 3)[:10], 3.3)
+    assert "?: FLOP or bytes are not known." in caption.short
+    assert {len(axes.texts) for axes in figure.axes} == {len(figure.axes[0].get_yticklabels())}
+
+
 def test_bars_by_bound_are_sorted_by_time_with_time_and_factor_beside_them() -> None:
     with _style.applied():
         figure, _ = figures.build("bound", [run(25, "b"), run(12.5, "a"), run(15, "c")], 7.0)
@@ -792,7 +832,7 @@ def test_unknown_work_is_marked_in_a_breakdown_of_many_runs_too() -> None:
     analysis = analyze(handmade.profile())
     known, mystery = (tables.rows(analysis, "class")[place] for place in (0, -3))
     assert (known.flops is None, mystery.flops, mystery.bytes) == (False, None, None)
-    for number in (1, 4):
+    for number in (1, 10):
         with _style.applied():
             figure, _ = figures.build("breakdown", [analysis] * number, 7.0, "class")
         texts = [text.get_text() for text in figure.axes[0].texts]
@@ -802,7 +842,7 @@ def test_unknown_work_is_marked_in_a_breakdown_of_many_runs_too() -> None:
     work = analyze(replace(handmade.profile(), profiled=None))
     assert not isinstance(work, Analysis)
     with _style.applied():
-        figure, _ = figures.build("breakdown", [work] * 4, 7.0, "class")
+        figure, _ = figures.build("breakdown", [work] * 12, 7.0, "class")
     assert [text.get_text() for text in figure.axes[0].texts] == ["?"]
 
 
@@ -946,6 +986,19 @@ def test_devices_by_datasheet(tmp_path: Path) -> None:
     told = figures.draw("devices", given, tmp_path / "x.pdf", 7.0, long_caption=True)
     assert "ridge points fp32 10.0 FLOP/B" in told  # 100 GFLOP/s / 10 GB/s
     assert "NVIDIA H100 SXM" in told
+
+
+def test_a_cpu_has_a_roofline_for_each_number_of_threads() -> None:
+    """Of two runs with two threads the best ceilings that either has seen."""
+    slow = replace(handmade.device(matrix_fp32=60e9), conditions={"threads": "1"})
+    runs = [
+        analyze(handmade.profile(device=device, environment={"threads": device.conditions["threads"]}))
+        for device in (slow, handmade.device(), handmade.device(matrix_fp32=90e9))
+    ]
+    with _style.applied():
+        texts = written(figures.build("devices", runs, 7.0)[0])
+    assert "Round Device, 1 thread: fp32 60.0 GFLOP/s, 10.0 GB/s" in texts
+    assert "Round Device, 2 threads: fp32 100 GFLOP/s, 10.0 GB/s" in texts
 
 
 def test_what_cannot_be_drawn(tmp_path: Path) -> None:

@@ -88,7 +88,8 @@ def test_a_run_whose_memory_is_not_known_is_left_out_and_named():
     unknown = handmade.profile(backend="tensorflow", framework="tensorflow")
     drawn, caption = figures.build("memory", [analyze(unknown), analyze(profile())])
     assert len(drawn.axes) == 1
-    assert "Of tensorflow it is not known." in caption.text(long=False)
+    assert "Not known of tensorflow." in caption.text(long=False)
+    assert "Not known of tensorflow." in [text.get_text() for text in drawn.texts]
 
 
 def test_a_profile_without_buffers_has_no_figure():

@@ -105,7 +105,9 @@ def sheet(heading: _frame.Heading, bars: Sequence[Bar], heads: Sequence[str], si
     room = width - left_edge - right
     end = max(bar.end for bar in bars)
     unit, per = _frame.unit(end), room / end
-    arranged = _frame.keys(keys([bar.pieces for bar in bars], per, values=len(bars) == 1), width)
+    entries = keys([bar.pieces for bar in bars], per, values=len(bars) == 1)
+    entries += [_frame.Key("95 % interval", _style.WHISKER, "line")] if any(bar.whisker for bar in bars) else []
+    arranged = _frame.keys(entries, width)
     high = size.row * len(bars) + 0.02
     top = _frame.EDGE + heading.height + 0.02 + (_measure.line(_measure.SMALL) if heads else 0.0)
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + arranged.height)

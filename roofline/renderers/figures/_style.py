@@ -142,3 +142,5 @@ def filled(group: Group) -> tuple[Look, str]:
 
 
 GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}
+#: A 95 % interval across a bar.
+WHISKER: Look = {"color": "black", "linewidth": 0.7}

@@ -15,7 +15,7 @@ from roofline.content import tables, titles, wording
 from roofline.content.choice import Choice
 from roofline.content.tables import Row, WorkRow
 from roofline.errors import InputError
-from roofline.renderers.figures import _frame, _measure, _style
+from roofline.renderers.figures import _bars, _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ BY = KEYS
 #: Rows of a panel: more would be too small to read.
 MOST = 8
 _FLOP, _BYTES = "#202020", "#b8b8b8"
+#: The places of the parts of time in the key; those of work are before them.
+_ORDER = {label: place for place, label in enumerate((*_bars.ORDER, "minimum of the known part"))}
 #: Behind the time of a row of which FLOP or bytes are not known.
 _UNKNOWN = "?"
 #: Between the columns of panels, and between rows of them [in].
@@ -43,8 +45,7 @@ class _Size(NamedTuple):
     numbered: bool
 
 
-#: Panels whose bars have numbers, at most. By choice, as they fit a page.
-_NUMBERED = 3
+#: Of bars with their numbers, and of those for which a page has no room with theirs.
 _FULL, _DENSE = _Size(0.09, 0.09, 0.33, True), _Size(0.035, 0.09, 0.19, False)
 
 
@@ -68,7 +69,9 @@ class _Panel(NamedTuple):
     @property
     def bars(self) -> list[_Bar]:
         """Return the bars of all rows."""
-        return [bar for number, row in enumerate(self.rows) for bar in _bars(row, number * self.size.row, self.size)]
+        return [
+            bar for number, row in enumerate(self.rows) for bar in _row_bars(row, number * self.size.row, self.size)
+        ]
 
     @property
     def high(self) -> float:
@@ -84,22 +87,29 @@ def figure(items: Sequence[WorkAnalysis], width: float, by: str | None = None) -
     wide, number = width >= _frame.WIDE, len(items)
     keys = (by,) if by else ("group", "block") if wide and number <= 3 else ("group",)
     columns = len(keys) if len(keys) > 1 or number <= 2 else 3 if wide else 2
-    size = _FULL if number <= _NUMBERED else _DENSE
     names = called(analysis.profile for analysis in items)
     heading = _frame.heading(items, names, width, titles.work(items, keys[0]))
-    panels = [
-        _Panel(
-            ", ".join(part for part in (name, f"by {key}" if len(keys) > 1 else "") if part),
-            key,
-            _rows(analysis, key),
-            size,
-        )
-        for analysis, name in zip(items, heading.rows, strict=True)
-        for key in keys
-    ]
-    if not any(panel.rows for panel in panels):
+    rows_of_keys = {key: _in_one_order([_rows(analysis, key) for analysis in items]) for key in keys}
+    if not any(rows for rows_of_runs in rows_of_keys.values() for rows in rows_of_runs):
         raise InputError(f"{wording.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
-    return _drawn(panels, columns, heading, width), _caption(items, names, keys, heading.title)
+
+    def panels(size: _Size) -> list[_Panel]:
+        titled = [(row, key) for row in enumerate(heading.rows) for key in keys]
+        return [
+            _Panel(
+                ", ".join(part for part in (name, f"by {key}" if len(keys) > 1 else "") if part),
+                key,
+                rows_of_keys[key][number],
+                size,
+            )
+            for (number, name), key in titled
+        ]
+
+    try:
+        drawn, is_numbered = _drawn(panels(_FULL), columns, heading, width), True
+    except InputError:  # higher than a page
+        drawn, is_numbered = _drawn(panels(_DENSE), columns, heading, width), False
+    return drawn, _caption(items, names, keys, heading.title, is_numbered)
 
 
 def _drawn(panels: Sequence[_Panel], columns: int, heading: _frame.Heading, width: float) -> Figure:
@@ -108,13 +118,6 @@ def _drawn(panels: Sequence[_Panel], columns: int, heading: _frame.Heading, widt
     heights = [max(panel.high for panel in row) for row in grid]
     title = _measure.line(_measure.SMALL) + 0.02 if any(panel.title for panel in panels) else 0.0
     top = _frame.EDGE + heading.height + 0.03
-    looks = {label: look for panel in panels for row in panel.rows for label, _, look in _time(row)}
-    looks = {"FLOP": {"facecolor": _FLOP}, "bytes": {"facecolor": _BYTES}} | looks
-    keys = _frame.keys([_frame.Key(label, look) for label, look in looks.items()], width)
-    high = sum(heights) + (title + _BELOW) * len(grid)
-    below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
-    fig = _frame.blank(width, top + high + below)
-    heading.draw(fig)
     panel_width = (width - 0.14 - (columns - 1) * _APART) / columns
     titles = iter(_measure.fit_apart([panel.title for panel in panels], panel_width))
     names = [_names(panel, 0.42 * panel_width) for panel in panels]
@@ -123,6 +126,20 @@ def _drawn(panels: Sequence[_Panel], columns: int, heading: _frame.Heading, widt
     ]
     labelled = [(panel, rooms[place % columns]) for place, panel in enumerate(panels)]
     end = max(100.0, *(_end(panel.bars, room) for panel, room in labelled))
+    looks = {"FLOP": {"facecolor": _FLOP}, "bytes": {"facecolor": _BYTES}}
+    looks |= {
+        label: look
+        for panel, room in labelled
+        for row in panel.rows
+        for label, share, look in _time(row)
+        if 100 * share / end * room >= _bars.SEEN
+    }
+    labels = sorted(looks, key=lambda label: _ORDER.get(label.removeprefix("time: "), -1))
+    keys = _frame.keys([_frame.Key(label, looks[label]) for label in labels], width)
+    high = sum(heights) + (title + _BELOW) * len(grid)
+    below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
+    fig = _frame.blank(width, top + high + below)
+    heading.draw(fig)
     at = top
     for after, (row, height) in enumerate(zip(grid, heights, strict=True), 1):
         for column, panel in enumerate(row):
@@ -162,6 +179,15 @@ def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     return tables.rows(analysis, key, Choice(top=room if number <= room else room - 1, sort="time"))[:-1]
 
 
+def _in_one_order(rows_of_runs: Sequence[Sequence[Row | WorkRow]]) -> list[list[Row | WorkRow]]:
+    """Put the rows of all runs in the order of their sums over the runs; sums of others and the gap stay last."""
+    sums: dict[str, float] = {}
+    for row in (row for rows in rows_of_runs for row in rows if row.named):
+        amount = row.time if isinstance(row, Row) else row.flops
+        sums[row.label] = sums.get(row.label, 0.0) + (amount or 0.0)
+    return [sorted(rows, key=lambda row: -sums[row.label] if row.named else 1.0) for rows in rows_of_runs]
+
+
 def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None:
     """Draw the bars of one run by one key, and write the names of its rows."""
     for bar in panel.bars:
@@ -173,7 +199,7 @@ def _panel(axes: Axes, panel: _Panel, names: Sequence[str], room: float) -> None
     _frame.linear(axes.xaxis, room, 5)
 
 
-def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
+def _row_bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     """Make the bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
     bars: list[_Bar] = []
     middle = top + size.row / 2
@@ -231,7 +257,13 @@ def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     return [part for part in parts if part[1] > 0] or parts[1:]
 
 
-def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence[str], title: Sequence[str]) -> Caption:
+def _caption(
+    items: Sequence[WorkAnalysis],
+    names: Sequence[str],
+    keys: Sequence[str],
+    title: Sequence[str],
+    is_numbered: bool,
+) -> Caption:
     timed = any(isinstance(analysis, Analysis) for analysis in items)
     shares = "FLOP (matrix and vector), compulsory bytes and time" if timed else "FLOP (matrix and vector) and bytes"
     explanation = f"Shares of {shares}, by {' and by '.join(keys)}."
@@ -240,7 +272,7 @@ def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence
             " The bar of time is solid up to the minimum time and pale above it, in the colour and hatch of the bound "
             "that holds most of it."
         )
-    if len(items) > _NUMBERED:
+    if not is_numbered:
         explanation += f" {_UNKNOWN}: FLOP or bytes are not known."
     short, long = [explanation], [explanation]
     for analysis, name in zip(items, names, strict=True):

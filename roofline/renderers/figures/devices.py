@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.comparison.common_ceilings import best_ceilings
 from roofline.content import wording
 from roofline.content.points import points
 from roofline.content.roofs import MAIN, Roofs, extent, roofs
@@ -27,14 +28,14 @@ COMMON = ("fp32", "bf16")
 
 def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure, Caption]:
     """Draw the rooflines of all devices on one pair of axes; the key repeats each ceiling."""
-    shown: dict[str, tuple[Device, list[str]]] = {}
+    seen: dict[str, list[Device]] = {}
+    asked: dict[str, list[str]] = {}
     for item in items:
-        device = item.device if isinstance(item, WorkAnalysis) else item
+        name, device = _name(item), item.device if isinstance(item, WorkAnalysis) else item
         used = points(item).used if isinstance(item, WorkAnalysis) else []
-        asked = [precision for family, precision in used if family == "matrix"]
-        name = plain(device.ceilings_of or device.name)
-        before = shown[name][1] if name in shown else []
-        shown[name] = (device, list(dict.fromkeys([*before, *asked])))
+        seen.setdefault(name, []).append(device)
+        asked.setdefault(name, []).extend(precision for family, precision in used if family == "matrix")
+    shown = {name: (best_ceilings(devices), list(dict.fromkeys(asked[name]))) for name, devices in seen.items()}
     if len(shown) > len(_style.SERIES):
         raise InputError(
             f"A figure shows at most {len(_style.SERIES)} devices, and {len(shown)} are given: leave some out."
@@ -51,9 +52,17 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     )
     fig = _drawn(list(shown), lines, within, heading, width)
     short = [_short(name, line) for name, line in zip(shown, lines, strict=True)]
-    long = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
+    long = [_long(name, device, line) for (name, (device, _)), line in zip(shown.items(), lines, strict=True)]
     explanation = "The highest FLOP/s that an op can reach, by its intensity; marks are the ridge points."
     return fig, Caption(" ".join(heading.title), " ".join([explanation, *short]), " ".join([explanation, *long]))
+
+
+def _name(item: WorkAnalysis | Device) -> str:
+    """Name a device; of a CPU that a step ran on with its threads, which have ceilings of their own."""
+    if isinstance(item, WorkAnalysis) and not item.device.ceilings_of:
+        return wording.device(item) or plain(item.device.name)
+    device = item.device if isinstance(item, WorkAnalysis) else item
+    return plain(device.ceilings_of or device.name)
 
 
 def _lines(device: Device, precisions: Sequence[str]) -> Roofs:
@@ -121,8 +130,8 @@ def _short(name: str, lines: Roofs) -> str:
     return f"{name}: {', '.join(_rates(lines))}; ridge points {', '.join(ridges) or units.UNKNOWN}."
 
 
-def _long(device: Device, lines: Roofs) -> str:
+def _long(name: str, device: Device, lines: Roofs) -> str:
     """Describe the ceilings of a device with their sources."""
     used = ("dram.", *(f"matrix.{name}" for peak in lines.peaks for name in peak.precisions))
-    sources = dict.fromkeys(plain(c.source) for name, c in device.ceilings.items() if name.startswith(used))
-    return f"{_short(plain(device.ceilings_of or device.name), lines).removesuffix('.')} ({'; '.join(sources)})."
+    sources = dict.fromkeys(plain(c.source) for kind, c in device.ceilings.items() if kind.startswith(used))
+    return f"{_short(name, lines).removesuffix('.')} ({'; '.join(sources)})."

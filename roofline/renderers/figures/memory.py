@@ -44,7 +44,8 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     items, names = [items[number] for number in known] or items, [all_names[number] for number in known]
     steps = [_step(item) for item in items]
     lines = [_lines(item, step) for item, step in zip(items, steps, strict=True)]
-    heading = _frame.heading(items, names, width, titles.memory(items, names))
+    unknown = f"Not known of {wording.conjunction([wording.plain(name, 60) for name in without])}." if without else ""
+    heading = _frame.heading(items, names, width, titles.memory(items, names), unknown)
     highest = max([*(float(step.total.max()) for step in steps), *(level for of in lines for level in of.values())])
     size, unit = _unit(highest)
     texts = [[_measure.fit(name, width - 2 * _frame.EDGE, _measure.SMALL)] if name else [] for name in heading.rows]
@@ -54,6 +55,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     kinds = [kind for number, kind in enumerate(STORAGE_KINDS) if any(step.live[number].any() for step in steps)]
     seen = [kind for kind in kinds if max(_most(step, kind) for step in steps) * _HIGH / highest >= _frame.PIXEL]
     entries = [_frame.Key(WORDS[kind], _look(kind)) for kind in seen]
+    entries.append(_frame.Key("most in use", _PEAK, "marker"))
     entries += [_frame.Key(label, look, "line") for label, look in _LINES.items() if any(label in of for of in lines)]
     keys = _frame.keys(entries, width)
     top, below = _frame.EDGE + heading.height + 0.03, _frame.LABEL + keys.height
@@ -77,9 +79,11 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     lowest = top + pitch * len(items) - _APART
     _frame.name_below(fig, left_edge + room / 2, "op, in the order of dispatch", lowest)
     _frame.draw_keys(fig, keys, lowest + _frame.LABEL + 0.02)
-    return fig, _caption(items, names, steps, without, heading.title)
+    return fig, _caption(items, names, steps, unknown, heading.title)
 
 
+#: The mark of the op during which most is in use.
+_PEAK: dict[str, Any] = {"marker": "v", "markersize": 4, "color": _style.BLACK}
 _ASSIGNED, _MEASURED = "assigned by the compiler", "measured by the allocator"
 _LINES: dict[str, dict[str, Any]] = {
     label: {"color": _style.BLACK, "linewidth": 0.8, "linestyle": style}
@@ -132,9 +136,7 @@ def _draw(axes: Axes, step: Timeline, kinds: Sequence[StorageKind], size: float,
     for kind, upper in reversed(list(zip(kinds, held, strict=True))):
         axes.add_patch(PathPatch(Path(_outline(edges, upper), closed=True), snap=False, **_look(kind)))
     peak = step.highest
-    axes.plot(
-        [peak + 0.5], [float(step.total[peak]) / size], marker="v", markersize=4, color=_style.BLACK, clip_on=False
-    )
+    axes.plot([peak + 0.5], [float(step.total[peak]) / size], clip_on=False, **_PEAK)
 
 
 def _outline(edges: Ints, upper: Array) -> list[tuple[float, float]]:
@@ -150,7 +152,7 @@ def _caption(
     items: Sequence[WorkAnalysis],
     names: Sequence[str],
     steps: Sequence[Timeline],
-    without: Sequence[str],
+    unknown: str,
     title: Sequence[str],
 ) -> Caption:
     explanation = (
@@ -170,7 +172,6 @@ def _caption(
         if (measured := item.profile.memory.peak) is not None:
             short.append(f"The allocator measured {units.byte(measured)} at most in the plain steps.")
         long += [short[-1], f"{memory.parts(use)} ({SOURCES[step.source]}).", wording.provenance(item)]
-    if without:
-        unknown = f"Of {wording.conjunction([wording.plain(name, 60) for name in without])} it is not known."
+    if unknown:
         short, long = [*short, unknown], [*long, unknown]
     return Caption(" ".join(title), " ".join(short), " ".join(long))

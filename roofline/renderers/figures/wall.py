@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.wall_chart import CLASSES
 from roofline.content import tables, wording
 from roofline.content.facts import wall
 from roofline.content.facts.wall import Chart, Row, Run
@@ -112,12 +113,14 @@ def _look(group: Group, published: bool) -> dict[str, Any]:
 
 
 def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_frame.Key]:
-    entries = [_frame.Key(chart.members(row.group), _look(row.group, published=False)) for row in chart.runs[0].classes]
+    rows = [row for run in chart.every for row in run.classes]
+    groups = [group for group in CLASSES if any(row.group == group and (row.flops or row.time) for row in rows)]
+    entries = [_frame.Key(chart.members(group), _look(group, published=False)) for group in groups]
     if chart.published:
         entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
     if floors and any(panel.kind.field == "time" for panel in panels):
         entries.append(_frame.Key("minimum at the roof", {"color": _INK, **_KEY}, "line"))
-        if any(isinstance(run.analysis, Analysis) and wording.is_range(run.analysis) for run in chart.runs):
+        if any(row.attained and row.attained[0] < min(1.0, row.attained[1]) for row in rows):
             entries.append(_frame.Key("its range", {"color": _RANGE, **_KEY}, "line"))
     return entries
 

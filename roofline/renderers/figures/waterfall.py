@@ -98,7 +98,9 @@ def _keys(parts: Sequence[Part]) -> list[_frame.Key]:
     looks = {("gap" if part.is_gap else part.look): _look(part) for part in parts}
     first, last = parts[0].label, parts[-1].label
     names = {"saves": f"{first} spends more", "adds": f"{last} spends more", "gap": "no op runs"}
-    return [_frame.Key(name, looks[look]) for look, name in names.items() if look in looks]
+    entries = [_frame.Key(name, looks[look]) for look, name in names.items() if look in looks]
+    with_interval = any(part.ci95 is not None for part in parts)
+    return entries + [_frame.Key("95 % interval", _style.WHISKER, "line")] * with_interval
 
 
 def _draw(axes: Axes, part: Part, middle: float, begin: float, unit: float) -> None:
@@ -106,7 +108,7 @@ def _draw(axes: Axes, part: Part, middle: float, begin: float, unit: float) -> N
     axes.barh(middle, (part.end - begin) / unit, left=begin / unit, height=_BAR, **_look(part))
     if part.ci95 is not None:
         ends = [end / unit for end in part.ci95]
-        look: dict[str, Any] = {"color": "black", "linewidth": 0.7, "zorder": 4}
+        look = {**_style.WHISKER, "zorder": 4}
         axes.plot(ends, [middle] * 2, **look)
         for end in ends:
             axes.plot([end] * 2, [middle - 0.025, middle + 0.025], **look)

@@ -336,9 +336,9 @@ def test_a_run_of_too_few_steps_has_no_interval_and_one_that_is_as_fast_is_not_c
 
 def test_a_run_that_is_not_comparable_has_a_mark() -> None:
     with _style.applied():
-        figure, caption = figures.build("speedup", [run(12.5, "fast"), run(15, "other", batch=8)], 3.3)
+        figure, caption = figures.build("speedup", [run(12.5, "fast"), run(15, "other", precision="bf16")], 3.3)
     assert any(" longer " in text and text.endswith("†") for text in written(figure))
-    assert "† Not comparable with fast: other (batch" in caption.short
+    assert "† Not comparable with fast: other (precision)." in caption.short
     assert "† other is not comparable with fast:" in caption.long
 
 
@@ -351,6 +351,24 @@ def test_a_waterfall_of_runs_that_are_not_comparable_says_so_in_the_image(width:
 
     assert title(batch=8).startswith("NOT COMPARABLE: batch")
     assert title() == ""
+    # Nor is one of them called slower above such a picture.
+    with _style.applied():
+        caption = figures.build("waterfall", [run(12.5, "a"), run(15, "b", batch=8)], width)[1]
+    assert caption.title.startswith("A step takes 12.5 ms in a to 15.0 ms in b")
+
+
+def test_the_title_of_a_waterfall_says_what_its_times_are_of_where_the_bars_have_others() -> None:
+    """The headline has means of processes, 16.9 and 12.5 ms, and bars the profiled process, 15 and 12.5 ms."""
+    slow = handmade.profile(backend="slow", wall=Wall(steps=(15e-3,) * 20, processes=((18e-3,) * 20,) * 2))
+    fast = handmade.profile(backend="fast", wall=Wall(steps=(12.5e-3,) * 20, processes=((12.5e-3,) * 20,) * 2))
+    words = "Bars are of the profiled process, the sentence above of all processes"
+    with _style.applied():
+        texts = written(figures.build("waterfall", [analyze(slow), analyze(fast)], 7.0)[0])
+        assert words in texts
+        assert "15.0 ms" in texts
+        near = figures.build("waterfall", [run(12.5, "a"), run(12.6, "b")], 7.0)
+    assert words not in written(near[0])
+    assert ": these runs do not say which is faster" in near[1].title
 
 
 def test_captions_call_runs_of_one_backend_by_their_names() -> None:

@@ -50,15 +50,18 @@ def against_first(runs: Sequence[Analysis], names: Sequence[str]) -> list[Agains
     return judged
 
 
+def source(a: Analysis, b: Analysis, head: Headline) -> str:
+    """Name what the times and the factor of a headline are of; "" where that is the two recorded runs."""
+    if head.settled is not None:
+        return "turns"
+    return "all processes" if a.profile.wall.processes or b.profile.wall.processes else ""
+
+
 def basis(runs: Sequence[Analysis], judged: Sequence[Against | None]) -> str:
     """Say what the factors are of, where it is not the times next to them, and what a mark says; "" for nothing."""
-    sources = dict.fromkeys(
-        "turns" if against.head.settled is not None else "all processes"
-        for against, run in zip(judged, runs, strict=True)
-        if against is not None and against.is_longer
-        if against.head.settled is not None or run.profile.wall.processes or runs[0].profile.wall.processes
-    )
-    parts = [f"times are of the profiled process, factors of {conjunction(list(sources))}"] if sources else []
+    longer = [(run, against.head) for run, against in zip(runs, judged, strict=True) if against and against.is_longer]
+    sources = list(filter(None, dict.fromkeys(source(run, runs[0], head) for run, head in longer)))
+    parts = [f"times are of the profiled process, factors of {conjunction(sources)}"] if sources else []
     is_marked = any(against is not None and against.mark for against in judged)
     return "; ".join([*parts, *(["† is not comparable with the fastest"] * is_marked)])
 

@@ -130,6 +130,7 @@ def heading(
     if len(runs) == 1:
         common, rows = [" on ".join([rows[0], *common])], [""]
     room = width - 2 * EDGE
+    sentence = f"t{sentence[1:]}" if sentence.startswith("These ") else sentence
     title = f"{_subject(runs[0])}: {sentence}" if len(set(subjects)) == 1 else f"{sentence[:1].upper()}{sentence[1:]}"
     lines = [_measure.fit(line, room) for line in common]
     lines += _measure.wrap(f"{basis[:1].upper()}{basis[1:]}", room) if basis else []

@@ -10,8 +10,9 @@ from roofline.analysis.run_names import called
 from roofline.comparison.account.account import account
 from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import compare
-from roofline.content import signed, wording
+from roofline.content import signed, titles, wording
 from roofline.content.comparison import account_rows, broken_down, comparing, parity_words, waterfall
+from roofline.content.comparison.against import source
 from roofline.content.comparison.waterfall import Part, Waterfall
 from roofline.errors import InputError
 from roofline.renderers.figures import _frame, _measure, _style
@@ -33,9 +34,18 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     comparison = compare(items[0].profile, items[1].profile, (first, second))
     names = wording.plain(first, 60), wording.plain(second, 60)
     pair = RankedPair((first, second), comparison, account(comparison, names))
-    heading = _frame.heading((comparison.a, comparison.b), names, width, pair.headline.opening)
+    heading = _frame.heading((comparison.a, comparison.b), names, width, *_sentence(pair))
     chart = waterfall.waterfall(pair)
     return _drawn(pair, chart, heading, width), _caption(pair, chart, heading.title)
+
+
+def _sentence(pair: RankedPair) -> tuple[str, str]:
+    """Say who takes longer, as the headline does, and what its times are of; of other work only the times."""
+    runs = pair.comparison.a, pair.comparison.b
+    if pair.comparison.parity.is_other_work:
+        return titles.times(runs, pair.names), ""
+    of = source(*runs, pair.headline)
+    return pair.headline.opening, f"bars are of the profiled process, the sentence above of {of}" if of else ""
 
 
 def _drawn(pair: RankedPair, chart: Waterfall, heading: _frame.Heading, width: float) -> Figure:

@@ -14,6 +14,7 @@ import toy_sweeps
 from figure_faults import faults
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.colors import to_hex
 from msgspec.structs import replace
 
 import roofline
@@ -71,6 +72,23 @@ def test_a_cell_has_the_factor_and_the_mark_of_what_failed(grid: Grid) -> None:
     drawn, _ = figures.render("sweep", [grid], ".svg", 7.0)
     assert drawn.count(b"changes here") == 1
     assert "jax is fastest up to 64 tokens, torch from 128 tokens on" in caption.long
+
+
+def test_backends_differ_in_hatch_for_a_grey_print(grid: Grid) -> None:
+    """In cells and in the key, whatever their colours are in grey; the names of both stand there."""
+    from matplotlib.patches import Patch, PathPatch
+
+    figure, _ = built(grid)
+    colours = [_style.SERIES[grid.backends.index(name)][0] for name in BACKENDS]
+    hatches = [
+        {patch.get_hatch() for patch in figure.findobj(kind) if to_hex(patch.get_facecolor()) == colour.lower()}
+        for kind in (PathPatch, Patch)
+        for colour in colours
+    ]
+    assert [len(of_backend) for of_backend in hatches] == [1] * 4
+    assert hatches[:2] == hatches[2:]
+    assert hatches[0] != hatches[1]
+    assert set(BACKENDS) <= set(texts(figure))
 
 
 def test_borders_lie_where_the_answer_changes(grid: Grid) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,8 @@ _UNSETTLED: _style.Look = {"facecolor": "white", "edgecolor": "#8a8f94", "hatch"
 _EMPTY: _style.Look = {"facecolor": "#f1f1f1", "edgecolor": "white", "linewidth": 0.0}
 _BORDER: _style.Look = {"color": "black", "linewidth": 1.6, "solid_capstyle": "butt"}
 _BETWEEN: _style.Look = {"color": "black", "linewidth": 1.2, "linestyle": (0, (1.5, 1.0)), "dash_capstyle": "butt"}
+#: Of the backends in turn: in grey two of their colours are one.
+_HATCHES = ("", "---", "|||", "xxx", "\\\\\\")
 #: Marks of points without a time, and of times that are too long: thin strokes, which no backend has.
 _MARKERS = {
     "out of memory": "2",
@@ -140,9 +143,9 @@ def figure(items: Sequence[Grid], width: float, by: str | None = None) -> tuple[
 
 def _of_fastest(grid: Grid) -> Iterator[_Panel]:
     fills = {}
-    for backend, (colour, _, marker) in zip(grid.backends, _series(), strict=False):
-        name = wording.plain(backend, 40)
-        fills[backend] = _Fill(name, {"facecolor": colour, "linewidth": 0.0}, palette.on(colour), marker)
+    for backend, (colour, _, marker), hatch in zip(grid.backends, cycle(_style.SERIES), cycle(_HATCHES), strict=False):
+        look = {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}
+        fills[backend] = _Fill(wording.plain(backend, 40), look, palette.on(colour), marker)
     for table in sweep.tables(grid):
         panel = _panel(table, sweep.place(table.part))
         for place, cell in table.by_place.items():
@@ -150,12 +153,6 @@ def _of_fastest(grid: Grid) -> Iterator[_Panel]:
         borders = [border for border in grid.borders if border.kind == "winner"]
         panel.lines += [line for border in borders for line in _lines(table, border)]
         yield panel
-
-
-def _series() -> Iterator[tuple[str, Any, str]]:
-    """Repeat the looks of things that are compared: a sweep of more than ten backends tells them apart by its table."""
-    while True:
-        yield from _style.SERIES
 
 
 def _fastest(cell: Cell, fills: dict[str, _Fill]) -> _Square:
@@ -253,12 +250,8 @@ def _entries(panels: Sequence[_Panel], pale: str) -> list[_frame.Key]:
     by_label = {fill.label: fill for fill in sorted(fills, key=lambda fill: (not fill.marker, not fill.is_pale))}
     entries = []
     for label, fill in by_label.items():
-        if fill.marker:
-            line = {"color": fill.look["facecolor"], "linewidth": 5.0, "solid_capstyle": "butt"}
-            mark = {"marker": fill.marker, "markersize": _MARK, "markeredgewidth": 0.0, "markerfacecolor": fill.ink}
-            entries.append(_frame.Key(label, line | mark, "line"))
-        else:
-            entries.append(_frame.Key(label, fill.look))
+        mark = {"marker": fill.marker, "markersize": _MARK, "markeredgewidth": 0.0, "color": fill.ink}
+        entries.append(_frame.Key(label, fill.look, mark=mark if fill.marker else None))
     entries += [_frame.Key(pale, {"facecolor": _style.pale("#404040")})] if any(fill.is_pale for fill in fills) else []
     ends = {is_there for panel in panels for _, _, is_there in panel.lines}
     entries += [_frame.Key("changes here", _BORDER, "line")] if True in ends else []

@@ -22,6 +22,7 @@ FLAGS = {
     "few-traced-steps": "The trace holds fewer than 10 complete steps, so the median and its interval are rough.",
     "model-flops-derived": "Model FLOPs are those of the ops that ran, without recomputation by checkpointing; a trace "
     "does not record the model.",
+    "steps-inferred": "No mark of the trace says where a step begins: its steps were found by what repeats in it.",
     "no-shapes": "The trace was recorded without shapes, so no work is known.",
     "no-ceilings": "No ceilings are known for the trace's device, so no op has a minimum time.",
     "command-buffers": "Kernels were replayed from command buffers, which do not name their instructions.",
@@ -62,6 +63,7 @@ CURES = {
     "few-steps": "raise --steps",
     "oversubscribed": "set as many threads as cores, with --threads or the framework's own function",
     "few-traced-steps": "record more steps (schedule(active=10))",
+    "steps-inferred": "call prof.step() after each step, or choose by hand (--between, --trim)",
     "no-shapes": "add record_shapes=True to torch.profiler.profile(...)",
     "no-ceilings": "name the trace's device with --device",
     "command-buffers": "record with XLA_FLAGS=--xla_gpu_enable_command_buffer= to get the work of replayed kernels",

@@ -56,6 +56,28 @@ def command(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the model. Default: the name of the trace file.")
     ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            "--steps",
+            "--step",
+            metavar="N:N",
+            help="The steps to use, from the first to the last (3:8, 3:, :8 or 3), as the trace numbers them.",
+        ),
+    ] = None,
+    between: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MARK",
+            help="A step goes from one MARK to the next: an annotation or an op, by name or by how its name begins.",
+        ),
+    ] = None,
+    trim: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MS:MS", help="Use only this part of the trace, in ms after it begins: 10:50, 10: or :50."
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option(
@@ -78,8 +100,14 @@ def command(
     from roofline import importing
     from roofline.cli.options import words
     from roofline.cli.options.paths import check_output, check_writable
+    from roofline.importing.selection import Selection, parse_numbers, parse_times
     from roofline.units import printable
 
+    selection = Selection(
+        numbers=None if steps is None else parse_numbers(steps),
+        between=between,
+        trim=None if trim is None else parse_times(trim),
+    )
     paths = importing.traces_in(traces)
     inputs = (*paths, capture, device)
     if output is not None and len(paths) == 1:
@@ -89,7 +117,13 @@ def command(
     check_writable(Path.cwd() if output is None else Path(output).parent)
     with words.if_long(f"reading {printable(paths[0])}{f' and {len(paths) - 1} more' if len(paths) > 1 else ''}"):
         profiles = importing.read(
-            paths, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
+            paths,
+            device=device,
+            capture=capture,
+            name=name,
+            command=words.command_line(),
+            selection=selection,
+            say=words.say,
         )
     if len(profiles) > 1:
         _write_ranks(profiles, None if output is None else Path(output), force, inputs)

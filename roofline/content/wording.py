@@ -604,6 +604,15 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
     return lines + [plain(note) for note in facts.notes]
 
 
+def step_rule(profile: Profile) -> str:
+    """Say what was taken as a step of a trace: "a step: from one Optimizer.step to the next, 40 seen"; "" otherwise."""
+    facts = profile.imported
+    if facts is None or not facts.rule:
+        return ""
+    seen = f", {units.count(facts.steps)} seen" if facts.marks else "; nothing in it marks steps"
+    return f"a step: {plain(facts.rule)}{seen}"
+
+
 def imported(analysis: WorkAnalysis) -> list[str]:
     """Describe the trace of an import: its totals, its communication, and its warnings, each its own."""
     facts = analysis.profile.imported

@@ -268,7 +268,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     files: names of the traces, without folders. span: from the first device event to the end of the last one; busy: the
     union of all device events, of all steps; idle: the rest of the span. Of a CPU's trace they are those of its ops.
-    steps: how many the trace holds; marks: what marks them ("ProfilerStep#", ...; "" where it is one step as a whole).
+    steps: how many the trace holds; marks: what marks them ("ProfilerStep#", ...; "" where it is one step as a whole);
+    rule: what was taken as a step, in words ("from one Optimizer.step to the next"); inferred: by what repeats alone.
     linked, launched, twinned: shares of the summed time of device events that have an op, that have a launch, and whose
     op is known from a twin alone. communication, exposed: time in collectives per step, and of it what no computation
     hides [s]. waiting: of it what this rank waited for slower ones, known only beside the traces of the other ranks.
@@ -282,6 +283,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idle: float | None = None
     steps: int = 1
     marks: str = ""
+    rule: str = ""
+    inferred: bool = False
     linked: float | None = None
     launched: float | None = None
     twinned: float | None = None

@@ -24,6 +24,7 @@ from roofline.errors import InputError
 from roofline.importing import from_kineto
 from roofline.importing.assembly import Say
 from roofline.importing.ranks import check_ranks, rank_of, with_waiting
+from roofline.importing.selection import ALL, Selection
 from roofline.importing.work import cache
 from roofline.importing.work.costs import Costs
 from roofline.traces.chrome import reader
@@ -77,12 +78,14 @@ def read(
     capture: str | Path | None = None,
     name: str | None = None,
     command: str = "",
+    selection: Selection = ALL,
     say: Say = lambda text: None,
 ) -> list[Profile]:
     """Return one profile per trace. Several traces must be the ranks of one job, and are sorted by rank.
 
     device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the trace of the
-    graphs' capture. name: what the model is called; None: as its file is. say: gets each warning once.
+    graphs' capture. name: what the model is called; None: as its file is. selection: the steps to use, of each trace.
+    say: gets each warning once.
 
     Raises InputError for files that cannot be read or do not belong together and for what is no name, MeasurementError
     for traces without anything to measure.
@@ -96,6 +99,8 @@ def read(
     for form in filter(None, map(_format, files)):
         if len(files) > 1 or capture is not None:
             raise InputError(f"{form.WORDS} is imported by itself: leave --capture and the other traces out.")
+        if selection != ALL:
+            raise InputError(f"{form.WORDS} tells its steps itself: leave --steps, --between and --trim out.")
         return [_called(form.profile(files[0], requested, command, say), name)]
     captured = None if capture is None else kineto.read(Path(capture))
     costs, several = Costs(cache.location()), len(files) > 1
@@ -105,7 +110,9 @@ def read(
         ranks.append(rank_of(trace.metadata))
         if several:
             check_ranks(files[: len(ranks)], ranks)
-        profiles.append(from_kineto.profile(file, trace, ranks[-1], captured, costs, requested, command, several))
+        profiles.append(
+            from_kineto.profile(file, trace, ranks[-1], captured, costs, requested, command, several, selection)
+        )
     costs.save()
     profiles = [_called(profile, name, several) for profile in (with_waiting(profiles) if several else profiles)]
     for profile in profiles:

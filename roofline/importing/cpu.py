@@ -11,13 +11,14 @@ from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import Path, calls, marked
 from roofline.importing.rows import phases
+from roofline.importing.selection import ALL, Selection, find
 from roofline.pytorch import count, time_cpu
 from roofline.timing.timed import EventCost, Timed
 from roofline.traces import intervals
 from roofline.traces.annotations import STEP
-from roofline.traces.kineto import steps
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import ANNOTATION, KinetoTrace
+from roofline.traces.kineto.steps import Steps
 
 if TYPE_CHECKING:
     from roofline.importing.work.costs import Costs
@@ -25,26 +26,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CpuStep:
-    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; step_count, source: see `gpu.GpuStep`."""
+    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; steps: see `gpu.GpuStep`."""
 
     counted: Counted
     timed: Timed
     span: float
     busy: float
-    step_count: int
-    source: str
+    steps: Steps
     shapes: bool
 
 
-def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
+def read(trace: KinetoTrace, costs: Costs, selection: Selection = ALL) -> CpuStep:
     """The ops of the step nearest the median, and their times in all steps that are no outliers.
 
+    selection: the steps to use.
     The profiler's own cost per event is not known and stays in the times. MeasurementError where no op is in a step,
     or none has a time.
     """
     if not trace.ops.duration.any():
         raise MeasurementError("None of the trace's ops has a duration; record it again, and export it whole.")
-    marks = steps.find(trace)
+    all_marks, asked = find(trace, selection)
+    marks = all_marks.select(asked)
     walls = (marks.end - marks.start).astype(float)
     number = int(np.abs(walls - np.median(walls)).argmin())
     every = Path(np.ones(len(trace.ops), bool), np.zeros(len(trace.launches), bool))
@@ -61,13 +63,12 @@ def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
         timed=timed,
         span=float(end.max() - start.min()) * 1e-9,
         busy=float(intervals.length(start, end)) * 1e-9,
-        step_count=len(marks),
-        source=marks.source,
+        steps=all_marks,
         shapes=any(nodes.call(op.node).inputs for op in counted.ops),
     )
 
 
-def _with_marks(trace: KinetoTrace, marks: steps.Steps) -> KinetoTrace:
+def _with_marks(trace: KinetoTrace, marks: Steps) -> KinetoTrace:
     """The trace with our marks around its steps and no other annotation: what `pytorch.time_cpu` reads."""
     size = len(marks)
     zeros = np.zeros(size, np.int64)

@@ -27,10 +27,12 @@ from roofline.importing.assembly import (
 )
 from roofline.importing.launches import coarse_tick, with_launch_floor
 from roofline.importing.ranks import Rank
+from roofline.importing.selection import ALL, Selection, trimmed
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import time_cuda
 from roofline.timing.timed import Timed, profiled
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
+from roofline.traces.kineto.steps import Steps
 
 SUFFIXES = ()  # whatever no other format claims
 
@@ -46,19 +48,23 @@ def profile(
     requested: Device | None,
     command: str,
     several: bool,
+    selection: Selection = ALL,
 ) -> Profile:
     """The profile of one trace.
 
     capture: the trace of its graphs' capture. costs: those of all traces of one import. requested: the device whose
     ceilings are asked for, None for the one that the trace names. several: whether it is one of several ranks.
+    selection: the steps to use.
     """
-    read = _read(file, trace, costs, capture)
+    trace = trimmed(trace, selection)
+    read = _read(file, trace, costs, capture, selection)
     named = _device(trace, read.kind)
     asked = named if requested is None else requested
     check_kind(file, read.kind, asked)
     mechanism = time_cuda.mechanism(read.timed)
     device = _with_launch_floors(asked, trace, mechanism)
     notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(capture))
+    flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     missing = sorted(costs.missing)
     if missing:
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
@@ -101,12 +107,12 @@ class _Read(NamedTuple):
     collectives: Collectives | None = None
 
 
-def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None) -> _Read:
+def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None, selection: Selection) -> _Read:
     if not len(trace.device):
         _refuse_lost(file, trace)
-        on_cpu = cpu.read(trace, costs)
+        on_cpu = cpu.read(trace, costs, selection)
         return _Read("cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes, _facts_cpu(on_cpu), ())
-    on_gpu = gpu.read(trace, costs, capture)
+    on_gpu = gpu.read(trace, costs, capture, selection)
     kind = "rocm" if _is_rocm(trace) else "cuda"
     return _Read(
         kind, on_gpu.counted, on_gpu.timed, on_gpu.shapes, _facts_gpu(on_gpu), on_gpu.warnings, on_gpu.collectives
@@ -127,8 +133,7 @@ def _facts_gpu(step: gpu.GpuStep) -> dict[str, Any]:
         "span": figures.span,
         "busy": figures.busy,
         "idle": figures.span - figures.busy,
-        "steps": step.step_count,
-        "marks": step.source,
+        **_facts_steps(step.steps),
         "linked": figures.linked,
         "launched": figures.launched,
         "twinned": figures.twinned,
@@ -137,13 +142,16 @@ def _facts_gpu(step: gpu.GpuStep) -> dict[str, Any]:
     }
 
 
+def _facts_steps(steps: Steps) -> dict[str, Any]:
+    return {"steps": len(steps), "marks": steps.source, "rule": steps.rule, "inferred": steps.inferred}
+
+
 def _facts_cpu(step: cpu.CpuStep) -> dict[str, Any]:
     return {
         "span": step.span,
         "busy": step.busy,
         "idle": step.span - step.busy,
-        "steps": step.step_count,
-        "marks": step.source,
+        **_facts_steps(step.steps),
     }
 
 

@@ -71,6 +71,7 @@ def profile(file: Path, requested: Device | None, command: str, say: Say) -> Pro
         idle=step.span - step.busy,
         steps=step.step_count,
         marks="executions of the main program",
+        rule="an execution of the main program",
         linked=step.linked,
         buffers=True,
         warnings=tuple(bounded(warnings)),

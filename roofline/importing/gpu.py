@@ -20,6 +20,7 @@ from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked,
 from roofline.importing.capture import Capture, Replays
 from roofline.importing.collectives import beyond_most, collectives
 from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
+from roofline.importing.selection import ALL, Selection, find
 from roofline.importing.steps import Chosen, aligned, choose
 from roofline.importing.work import communication, foreign_calls
 from roofline.importing.work.costs import Costs
@@ -28,7 +29,6 @@ from roofline.pytorch.count import Generated
 from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.time_cuda import Kept, TimedCuda, time_steps
 from roofline.traces import intervals, nesting
-from roofline.traces.kineto import steps
 from roofline.traces.kineto.links import Links, link, without_kernel
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.kineto.steps import Steps
@@ -59,7 +59,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class GpuStep:
-    """A step of a trace. step_count: steps the trace holds; source: what marks them, "" where nothing does.
+    """A step of a trace. steps: those that the trace holds.
 
     communication: time in collectives per kept step, and exposed: of it what no other kernel runs beside [s].
     warnings: what was left out or assumed, in sentences. shapes: whether any counted call has its arguments.
@@ -68,8 +68,7 @@ class GpuStep:
     counted: Counted
     timed: TimedCuda
     figures: Figures
-    step_count: int
-    source: str
+    steps: Steps
     shapes: bool
     chosen: Chosen
     communication: float
@@ -78,11 +77,11 @@ class GpuStep:
     warnings: tuple[str, ...]
 
 
-def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -> GpuStep:
+def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, selection: Selection = ALL) -> GpuStep:
     """The counted ops of a step and their times in every step that repeats it.
 
-    capture: the trace of the graphs' capture: tells the op of each kernel that a graph replays. Raises MeasurementError
-    where the trace holds no device event, or no time of any kernel.
+    selection: the steps to use. capture: the trace of the graphs' capture: tells the op of each kernel that a graph
+    replays. Raises MeasurementError where the trace holds no device event, or no time of any kernel.
     """
     if not len(trace.device):
         raise MeasurementError("No kernel and no copy of a device is left in the trace; record it again.")
@@ -90,9 +89,10 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     if not trace.device.duration[kernels if kernels.any() else ...].any():
         raise MeasurementError("None of the trace's kernels has a duration; record it again, and export it whole.")
     links = link(trace)
-    all_marks = steps.find(trace, links=links)
-    marks = all_marks.select(np.arange(min(len(all_marks), MOST_STEPS)))
-    chosen = choose(trace, links, marks)
+    all_marks, asked = find(trace, selection, links)
+    rows = _looked_at(asked)
+    marks = all_marks.select(rows)
+    chosen = choose(trace, links, marks, None if selection.numbers is None else asked[rows])
     on = path(trace, links)
     counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
@@ -122,8 +122,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         counted=counted,
         timed=timed,
         figures=_figures(trace, links, table.twinned(owner)),
-        step_count=len(all_marks),
-        source=marks.source,
+        steps=all_marks,
         # Without any call to tell by, as where a graph replays everything, the trace itself may say it.
         shapes=shapes or (not recorded_calls and trace.record_shapes is True),
         chosen=replace(chosen, selected=tuple(repeating)),
@@ -131,7 +130,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         exposed=sum(exposure.exposed for exposure in stretches) / len(repeating),
         collectives=exchanges,
         warnings=(
-            *_left_out(chosen, all_marks, differing),
+            *_left_out(chosen, all_marks, int(asked.sum() - asked[rows].sum()), differing),
             *_lost(trace, links),
             *_unjoined(links),
             *_devices(trace),
@@ -139,6 +138,16 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
             *(replays.warnings if replays else ()),
         ),
     )
+
+
+def _looked_at(asked: NDArray[np.bool_]) -> Rows:
+    """The places of the steps to look at: the first of those asked for, and the one before, with whose end they begin.
+
+    At least two of several: a lone step is the whole trace.
+    """
+    first, last = np.flatnonzero(asked)[[0, -1]].tolist()
+    first = max(0, first - 1)
+    return np.arange(first, min(max(last, 1) + 1, len(asked), first + MOST_STEPS))
 
 
 def _first_nodes(number: Rows) -> Rows:
@@ -159,13 +168,13 @@ def _figures(trace: KinetoTrace, links: Links, twins: NDArray[np.bool_]) -> Figu
     )
 
 
-def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
+def _left_out(chosen: Chosen, marks: Steps, further: int, differing: int) -> list[str]:
     texts = [str(marks.repeated)] if marks.repeated is not None and len(marks) == 1 else []
     if chosen.before:
         events = "1 device event" if chosen.before == 1 else f"{chosen.before:,} device events"
         texts.append(f"Left out {events} from before the step")
     for number, why in (
-        (max(0, len(marks) - MOST_STEPS), f"after the first {MOST_STEPS:,}"),
+        (further, f"after the first {MOST_STEPS:,}"),
         (chosen.incomplete, "not all launches and kernels are in the trace"),
         (chosen.dropped, "far longer or shorter than the others"),
         (differing, "other ops than in the counted step"),

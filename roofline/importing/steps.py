@@ -43,12 +43,13 @@ class Chosen:
     before: int = 0
 
 
-def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
+def choose(trace: KinetoTrace, links: Links, marks: Steps, asked: NDArray[np.bool_] | None = None) -> Chosen:
     """The windows of the steps, and those to keep. MeasurementError where none took time on the device.
 
     A lone step is the whole trace, from its first device event to its last: before the first one the trace does not
     show what the device did. If it is marked, what was launched before the trace began and had ended when its first
     kernel ran is of the step before. Of several the first is left out, whose window holds the ramp-up of the queue.
+    asked: bool[steps], those chosen by hand, of which none is left out for being the first; None: no choice.
     """
     device = trace.device
     if len(marks) == 1:
@@ -64,9 +65,12 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     low, high = steps.device_windows(marks, trace, step)
     walls = (high - low).astype(np.float64)
     used = np.bincount(step[step >= 0], minlength=len(marks)) > 0
-    usable = np.flatnonzero((walls > 0) & used & (np.arange(len(marks)) > 0))
-    if not len(usable):
-        usable = np.flatnonzero((walls > 0) & used)
+    timed = (walls > 0) & used
+    if asked is None:
+        usable = np.flatnonzero(timed & (np.arange(len(marks)) > 0))
+        usable = usable if len(usable) else np.flatnonzero(timed)
+    else:
+        usable = np.flatnonzero(timed & asked)
     if not len(usable):
         raise MeasurementError("No step of the trace took any time on the device; record the trace again.")
     unlaunched = np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks))

@@ -110,7 +110,10 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
             lines[-1] += f"   {fact}"
         else:
             lines.append(f"  {fact}")
-    return lines
+    rule = wording.step_rule(profile)
+    if len(lines[-1]) + 3 + len(rule) <= page.width:
+        return [*lines[:-1], f"{lines[-1]}   {rule}".rstrip()]
+    return [*lines, *textwrap.wrap(rule, page.width, initial_indent="  ", subsequent_indent="  ")]
 
 
 def _step(analysis: Analysis) -> str:

@@ -48,7 +48,7 @@ def closes(found):
 
 def test_steps_but_the_first(make_kineto):
     found = read(make_kineto.training().write())
-    assert (found.step_count, found.source, found.chosen.selected) == (3, "roofline:step#", (1, 2))
+    assert (len(found.steps), found.steps.source, found.chosen.selected) == (3, "roofline:step#", (1, 2))
     assert found.timed.walls == pytest.approx([1e-3, 1e-3])
     assert found.timed.idle == pytest.approx([(1000 - 441) * 1e-6] * 2)
     assert found.timed.joined == 1
@@ -59,7 +59,7 @@ def test_steps_but_the_first(make_kineto):
 def test_of_many_steps_the_first_are_looked_at(make_kineto, monkeypatch):
     monkeypatch.setattr(gpu, "MOST_STEPS", 4)
     found = read(make_kineto.training(6).write())
-    assert (found.step_count, found.chosen.selected) == (6, (1, 2, 3))
+    assert (len(found.steps), found.chosen.selected) == (6, (1, 2, 3))
     assert found.timed.walls == pytest.approx([1e-3] * 3)
     assert found.warnings == ("2 steps left out: after the first 4",)
     closes(found)
@@ -726,7 +726,7 @@ def test_a_cpus_trace(make_kineto):
     assert found.timed.own == pytest.approx(np.array([[40e-6] * 3, [9e-6] * 3]))
     assert found.timed.walls == pytest.approx([90e-6] * 3)
     assert found.timed.idle == pytest.approx([41e-6] * 3)
-    assert (found.timed.joined, found.timed.unseen, found.step_count) == (1, 0, 3)
+    assert (found.timed.joined, found.timed.unseen, len(found.steps)) == (1, 0, 3)
     assert found.shapes
 
 

@@ -20,7 +20,7 @@ from roofline.units import plain
 #: Flags that make a run's times doubtful.
 _OF_TIMES = (
     *("contended", "contended-ceilings", "given-ceilings", "throttled", "inflated", "beyond-step", "few-steps"),
-    *("few-traced-steps", "unjoined", "in-process", "nothing-returned", "replays-by-order"),
+    *("few-traced-steps", "steps-inferred", "unjoined", "in-process", "nothing-returned", "replays-by-order"),
 )
 #: Flags of a run whose work was not all seen, or need not be what was asked for.
 _OF_WORK = (

@@ -1,4 +1,4 @@
-"""A trace that repeats itself: where no annotation marks its steps, its device events may.
+"""A trace that repeats itself: where no annotation marks its steps, its device events may, or its ops on a CPU.
 
 Kernels launched k times, or a multiple of it, make up nearly all of the device time of a window that holds k steps; but
 the layers of one step repeat as well, and cover 74-92 % of it (traces of 2022 to 2026, H100, A100, V100, MI300X). So a
@@ -31,14 +31,35 @@ class _Grid(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repeated:
-    """A sequence of device events that occurs `count` times in a row.
+class Work:
+    """The events that do the work of a trace, in the order in which the host asked for them; columns int64[n].
 
-    `share`: of the device time, in the segments and in kernels whose number is a multiple of `count` [0, 1].
-    `similarity`: what the segments have in common of their events [0, 1]. `period`: median device time from one to the
+    The device events, launched at `asked`; of a trace without any the outermost ops of the thread that spends most time
+    in them. symbol: the same number for kernels of one name and grid, or ops of one name. begin: the time from which on
+    a step that starts with the event may be cut, which is that of the outermost op around its launch. Times in ns.
+    on_device: whether they are device events.
+    """
+
+    symbol: np.ndarray
+    asked: np.ndarray
+    begin: np.ndarray
+    start: np.ndarray
+    duration: np.ndarray
+    on_device: bool
+
+    def __len__(self) -> int:
+        return len(self.symbol)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeated:
+    """A sequence of events that occurs `count` times in a row.
+
+    `share`: of the events' time, in the segments and in events whose number is a multiple of `count` [0, 1].
+    `similarity`: what the segments have in common of their events [0, 1]. `period`: median time from one to the
     next [ns].
-    `steps`: whether they can be taken for steps. `cuts`: int64[count], rows of `trace.device` in order of launch at
-    which a segment begins; `order`: int64[device], that order.
+    `steps`: whether they can be taken for steps. `cuts`: int64[count], events at which a segment begins. `kind`: what
+    repeats ("kernels", "ops").
     """
 
     count: int
@@ -47,26 +68,45 @@ class Repeated:
     period: int
     steps: bool
     cuts: np.ndarray
-    order: np.ndarray
+    kind: str = "kernels"
 
     def __str__(self) -> str:
         period, share = units.seconds(self.period * 1e-9), units.percent(self.share, 0)
+        of = "device time" if self.kind == "kernels" else "the time of all"
         return (
-            f"a block of kernels repeats {self.count} times, {period} from one to the next; kernels that run "
-            f"{self.count} times, or a multiple of it, take {share} of device time"
+            f"a block of {self.kind} repeats {self.count} times, {period} from one to the next; {self.kind} that run "
+            f"{self.count} times, or a multiple of it, take {share} of {of}"
         )
 
 
-def find(trace: KinetoTrace, links: Links) -> Repeated | None:
-    """The repetition that explains most of a trace's device time; of equal ones the most frequent. None without one."""
+def work(trace: KinetoTrace, links: Links | None) -> Work:
+    """The events that do the work of a trace; `links`: those of a trace with device events."""
+    if links is None:
+        return _on_host(trace.ops)
     device = trace.device
-    total = int(device.duration.sum())
+    asked = np.where(links.launch >= 0, np.append(trace.launches.start, 0)[links.launch], device.start)
+    order = np.lexsort((device.start, asked))
+    op = np.append(links.launch_op, -1)[links.launch[order]]
+    root = np.append(nesting.outermost(links.parent, np.ones(len(links.parent), bool)), -1)[op]
+    begin = np.where(root >= 0, np.append(trace.ops.start, 0)[root], asked[order])
+    return Work(_symbols(device)[order], asked[order], begin, device.start[order], device.duration[order], True)
+
+
+def _on_host(ops: Events) -> Work:
+    """The outermost ops of the thread that spends most time in them."""
+    outer = np.flatnonzero(nesting.parents(ops.thread, ops.start, ops.end, ops.order) < 0)
+    time = np.bincount(ops.thread[outer], weights=ops.duration[outer])
+    rows = outer[ops.thread[outer] == time.argmax()] if len(outer) else outer
+    symbol = np.unique(ops.name[rows], return_inverse=True)[1].astype(np.int64)
+    return Work(symbol, ops.start[rows], ops.start[rows], ops.start[rows], ops.duration[rows], False)
+
+
+def find(events: Work) -> Repeated | None:
+    """The repetition that explains most of the time of a trace's events; of equal ones the most frequent, else None."""
+    total = int(events.duration.sum())
     if not total:
         return None
-    launched = np.where(links.launch >= 0, np.append(trace.launches.start, 0)[links.launch], device.start)
-    order = np.lexsort((device.start, launched))
-    symbol = _symbols(device)[order]
-    time = device.duration[order]
+    symbol, time = events.symbol, events.duration
     number = np.bincount(symbol)
     spent = np.bincount(symbol, weights=time)
     shares = {
@@ -85,41 +125,52 @@ def find(trace: KinetoTrace, links: Links) -> Repeated | None:
             cuts = _shifted(symbol, anchor)
             inside = slice(int(cuts[0]), _end(symbol, cuts))
             covered = float((time * (regular[symbol] > 0))[inside].sum() / total)
-            score, similarity = _regular(regular[symbol], device.start[order], cuts, int(regular.max()) + 1)
+            score, similarity = _regular(regular[symbol], events.start, cuts, int(regular.max()) + 1)
             if covered >= _LOOK and similarity >= _ALIKE and (best is None or (covered * score, count) > best[:2]):
                 best = (covered * score, count, covered, similarity, cuts)
     if best is None:
         return None
     _, count, share, similarity, cuts = best
-    begins = device.start[order][cuts]
     return Repeated(
         count=count,
         share=share,
         similarity=similarity,
-        period=int(np.median(np.diff(begins))),
-        steps=count >= LEAST and share >= SHARE and _nothing_left(symbol, cuts),
+        period=int(np.median(np.diff(events.start[cuts]))),
+        steps=count >= LEAST and share >= SHARE and nothing_left(symbol, cuts),
         cuts=cuts,
-        order=order,
+        kind="kernels" if events.on_device else "ops",
     )
 
 
-def windows(trace: KinetoTrace, links: Links, repeated: Repeated) -> tuple[np.ndarray, np.ndarray]:
+def windows(trace: KinetoTrace, events: Work, repeated: Repeated) -> tuple[np.ndarray, np.ndarray]:
     """Starts and ends of the segments on the host [ns], the first and the last reaching to the ends of the trace.
 
     A segment begins with the outermost op around its first launch, if the segment before has launched all by then.
     """
-    tables = [table for table in (trace.ops, trace.launches, trace.device) if len(table)]
-    low, high = min(int(t.start.min()) for t in tables), max(int(t.end.max()) for t in tables)
-    launch = links.launch[repeated.order]
-    start = np.where(launch >= 0, np.append(trace.launches.start, 0)[launch], trace.device.start[repeated.order])
-    op = np.append(links.launch_op, -1)[launch]
-    root = np.append(nesting.outermost(links.parent, np.ones(len(links.parent), bool)), -1)[op]
-    around = np.where(root >= 0, np.append(trace.ops.start, 0)[root], start)
+    low, high = bounds(trace)
     cuts = repeated.cuts[1:]
-    before = np.maximum.accumulate(start)[cuts - 1]
-    begin = np.where(around[cuts] > before, around[cuts], start[cuts])
+    before = np.maximum.accumulate(events.asked)[cuts - 1]
+    begin = np.where(events.begin[cuts] > before, events.begin[cuts], events.asked[cuts])
     begin = np.maximum.accumulate(np.append(low, begin))
     return begin, np.append(begin[1:], high)
+
+
+def bounds(trace: KinetoTrace) -> tuple[int, int]:
+    """The start of the first op, launch or device event of a trace and the end of the last [ns]."""
+    tables = [table for table in (trace.ops, trace.launches, trace.device) if len(table)]
+    return min(int(t.start.min()) for t in tables), max(int(t.end.max()) for t in tables)
+
+
+def nothing_left(symbol: np.ndarray, cuts: np.ndarray, end: int | None = None) -> bool:
+    """Tell whether segments are long enough for steps, and what comes before and after occurs in them as well.
+
+    end: the event with which the last segment ends, None where it is not known and may lie before the last cut.
+    """
+    size = (cuts[-1] - cuts[0]) / (len(cuts) - 1)
+    last = int(cuts[-1]) if end is None else end
+    outside = np.append(symbol[: cuts[0]], symbol[last:])
+    foreign = ~np.isin(outside, symbol[cuts[0] : last])
+    return bool(size >= _SEGMENT and foreign.sum() <= _FOREIGN * size)
 
 
 def _symbols(device: Events) -> np.ndarray:
@@ -166,11 +217,3 @@ def _regular(symbol: np.ndarray, start: np.ndarray, cuts: np.ndarray, symbols: i
     spread = float(length.std() / length.mean()) if length.mean() else 0.0
     covered = float(inside.sum()) / len(symbol)
     return similarity * min(1.0, covered) / (1 + spread), similarity
-
-
-def _nothing_left(symbol: np.ndarray, cuts: np.ndarray) -> bool:
-    """Tell whether segments are long enough for steps, and what comes before and after occurs in them as well."""
-    size = (cuts[-1] - cuts[0]) / (len(cuts) - 1)
-    outside = np.append(symbol[: cuts[0]], symbol[cuts[-1] :])
-    foreign = ~np.isin(outside, symbol[cuts[0] : cuts[-1]])
-    return bool(size >= _SEGMENT and foreign.sum() <= _FOREIGN * size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +23,13 @@ from roofline.traces.chrome import reader as chrome
 from roofline.traces.chrome.reader import Repair
 from roofline.traces.kineto.events import COLUMNS, Arguments, Events
 
-KINDS = ("op", "runtime", "driver", "kernel", "memcpy", "memset", "annotation", "sync")
-OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC = range(len(KINDS))
+KINDS = ("op", "runtime", "driver", "kernel", "memcpy", "memset", "annotation", "sync", "operator")
+OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC, _OPERATOR = range(len(KINDS))
 
 # The categories of every generation of Kineto; the capitalised ones are those of 2021.
 _CATEGORY = {
-    **dict.fromkeys(("cpu_op", "Operator"), OP),
+    "cpu_op": OP,
+    "Operator": _OPERATOR,  # ops and the ranges of users and torch alike, told apart by their names
     **dict.fromkeys(("cuda_runtime", "hip_runtime", "xpu_runtime", "privateuse1_runtime", "Runtime"), RUNTIME),
     **dict.fromkeys(("cuda_driver", "xpu_driver", "privateuse1_driver"), DRIVER),
     **dict.fromkeys(("kernel", "Kernel"), KERNEL),
@@ -36,6 +38,8 @@ _CATEGORY = {
     "user_annotation": ANNOTATION,
     "cuda_sync": SYNC,  # in no table: counted among the events, and its damage is named
 }
+#: Nodes of autograd, which have no "::" and are ops nevertheless.
+_NODE = re.compile(r"\w+Backward\d*")
 _DAY = 86_400 * 10**9  # [ns] no step lasts a day: what lies further from the median time is damage
 _MOST = 40_000_000  # events; their columns take 5 GB
 
@@ -157,6 +161,9 @@ class _Table:
         texts = [name if isinstance(name, str) else chrome_json.plain(name) for name in self._names]
         name_code, pair, kind, order, correlation, external, begin, size = columns_by_event
         names, name_code = _merged(texts, name_code)
+        operators = kind == _OPERATOR
+        if operators.any():
+            kind = np.where(operators, np.where(_are_ranges(names)[name_code], ANNOTATION, OP), kind).astype(np.int8)
         threads, thread = _merged(((chrome_json.plain(pid), chrome_json.plain(tid)) for pid, tid in self._pairs), pair)
         columns = (start, start + length, name_code, thread, kind, order, correlation, external)
         args = Arguments(self._buffers, begin, size)
@@ -184,6 +191,15 @@ class _Table:
             recorded=reader.recorded,
             metadata=header,
         )
+
+
+def _are_ranges(names: Sequence[str]) -> np.ndarray:
+    """bool[names]: an Operator of that name is a range that torch or the user named, and no op.
+
+    An op is in a namespace, or the inner half of one (`detach_` in `aten::detach_`), or a node of autograd.
+    """
+    given = set(names)
+    return np.asarray([not ("::" in n or f"aten::{n}" in given or _NODE.fullmatch(n)) for n in names], bool)
 
 
 def _codes(numbers: dict[Any, int], values: list[Any]) -> np.ndarray:

@@ -2,96 +2,108 @@
 
 from __future__ import annotations
 
-import dataclasses
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from roofline.errors import InputError
 from roofline.traces.annotations import STEP
-from roofline.traces.kineto import period
+from roofline.traces.kineto import marks, period
+from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.marks import Marked
 from roofline.traces.kineto.period import Repeated
 from roofline.traces.kineto.reader import KinetoTrace
+from roofline.units import cut
 
 LIVE = f"{STEP}#"
 PROFILER = "ProfilerStep#"
 PERIODIC = "(repetition)"
-_FAMILY = re.compile(r"(.*#)(\d{1,18})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
     """Disjoint windows, sorted. `start`, `end`: int64[n] [ns]; `number`: int64[n], as annotated, else from 0.
 
-    `source`: the prefix of the annotations; PERIODIC where the kernels repeat; "" where the whole trace is one step.
-    `repeated`: what repeats in the trace, looked for only where annotations do not mark several steps.
+    `source`: the prefix or the name of the annotations; PERIODIC where kernels or ops repeat; "" where the whole trace
+    is one step. `rule`: what was taken as a step, in words. `repeated`: what repeats in the trace, looked for only
+    where annotations do not mark several steps.
     """
 
     start: np.ndarray
     end: np.ndarray
     number: np.ndarray
     source: str
+    rule: str
     repeated: Repeated | None = None
 
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def inferred(self) -> bool:
+        """Whether repetition alone tells the steps."""
+        return self.source == PERIODIC
+
     def select(self, rows: np.ndarray) -> Steps:
         """The given ones, by mask or by indices in order."""
-        return Steps(self.start[rows], self.end[rows], self.number[rows], self.source, self.repeated)
+        return replace(self, start=self.start[rows], end=self.end[rows], number=self.number[rows])
 
 
 def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = None) -> Steps:
     """The steps that annotations `prefix` + number mark on the host.
 
     Without a prefix: our own marks; else ProfilerStep#N; else the only family of annotations name#N, of at least two;
-    else the repetition of the kernels, where it leaves nothing over; else the whole trace, from its first to its last
-    op, launch or device event. Marks that overlap, as in the traces of several processes merged, are no steps.
+    else torch's own marks of optimizers and loaders; else ranges of one name that hold all work; else the repetition of
+    the kernels, or on a CPU of the ops, where it leaves nothing over; else the whole trace, from its first to its last
+    op, launch or device event. A lone ProfilerStep is one step, unless three or more are found within it by the other
+    ways. Marks that overlap, as in the traces of several processes merged, are no steps.
     `links`: those of the trace, where they are known. Raises InputError if a prefix is given and marks none.
     """
     if prefix is not None:
-        steps = _annotated(trace, prefix)
-        if steps is None:
+        marked = marks.numbered(trace, prefix)
+        if marked is None:
             raise InputError(f"the trace has no annotations {prefix}N that mark steps; name others, or none.")
-        return steps
-    marked = _annotated(trace, LIVE) or _annotated(trace, PROFILER) or _family(trace)
+        return _steps(marked)
+    marked = marks.numbered(trace, LIVE) or marks.numbered(trace, PROFILER) or marks.family(trace)
     if marked is not None and (len(marked) > 1 or marked.source == LIVE):
-        return marked
+        return _steps(marked)
+    if not len(trace.ops) + len(trace.launches) + len(trace.device):
+        raise InputError("the trace holds no op, launch or kernel; record it with torch.profiler again.")
+    least = period.LEAST if marked is not None else 2
+    by_torch = marks.by_torch(trace)
+    if by_torch is not None and len(by_torch) >= least:
+        return _steps(by_torch)
     if links is None and len(trace.device):
         links = link(trace)
-    repeated = period.find(trace, links) if links is not None else None
+    work = period.work(trace, links)
+    named = marks.ranges(trace, work)
+    if named is not None:
+        return _steps(named)
+    repeated = period.find(work)
+    if repeated is not None and repeated.steps:
+        start, end = period.windows(trace, work, repeated)
+        rule = f"a block of {repeated.kind} that repeats"
+        return Steps(start, end, np.arange(len(start)), PERIODIC, rule, repeated)
     if marked is not None:
-        return dataclasses.replace(marked, repeated=repeated)
-    if links is not None and repeated is not None and repeated.steps:
-        start, end = period.windows(trace, links, repeated)
-        return Steps(start, end, np.arange(len(start)), PERIODIC, repeated)
-    tables = [table for table in (trace.ops, trace.launches, trace.device) if len(table)]
-    if not tables:
-        raise InputError("the trace holds no op, launch or kernel; record it with torch.profiler again.")
-    low, high = min(table.start.min() for table in tables), max(table.end.max() for table in tables)
-    return Steps(np.array([low]), np.array([high]), np.zeros(1, np.int64), "", repeated)
+        return replace(_steps(marked), repeated=repeated)
+    low, high = period.bounds(trace)
+    return Steps(np.array([low]), np.array([high]), np.zeros(1, np.int64), "", "the whole trace", repeated)
 
 
-def _annotated(trace: KinetoTrace, prefix: str) -> Steps | None:
-    pattern = re.compile(re.escape(prefix) + r"(\d{1,18})")
-    matches = [pattern.fullmatch(name) for name in trace.names]
-    number = np.array([int(match[1]) if match else -1 for match in matches], np.int64)[trace.annotations.name]
-    rows = np.flatnonzero(number >= 0)
-    marks = trace.annotations.select(rows)
-    if not len(marks) or (marks.start[1:] < marks.end[:-1]).any():
-        return None
-    return Steps(marks.start, marks.end, number[rows], prefix)
+def between(events: Events | None, name: str) -> Steps:
+    """The steps from the start of one event to the start of the next. Raises InputError where there are fewer than two.
+
+    name: what they were called by.
+    """
+    if events is None:
+        raise InputError(f"the trace has no two annotations or ops {name[:80]!r}: name others with --between.")
+    numbers = np.arange(len(events) - 1)
+    return Steps(events.start[:-1], events.start[1:], numbers, name, f"from one {cut(name, 40)} to the next")
 
 
-def _family(trace: KinetoTrace) -> Steps | None:
-    """The steps that the only family of numbered annotations marks, if they are counted up."""
-    used = {trace.names[code] for code in np.unique(trace.annotations.name).tolist()}
-    prefixes = {match[1] for name in used if (match := _FAMILY.fullmatch(name))}
-    families = [steps for prefix in sorted(prefixes) if (steps := _annotated(trace, prefix)) is not None]
-    families = [steps for steps in families if len(steps) > 1 and (np.diff(steps.number) > 0).all()]
-    return families[0] if len(families) == 1 else None
+def _steps(marked: Marked) -> Steps:
+    return Steps(marked.start, marked.end, marked.number, marked.source, marked.rule)
 
 
 def assign(steps: Steps, trace: KinetoTrace, links: Links) -> np.ndarray:

@@ -1,0 +1,109 @@
+"""The part of a trace that is profiled: all its steps, or those that the user chose by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.errors import InputError
+from roofline.traces.kineto import marks, period, steps
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KinetoTrace
+from roofline.traces.kineto.steps import Steps
+
+_MILLISECOND = 1_000_000  # [ns]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Choose steps by hand.
+
+    numbers: the first and the last step, as the trace numbers them (from 0 where it does not); both are included, and
+    None is an open end. between: the name of an annotation or an op, or how it begins: a step goes from the start of
+    one to the start of the next. trim: what lies between these times is looked at alone [ms, after the trace begins].
+    """
+
+    numbers: tuple[int | None, int | None] | None = None
+    between: str | None = None
+    trim: tuple[float | None, float | None] | None = None
+
+
+#: All steps of a trace.
+ALL = Selection()
+
+
+def parse_numbers(text: str) -> tuple[int | None, int | None]:
+    """Read "3:8", "3:", ":8" or "3" as the first and the last step. Raises InputError for anything else."""
+    first, colon, last = text.partition(":")
+    try:
+        ends = int(first) if first else None, int(last) if last else None
+    except ValueError:
+        ends = None, None
+    if not colon:
+        ends = ends[0], ends[0]
+    if ends == (None, None) or any(end is not None and end < 0 for end in ends) or _is_reversed(*ends):
+        raise InputError(f"--steps {text[:40]!r} are no steps: give the first and the last, as in 3:8.")
+    return ends
+
+
+def parse_times(text: str) -> tuple[float | None, float | None]:
+    """Read "10:50.5", "10:" or ":50" as times [ms]. Raises InputError for anything else."""
+    first, colon, last = text.partition(":")
+    try:
+        ends = float(first) if first else None, float(last) if last else None
+    except ValueError:
+        ends = None, None
+    finite = all(end is None or 0 <= end < 1e12 for end in ends)
+    if not colon or ends == (None, None) or not finite or _is_reversed(*ends) or ends[0] == ends[1]:
+        raise InputError(f"--trim {text[:40]!r} is no part of a trace: give two times in ms, as in 10:50.")
+    return ends
+
+
+def _is_reversed(first: float | None, last: float | None) -> bool:
+    return first is not None and last is not None and first > last
+
+
+def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
+    """The trace without what begins outside of `selection.trim`. Raises InputError where nothing begins inside."""
+    if selection.trim is None:
+        return trace
+    begin, end = period.bounds(trace) if len(trace.ops) + len(trace.launches) + len(trace.device) else (0, 0)
+    first, last = selection.trim
+    low = begin + (0 if first is None else round(first * _MILLISECOND))
+    high = end if last is None else begin + round(last * _MILLISECOND)
+    names = ("ops", "launches", "device", "annotations")
+    tables = {name: getattr(trace, name) for name in names}
+    kept = {name: table.select((table.start >= low) & (table.start <= high)) for name, table in tables.items()}
+    if not any(len(kept[name]) for name in names[:3]):
+        length = (end - begin) / _MILLISECOND
+        raise InputError(f"nothing begins in that part of the trace, which lasts {length:.6g} ms: give another --trim.")
+    return replace(trace, **kept)
+
+
+def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -> tuple[Steps, NDArray[np.bool_]]:
+    """The steps of a trace, and which of them were chosen: bool[steps], all where nothing was.
+
+    links: those of the trace, where they are known. Raises InputError where what was chosen is not in the trace.
+    """
+    if selection.between is None:
+        found = steps.find(trace, links=links)
+    else:
+        found = steps.between(marks.named(trace, selection.between), selection.between)
+    if selection.trim is not None:
+        found = replace(found, rule=f"{found.rule}, in a part of the trace")
+    chosen = np.ones(len(found), bool)
+    if selection.numbers is None:
+        return found, chosen
+    first, last = selection.numbers
+    chosen &= found.number >= (0 if first is None else first)
+    chosen &= found.number <= (np.iinfo(np.int64).max if last is None else last)
+    if not chosen.any():
+        has = (
+            f"steps {found.number.min()} to {found.number.max()}" if len(found) > 1 else f"step {found.number[0]} alone"
+        )
+        raise InputError(f"the trace has {has} ({found.rule}): give others of them.")
+    numbers = found.number[chosen]
+    which = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+    return replace(found, rule=f"{found.rule}, number {which} by hand"), chosen

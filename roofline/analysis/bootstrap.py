@@ -4,12 +4,16 @@ A draw takes as many profiled steps as there are, with replacement, and the medi
 scale, wall and gap of one draw belong together. What another process would have given is drawn too: the run as a whole
 is faster or slower by as much as its processes (`--rounds`) lie apart, and where there was one process, by as much as
 the two halves of its steps do, which is the least that can be said.
+
+Three questions need steps: how far walls lie apart (plain steps), ops (profiled steps; with too few of these, calls of
+one op within a step tell it), and gaps, which are walls less ops (both).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -25,20 +29,24 @@ FEWEST = 3
 
 
 Interval = tuple[float, float]
+#: What is drawn, as each needs other steps to be told apart from noise.
+Drawn = Literal["wall", "ops", "gap"]
 
 
 @dataclass(frozen=True, slots=True)
 class Resamples:
     """steps: weight of each profiled step, shape (RESAMPLES, steps); scale, wall, busy: of each draw [1, s, s].
 
-    enough: whether there are steps enough for an interval.
+    known: what there are steps enough for an interval of. between_calls: by how much calls of one op in a step lie
+    apart, as a share of their time; 0 where steps are drawn.
     """
 
     steps: Array
     scale: Array
     wall: Array
     busy: Array
-    enough: bool
+    known: frozenset[Drawn]
+    between_calls: float = 0.0
 
     @property
     def gap(self) -> Array:
@@ -50,8 +58,19 @@ class Resamples:
 
         seconds: unscaled [s], of rows in each profiled step, shape (rows, steps), or constants, shape (rows,).
         """
-        drawn: Array = self.scale * (seconds.sum(axis=0) @ self.steps.T if seconds.ndim == 2 else seconds.sum())
+        if seconds.ndim == 1:
+            constant: Array = self.scale * seconds.sum()
+            return constant
+        drawn: Array = self.scale * (seconds.sum(axis=0) @ self.steps.T + self._calls(seconds))
         return drawn
+
+    def _calls(self, seconds: Array) -> Array:
+        """Draw what other calls of the same ops would add in each draw [s], each call apart from the others."""
+        if not self.between_calls or not seconds.size:
+            return np.zeros(len(self.scale))
+        spread = self.between_calls * float(np.sqrt((seconds.mean(axis=1) ** 2).sum() / seconds.shape[1]))
+        noise: Array = spread * statistics.generator(seconds).standard_normal(len(self.scale))
+        return noise
 
 
 def draw(analysis: Analysis, compared_with: Analysis | None = None) -> Resamples:
@@ -76,9 +95,45 @@ def draw(analysis: Analysis, compared_with: Analysis | None = None) -> Resamples
     process_factors = _processes(
         walls, _medians(profile), None if compared_with is None else _medians(compared_with.profile), rng
     )
-    busy = (steps @ own_seconds.sum(axis=0) - overlap) * scale
-    enough = min(number, len(walls)) >= FEWEST
-    return Resamples(steps, scale * process_factors, plain * process_factors, busy * process_factors, enough)
+    known = _known(len(walls), number)
+    calls = None if "ops" in known else _between_calls(profile, own_seconds)
+    resamples = Resamples(
+        steps,
+        scale * process_factors,
+        plain * process_factors,
+        np.zeros(0),
+        known if calls is None else known | {"ops"},
+        calls or 0.0,
+    )
+    busy = resamples.times(own_seconds) - overlap * resamples.scale
+    return replace(resamples, busy=busy)
+
+
+def _known(plain: int, profiled: int) -> frozenset[Drawn]:
+    """List what so many steps tell the spread of."""
+    known: set[Drawn] = {"wall"} if plain >= FEWEST else set()
+    if min(plain, profiled) >= FEWEST:
+        known |= {"ops", "gap"}
+    return frozenset(known)
+
+
+def _between_calls(profile: Profile, own_seconds: Array) -> float | None:
+    """Return the relative deviation of calls of one op, by all that are made `FEWEST` times or more; None without any.
+
+    None too where all calls take the same time, by a clock too coarse for them. own_seconds: of each op in each step
+    [s]. An op of much time counts for much: deviations and means are squared sums.
+    """
+    mean = own_seconds.mean(axis=1) if own_seconds.size else np.zeros(0)
+    signature = np.asarray([op.signature for op in profile.ops], np.int64)
+    ran = mean > 0
+    number = np.bincount(signature[ran], minlength=len(profile.signatures))
+    repeats = ran & (number[signature] >= FEWEST)
+    if not repeats.any():
+        return None
+    group, counts = np.unique(signature[repeats], return_inverse=True, return_counts=True)[1:]
+    means = np.bincount(group, weights=mean[repeats]) / counts
+    deviations = float(((mean[repeats] - means[group]) ** 2).sum())
+    return math.sqrt(deviations / float(((counts - 1) * means**2).sum())) or None
 
 
 def _medians(profile: Profile) -> Array:
@@ -118,9 +173,9 @@ def _apart(logs: Array, compared_logs: Array | None) -> tuple[float, int]:
 _AT_MOST = math.log(3)
 
 
-def interval(drawn: Array, *of: Resamples) -> Interval | None:
-    """Return the 95 % interval of drawn values; None where one of the runs has too few steps for one."""
-    if not all(resamples.enough for resamples in of):
+def interval(drawn: Array, *of: Resamples, kind: Drawn) -> Interval | None:
+    """Return the 95 % interval of drawn values of a kind; None where one of the runs has too few steps for one."""
+    if not all(kind in resamples.known for resamples in of):
         return None
     low, high = np.percentile(drawn, (2.5, 97.5))
     return float(low), float(high)

@@ -119,9 +119,9 @@ class Comparison:
 
     @cached_property
     def ci95(self) -> Interval | None:
-        """Return the 95 % interval of the difference [s]; None below three steps, plain or profiled, of either run."""
+        """Return the 95 % interval of the difference [s]; None below three plain steps of either run."""
         a, b = self.work.a.resamples, self.work.b.resamples
-        return interval(a.wall - b.wall, a, b)
+        return interval(a.wall - b.wall, a, b, kind="wall")
 
     @property
     def resolved(self) -> bool:
@@ -135,9 +135,14 @@ class Comparison:
 
     @cached_property
     def speedup_ci95(self) -> Interval | None:
-        """Return the 95 % interval of the speedup; None below three steps, plain or profiled, of either run."""
+        """Return the 95 % interval of the speedup; None below three plain steps of either run."""
         a, b = self.work.a.resamples, self.work.b.resamples
-        return interval(a.wall / b.wall, a, b)
+        return interval(a.wall / b.wall, a, b, kind="wall")
+
+    @property
+    def is_resolved(self) -> bool:
+        """Return whether ops and gaps have intervals: both runs have three steps, plain and profiled."""
+        return all("gap" in side.resamples.known for side in (self.work.a, self.work.b))
 
 
 def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Comparison:
@@ -188,7 +193,7 @@ def _view(runs: Sequence[Analysis], resamples: Sequence[Resamples], gap: Mapping
 
 def _term(kind: str, times: Array, a: Side, b: Side, place: Place | None = None) -> Term:
     phase, block, op_class = place or (None, None, None)
-    ci95 = interval(times[1:], a.resamples, b.resamples)
+    ci95 = interval(times[1:], a.resamples, b.resamples, kind="ops" if place else "gap")
     return Term(phase=phase, block=block, op_class=op_class, kind=kind, seconds=float(times[0]), ci95=ci95)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from roofline.analysis.bootstrap import Interval, interval
+from roofline.analysis.bootstrap import Drawn, Interval, interval
 from roofline.analysis.gap_parts import HostTime
 from roofline.comparison.account.row import NAMESPACE, Amount, Kind, OpChange, Row
 from roofline.comparison.matching import Matching, match
@@ -154,7 +154,8 @@ class Runs:
     def interval(self, a: Rows, b: Rows, gap_a: float, gap_b: float) -> Interval | None:
         """Return the 95 % interval of the time of some segments and parts of the gaps [s], of A less B."""
         drawn = self.a.drawn(a, gap_a) - self.b.drawn(b, gap_b)
-        return interval(drawn, self.a.side.resamples, self.b.side.resamples)
+        kind: Drawn = "gap" if gap_a or gap_b else "ops"
+        return interval(drawn, self.a.side.resamples, self.b.side.resamples, kind=kind)
 
     def row(self, kind: Kind, a: Rows, b: Rows, dispatch: tuple[float, float] = (0.0, 0.0)) -> Row:
         """Make a row of some segments and of dispatching them in either run [s]."""

@@ -50,7 +50,7 @@ def breakdown(comparison: Comparison, by: str | None = None) -> Breakdown | None
 
 def observations(comparison: Comparison, shown: Breakdown | None) -> Breakdown | None:
     """Break a comparison down by name where no block says where to look, or where there is no interval; else None."""
-    if comparison.ci95 is None or (shown is not None and shown.why):
+    if not comparison.is_resolved or (shown is not None and shown.why):
         return _first_common(comparison, ("op", "kernel"), 1)
     return None
 

@@ -70,7 +70,7 @@ def rows(comparison: Comparison, key: str) -> tuple[Row, ...]:
     seconds = spent[0] - spent[1]
     splits = _splits(sides, codes, seconds)
     drawn = zip(*(_drawn(side, code, len(number)) for side, code in zip(sides, codes, strict=True)), strict=True)
-    intervals = [interval(a - b, view.a.resamples, view.b.resamples) for a, b in drawn]
+    intervals = [interval(a - b, view.a.resamples, view.b.resamples, kind="ops") for a, b in drawn]
     summed_rows = [
         Row(label, (parts[0][code], parts[1][code]), float(seconds[code]), intervals[code], splits[code])
         for label, code in number.items()

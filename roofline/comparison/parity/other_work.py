@@ -51,7 +51,7 @@ def _intervals(pair: Pair) -> tuple[Interval, Interval]:
     wall_difference = pair.a.wall - pair.b.wall
     a, b = draw(pair.a, pair.b), draw(pair.b, pair.a)
     processes = PROCESSES * math.hypot(pair.a.wall, pair.b.wall)
-    return interval(a.wall - b.wall, a, b) or (wall_difference, wall_difference), (
+    return interval(a.wall - b.wall, a, b, kind="wall") or (wall_difference, wall_difference), (
         wall_difference - processes,
         wall_difference + processes,
     )

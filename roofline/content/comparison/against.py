@@ -44,7 +44,7 @@ def against_first(runs: Sequence[Analysis], names: Sequence[str]) -> list[Agains
     judged: list[Against | None] = [None]
     for run, name in zip(runs[1:], map(plain, names[1:]), strict=True):
         drawn, drawn_first = draw(run, first), draw(first, run)
-        ci95 = interval(drawn.wall - drawn_first.wall, drawn, drawn_first)
+        ci95 = interval(drawn.wall - drawn_first.wall, drawn, drawn_first, kind="wall")
         head = judge_runs(run, first, ci95, (name, first_name))
         judged.append(Against(head, parity(run, first, (name, first_name))))
     return judged

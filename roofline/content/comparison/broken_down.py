@@ -75,7 +75,7 @@ def lines(pair: RankedPair, breakdown: Breakdown) -> Lines:
     a, b = pair.comparison.a, pair.comparison.b
     every = _together("all ops", breakdown.rows)
     drawn = pair.comparison.work.a.resamples, pair.comparison.work.b.resamples
-    of_all = interval(drawn[0].busy - drawn[1].busy, *drawn)
+    of_all = interval(drawn[0].busy - drawn[1].busy, *drawn, kind="ops")
     gap = tuple(
         Line(row.label, (None, None), row.seconds, row.ci95, name=row.label)
         for row in term_table.gap_rows(pair.comparison)
@@ -219,13 +219,20 @@ def _rows(breakdown: Breakdown) -> str:
 
 
 def unresolved(pair: RankedPair) -> str:
-    """Say that runs of too few steps resolve nothing; empty of others."""
-    if pair.comparison.ci95 is not None:
+    """Say what runs of too few steps do not resolve; empty of others."""
+    comparison = pair.comparison
+    if comparison.is_resolved:
         return ""
-    numbers = [_steps(run.profile) for run in (pair.comparison.a, pair.comparison.b)]
+    numbers = [_steps(run.profile) for run in (comparison.a, comparison.b)]
     few = f"{wording.counted(numbers[0], 'step')} of A and {wording.counted(numbers[1], 'step')} of B"
+    if all("ops" in side.resamples.known for side in (comparison.work.a, comparison.work.b)):
+        return (
+            f"With {few}, the intervals of ops are those by which calls of one op differ within a step; time without "
+            f"an op has none (that needs {FEWEST} steps of each), and other steps may differ."
+        )
+    what = "difference" if comparison.ci95 is None else "row below"
     return (
-        f"With {few}, no difference can be separated from noise (that needs {FEWEST} of each): the numbers below hold "
+        f"With {few}, no {what} can be separated from noise (that needs {FEWEST} of each): the numbers below hold "
         "for these steps, and other steps may differ."
     )
 

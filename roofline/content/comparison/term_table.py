@@ -175,7 +175,7 @@ def _row(
         label,
         tuple(columns),
         snapped(sum(term.seconds for term in (*terms, *causes)), _longer(comparison)),
-        interval(drawn, view.a.resamples, view.b.resamples),
+        interval(drawn, view.a.resamples, view.b.resamples, kind="gap" if causes else "ops"),
     )
 
 

@@ -38,7 +38,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     judged = against_first(runs, names)
     # Of what other processes would have given, where there are some, and not of the steps of this one alone.
     drawn = [draw(run, runs[0]) for run in runs]
-    whiskers = [interval(resampled.wall, resampled) for resampled in drawn]
+    whiskers = [interval(resampled.wall, resampled, kind="wall") for resampled in drawn]
     pair = judged[1] if len(runs) == 2 else None
     sentence = pair.head.opening if pair and not pair.parity.is_other_work else titles.times(runs, names)
     heading = _frame.heading(runs, names, width, sentence, basis(runs, judged))

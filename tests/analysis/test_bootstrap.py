@@ -1,0 +1,65 @@
+"""What has an interval: walls by plain steps, gaps by all, ops by these or by calls of one op within a step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from synthetic import LAYER, Row, step
+
+from roofline.analysis.analysis import analyze
+from roofline.analysis.bootstrap import draw, interval
+from roofline.comparison.headline import headline
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile, Wall
+
+
+def one_profiled(profile: Profile, owns: tuple[int, ...] | None = None, **changes: object) -> Profile:
+    """The profile with its second profiled step alone; owns: of its ops [µs], else as they are."""
+    times = [1000 * own for own in owns] if owns else [op.own_ns[1] for op in profile.ops]
+    ops = tuple(replace(op, own_ns=(own,)) for op, own in zip(profile.ops, times, strict=True))
+    old = profile.profiled
+    assert old is not None
+    profiled = replace(old, walls=old.walls[:1], corrected=old.corrected[:1], idle=(old.idle or (0.0,))[:1])
+    return replace(profile, ops=ops, profiled=profiled, **changes)
+
+
+def test_a_verdict_of_the_walls_needs_plain_steps_only() -> None:
+    """A hundred plain steps of 1.50 ms and of 264 µs, one profiled step each."""
+    rng = np.random.default_rng(0)
+    runs = []
+    for wall in (1.50e-3, 264e-6):
+        steps = tuple((wall * (1 + 0.02 * rng.standard_normal(100))).tolist())
+        runs.append(one_profiled(step((Row("aten::mm", "contraction", 200),)), wall=Wall(steps=steps)))
+    comparison = compare(*runs)
+    assert comparison.ci95 == pytest.approx((1.236e-3, 1.236e-3), rel=0.02)
+    assert comparison.resolved
+    assert not comparison.is_resolved
+    assert headline(comparison, ("A", "B")).slower == 0
+    assert draw(comparison.a).known == {"wall"}
+
+
+def test_calls_within_a_step_tell_how_far_ops_lie_apart() -> None:
+    """Four calls of one op of 90, 100, 100 and 110 µs: their deviation is the root of 200 / 3 µs², 8.16 %."""
+    calls = one_profiled(step((Row("aten::mm", "contraction", 100),) * 4), (90, 100, 100, 110))
+    calls = replace(calls, wall=Wall(steps=calls.wall.steps[:1]))
+    analysis = analyze(calls)
+    drawn = draw(analysis)
+    assert drawn.known == {"ops"}
+    assert drawn.between_calls == pytest.approx((200 / 3) ** 0.5 / 100)
+    # The sum of four lies apart by 8.16 µs times the root of the squares of their times, 200.5 µs.
+    own = np.asarray([op.own_ns for op in calls.ops]) * 1e-9
+    low, high = interval(drawn.times(own), drawn, kind="ops") or (0.0, 0.0)
+    assert (low + high) / 2 == pytest.approx(analysis.scale * 400e-6, rel=0.02)
+    assert (high - low) / 2 == pytest.approx(analysis.scale * 1.96 * 0.0816 * 200.5e-6, rel=0.1)
+    assert interval(drawn.wall, drawn, kind="wall") is None
+    assert interval(drawn.gap, drawn, kind="gap") is None
+
+
+def test_ops_that_do_not_repeat_tell_nothing() -> None:
+    twice = one_profiled(step((Row("aten::mm", "contraction", 100), Row("aten::add", "pointwise", 9)) * 2))
+    assert draw(analyze(twice)).known == {"wall"}
+    equal = one_profiled(step((Row("aten::mm", "contraction", 100),) * 4), (100, 100, 100, 100))
+    assert draw(analyze(equal)).known == {"wall"}
+    assert draw(analyze(step(LAYER))).known == {"wall", "ops", "gap"}
+    assert draw(analyze(step(LAYER))).between_calls == 0

@@ -34,7 +34,7 @@ class Amount(msgspec.Struct, frozen=True, kw_only=True):
 
     launches: of kernels; on a CPU, how often its ops ran. bytes: read and written; None: not known of all ops.
     seconds: of its ops and of dispatching them, or its part of the gap [s]; None: they were not seen. dispatch: of
-    that, dispatching [s]. of_roof: floor / own time of its ops; None where they have no floor. times: how often a loop
+    that, dispatching [s]. of_roof: floor / own time of its ops; None where one has no floor. times: how often a loop
     executes those with most of its time, 1 outside of loops.
     """
 

@@ -89,7 +89,7 @@ class Run:
             bytes=None if np.isnan(moved).any() else float(moved.sum()),
             seconds=float(self.side.seconds[rows].sum()) + dispatch,
             dispatch=dispatch,
-            of_roof=floor / own_time if own_time > 0 and floor > 0 else None,
+            of_roof=floor / own_time if own_time > 0 and floor > 0 and not segments.uncosted[rows].any() else None,
             times=int(times[np.bincount(inverse, self.seconds[rows]).argmax()]) if len(rows) else 1,
         )
 

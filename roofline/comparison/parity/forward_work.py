@@ -58,7 +58,7 @@ def _judge(work: Work, works: Collection[Work]) -> Difference | None:
             text = f"Whether both runs do the same work in {the_pass} is not known, as its FLOPs are known of neither"
         return work.differ(text, "refused")
     if not is_same or max(work.unknown_shares) > SLIGHT:
-        return work.differ(f"{flops} could not be verified")
+        return work.unverified(flops)
     return work.differ(_as_written(work)) if any(work.written) else None
 
 

@@ -62,6 +62,12 @@ class Work:
         shown = flops_words(self.known_flops, self.unknown_shares)
         return self.pair.differ(key, shown, text, severity, seconds, self.contractions)
 
+    def unverified(self, flops: str) -> Difference:
+        """Make the difference of FLOPs, called `flops`, which nobody can compare."""
+        return self.differ(
+            f"{flops} {'could not be verified' if any(self.known_flops) else 'are known of neither run'}"
+        )
+
     def most_apart(self) -> str:
         """Say which products make most of the difference: ", most by 2 more matmuls of M, N, K = ... in torch"."""
         if not self.contractions:
@@ -97,7 +103,7 @@ def works(pair: Pair) -> list[Work]:
 def flops_words(known_flops: Both, unknown_shares: Both) -> tuple[str, str]:
     """Say model FLOPs, so precisely that what is not the same looks different, and unknown work of busy time."""
     a, b = (
-        (units.scaled(flops, "FLOP", units.PRECISE) if flops else "0 FLOP")
+        (units.scaled(flops, "FLOP", units.PRECISE) if flops else "none" if share > SLIGHT else "0 FLOP")
         + (f" known, {units.percent(share)} of busy time unknown" if share > SLIGHT else "")
         for flops, share in zip(known_flops, unknown_shares, strict=True)
     )

@@ -29,6 +29,7 @@ class Recorded(msgspec.Struct, gc=False):
 
     sequence: Any = msgspec.field(default=-1, name="Sequence number")
     dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
+    dims_2021: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input dims")
     types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
     strides: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Strides")
     values: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
@@ -36,7 +37,7 @@ class Recorded(msgspec.Struct, gc=False):
     @property
     def text(self) -> tuple[bytes, ...]:
         """The recorded arguments as text: equal texts are equal calls."""
-        return bytes(self.dims), bytes(self.types), bytes(self.strides), bytes(self.values)
+        return bytes(self.dims) or bytes(self.dims_2021), bytes(self.types), bytes(self.strides), bytes(self.values)
 
 
 def recorded(events: Events) -> list[Recorded]:
@@ -113,6 +114,8 @@ def _json(text: bytes) -> Any:
 def call(name: str, args: dict[str, Any]) -> Call:
     """A call from the `args` of a cpu_op: `Input Dims`, `Input type`, `Input Strides`, `Concrete Inputs`."""
     dims, types = args.get("Input Dims"), args.get("Input type")
+    if isinstance(dims, list) and dims and types == []:  # of 2021: sizes without types and values
+        return Call(name, None, tuple(map(_sized, dims)))
     if not isinstance(dims, list) or not isinstance(types, list) or len(types) != len(dims):
         return Call(name, None, ())
     strides, values = args.get("Input Strides"), args.get("Concrete Inputs")
@@ -123,6 +126,11 @@ def call(name: str, args: dict[str, Any]) -> Call:
         argument = _argument(shape, kind, stride, value)
         inputs.append(_unsaid(kind, isinstance(values, list)) if argument is None else argument)
     return Call(name, None, _with_empty_lists(tuple(inputs), types))
+
+
+def _sized(shape: Any) -> Tensor | Unsaid:
+    """A tensor whose type was not recorded, nor whether what has no sizes is one of no dimensions, or none."""
+    return Tensor(tuple(shape), None, "", device="") if _whole(shape) and shape else Unsaid.ANY
 
 
 def _unsaid(kind: Any, valued: bool) -> Unsaid | None:

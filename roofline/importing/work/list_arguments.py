@@ -1,4 +1,6 @@
-"""Lists of tensors in the calls of a Chrome trace: their element type is never recorded, their sizes not always.
+"""Tensors in the calls of a Chrome trace whose type or size is not recorded: those of lists, and all those of 2021.
+
+The element type of a list is never recorded, its sizes are not always; traces of 2021 have sizes and no types.
 
 The type follows from the template of the kernel that the call launched. The size of what is concatenated follows from
 the other end of autograd's link: a forward `cat` and its `CatBackward0` have one sequence number, and the gradient that
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from roofline.costs import kernel_names
 from roofline.costs.calls import Call, Tensor
-from roofline.importing.work.arguments import KinetoNodes, decoded, recorded
+from roofline.importing.work.arguments import KinetoNodes, Recorded, decoded, recorded
 from roofline.pytorch.aten.tables import base
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import KinetoTrace
@@ -47,10 +49,14 @@ def completed(
     launched: names of the kernels that each node launched, itself or by calls inside it. optimizer: bool per node, in
     a step of an optimizer.
     """
-    rows = [row for row in nodes.is_op.nonzero()[0].tolist() if b"List" in bytes(nodes.arguments[row].types)]
+    ops = nodes.is_op.nonzero()[0].tolist()
+    rows = [row for row in ops if b"List" in bytes(nodes.arguments[row].types)]
+    short = _short(nodes)
+    untyped = [row for row in ops if _is_untyped(nodes.arguments[row])]
+    if untyped:
+        return _with_types(nodes, untyped, launched, short)
     if not rows:
         return {}
-    short = _short(nodes)
     sizes = _Sizes(trace, nodes)
     lists = {}
     for row in rows:  # the calls with lists of one step
@@ -69,6 +75,34 @@ def completed(
             call = _typed(call, element)
         lists[row] = Completed(call, assumed)
     return lists
+
+
+def _is_untyped(record: Recorded) -> bool:
+    return bool(record.dims_2021) and bytes(record.types) == b"[]"
+
+
+def _with_types(
+    nodes: KinetoNodes, rows: list[int], launched: Mapping[int, Iterable[str]], short: str
+) -> dict[int, Completed]:
+    """The calls of 2021 with the type that their kernels name, else with that which most kernels do.
+
+    All tensors of a call are taken to be of one type.
+    """
+    elements = {
+        row: next((kind for name in launched.get(row, ()) if (kind := kernel_names.element(name, short))), None)
+        for row in rows
+    }
+    known = [element for element in elements.values() if element is not None]
+    if not known:
+        return {}
+    usual = max(sorted(set(known)), key=known.count)
+    typed = {}
+    for row in rows:
+        call, element = nodes.call(row), elements[row] or usual
+        inputs = [replace(v, dtype=element) if isinstance(v, Tensor) and v.dtype == "" else v for v in call.inputs]
+        why = "types from its kernel's name" if elements[row] else "types from the names of most kernels"
+        typed[row] = Completed(replace(call, inputs=tuple(inputs)), why)
+    return typed
 
 
 def _short(nodes: KinetoNodes) -> str:

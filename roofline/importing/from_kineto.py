@@ -13,7 +13,7 @@ from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_name
 from roofline.core.schema import Collectives, Imported, Profile
 from roofline.costs.counted import Counted
-from roofline.errors import MeasurementError
+from roofline.errors import InputError, MeasurementError
 from roofline.importing import cpu, gpu
 from roofline.importing.assembly import (
     LONGEST,
@@ -56,6 +56,7 @@ def profile(
     ceilings are asked for, None for the one that the trace names. several: whether it is one of several ranks.
     selection: the steps to use.
     """
+    _refuse_unknown(file, trace)
     trace = trimmed(trace, selection)
     read = _read(file, trace, costs, capture, selection)
     named = _device(trace, read.kind)
@@ -180,6 +181,17 @@ def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Devic
 
 
 # ---------------------------------------------------------------------------------------------- what a trace says
+
+
+def _refuse_unknown(file: Path, trace: KinetoTrace) -> None:
+    """InputError for the trace of an accelerator that is neither a GPU of NVIDIA's or AMD's, nor a CPU."""
+    if trace.accelerator is not None:
+        names = {str(name)[:40] for properties in trace.device_properties if (name := properties.get("name"))}
+        called = f", {', '.join(sorted(names))}" if names else ""
+        raise InputError(
+            f"{file.name} is the trace of {trace.accelerator}{called}: only those of NVIDIA's and AMD's GPUs and of "
+            "CPUs can be imported."
+        )
 
 
 def _refuse_lost(file: Path, trace: KinetoTrace) -> None:

@@ -30,14 +30,23 @@ OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC, _OPERATOR = range
 _CATEGORY = {
     "cpu_op": OP,
     "Operator": _OPERATOR,  # ops and the ranges of users and torch alike, told apart by their names
-    **dict.fromkeys(("cuda_runtime", "hip_runtime", "xpu_runtime", "privateuse1_runtime", "Runtime"), RUNTIME),
-    **dict.fromkeys(("cuda_driver", "xpu_driver", "privateuse1_driver"), DRIVER),
+    **dict.fromkeys(("cuda_runtime", "hip_runtime", "Runtime"), RUNTIME),
+    "cuda_driver": DRIVER,
     **dict.fromkeys(("kernel", "Kernel"), KERNEL),
     **dict.fromkeys(("gpu_memcpy", "Memcpy"), MEMCPY),
     **dict.fromkeys(("gpu_memset", "Memset"), MEMSET),
     "user_annotation": ANNOTATION,
     "cuda_sync": SYNC,  # in no table: counted among the events, and its damage is named
 }
+#: Accelerators of other kinds than ours, and the categories that Kineto has for what they and their runtimes do.
+_ACCELERATORS = {
+    "an MTIA accelerator": ("mtia_runtime", "mtia_ccp_events", "mtia_insight", "mtia_workloadd", "mtia_counters"),
+    "an Intel Gaudi accelerator (HPU)": ("hpu_op", "hpu_runtime"),
+    "an Intel GPU (XPU)": ("xpu_runtime", "xpu_driver"),
+    "an accelerator of Glow": ("glow_runtime",),
+    "an accelerator of an extension of PyTorch (privateuse1)": ("privateuse1_runtime", "privateuse1_driver"),
+}
+_CATEGORY.update({c: len(KINDS) + n for n, names in enumerate(_ACCELERATORS.values()) for c in names})
 #: Nodes of autograd, which have no "::" and are ops nevertheless.
 _NODE = re.compile(r"\w+Backward\d*")
 _DAY = 86_400 * 10**9  # [ns] no step lasts a day: what lies further from the median time is damage
@@ -69,7 +78,8 @@ class KinetoTrace:
     `annotations`: ranges named by the user or the framework.
     `threads`: (pid, tid) as text. `origin` [ns]: the trace's own time at 0; with `base_time` [ns] added, where
     not None, since the epoch.
-    `recorded`: number of events in the file, of all kinds.
+    `recorded`: number of events in the file, of all kinds. `accelerator`: one of a kind that we cannot read, if it is
+    the trace of such a one.
     """
 
     ops: Events
@@ -85,6 +95,7 @@ class KinetoTrace:
     record_shapes: bool | None
     recorded: int
     metadata: dict[str, Any]
+    accelerator: str | None = None
 
 
 def read(source: str | Path | bytes, *, max_bytes: int = 1 << 34) -> KinetoTrace:
@@ -190,6 +201,9 @@ class _Table:
             record_shapes=None if shapes is None else bool(shapes),
             recorded=reader.recorded,
             metadata=header,
+            accelerator=next(
+                (list(_ACCELERATORS)[k - len(KINDS)] for k in np.unique(kind).tolist() if k >= len(KINDS)), None
+            ),
         )
 
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, OWN_JIT
 from roofline.recording.backend import Backend
 from roofline.xla import jax_environment
-from roofline.xla.recorder import JaxRecorder, turn
+from roofline.xla.recorder import JaxRecorder, call_with_inputs, turn
 
 
 def _without_data() -> AbstractContextManager[None]:
@@ -27,5 +27,6 @@ BACKEND = Backend(
     turn=turn,
     without_data=_without_data,
     environment=jax_environment.variables,
+    call_with_inputs=call_with_inputs,
     recorder=JaxRecorder(),
 )

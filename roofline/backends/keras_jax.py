@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, JIT
-from roofline.keras import apis, libraries, optimizers
+from roofline.keras import apis, libraries, optimizers, shaped
 from roofline.keras.environment import with_keras
 from roofline.recording.backend import Backend
 from roofline.xla import jax_environment
@@ -34,5 +34,6 @@ BACKEND = Backend(
     without_data=_without_data,
     environment=with_keras({"KERAS_BACKEND": "jax"}, jax_environment.variables),
     apis=apis.apis("keras"),
+    call_with_inputs=shaped.caller("keras"),
     recorder=JaxRecorder(optimizers.SCOPES, libraries.KERAS_3),
 )

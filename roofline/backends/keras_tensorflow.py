@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline.core.switch import DROPOUT, JIT
-from roofline.keras import apis, libraries, optimizers
+from roofline.keras import apis, libraries, optimizers, shaped
 from roofline.keras.environment import with_keras
 from roofline.recording.backend import Backend
 from roofline.tensorflow import environment
@@ -19,5 +19,6 @@ BACKEND = Backend(
     switches=(JIT, DROPOUT),
     environment=with_keras({"KERAS_BACKEND": "tensorflow"}, environment.variables),
     apis=apis.apis("keras"),
+    call_with_inputs=shaped.caller("keras"),
     recorder=TensorFlowRecorder(("on",), optimizers.SCOPES, libraries.KERAS_3),
 )

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 from roofline.core.step import Step
 from roofline.core.switch import DROPOUT
-from roofline.keras import apis
+from roofline.keras import apis, shaped
 from roofline.keras.environment import with_keras
 from roofline.pytorch.recording import process
 from roofline.pytorch.recording.recorder import TorchRecorder
@@ -52,5 +52,6 @@ BACKEND = Backend(
     without_data=_without_data,
     environment=with_keras({"KERAS_BACKEND": "torch"}, _environment),
     apis=apis.apis("keras"),
+    call_with_inputs=shaped.caller("keras"),
     recorder=_Recorder(),
 )

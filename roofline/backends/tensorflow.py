@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from roofline.core.switch import COMPILED_AWAY, DROPOUT, Switch
 from roofline.recording.backend import Backend
 from roofline.tensorflow import environment
-from roofline.tensorflow.recorder import TensorFlowRecorder
+from roofline.tensorflow.recorder import TensorFlowRecorder, call_with_inputs
 
 
 def _model_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -33,5 +33,6 @@ BACKEND = Backend(
     ),
     model_options=_model_options,
     environment=environment.variables,
+    call_with_inputs=call_with_inputs,
     recorder=TensorFlowRecorder(),
 )

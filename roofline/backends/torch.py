@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS, Switch
 from roofline.pytorch.recording import trainer
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment
-from roofline.pytorch.recording.recorder import TorchRecorder, turn
+from roofline.pytorch.recording.recorder import TorchRecorder, call_with_inputs, turn
 from roofline.recording.backend import Backend
 
 
@@ -52,5 +52,6 @@ BACKEND = Backend(
     without_data=_without_data,
     environment=environment,
     apis=trainer.APIS,
+    call_with_inputs=call_with_inputs,
     recorder=TorchRecorder(),
 )

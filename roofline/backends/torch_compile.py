@@ -5,7 +5,7 @@ from __future__ import annotations
 from roofline.core.step import Step
 from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, OWN_OPTIMIZERS, Switch
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
-from roofline.pytorch.recording.recorder import TorchRecorder, turn
+from roofline.pytorch.recording.recorder import TorchRecorder, call_with_inputs, turn
 from roofline.recording.backend import Backend
 from roofline.recording.recording import Plan, Recording, Say
 
@@ -45,5 +45,6 @@ BACKEND = Backend(
     turn=turn,
     model_options=of_models,
     environment=environment,
+    call_with_inputs=call_with_inputs,
     recorder=_Recorder(),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from roofline.core.step import Step
 from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
-from roofline.pytorch.recording.recorder import TorchRecorder, turn
+from roofline.pytorch.recording.recorder import TorchRecorder, call_with_inputs, turn
 from roofline.recording.backend import Backend
 from roofline.recording.recording import Check, Plan, Recording, Say
 
@@ -41,5 +41,6 @@ BACKEND = Backend(
             "use --backend torch, or --mode infer."
         )
     },
+    call_with_inputs=call_with_inputs,
     recorder=_Recorder(),
 )

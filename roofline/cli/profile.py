@@ -8,7 +8,7 @@ import typer
 
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
-from roofline.cli.options.request import DEFAULTS, default_backend, make_request
+from roofline.cli.options.request import DEFAULTS, backend_of_file, default_backend, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
 
@@ -26,7 +26,14 @@ def command(
         typer.Option(
             autocompletion=completion.backends,
             help="A backend (see `roofline backends`), as NAME or NAME:opt=val,... Default: that of the framework, if "
-            "only one is installed.",
+            "only one is installed, or a file of yours imports only one.",
+        ),
+    ] = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE:TYPE,...",
+            help="Call a module or a function of your file with such inputs: 8x128:int64,8x3. Default type: float32.",
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="infer, train or generate.")] = DEFAULTS.mode,
@@ -80,7 +87,9 @@ def command(
     from roofline.measuring import session
     from roofline.units import printable
 
-    backend = default_backend(python) if backend is None else backend
+    by_import = backend_of_file(model) if backend is None else None
+    if backend is None:
+        backend = by_import or default_backend(python)
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:
@@ -108,7 +117,16 @@ def command(
         )
         for line in lines:
             words.say(line)
-    request = make_request(model, backend, **asked, count_only=count_only, python=python, preset=preset)
+    request = make_request(
+        model,
+        backend,
+        **asked,
+        count_only=count_only,
+        python=python,
+        preset=preset,
+        shapes=shapes,
+        framework_by_import=by_import is not None,
+    )
     given_device = given_ceilings(ceilings, request)
 
     profile = session.measure(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from roofline.cli.options import completion
-from roofline.cli.options.request import DEFAULTS, default_backend, make_request
+from roofline.cli.options.request import DEFAULTS, backend_of_file, default_backend, make_request
 from roofline.cli.options.words import result
 from roofline.errors import GateError
 
@@ -23,7 +23,8 @@ def command(
         str | None,
         typer.Option(
             autocompletion=completion.backends,
-            help="A backend (see `roofline backends`). Default: that of the framework, if only one is installed.",
+            help="A backend (see `roofline backends`). Default: that of the framework, if only one is installed, or a "
+            "file of yours imports only one.",
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="infer, train or generate.")] = DEFAULTS.mode,
@@ -47,9 +48,12 @@ def command(
     from roofline.measuring import session
     from roofline.units import flop
 
+    by_import = backend_of_file(model) if backend is None else None
+    if backend is None:
+        backend = by_import or default_backend(python)
     request = make_request(
         model,
-        default_backend(python) if backend is None else backend,
+        backend,
         mode=mode,
         batch=batch,
         seq=seq,
@@ -58,6 +62,7 @@ def command(
         layers=layers,
         device=device,
         python=python,
+        framework_by_import=by_import is not None,
     )
     checks = session.verify(request)
     rows = [("reference", "what", "ours", "reference", "", "verdict")]

@@ -90,7 +90,7 @@ def run(request: Request, marks: Marks) -> None:
             os.environ[name] = text.replace(SCRATCH, folder).replace(SHARED, folder)
         if device not in backend.recorder.devices():
             raise MissingError(f"{request.backend} finds no {device.upper()} device here: count where there is one.")
-        step, _ = child.build(request, backend)
+        step, _, _ = child.build(request, backend)
         plan = Plan(device=device, threads=request.threads, steps=1, plain_only=True, options=request.workload.options)
         try:
             backend.recorder.record(replace(step, run=_marking(step.run, marks)), plan, _say)

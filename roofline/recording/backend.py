@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,6 +12,7 @@ from roofline.core.schema import Api
 from roofline.core.step import Mode, Step
 from roofline.core.switch import Switch
 from roofline.errors import InputError
+from roofline.recording.inputs import Input
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 #: (threads, device, options) -> the variables that must be set before a framework is imported.
@@ -20,6 +21,10 @@ Environment = Callable[[int | None, str, Mapping[str, str]], dict[str, str]]
 Turn = Callable[[Callable[[], Step], str, str], Step]
 #: (step, number of timed steps, whether the data lies in memory as batches) -> the timed API.
 TimedApi = Callable[[Step, int, bool], Api]
+
+
+#: (module or function, its inputs, device) -> the step that calls it with inputs made.
+CallWithInputs = Callable[[Callable[..., object], Sequence[Input], str], Step]
 
 
 class NeedsData(Exception):
@@ -57,6 +62,8 @@ class Backend:
     name:option=value`. switches: those that remove a cause of slowness, for `compare --prove`; own_switches: those of a
     user's own step, which takes no options. turn: sets one of the latter, by its name in `Switch.in_step`, in the
     measuring process, while or after the step is built. model_options: maps the user's options to those of the models.
+    call_with_inputs: makes the step of a module or a function of the user's by the shapes of its inputs; None: it
+    makes none.
     without_data: a context in which arrays have no data, so that models of any size can be counted; None if there is
     none. apis: functions of a library that published benchmarks timed, by their names in presets. refuses: modes for
     which we have no model on this backend, each with the sentence of the error.
@@ -73,6 +80,7 @@ class Backend:
     switches: tuple[Switch, ...] = ()
     own_switches: tuple[Switch, ...] = ()
     turn: Turn | None = None
+    call_with_inputs: CallWithInputs | None = None
     without_data: Callable[[], AbstractContextManager[None]] | None = None
     model_options: Callable[[Mapping[str, str]], dict[str, str]] = _as_given
     apis: Mapping[str, TimedApi] = field(default_factory=dict)

@@ -113,7 +113,11 @@ def _run(request: Request) -> dict[str, Any]:
     try:
         if request.without_data and (counted := _counted_without_data(request, backend, plan)) is not None:
             return counted
-        step, read = build(request, backend)
+        step, read, has_run = build(request, backend)
+        if has_run:  # a fresh process sees all of its first step, as what is traced and compiled there
+            if not request.quiet:
+                _say(f"{request.function} returned no callable, so it is the step itself: starting it anew.")
+            return {"is_step": True}
         if request.verify:
             return {"checks": backend.recorder.verify(step)}
         recording = backend.recorder.record(step, plan, _say_nothing if request.quiet else _say)
@@ -144,7 +148,7 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
     try:
         with backend.without_data():
             entered = True
-            step, read = build(request, backend)
+            step, read, _ = build(request, backend)
             recording = backend.recorder.record(step, plan, _say)
     except NeedsData as error:
         if entered:  # else no step is counted without
@@ -165,16 +169,22 @@ def _result(recording: Recording, read: dict[str, str]) -> dict[str, Any]:
     return {"recording": msgspec.structs.replace(recording, versions=versions, sources=read)}
 
 
-def build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
-    """Build the step with its switches turned; for a user's step also return the digests of its source files."""
+def build(request: Request, backend: Backend) -> tuple[Step, dict[str, str], bool]:
+    """Build the step with its switches turned; for a user's step also return the digests of its source files.
+
+    The last is whether the step has run already (`user_step.LoadedStep`).
+    """
     before = frozenset(sys.modules)
+    has_run = False
 
     def build() -> Step:
+        nonlocal has_run
         if request.file is None:
             return _model_step(request, backend)
         from roofline.recording.user_step import load_step
 
-        return load_step(request)
+        step, has_run = load_step(request, backend.call_with_inputs)
+        return step
 
     for name, value in request.turned.items():
         if name != FLOAT32 and backend.turn is not None:
@@ -183,10 +193,12 @@ def build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
     if FLOAT32 in request.turned:  # for all frameworks this is where the models have it from
         import_module(f"roofline.models.float32.{backend.framework}").set_arithmetic(request.turned[FLOAT32])
     if request.file is None:
-        return step, {}
-    from roofline.recording.user_step import sources
+        return step, {}, has_run
+    from roofline.recording.user_step import refuse_other_frameworks, sources
 
-    return step, sources(Path(request.file), before)
+    if request.framework_by_import:
+        refuse_other_frameworks(request, backend.framework, before)
+    return step, sources(Path(request.file), before), has_run
 
 
 def _model_step(request: Request, backend: Backend) -> Step:

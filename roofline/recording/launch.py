@@ -47,11 +47,19 @@ except ImportError:
 _ANSWER = re.compile(r"^roofline: (\S+)\s*$", re.MULTILINE)
 
 
+#: Files and functions that are steps themselves, as processes of this command have shown.
+_STEPS: set[tuple[str, str | None]] = set()
+
+
 class Result(msgspec.Struct):
-    """Hold the result of a child: one of recording, checks and error."""
+    """Hold the result of a child: one of recording, checks, is_step and error.
+
+    is_step: the user's function turned out to be the step itself, and has run.
+    """
 
     recording: Recording | None = None
     checks: list[Check] | None = None
+    is_step: bool = False
     error: str | None = None
     code: int = 4
 
@@ -63,7 +71,19 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
     `{scratch}` in a variable is a folder that lives as long as the child, `{shared}` one that lives on: `shared`, or
     where it is None that same folder. What the child prints goes to standard error.
     Raises the error that the child reported, or MeasurementError where it died without a result. Ctrl-C ends both.
+    A user's function that turned out to be the step itself is run in another fresh process, whose first step is its
+    first call.
     """
+    function = os.path.abspath(request.file or ""), request.function
+    result = _run(msgspec.structs.replace(request, is_step=function in _STEPS), variables, shared)
+    if result.is_step:
+        _STEPS.add(function)
+        result = _run(msgspec.structs.replace(request, is_step=True), variables, shared)
+    return result
+
+
+def _run(request: Request, variables: Mapping[str, str], shared: Path | None) -> Result:
+    """Run one child; see `run`."""
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         try:

@@ -1,22 +1,29 @@
-"""Load a user's own step: `path/to/file.py:make_step`."""
+"""Load a user's own step: `path/to/file.py:function`."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
 import sys
-from collections.abc import Container
+from collections.abc import Callable, Container
 from contextlib import suppress
+from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MeasurementError
+from roofline.recording.backend import CallWithInputs
 from roofline.recording.request import Request
 
 #: Arguments that a user's function may take, besides `options`.
 _OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers", "new_tokens")
+
+#: The frameworks whose ops are measured, by the name of their module.
+FRAMEWORKS = ("torch", "jax", "tensorflow")
+#: How the user asks for arrays.
+_SHAPES = "--shapes, as in --shapes 8x128:int64"
 
 #: Name for the modules that a file imports from its folder: their own names are not published.
 MODULES = "modules of its folder"
@@ -51,13 +58,49 @@ def digest(file: Path) -> str:
     return "gone"
 
 
-def load_step(request: Request) -> Step:
-    """Import the file, call its function and take what it returns: a Step, or a callable to run once per step.
+class LoadedStep(NamedTuple):
+    """Hold the user's step. has_run: it ran once already, since only that shows that the function is the step."""
 
-    The function may take any of batch, seq, mode, device, precision, and gets those the user gave. Raises InputError
-    where there is no such file or function, or where it returns something else, MeasurementError where either ends the
-    process; its own exceptions pass through.
+    step: Step
+    has_run: bool = False
+
+
+def load_step(request: Request, call_with_inputs: CallWithInputs | None) -> LoadedStep:
+    """Import the file and make the step of its function: what that returns (a Step, a callable), or else the function.
+
+    The function may take any of batch, seq, mode, device, precision, and gets those the user gave. With `shapes` it is
+    called with inputs of these shapes; so is a module, or the module of a class without arguments.
+    Raises InputError where there is no such file or function, or it needs other arguments, MeasurementError where
+    either ends the process; its own exceptions pass through.
     """
+    function, name = _function(request)
+    if request.shapes is not None:
+        _refuse_unused(request.workload, {}, name)
+        if call_with_inputs is None:
+            raise InputError(f"The {request.backend} backend makes no inputs: leave --shapes out.")
+        called: Any = function() if inspect.isclass(function) else function
+        return LoadedStep(call_with_inputs(called, request.shapes, request.workload.device))
+    wanted = _chosen_arguments(function, request.workload)
+    if request.is_step:
+        return LoadedStep(_step_of(partial(function, **wanted), request.workload))
+    try:
+        returned = function(**wanted)
+    except SystemExit as error:
+        raise MeasurementError(
+            f"{request.function} called {exit_of(error)} before it returned a step, which ends the measurement: "
+            "let it return one."
+        ) from None
+    refuse_unrun(returned, name)
+    if isinstance(returned, Step):
+        return LoadedStep(returned)
+    if callable(returned):
+        _refuse_arguments(returned, name)
+        return LoadedStep(_step_of(returned, request.workload))
+    return LoadedStep(_step_of(partial(function, **wanted), request.workload), has_run=True)
+
+
+def _function(request: Request) -> tuple[Any, str]:
+    """Import the file; return the object that the request names, and its name for errors."""
     file, name = Path(str(request.file)), str(request.function)
     if not file.is_file():
         raise InputError(f"There is no file {file}: give the path of one, as in path/to/file.py:function.")
@@ -83,14 +126,20 @@ def load_step(request: Request) -> Step:
         )
         hint = f"; it defines {', '.join(defined)}" if defined else ": define it there, or name another"
         raise InputError(f"{file} has no function {name!r}{hint}.")
-    wanted = _chosen_arguments(function, request.workload)
-    try:
-        returned = function(**wanted)
-    except SystemExit as error:
-        raise MeasurementError(
-            f"{name} called {exit_of(error)} before it returned a step, which ends the measurement: let it return one."
-        ) from None
-    return _as_step(returned, request.workload, f"{file.name}:{name}")
+    return function, f"{file.name}:{name}"
+
+
+def refuse_other_frameworks(request: Request, framework: str, before: Container[str]) -> None:
+    """Refuse a backend that was chosen by the imports of the file where these brought another framework.
+
+    before: names of the modules that were imported before the file. Raises InputError.
+    """
+    others = [name for name in FRAMEWORKS if name != framework and name in sys.modules and name not in before]
+    if others:
+        raise InputError(
+            f"{Path(str(request.file)).name} imports {framework}, and what it imports brings {' and '.join(others)}: "
+            "give --backend."
+        )
 
 
 def exit_of(error: SystemExit) -> str:
@@ -102,7 +151,8 @@ def _chosen_arguments(function: Any, workload: Workload) -> dict[str, Any]:
     """Choose the arguments that the function names. Raises InputError for a required one that is not offered."""
     offered = {name: getattr(workload, name) for name in _OFFERED} | {"options": dict(workload.options) or None}
     wanted = {}
-    for parameter in inspect.signature(function).parameters.values():
+    name = getattr(function, "__name__", type(function).__name__)
+    for parameter in _parameters(function):
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
         required = parameter.default is parameter.empty
@@ -112,13 +162,40 @@ def _chosen_arguments(function: Any, workload: Workload) -> dict[str, Any]:
                 wanted[parameter.name] = value
             elif required:
                 option = parameter.name.replace("_", "-")
-                raise InputError(f"{function.__name__} needs {parameter.name}: give --{option}.")
+                raise InputError(f"{name} needs {parameter.name}: give --{option}.")
         elif required:
             raise InputError(
-                f"{function.__name__} needs the argument {parameter.name!r}; it can be given {', '.join(offered)}."
+                f"{name} needs the argument {parameter.name!r}; it can be given {', '.join(offered)}, or arrays by "
+                f"{_SHAPES}."
             )
-    _refuse_unused(workload, wanted, function.__name__)
+    _refuse_unused(workload, wanted, name)
     return wanted
+
+
+def _parameters(called: Any) -> list[inspect.Parameter]:
+    """List what a callable takes, a module of PyTorch what its `forward` takes; nothing where Python cannot tell."""
+    forward = None if inspect.isclass(called) else getattr(called, "forward", None)
+    try:
+        return list(inspect.signature(forward if callable(forward) else called).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def _refuse_arguments(returned: Any, name: str) -> None:
+    """Refuse a module or a function that cannot be called without arguments. Raises InputError.
+
+    Of other callables, as of a method that a framework has wrapped, Python may not know the arguments.
+    """
+    is_plain = inspect.isfunction(returned) and not hasattr(returned, "__wrapped__")
+    if not is_plain and not hasattr(returned, "forward"):
+        return
+    for parameter in _parameters(returned):
+        is_variadic = parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+        if parameter.default is parameter.empty and not is_variadic:
+            raise InputError(
+                f"{name} gives {type(returned).__name__}, which needs the argument {parameter.name!r}, and a step is "
+                f"called without any: return a function that calls it, or name it itself and give {_SHAPES}."
+            )
 
 
 def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> None:
@@ -149,19 +226,12 @@ def refuse_unrun(value: object, name: str) -> None:
             raise InputError(f"{name} returned {kind}, which has not run: {cure}.")
 
 
-def _as_step(value: Any, workload: Workload, name: str) -> Step:
-    refuse_unrun(value, name)
-    if isinstance(value, Step):
-        return value
-    if callable(value):
-        return Step(
-            run=value,
-            mode=workload.mode,
-            batch=workload.batch,
-            seq=workload.seq,
-            new_tokens=workload.new_tokens,
-            samples=workload.batch,
-        )
-    raise InputError(
-        f"{name} returned {type(value).__name__}; it must return a roofline.Step, or a callable that runs one step."
+def _step_of(run: Callable[[], object], workload: Workload) -> Step:
+    return Step(
+        run=run,
+        mode=workload.mode,
+        batch=workload.batch,
+        seq=workload.seq,
+        new_tokens=workload.new_tokens,
+        samples=workload.batch,
     )

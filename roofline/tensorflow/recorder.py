@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.core.step import Step
+from roofline.recording.inputs import Input
 from roofline.xla.recorder import XSpaceRecorder
 
 if TYPE_CHECKING:
@@ -34,3 +36,10 @@ class TensorFlowRecorder(XSpaceRecorder):
         from roofline.tensorflow.framework import TensorFlow
 
         return TensorFlow(step.switches.get("jit") in self.compiled, self.optimizers, self.libraries)
+
+
+def call_with_inputs(called: Callable[..., object], inputs: Sequence[Input], device: str) -> Step:
+    """TensorFlow: see `recording.backend.Backend.call_with_inputs`."""
+    from roofline.tensorflow import shaped
+
+    return shaped.step(called, inputs, device)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roofline.core.step import Step
+from roofline.recording.inputs import Input
 from roofline.recording.recording import Check, Plan, Recording, Say
 from roofline.xla import flags
 
@@ -79,3 +80,10 @@ def turn(build: Callable[[], Step], name: str, value: str) -> Step:
     from roofline.xla import turned
 
     return turned.turn(build, name)
+
+
+def call_with_inputs(called: Callable[..., object], inputs: Sequence[Input], device: str) -> Step:
+    """JAX: see `recording.backend.Backend.call_with_inputs`."""
+    from roofline.xla import shaped
+
+    return shaped.step(called, inputs, device)

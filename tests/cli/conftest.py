@@ -146,7 +146,7 @@ def brief(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """
     folder = tmp_path_factory.mktemp("brief")
     (folder / "sitecustomize.py").write_text(BRIEF)
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))}
 
 
 @pytest.fixture(scope="module")

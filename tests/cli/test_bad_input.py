@@ -351,12 +351,6 @@ def step_raises():
         raise LookupError("inside the step")
     return run
 
-def returns_a_number():
-    return 7
-
-def returns_nothing():
-    pass
-
 def wants(colour):
     return lambda: None
 
@@ -415,8 +409,6 @@ def users_file(tmp_path: Path) -> dict[str, bytes | None]:
     [
         ("absent", 2, "mine.py has no function 'absent'; it defines does_nothing, eats_all, "),
         ("not_callable", 2, "mine.py has no function 'not_callable'"),
-        ("returns_a_number", 2, "mine.py:returns_a_number returned int; it must return a roofline.Step, or a callable"),
-        ("returns_nothing", 2, "mine.py:returns_nothing returned NoneType; it must return a roofline.Step"),
         ("wants", 2, "wants needs the argument 'colour'; it can be given batch, seq, mode, device, precision"),
         ("wants_batch", 2, "wants_batch needs batch: give --batch."),
         *(

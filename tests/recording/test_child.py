@@ -155,7 +155,7 @@ def test_what_cannot_be_counted_without_data_is_counted_with_it(
 ) -> None:
     words: list[str] = []
     step = Step(run=lambda: None, parameters=1)
-    monkeypatch.setattr(child, "build", lambda request, backend: (step, {}))
+    monkeypatch.setattr(child, "build", lambda request, backend: (step, {}, False))
     monkeypatch.setattr(child, "_say", words.append)
     backend = replace(BACKEND, recorder=Mute(error), without_data=nullcontext)
     request = Request(backend="torch", workload=Workload(model="mlp"), count_only=True, without_data=True)

@@ -9,6 +9,7 @@ from roofline.errors import InputError, MissingError
 
 if TYPE_CHECKING:
     from roofline.recording.backend import Backend
+    from roofline.recording.inputs import Input
     from roofline.recording.request import Request
 
 #: The defaults of the verbs.
@@ -39,6 +40,8 @@ def make_request(
     preset: str | None = None,
     api: str | None = None,
     cached: bool = False,
+    shapes: str | None = None,
+    framework_by_import: bool = False,
     **asked: Any,
 ) -> Request:
     """Make the request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
@@ -67,6 +70,13 @@ def make_request(
     if asked.get("new_tokens") is not None and asked.get("mode") != "generate":
         raise InputError("--new-tokens is for steps that generate: add --mode generate, or leave it out.")
     file, function, title = _model(model, name, described)
+    inputs = None if shapes is None else parse_shapes(shapes)
+    if inputs is not None and (file is None or asked.get("mode") != "infer"):
+        raise InputError(
+            "--shapes is for a module or a function in a file of your own, called once: leave it out, or --mode."
+            if file is not None
+            else "--shapes is for a module or a function in a file of your own: leave it out."
+        )
     workload = Workload(model=title, device=calibration.resolve(device), options=options, **asked)
     if threads is None:
         threads = cpu.detect().cores  # what the frameworks take by default: one per physical core
@@ -81,6 +91,8 @@ def make_request(
         workload=workload,
         file=file,
         function=function,
+        shapes=inputs,
+        framework_by_import=framework_by_import,
         threads=threads,
         steps=steps,
         count_only=count_only,
@@ -90,6 +102,48 @@ def make_request(
         api=api,
         cached=cached,
     )
+
+
+def parse_shapes(text: str) -> tuple[Input, ...]:
+    """Parse "8x128:int64,8x3" into inputs, float32 where no type is given. Raises InputError."""
+    from roofline.recording.inputs import DTYPES, Input
+
+    inputs = []
+    for part in text.split(","):
+        lengths, _, dtype = part.strip().partition(":")
+        numbers = lengths.split("x")
+        if not all(number.isascii() and number.isdecimal() and 1 <= int(number[:20]) <= _MOST for number in numbers):
+            raise InputError(f"--shapes {part!r} is no shape: give lengths and a type, as in 8x128:int64.")
+        check_choice("type of an array", dtype or "float32", DTYPES)
+        inputs.append(Input(tuple(map(int, numbers)), dtype or "float32"))
+    return tuple(inputs)
+
+
+def backend_of_file(model: str) -> str | None:
+    """Return the backend of the only framework that a user's file imports itself; None where it does not tell.
+
+    A file that imports Keras and no framework runs on what KERAS_BACKEND names.
+    """
+    import ast
+    import os
+    from pathlib import Path
+
+    file = Path(model.rpartition(":")[0])
+    if file.suffix != ".py" or not file.is_file():
+        return None
+    try:
+        nodes = list(ast.walk(ast.parse(file.read_bytes())))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):  # its own process says what is wrong
+        return None
+    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    modules += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    imported = {module.partition(".")[0] for module in modules}
+    frameworks = imported.intersection(_PLAIN)
+    if "keras" in imported and not frameworks:
+        frameworks = {os.environ.get("KERAS_BACKEND", "")}.intersection(_PLAIN)
+    if len(frameworks) != 1:
+        return None
+    return f"keras-{frameworks.pop()}" if "keras" in imported else frameworks.pop()
 
 
 def default_backend(python: str | None) -> str:

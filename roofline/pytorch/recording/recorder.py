@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from roofline.core.step import Step
+from roofline.recording.inputs import Input
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 
@@ -39,3 +40,10 @@ def turn(build: Callable[[], Step], name: str, value: str) -> Step:
     from roofline.pytorch.recording import turned
 
     return turned.turn(build, name)
+
+
+def call_with_inputs(called: Callable[..., object], inputs: Sequence[Input], device: str) -> Step:
+    """See `recording.backend.Backend.call_with_inputs`."""
+    from roofline.pytorch.recording import shaped
+
+    return shaped.step(called, inputs, device)

@@ -231,6 +231,13 @@ def profile(**changes: object) -> Profile:
     return Profile(**(fields | changes))  # type: ignore[arg-type]
 
 
+def lined() -> Profile:
+    """The step with lines of source: both layers' products of one, what follows of another, of the first op of none."""
+    lines = (None, 0, 1, 0, 1, 1, 1, 2)
+    ops = tuple(replace(op, line=line) for op, line in zip(OPS, lines, strict=True))
+    return profile(ops=ops, lines=("model/layers.py:12", "model/layers.py:15", "train.py:30"))
+
+
 def storages(*rows: tuple[str, int, int, int], **fields: object) -> Storages:
     """Recorded storages; rows: (kind, bytes, first op, last op)."""
     kinds, sizes, firsts, lasts = zip(*rows, strict=True)

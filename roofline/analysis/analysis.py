@@ -271,7 +271,9 @@ class WorkAnalysis(ReprMixin):
         return {label: tuple(row) for label, row in names.items()}
 
     def by(self, key: str) -> Mapping[str, WorkTotal]:
-        """Sum up by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most work.
+        """Sum up by class, group, phase, block, scope, op (one row per signature and phase), kernel or line of source.
+
+        The rows with most work stand first.
 
         Classes and groups keep their order.
         """
@@ -527,6 +529,10 @@ def _kernel_label(analysis: WorkAnalysis, op: Op) -> str:
     return analysis.profile.signatures[op.signature].name
 
 
+#: The row of `by("source")` of ops whose line is not known.
+NO_LINE = "(line not known)"
+
+
 class _Label(NamedTuple):
     """The names of a table's rows, and the columns of the ops that they follow from."""
 
@@ -542,7 +548,7 @@ _LABELS: dict[str, _Label] = {
     "scope": _Label(lambda analysis, op: analysis.profile.scopes[op.scope], ("scope",)),
     "op": _Label(_op_label, ("signature",)),
     "kernel": _Label(_kernel_label, ("signature",)),  # and its kernels, which are no column
-    "source": _Label(lambda analysis, op: analysis.profile.signatures[op.signature].cost.quality, ("signature",)),
+    "source": _Label(lambda analysis, op: analysis.profile.source_line(op) or NO_LINE, ("line",)),
 }
 
 #: The keys whose rows have an order of their own.

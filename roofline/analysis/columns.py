@@ -17,7 +17,7 @@ class Columns:
     """Per op, in order: where it points in the profile's tables, how often it launched the device, and its times [s].
 
     steps: its own time in each kept profiled step, shape (ops, steps); own: their mean, 0 where there are none;
-    overlap: that it ran beside others. fused: of constituents.
+    overlap: that it ran beside others. fused: of constituents. line: -1 where it is not known.
     """
 
     signature: Ints
@@ -29,6 +29,7 @@ class Columns:
     own: Array
     overlap: Array
     fused: NDArray[np.bool_]
+    line: Ints
 
 
 @per_profile
@@ -47,6 +48,7 @@ def columns(profile: Profile) -> Columns:
         own=settled(times.mean(axis=1) if steps else np.zeros(len(ops))),
         overlap=settled(np.multiply(of.overlap, 1e-9, dtype=np.float64)),
         fused=settled(of.constituents > 0),
+        line=of.line,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class Place:
     op, how often it launches them. seconds: their share of the step [s]; above: of these, what is above the least time
     that the device allows [s], None where no op of the place has one. without_minimum: the time of ops that have none
     [s]. of_roof, of_roof_high: minimum / own time, from where to where; None where over half of the time has no
-    minimum.
+    minimum. line: of the user's program, where all of these ops are of one; else None.
     """
 
     phase: str
@@ -39,6 +39,7 @@ class Place:
     without_minimum: float
     of_roof: float | None
     of_roof_high: float | None
+    line: str | None = None
 
     @property
     def at_most(self) -> float:
@@ -51,14 +52,15 @@ def places(analysis: Analysis) -> list[Place]:
     profile, table = analysis.profile, analysis.table
     if not profile.ops:
         return []
-    number, first = numbered(table.columns.signature, table.columns.phase, table.columns.block)
-    keys = []
+    number, first = numbered(table.columns.signature, table.columns.phase, table.columns.block, table.columns.line)
+    keys, lines = [], []
     for row in first.tolist():
         op = profile.ops[row]
         signature = profile.signatures[op.signature]
         op_class = analysis.op_class(op)
         is_convolution = op_class == "contraction" and "convolution" in signature.kind
         name = place_name(signature)
+        lines.append(profile.source_line(op))
         keys.append((profile.phases[op.phase], profile.blocks[op.block], name, op_class, is_convolution))
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     of = np.asarray([codes[key] for key in keys], np.int64)[number]
@@ -67,11 +69,21 @@ def places(analysis: Analysis) -> list[Place]:
         added: list[float] = np.bincount(of, weights=values, minlength=len(codes)).tolist()
         return added
 
+    lines_of: dict[int, set[str | None]] = {}
+    for key, line in zip(keys, lines, strict=True):
+        lines_of.setdefault(codes[key], set()).add(line)
     columns = (executions(profile), table.share, table.own, table.uncosted, table.floor, table.floor_reach)
     return sorted(
-        (_place(key, *amounts) for key, *amounts in zip(codes, *map(sums, columns), strict=True)),
+        (
+            replace(_place(key, *amounts), line=_only(lines_of[code]))
+            for code, (key, *amounts) in enumerate(zip(codes, *map(sums, columns), strict=True))
+        ),
         key=lambda place: -place.at_most,
     )
+
+
+def _only(lines: set[str | None]) -> str | None:
+    return next(iter(lines)) if len(lines) == 1 else None
 
 
 def executions(profile: Profile) -> Ints:

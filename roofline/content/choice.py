@@ -14,7 +14,7 @@ from roofline.analysis.totals import AnyTotal, Total, WorkTotal, together
 from roofline.errors import InputError
 
 #: Keys that have no natural end, and how many rows of them are shown.
-LONG = ("op", "scope", "kernel")
+LONG = ("op", "scope", "kernel", "source")
 TOP = 25
 #: Keys whose rows are ops, so that what was fused into them can be told.
 OPS = ("op", "kernel")

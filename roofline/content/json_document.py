@@ -252,6 +252,7 @@ def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
                 "phase": profile.phases[op.phase],
                 "scope": profile.scopes[op.scope],
                 "block": profile.blocks[op.block],
+                "line": profile.source_line(op),
                 "shapes": signature.shapes,
                 "dtype": signature.dtype,
                 "precision": msgspec.to_builtins(signature.precision),

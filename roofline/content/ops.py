@@ -45,6 +45,7 @@ def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
         "phase": _named(profile.phases)[indices.phase],
         "block": _named(profile.blocks)[indices.block],
         "scope": _named(profile.scopes)[indices.scope],
+        "line": _array((*map(plain, profile.lines), None), object)[indices.line],
         "shapes": per_signature(lambda signature: plain(signature.shapes)),
         "dtype": per_signature(lambda signature: signature.dtype),
         "arithmetic": per_signature(lambda signature: signature.precision.arithmetic if signature.precision else None),

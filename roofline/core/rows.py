@@ -39,7 +39,7 @@ class Rows:
     """Per op, in order: where it points in the profile's tables, its launches, overlap [ns], start [ns] and executions.
 
     steps, reads, writes, constituents: how many own times, buffers and constituents it has.
-    waited: how long no op ran before it [ns], 0 where that is not recorded.
+    waited: how long no op ran before it [ns], 0 where that is not recorded. line: -1 where it is not known.
 
     Op after op: own: its own times [ns]; buffers: those that it reads, then those it writes, none where the profile
     does not know them; kernels: name and time [ns] of each, shape (kernels, 2); fused: the signatures of its
@@ -59,6 +59,7 @@ class Rows:
     writes: Ints
     constituents: Ints
     waited: Ints
+    line: Ints
     own: Ints
     buffers: Ints
     kernels: Ints
@@ -119,6 +120,7 @@ def _piece(ops: Sequence[Op], has_buffers: bool) -> tuple[Ints, ...]:
         numbers,
         sizes,
         _whole(map(sum, host)),
+        _whole(-1 if line is None else line for line in of["line"]),
         _whole(_chained(of["own_ns"])),
         _whole(_chained(_chained(zip(reads, writes, strict=True))) if has_buffers else ()),
         _whole(_chained(_chained(of["kernels"]))).reshape(-1, 2),

@@ -102,6 +102,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     host_calls: calls of the framework in that time that run no op (views). None: not recorded.
     python_ns: what of that time is outside of the framework, median over the kept steps [ns]. None: not recorded.
     times: how often the step runs it, as a loop does; its times and work are of all of them.
+    line: the line of the program that asked for it, an index into `Profile.lines`. None: not known.
     """
 
     signature: int
@@ -122,6 +123,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     host_calls: _Count | None = None
     python_ns: _Host | None = None
     times: int = 1
+    line: int | None = None
 
 
 class Turns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -381,6 +383,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     it timed; None: not measured, or that is the bare step. counters: bytes by hardware counters; None: not counted.
     addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
     one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory. storages: None: not recorded.
+    lines: of the user's program, "model.py:88", by which ops were asked for; empty: not recorded.
     devices: how many share the step; work and bytes are those of all of them together. collectives: of a trace of one
     rank of several; None: it has none, or they are not known.
 
@@ -434,6 +437,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     counters: Counters | None = None
     collectives: Collectives | None = None
     storages: Storages | None = None
+    lines: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"
@@ -443,6 +447,10 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     def has_times(self) -> bool:
         """Return whether ops have times: not where the step was only counted, or no profiled step was kept."""
         return self.profiled is not None and bool(self.profiled.corrected)
+
+    def source_line(self, op: Op) -> str | None:
+        """Return the line of the user's program that asked for an op, "model.py:88"; None where it is not known."""
+        return None if op.line is None else self.lines[op.line]
 
     @property
     def own_step(self) -> bool:

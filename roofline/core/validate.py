@@ -277,6 +277,7 @@ def _ops_fit(profile: Profile) -> bool:
         *(_outside(of.places[:, number], len(table) - 1) for number, (_, table) in enumerate(tables)),
         _outside(of.kernels[:, 0], len(profile.kernels) - 1),
         _outside(of.fused, len(signatures) - 1),
+        _outside(of.line, len(profile.lines) - 1, -1),
         _outside(of.own, LONGEST),
         _outside(of.overlap, LONGEST),
         _outside(of.launches, MOST),

@@ -81,6 +81,7 @@ class CountedOp:
     times: how often a step runs it, as a loop does, each of the devices that share it for itself; `costed` holds the
     work of all of them.
     places: (scope, phase) of each of its parts, as indices; empty: the op's own.
+    line: of the user's program that asked for it, "model.py:88"; None: not known.
     """
 
     node: int
@@ -89,6 +90,7 @@ class CountedOp:
     writes: tuple[int, ...]
     times: int = 1
     places: tuple[tuple[int, int], ...] = ()
+    line: str | None = None
 
     def touched(self) -> Iterator[tuple[int, float]]:
         """(buffer, bytes) of each access, reads first."""

@@ -232,6 +232,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         addresses=recording.addresses,
         devices=recording.devices,
         storages=recording.storages,
+        lines=recording.lines,
         batch=recording.batch,
         seq=recording.seq,
         versions={"roofline": __version__, "python": sys.version.partition(" ")[0], **recording.versions},

@@ -6,7 +6,7 @@ what the profiler times as one event. Calls inside it are part of it, and say it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -42,6 +42,9 @@ ZERO = "roofline:zero"
 RETURNED = "roofline:returned"
 #: Or that `torch.autograd.grad` hands out, read or not.
 HANDED_OUT = "roofline:handed_out"
+
+#: One at the begin of each line of the user's program; "" behind it: from there on none of them runs.
+LINE = "roofline:line:"
 
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
@@ -103,6 +106,9 @@ def count(
     for row in np.flatnonzero(of_ops != phase[rows]).tolist():  # what a fused update is made of is no forward pass
         ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
     op_scope = _scopes_by_data(ops, scope[rows], of_ops, scope_names)
+    lines = _lines(nodes, phase)
+    if lines is not None:
+        ops = [replace(op, line=lines[op.node]) for op in ops]
     ours = returned | handed_out | np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
     shown = np.flatnonzero(~ours)
     return Counted(
@@ -474,17 +480,50 @@ def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.i
     Several forward calls carry one number (those that make no autograd node, before the one that does): the last one
     that began with it made the node.
     """
+    own_scope = np.where(phase == _BACKWARD, -1, scope)
+    for index, maker in _made_by(nodes, phase):
+        own_scope[index] = scope[maker]
+    return np.where(phase == _BACKWARD, _inherit(nodes.parent, own_scope), scope)
+
+
+def _made_by(nodes: Nodes, phase: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield backward nodes, with what the engine does around them, and the forward calls that made them."""
     forward = np.flatnonzero((phase == _FORWARD) & (nodes.sequence >= 0))
     makers: dict[int, int] = dict(zip(nodes.sequence[forward].tolist(), forward.tolist(), strict=True))
-    own_scope = np.where(phase == _BACKWARD, -1, scope)
     for index in np.flatnonzero((phase == _BACKWARD) & (nodes.sequence >= 0)).tolist():
         outer = int(nodes.parent[index])
         if int(nodes.sequence[index]) not in makers or nodes.is_op[index]:
             continue
         # What the engine does around the node, such as adding up its gradients, belongs to it.
         around = outer >= 0 and nodes.names[outer].startswith(EVALUATE)
-        own_scope[outer if around else index] = scope[makers[int(nodes.sequence[index])]]
-    return np.where(phase == _BACKWARD, _inherit(nodes.parent, own_scope), scope)
+        yield outer if around else index, makers[int(nodes.sequence[index])]
+
+
+def _lines(nodes: Nodes, phase: NDArray[np.int64]) -> list[str | None] | None:
+    """Name for each call the line of the user's program that asked for it; None where no lines were marked.
+
+    That is the line that was running, by the last mark before the call in its thread. A backward node was asked for by
+    the line of its forward call, unless lines run inside of it, as those of a function of one's own do.
+    """
+    marks = [index for index, name in enumerate(nodes.names) if name.startswith(LINE)]
+    if not marks:
+        return None
+    texts: dict[str, int] = {}
+    running = np.full(len(nodes), -1, np.int64)
+    for index in marks:
+        running[index] = texts.setdefault(nodes.names[index].removeprefix(LINE), len(texts))
+    for thread in np.unique(nodes.thread):
+        calls = np.flatnonzero(nodes.thread == thread)
+        last = np.maximum.accumulate(np.where(running[calls] >= 0, np.arange(len(calls)), -1))
+        running[calls] = np.where(last >= 0, running[calls[last]], -1)
+    own_line = np.full(len(nodes), -1, np.int64)
+    for index, maker in _made_by(nodes, phase):
+        own_line[index] = running[maker]
+    node = nesting.nearest(nodes.parent, own_line >= 0)
+    in_node = (node >= 0) & (phase == _BACKWARD) & (running == running[node])
+    lines = np.where(in_node, own_line[node], running)
+    names: list[str | None] = [text or None for text in texts]
+    return [None if line < 0 else names[line] for line in lines.tolist()]
 
 
 def _scopes_by_data(

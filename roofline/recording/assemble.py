@@ -41,6 +41,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         addresses=rows.addresses,
         devices=counted.devices,
         storages=rows.storages,
+        lines=rows.lines,
         memory=recorder.memory(step),
         parameters=step.parameters,
         trainable=step.trainable,

@@ -42,7 +42,7 @@ class Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Hold the measurement of a backend: a profile without the device, the command and the date.
 
-    ceilings: of the device, measured again around the steps. sources, addresses, devices, storages: see
+    ceilings: of the device, measured again around the steps. sources, addresses, devices, storages, lines: see
     `schema.Profile`.
     """
 
@@ -76,6 +76,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     addresses: tuple[int | None, ...] = ()
     devices: int = 1
     storages: Storages | None = None
+    lines: tuple[str, ...] = ()
 
 
 class Check(NamedTuple):

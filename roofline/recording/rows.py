@@ -27,7 +27,7 @@ _PAGE = 4096
 class OpTables:
     """Hold the tables of a profile's ops. source: the counted op of each, -1 for a kernel without one.
 
-    addresses, storages: see `schema.Profile`.
+    addresses, storages, lines: see `schema.Profile`.
     """
 
     ops: tuple[Op, ...]
@@ -37,6 +37,7 @@ class OpTables:
     source: tuple[int, ...]
     addresses: tuple[int | None, ...] = ()
     storages: Storages | None = None
+    lines: tuple[str, ...] = ()
 
 
 def op_rows(
@@ -73,6 +74,7 @@ def op_rows(
             host_reads=None if counted.host_reads is None else int(counted.host_reads[row]),
             host_calls=None if timed is None or timed.calls is None else round(float(timed.calls[row])),
             python=None if timed is None or timed.python is None else float(np.median(timed.python[row])),
+            line=op.line,
         )
     for number, name in enumerate(timed.extra if timed else ()):
         row = len(counted.ops) + number
@@ -113,6 +115,7 @@ class _Tables:
         self._blocks: dict[str, int] = {}
         self._buffers: dict[int, int] = {}
         self._kernels: dict[str, int] = {}
+        self._lines: dict[str, int] = {}
         self._named: list[str] = []  # names of kernels in order, since there may be as many as ops
         self._ops: list[Op] = []
         self._source: list[int] = []
@@ -125,6 +128,7 @@ class _Tables:
             kernels=tuple(self._named),
             source=tuple(self._source),
             addresses=_relative_addresses([addresses.get(storage) for storage in self._buffers]),
+            lines=tuple(self._lines),
         )
 
     def renamed(self, kernels: Kernels) -> Kernels:
@@ -210,6 +214,7 @@ class _Tables:
         host_reads: int | None = None,
         host_calls: int | None = None,
         python: float | None = None,
+        line: str | None = None,
         is_op: bool = True,
     ) -> None:
         self._source.append(row if is_op else -1)
@@ -232,6 +237,7 @@ class _Tables:
                 writes=tuple(map(self._buffer, writes)),
                 kernels=kernels,
                 constituents=constituents,
+                line=None if line is None else self._lines.setdefault(line, len(self._lines)),
                 places=tuple((at, when, self._blocks.setdefault(part, len(self._blocks))) for at, when, part in places),
             )
         )

@@ -16,6 +16,7 @@ from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MeasurementError
 from roofline.recording.backend import CallWithInputs
 from roofline.recording.request import Request
+from roofline.recording.source_lines import INSTALLED
 
 #: Arguments that a user's function may take, besides `options`.
 _OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers", "new_tokens")
@@ -27,12 +28,12 @@ _SHAPES = "--shapes, as in --shapes 8x128:int64"
 
 #: Name for the modules that a file imports from its folder: their own names are not published.
 MODULES = "modules of its folder"
-#: Folders of installed libraries, whose versions are recorded instead.
-_INSTALLED = frozenset(("site-packages", "dist-packages"))
 
 
 def sources(file: Path, before: Container[str]) -> dict[str, str]:
     """Compute the SHA-256 of the user's file, by its name, and one of all modules that it imported from its folder.
+
+    Of installed libraries the versions are recorded instead.
 
     before: names of the modules that were imported before the file.
     """
@@ -43,7 +44,7 @@ def sources(file: Path, before: Container[str]) -> dict[str, str]:
     local_files = sorted(
         path
         for path in paths - {file.resolve()}
-        if path.is_relative_to(folder) and not _INSTALLED.intersection(path.parts)
+        if path.is_relative_to(folder) and not INSTALLED.intersection(path.parts)
     )
     if local_files:
         listing = "".join(f"{path.relative_to(folder)} {digest(path)}\n" for path in local_files)

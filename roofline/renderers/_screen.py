@@ -314,7 +314,7 @@ class Ranked(NamedTuple):
 
     place: its block, else the class of its ops, or the name of the gap; phase: "" where all are of one. kind: that
     class, which tells rows of one block apart. ops: their name, after `repeats`, how often they run; "" of the gap.
-    is_range: whether its share of the roof is a range.
+    is_range: whether its share of the roof is a range. line: of the user's program, where all ops are of one; else "".
     """
 
     place: str
@@ -328,6 +328,7 @@ class Ranked(NamedTuple):
     open: bool
     is_gap: bool = False
     is_range: bool = False
+    line: str = ""
 
     @property
     def where(self) -> str:
@@ -376,7 +377,8 @@ def _ranked(place: Place, has_phases: bool, has_blocks: bool) -> Ranked:
     of_roof = tables.between(place.of_roof, place.of_roof_high)
     above, is_range = None if place.above is None else place.at_most, of_roof != tables.percent(place.of_roof)
     is_open = place.without_minimum > 0 or is_range
-    return Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, is_open, is_range=is_range)
+    row = Ranked(block or kind, phase, kind, repeats, ops, place.seconds, of_roof, above, is_open, is_range=is_range)
+    return row._replace(line=wording.plain(place.line or "", 400))
 
 
 def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) -> list[str]:
@@ -440,8 +442,21 @@ def _fitted(
         [units.cut(text, where), units.cut(name, ops), *line]
         for text, name, line in zip(texts, named, numbers, strict=True)
     ]
+    _add_lines(fitted, rows, room)
     fitted[0][0] = " " * (max(where, least - ops - 2) if least <= room + 2 else where)
     return fitted
+
+
+def _add_lines(fitted: Sequence[list[str]], rows: Sequence[Ranked], room: int) -> None:
+    """Add the lines of the program that ask for the ops, one below the other, where the page has room for all of them.
+
+    room: letters of the first two columns together.
+    """
+    where, ops = terminal.widths([row[:2] for row in fitted])
+    longest = max((len(row.line) for row in rows), default=0)
+    if longest and where + ops + 2 + longest <= room:
+        for cells, row in zip(fitted[1:], rows, strict=False):
+            cells[1] = f"{cells[1]:<{ops}}  {row.line}".rstrip()
 
 
 def _with_short_phase(where: str) -> str:

@@ -58,3 +58,15 @@ def test_a_time_without_a_minimum_is_not_above_one() -> None:
 )
 def test_a_number_of_the_compiler_is_no_part_of_a_name(name: str, shown: str) -> None:
     assert place_name(replace(handmade.SIGNATURES[0], name=name)) == shown
+
+
+def test_a_place_has_a_line_where_all_of_its_ops_are_of_one() -> None:
+    lined = handmade.lined()
+    found = {(place.block, place.name): place for place in places(analyze_timed(lined))}
+    assert found["FFN", "addmm"].line == "model/layers.py:12"  # both of its ops
+    assert found["embedding", "embedding"].line is None
+    ops = tuple(replace(op, line=2) if row == 3 else op for row, op in enumerate(lined.ops))
+    apart = {(place.block, place.name): place for place in places(analyze_timed(replace(lined, ops=ops)))}
+    assert apart.keys() == found.keys()
+    assert apart["FFN", "addmm"].line is None
+    assert apart["FFN", "addmm"].seconds == pytest.approx(found["FFN", "addmm"].seconds)

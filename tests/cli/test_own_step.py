@@ -78,6 +78,8 @@ def test_a_function_that_is_the_step(measuring: Run, tmp_path: Path) -> None:
     profile = counted(tmp_path)
     assert (profile.backend, profile.mode, profile.batch) == ("torch", "train", 3)
     assert flops(profile) == 2 * (2 * 3 * 8 * 4)  # the product, and the gradient of its weights
+    assert profile.lines == ("mine.py:17",)  # without the folder
+    assert package.analyze(profile).by("source")["mine.py:17"].flops == flops(profile)
 
 
 def test_a_function_that_returns_nothing_and_runs_nothing(measuring: Run, tmp_path: Path) -> None:

@@ -220,6 +220,7 @@ def test_another_table_on_demand(roofline: Run, recorded: Path, by: str, key: st
     if by == "op":
         assert {row["scope"] for row in rows} >= {"dense1", "dense2", "dense3", "loss", "optimizer"}
         assert {row["phase"] for row in rows} == {"forward", "backward", "optimizer"}
+        assert {row["line"] for row in rows} == {None}  # a model of ours: no line is the user's
 
 
 @pytest.mark.parametrize("format", ["text", "json", "csv", "markdown", "latex", "perfetto"])

@@ -98,10 +98,12 @@ def test_what_nothing_measures_is_refused_by_name(name: str, value: float) -> No
         (7, -1, "launches of op 1 is -1"),
         (7, 2**62, f"launches of op 1 is {2**62}"),
         (10, [[0, -5]], "time of a kernel of op 1 is -5"),
+        (18, 1, "op 1 points outside the profile's tables"),
+        (18, -2, "op 1 points outside the profile's tables"),
     ],
 )
 def test_rows_of_ops_too(field: int, value: object, name: str) -> None:
-    plain = json.loads(encode(handmade.profile(kernels=("k",))))
+    plain = json.loads(encode(handmade.profile(kernels=("k",), lines=("model.py:1",))))
     row = plain["ops"][1]
     row.extend([[]] * (field + 1 - len(row)))
     row[field] = value

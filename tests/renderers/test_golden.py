@@ -28,7 +28,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "by"), CASES)
 def test_output(name: str, by: str | None, golden: Golden) -> None:
     renderer = plugins.load("roofline.renderers", name, "format")
-    text = renderer.render(analyze(handmade.profile()), by)
+    text = renderer.render(analyze(handmade.lined() if by == "source" else handmade.profile()), by)
     ending = ENDINGS.get(name, name)
     if ending.endswith("json"):  # the last digits of sums may differ between versions of numpy
         text = json.dumps(_rounded(json.loads(text)), indent=1) + "\n"

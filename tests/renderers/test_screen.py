@@ -267,3 +267,15 @@ def test_what_a_trace_without_shapes_lacks_is_said_once() -> None:
     for flags, number in (((), 1), (("no-shapes",), 0)):
         reasons = list(facts.reasons(analyze_timed(handmade.profile(flags=flags))))
         assert sum(reason.startswith(sentence) for reason in reasons) == number
+
+
+def test_lines_of_the_program_stand_where_there_is_room_for_all() -> None:
+    analysis = analyze(handmade.lined())
+    wide, narrow = (text.render(analysis, None, page=Page(width)) for width in (100, 80))
+    rows = {line.split()[1]: line for line in wide.splitlines() if line[:2] in ("1 ", "2 ", "3 ")}
+    assert "1 x _softmax  model/layers.py:15  " in rows["attention"]
+    assert "2 x addmm     model/layers.py:12  " in rows["FFN,"]
+    assert "model/layers" not in narrow
+    assert max(map(len, wide.splitlines())) <= 100
+    without = text.render(analyze(handmade.profile()), None, page=Page(100))
+    assert len(wide.splitlines()) == len(without.splitlines())

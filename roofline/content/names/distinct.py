@@ -30,14 +30,15 @@ def distinct(
     """Write each of `names` so that different names stay different.
 
     room: letters for each, at least LEAST; None: as many as it takes. by: the kind of the names: kernels are shortened,
-    scopes are cut at their beginning. sanitize: make a text fit for the format; two names may become one by that.
+    scopes and lines of source are cut at their beginning. sanitize: make a text fit for the format; two names may
+    become one by that.
     """
     unique = list(dict.fromkeys(names))
     shown = {name: sanitize(name) for name in unique}
     if by in ("kernel", "op"):
         shown = _short({name: shown[name] for name in unique}, by)
     if room is not None:
-        shown = _fitted(shown, max(room, LEAST), by == "scope")
+        shown = _fitted(shown, max(room, LEAST), by in ("scope", "source"))
     shown = _apart(shown, room if room is None else max(room, LEAST))
     return [shown[name] for name in names]
 

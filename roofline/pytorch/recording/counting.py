@@ -21,6 +21,7 @@ from roofline.pytorch import execution_trace
 from roofline.pytorch.count import AGAIN, HANDED_OUT, PHASE, RETURNED, SCOPE, ZERO
 from roofline.pytorch.recording import allocations, compile_time, event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
+from roofline.pytorch.recording.lines import marked_lines
 from roofline.pytorch.recording.profiler import quiet, without_lines
 from roofline.recording.backend import NeedsData
 
@@ -55,6 +56,7 @@ def record(
             sparse.watched(recorder.made_sparse),
             nullcontext() if compiled else nested.packing_watched(recorder.stop),
             recorder.recording(),
+            nullcontext() if compiled else marked_lines(),
         ):
             note_returned(step.run())
             if torch.cuda.is_available() and torch.cuda.is_initialized():

@@ -21,7 +21,8 @@ def groups(runs: Sequence[Run]) -> Html:
 
 
 def _run(run: Run) -> Html:
-    keys = [*_FIRST, *(key for key in KEYS if key not in _FIRST)]
+    others = [key for key in KEYS if key not in _FIRST and (key != "source" or run.analysis.profile.lines)]
+    keys = [*_FIRST, *others]
     choices = [
         tag(
             "label",

@@ -42,7 +42,7 @@ NUMBERS = (
     ("rate", "FLOP/s"),
     ("attained", "of roof %"),
 )
-AFTER = (("roof", "limited by"), ("source", "work known"))
+AFTER = (("roof", "limited by"), ("known", "work known"))
 
 
 def ops(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any]]]:
@@ -110,7 +110,7 @@ def _words_of(analysis: WorkAnalysis) -> list[tuple[str, str]]:
 def _after(analysis: WorkAnalysis) -> list[tuple[str, str]]:
     """Choose the columns behind the numbers: the quality of the work only where it differs."""
     sources = {analysis.profile.signatures[op.signature].cost.quality for op in analysis.profile.ops}
-    return [(key, words) for key, words in AFTER if key != "source" or len(sources) > 1]
+    return [(key, words) for key, words in AFTER if key != "known" or len(sources) > 1]
 
 
 def _filters(run: Run) -> Html:
@@ -122,7 +122,7 @@ def _filters(run: Run) -> Html:
     chosen: list[tuple[str, str, list[str]]] = [
         ("class", "class", [op_class for op_class in CLASSES if op_class in classes]),
         ("phase", "phase", [plain(phase, 60) for phase in phases]),
-        ("source", "work known", list(sources)),
+        ("known", "work known", list(sources)),
     ]
     selects = [
         tag(
@@ -175,7 +175,7 @@ def rows(analysis: WorkAnalysis, *, equal: bool = False) -> dict[str, Any]:
         "shapes": columns.names(signature.shapes for signature in signatures),
         "class": columns.texts(map(analysis.op_class, heads)),
         "phase": columns.names((profile.phases[op.phase] for op in heads), 60),
-        "source": columns.texts(signature.cost.quality for signature in signatures),
+        "known": columns.texts(signature.cost.quality for signature in signatures),
         "note": columns.names((signature.cost.note for signature in signatures), 300),
         "by": {key: columns.numbers(column) for key, column in amounts.items()},
     }

@@ -102,7 +102,7 @@
       } else if (key in WIDTH) cell.append(nameOf(words, WIDTH[key], key === "scope" && ops === each));
       else {
         cell.textContent = words;
-        const more = key === "source" ? ops.note : key === "roof" ? ops.ceiling : null;
+        const more = key === "known" ? ops.note : key === "roof" ? ops.ceiling : null;
         if (more) cell.title = textOf(more, row);
       }
       return cell;

@@ -46,12 +46,14 @@ OPAQUE = "opaque-regions"
 class Part:
     """Holds one op of the program that a kernel does: its work and traffic, and the layer it is from.
 
-    weight: of the pieces that the compiler took it apart into, each alone (`costs.weight`).
+    weight: of the pieces that the compiler took it apart into, each alone (`costs.weight`). line: of the
+    user's program.
     """
 
     costed: Costed
     scope: str
     weight: float
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class Launch:
 
     event: its name in the trace; name: what the compiler calls it. extern: a library's, recorded as the op that it is.
     reads, writes: (buffer, bytes); a buffer is any hashable identity that regions share. work: of a generated kernel,
-    without its bytes. parts: the ops of the program that it does; scope: of an extern.
+    without its bytes. parts: the ops of the program that it does; scope: of an extern. line: that asked for it, of a
+    generated one for most of its work.
     """
 
     event: str
@@ -82,6 +85,7 @@ class Launch:
     shapes: str = ""
     dtype: str | None = None
     output: str | None = None
+    line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ def count(
     """
     interned, storages = Interner(), _Storages(addresses)
     kernels: dict[int, Launch] = {}
+    line_of: dict[int, str | None] = {}
     scope_of: dict[int, str] = {}
     generated: dict[int, Generated] = {}
     opaque: list[str] = []
@@ -141,6 +146,7 @@ def count(
             generated |= _opaque(nodes, inside, run, reason, storages, interned)
             continue
         for node, launch in pairs:
+            line_of[node] = launch.line
             if launch.extern:
                 storages.learn(launch, nodes, node)
                 if launch.scope is not None:
@@ -150,12 +156,13 @@ def count(
     for node, launch in kernels.items():
         generated[node] = _generated(launch, storages, interned, executor)
     counted = ops.count(nodes, engine, generated, scope_of, {**addresses, **storages.addresses})
+    asked = tuple(replace(op, line=line_of.get(op.node)) for op in counted.ops)
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
     # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.
     named = {node for node, kernel in generated.items() if kernel.scope is not None} | set(scope_of)
     placed = np.asarray([op.node in named for op in counted.ops], bool)
-    return Found(replace(counted, flags=flags), inside_ops, placed, tuple(opaque))
+    return Found(replace(counted, ops=asked, flags=flags), inside_ops, placed, tuple(opaque))
 
 
 def regions_without_a_record(nodes: Nodes) -> int:

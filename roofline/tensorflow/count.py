@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -21,6 +21,9 @@ from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla.scopes import OPTIMIZER
 
+#: From the name of a node to the line of the user's program that asked for it; None: not known.
+Line = Callable[[str], str | None]
+
 
 def count(
     traces: Sequence[XTrace],
@@ -28,14 +31,15 @@ def count(
     graphs: Graphs,
     optimizers: tuple[str, ...] = ("optimizer",),
     allocations: Allocations = NONE,
+    line: Line = lambda name: None,
 ) -> tuple[Counted, list[Owned]]:
     """The ops of the steps that `prefix` marks in `traces`, and whose each event is.
 
     optimizers: first parts of scopes whose ops are the optimizer's, beside those that begin with "optimizer".
-    allocations: of a step. Without traces every node counts once, and there are no events.
+    allocations: of a step. line: names that of a node. Without traces every node counts once, and there are no events.
     """
     ran = executed(traces, prefix, graphs) if traces else every_node(graphs)
-    counted = count_nodes(ran, graphs, optimizers, allocations)
+    counted = count_nodes(ran, graphs, optimizers, allocations, line)
     hidden = dict.fromkeys(not_known(traces, prefix, ran), "no graph of the step shows it, or several do")
     counted = replace(counted, unknown={**counted.unknown, **hidden})
     ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True) if op >= 0}
@@ -49,6 +53,7 @@ def count_nodes(
     graphs: Graphs,
     optimizers: tuple[str, ...] = ("optimizer",),
     allocations: Allocations = NONE,
+    line: Line = lambda name: None,
 ) -> Counted:
     """Count the ops of nodes whose executions are known."""
     if not ran:  # as of a program that measures the executor: none of it is a node of the step
@@ -83,7 +88,7 @@ def count_nodes(
             rows[op_of[-1]] = _together(rows[op_of[-1]], CountedOp(number, costed, reads, writes, times))
             continue
         row_of[executed_node.event] = len(rows)
-        rows.append(CountedOp(number, costed, reads, writes, times))
+        rows.append(CountedOp(number, costed, reads, writes, times, line=line(node.name)))
         names.append(title(node))
         scope.append(scopes.setdefault("optimizer" if where.phase == OPTIMIZER else where.scope or "", len(scopes)))
         phase.append(where.phase)

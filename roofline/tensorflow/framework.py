@@ -24,7 +24,8 @@ from roofline.recording.process import ALLOCATED
 from roofline.recording.step_recorder import NO_WORK
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
-from roofline.tensorflow import allocations, events, graphs, run_shapes, with_xla
+from roofline.tensorflow import allocations, events, graphs, lines, run_shapes, with_xla
+from roofline.tensorflow.count import Line
 from roofline.tensorflow.graph.cost import cost
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.traces.xplane.reader import XTrace
@@ -59,6 +60,7 @@ class TensorFlow:
         self._asked, self._optimizers, self._libraries = asked, optimizers, libraries
         self._graphs = Graphs((), ())
         self._collected: graphs.Collected | None = None
+        self._line: Line | None = None
         self._allocations = allocations.NONE
         #: Whether steps ran instructions of XLA; and nodes, None where no trace was read.
         self._compiled = False
@@ -152,10 +154,14 @@ class TensorFlow:
         """The nodes and the instructions that the traced steps executed, and how often Python called the framework."""
         # Of a step of nodes and instructions the floor is that of the executor whose least op is the cheaper one.
         self._compiled |= any(bool((trace.hlo_op >= 0).any()) for trace in traces)
+        if self._line is None:
+            self._line = lines.by_traceback()
         if self._nodes is None:  # of the step, which is read before the programs that measure the executor
             self._nodes = any(events.runs_nodes(trace, prefix) for trace in traces)
         before = list(xla_flags.before_optimizations())
-        counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers, self._allocations)
+        counted, owned = with_xla.count(
+            traces, prefix, self._graphs, before, self._optimizers, self._allocations, self._line
+        )
         return Read(counted, owned, {CALLS: events.calls(traces, prefix)})
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:

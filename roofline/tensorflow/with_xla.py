@@ -30,11 +30,13 @@ def count(
     before: Sequence[tuple[int, str, bytes]] = (),
     optimizers: tuple[str, ...] = ("optimizer",),
     allocations: Allocations = NONE,
+    line: graph.Line = lambda name: None,
 ) -> tuple[Counted, list[Owned]]:
     """The ops of the steps that `prefix` marks in `traces`, nodes first, and whose each event is.
 
     graphs: of the functions of the step. before: unoptimised programs, as in `roofline.xla.count`. optimizers: top
-    scopes whose ops are the optimizer's. allocations: of the nodes of a step. An event of the executor that holds
+    scopes whose ops are the optimizer's. allocations: of the nodes of a step. line: names that of a node.
+    An event of the executor that holds
     instructions is none: they are what ran.
     """
 
@@ -44,8 +46,15 @@ def count(
             return Place(FORWARD, None)
         return graph_scopes.place(op_name, optimizers)
 
-    nodes, by_node = graph.count(traces, prefix, graphs, optimizers, allocations)
-    instructions, by_instruction = xla.count(traces, prefix, before, optimizers, place)
+    nodes, by_node = graph.count(traces, prefix, graphs, optimizers, allocations, line)
+    instructions, by_instruction = xla.count(
+        traces,
+        prefix,
+        before,
+        optimizers,
+        place,
+        lambda module, instruction: line(instruction.op_name) if instruction.op_name else None,
+    )
     # Instructions of a program that the trace does not hold are no ops, but their time is not idle either.
     owned = [_both(*pair, len(nodes.ops)) for pair in zip(by_node, by_instruction, strict=True)]
     if not instructions.ops:
@@ -69,6 +78,7 @@ def _joined(nodes: Counted, instructions: Counted) -> Counted:
             reads=tuple(number + first for number in op.reads),
             writes=tuple(number + first for number in op.writes),
             times=op.times,
+            line=op.line,
         )
         for op in instructions.ops
     )

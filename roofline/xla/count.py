@@ -10,7 +10,7 @@ An instruction that a step runs more than once is one op with the work of all it
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from roofline.costs.counted import Access, Costed, Counted, CountedOp, Interner
 from roofline.timing import executor
 from roofline.timing.executor import NO_WAITS, Owned, Waits
-from roofline.traces.xplane.reader import Line, XTrace
+from roofline.traces.xplane.reader import Line as TraceLine
+from roofline.traces.xplane.reader import XTrace
 from roofline.xla import model_flops
 from roofline.xla import scopes as xla_scopes
 from roofline.xla.executed import Executed, Key
@@ -37,6 +38,8 @@ from roofline.xla.updates import UPDATE, in_other_programs, updates
 #: Program id -> its optimised module.
 Programs = Mapping[int, hlo.Module]
 Accesses = tuple[Access, ...]
+#: From an instruction to the line of the user's program that asked for it; None: not known.
+Line = Callable[[hlo.Module, hlo.Instruction], str | None]
 
 #: Lines of a device plane that are no stream of it: derived by a viewer from the others, and what profiling cost.
 _DERIVED = re.compile(
@@ -70,12 +73,14 @@ def count(
     before: Sequence[tuple[int, str, bytes]] = (),
     optimizers: tuple[str, ...] = ("optimizer",),
     placing: Placing | None = None,
+    line: Line | None = None,
 ) -> tuple[Counted, list[Owned]]:
     """The ops of the steps that `prefix` marks in `traces`, and whose each event is.
 
     before: (number, name, HloProto bytes) of programs as they were before optimisation, for model FLOPs; without them
     model FLOPs are what the optimised program holds, recomputation left out, and the flag `optimised-only` says so.
     optimizers: top scopes whose ops are the optimizer's. placing: reads op_names; by default those of JAX.
+    line: names that of an instruction; None: none is known.
     """
     events = [_events(trace) for trace in traces]
     times, order = _times(traces, events, prefix)
@@ -88,7 +93,7 @@ def count(
     times |= _capped(in_programs, programs, times, runs)
     times_of_known = {key: times[key] for key in in_programs}
     devices = {program: programs[program].devices for program in runs.keys() & executions.keys()}
-    counted = of_instructions(times_of_known, programs, runs, before, optimizers, placing, devices)
+    counted = of_instructions(times_of_known, programs, runs, before, optimizers, placing, devices, line)
     if counted.devices > 1:
         counted = replace(counted, flags=(*counted.flags, SEVERAL_DEVICES))
     rows = _without_parents(in_programs, programs)
@@ -107,6 +112,7 @@ def of_instructions(
     optimizers: tuple[str, ...] = ("optimizer",),
     placing: Placing | None = None,
     devices: Mapping[int, int] = MappingProxyType({}),
+    line: Line | None = None,
 ) -> Counted:
     """The ops of a step that runs each of these instructions so often, in order; the rest is as in `count`.
 
@@ -117,7 +123,7 @@ def of_instructions(
     ops = [_executed(key, programs[key[0]], times[key], devices.get(key[0], 1), interner) for key in keys]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, interner, place, runs)
-    return _tables(ops, programs, runs, place, flags, devices)
+    return _tables(ops, programs, runs, place, flags, devices, line)
 
 
 def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
@@ -133,7 +139,7 @@ def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
 # ---------------------------------------------------------------------------------------------- events
 
 
-def is_stream(line: Line) -> bool:
+def is_stream(line: TraceLine) -> bool:
     """Tell whether a line holds what a device ran, as it was recorded."""
     return line.plane.startswith("/device:") and not _DERIVED.fullmatch(line.name)
 
@@ -340,6 +346,7 @@ def _tables(
     place: Placing,
     flags: tuple[str, ...],
     devices: Mapping[int, int],
+    line: Line | None,
 ) -> Counted:
     scopes: dict[str, int] = {}
     buffers: dict[tuple[int, int], int] = {}
@@ -369,6 +376,7 @@ def _tables(
                 reads=tuple(buffer(program, number) for number in op.reads),
                 writes=tuple(buffer(program, number) for number in op.writes),
                 times=max(1, round(op.times / devices.get(program, 1))),
+                line=None if line is None else line(programs[program], op.instruction),
             )
         )
         if op.costed.cost.quality == "unknown":

@@ -31,6 +31,7 @@ from roofline.timing.outermost import Outermost
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count, turned
 from roofline.xla import flags as xla_flags
+from roofline.xla.lines import by_stack
 from roofline.xla.nnx_scopes import named_layers
 
 TRIVIAL_OPS = 200
@@ -191,7 +192,8 @@ class Jax:
 
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The instructions that the traced steps executed."""
-        counted, owned = count.count(traces, prefix, list(xla_flags.before_optimizations()), self._optimizers)
+        before = list(xla_flags.before_optimizations())
+        counted, owned = count.count(traces, prefix, before, self._optimizers, line=by_stack())
         return Read(replace(counted, updates=self._updates), owned)
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:

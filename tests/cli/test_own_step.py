@@ -110,17 +110,24 @@ def test_a_module_by_shapes(measuring: Run, tmp_path: Path, name: str, shapes: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("needed", "text", "words", "backend"),
+    ("needed", "text", "words", "backend", "line"),
     [
-        ("jax", JAX, ("mine.py:step",), "jax"),
-        ("jax", JAX, ("mine.py:product", "--shapes", "6x8"), "jax"),
-        ("tensorflow", TENSORFLOW, ("mine.py:step",), "tensorflow"),
-        ("tensorflow", TENSORFLOW, ("mine.py:product", "--shapes", "6x8"), "tensorflow"),
-        ("keras", KERAS, ("mine.py:model", "--shapes", "6x8", "--backend", "keras-jax"), "keras-jax"),
+        ("jax", JAX, ("mine.py:step",), "jax", "mine.py:6"),
+        ("jax", JAX, ("mine.py:product", "--shapes", "6x8"), "jax", "mine.py:6"),
+        ("tensorflow", TENSORFLOW, ("mine.py:step",), "tensorflow", "mine.py:8"),
+        ("tensorflow", TENSORFLOW, ("mine.py:product", "--shapes", "6x8"), "tensorflow", "mine.py:8"),
+        ("keras", KERAS, ("mine.py:model", "--shapes", "6x8", "--backend", "keras-jax"), "keras-jax", None),
     ],
 )
 def test_in_other_frameworks(
-    process: Run, tmp_path: Path, needed: str, text: str, words: tuple[str, ...], backend: str, brief: dict[str, str]
+    process: Run,
+    tmp_path: Path,
+    needed: str,
+    text: str,
+    words: tuple[str, ...],
+    backend: str,
+    line: str | None,
+    brief: dict[str, str],
 ) -> None:
     pytest.importorskip(needed)
     (tmp_path / "mine.py").write_text(text)
@@ -128,6 +135,8 @@ def test_in_other_frameworks(
     assert ended.code == 0, ended.err
     assert counted(tmp_path).backend == backend
     assert flops(counted(tmp_path)) == 2 * 6 * 8 * 4
+    products = [op for op in counted(tmp_path).ops if counted(tmp_path).signatures[op.signature].cost.flops]
+    assert [counted(tmp_path).source_line(op) for op in products] == [line]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from roofline.core.step import INPUTS, MODES, PRECISIONS, Workload
 from roofline.errors import InputError, MissingError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from roofline.recording.backend import Backend
     from roofline.recording.inputs import Input
     from roofline.recording.request import Request
@@ -57,26 +59,11 @@ def make_request(
     for option, choices in _CHOICES.items():
         if option in words:
             check_choice(option, words[option], choices)
-    numbers = {name: asked.get(name) for name in ("batch", "seq", "new_tokens", "layers")} | {
-        "threads": threads,
-        "steps": steps,
-    }
-    for name_of_number, value in numbers.items():
-        option = name_of_number.replace("_", "-")
-        if value is not None and value < 1:
-            raise InputError(f"--{option} {value} is not possible: give at least 1.")
-        if value is not None and value > _MOST:
-            raise InputError(f"--{option} {value} is not possible: give at most {_MOST}.")
+    numbers = {name: asked.get(name) for name in ("batch", "seq", "new_tokens", "layers")}
+    _check_numbers(numbers | {"threads": threads, "steps": steps})
     if asked.get("new_tokens") is not None and asked.get("mode") != "generate":
         raise InputError("--new-tokens is for steps that generate: add --mode generate, or leave it out.")
     file, function, title = _model(model, name, described)
-    inputs = None if shapes is None else parse_shapes(shapes)
-    if inputs is not None and (file is None or asked.get("mode") != "infer"):
-        raise InputError(
-            "--shapes is for a module or a function in a file of your own, called once: leave it out, or --mode."
-            if file is not None
-            else "--shapes is for a module or a function in a file of your own: leave it out."
-        )
     workload = Workload(model=title, device=calibration.resolve(device), options=options, **asked)
     if threads is None:
         threads = cpu.detect().cores  # what the frameworks take by default: one per physical core
@@ -91,7 +78,7 @@ def make_request(
         workload=workload,
         file=file,
         function=function,
-        shapes=inputs,
+        shapes=None if shapes is None else parse_shapes(shapes, file is not None, asked.get("mode")),
         framework_by_import=framework_by_import,
         threads=threads,
         steps=steps,
@@ -104,10 +91,27 @@ def make_request(
     )
 
 
-def parse_shapes(text: str) -> tuple[Input, ...]:
-    """Parse "8x128:int64,8x3" into inputs, float32 where no type is given. Raises InputError."""
+def _check_numbers(numbers: Mapping[str, int | None]) -> None:
+    """Check numbers by the names of their options. Raises InputError for one below 1, or too large."""
+    for name, value in numbers.items():
+        option = name.replace("_", "-")
+        if value is not None and value < 1:
+            raise InputError(f"--{option} {value} is not possible: give at least 1.")
+        if value is not None and value > _MOST:
+            raise InputError(f"--{option} {value} is not possible: give at most {_MOST}.")
+
+
+def parse_shapes(text: str, of_file: bool = True, mode: str | None = "infer") -> tuple[Input, ...]:
+    """Parse "8x128:int64,8x3" into inputs, float32 where no type is given.
+
+    Raises InputError, also where they are not for something in a file of the user's, or it is not called as it is.
+    """
     from roofline.recording.inputs import DTYPES, Input
 
+    if not of_file:
+        raise InputError("--shapes is for a module or a function in a file of your own: leave it out.")
+    if mode != "infer":
+        raise InputError(f"--shapes calls a module or a function as it is: leave --mode {mode} out, or write a step.")
     inputs = []
     for part in text.split(","):
         lengths, _, dtype = part.strip().partition(":")

@@ -26,7 +26,7 @@ from roofline.pytorch.compiled import Launch, Part, Run, Storage
 from roofline.pytorch.inductor import flex
 from roofline.pytorch.inductor.kernels import Graph, Region, value
 from roofline.pytorch.inductor.loops import PHILOX
-from roofline.pytorch.inductor.scopes import scope_of
+from roofline.pytorch.inductor.scopes import line_of, scope_of
 from roofline.pytorch.inductor.sites import Site
 from roofline.pytorch.inductor.traffic import Access
 
@@ -116,7 +116,9 @@ def _launch(
         scopes = [scope for node in site.origins if (scope := scope_of(node, names)) is not None]
         # In the backward pass a node that lies in no layer may only add up what layers gave: the eager twin knows.
         scopes = [scope for scope in scopes if scope or not _in_backward(site.origins)]
-        return Launch(site.event, site.name, True, reads, writes, scope=next(iter(scopes), None))
+        return Launch(
+            site.event, site.name, True, reads, writes, scope=next(iter(scopes), None), line=line_of(site.origins)
+        )
     counted_parts = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
     counted_parts += [_attention(node, sizes, names, pairs_of[node]) for node in site.templates if node in pairs_of]
     parts = [counted_part.part for counted_part in counted_parts]
@@ -137,6 +139,7 @@ def _launch(
         shapes=f"[{', '.join('?' if n is None else str(int(n)) for n in numbers)}]",
         dtype=output if main is None else main.costed.dtype,
         output=output,
+        line=None if main is None else max(parts, key=lambda part: part.weight).line,
     )
 
 
@@ -213,7 +216,9 @@ def _attention(node: Any, sizes: Mapping[Any, int], names: frozenset[str], pairs
         dtype=dtype,
         output=dtype,
     )
-    return _CountedPart(Part(costed, scope_of(node, names) or "", weight(cost)), 0.0, without_loops=True)
+    return _CountedPart(
+        Part(costed, scope_of(node, names) or "", weight(cost), line_of([node])), 0.0, without_loops=True
+    )
 
 
 def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[_CountedPart]:
@@ -238,7 +243,7 @@ def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]
             continue
         scopes = [scope for node in members if (scope := scope_of(node, names)) is not None]
         weights = sum(weight(piece.cost) for piece in pieces)
-        part = Part(_part(members, pieces, sizes), scopes[0] if scopes else fallback, weights)
+        part = Part(_part(members, pieces, sizes), scopes[0] if scopes else fallback, weights, line_of(members))
         written_out = sum(pieces[number].cost.vector_flops or 0.0 for number in _product(members))
         counted_parts.append(_CountedPart(part, written_out))
     return counted_parts

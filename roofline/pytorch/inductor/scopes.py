@@ -1,13 +1,19 @@
-"""Finds where in the model the nodes of a compiled graph come from."""
+"""Finds where in the model, and in the program, the nodes of a compiled graph come from."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
+
+from roofline.recording.source_lines import SourceFiles
 
 _OF_SELF = ["L", "'self"]  # what `L['self']` is split into
 #: How a module is reached, in the second form where its class looks attributes up by itself (diffusers' ModelMixin).
 _MODULES = re.compile(r"\._modules\['|\.__dict__\['_modules'\]\['")
+#: A frame of a stack that Dynamo keeps as text, the outermost first.
+_FRAME = re.compile(r'^ *File "(.+)", line (\d+)', re.MULTILINE)
 _CALL = re.compile(r"\.(?!\d+(\.|$))")  # modules with a number are called by the owner of their list
 
 
@@ -19,6 +25,22 @@ def scope_of(node: Any, names: frozenset[str]) -> str | None:
         is_op_of_program = node.meta.get("original_aten") is not None
         return "" if is_op_of_program and node.meta.get("partitioner_tag") in (None, "is_forward") else None
     return path_of([str(entry[0]) for entry in stack.values()], names)
+
+
+def line_of(nodes: Iterable[Any]) -> str | None:
+    """The line of the user's program that the first node with one comes from; a backward node's is its forward op's."""
+    return next((line for node in nodes if (line := _line(node.meta.get("stack_trace") or ""))), None)
+
+
+@cache
+def _line(stack: str) -> str | None:
+    frames = reversed(_FRAME.findall(stack))
+    return next((line for file, number in frames if (line := _files().line(file, int(number)))), None)
+
+
+@cache
+def _files() -> SourceFiles:
+    return SourceFiles()
 
 
 def path_of(stack: list[str], names: frozenset[str]) -> str:

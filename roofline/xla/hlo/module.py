@@ -156,6 +156,7 @@ class Module:
         run of the program: "inputs", "results", or "temporary" for memory that values share one after the other; those
         that only a thread has for a moment are left out.
     replicas, partitions: how many devices run it on data of their own, and how many share the work of each of these.
+    frames: the StackFrameIndexProto of the program text that it was made of; None: not read.
     memo: what has been computed about it; of use to the modules beside this one only.
     """
 
@@ -170,6 +171,7 @@ class Module:
     held: Mapping[int, str] = field(default_factory=dict, repr=False)
     replicas: int = 1
     partitions: int = 1
+    frames: Any = field(default=None, repr=False)
     memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -248,6 +250,7 @@ def _module(proto: Any, assignment: Message | None, name: str) -> Module:
         held={} if assignment is None else dict(_held(assignment)),
         replicas=max(1, proto.device_assignment.replica_count),
         partitions=max(1, proto.device_assignment.computation_count),
+        frames=proto.stack_frame_index,
     )
 
 

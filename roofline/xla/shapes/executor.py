@@ -16,6 +16,7 @@ from roofline.xla.executed import Key
 from roofline.xla.hlo import loops
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.schedule import Unit, schedule
+from roofline.xla.lines import by_stack
 
 #: The place of a loop's condition among what it calls.
 _CONDITION = 1
@@ -40,7 +41,7 @@ def counted(
                 key = (program, unit.instruction.name)
                 times[key] = times.get(key, 0.0) + often
     runs = {program: float(started.count(program)) for program in programs}
-    return count.of_instructions(times, programs, runs, list(before), optimizers)
+    return count.of_instructions(times, programs, runs, list(before), optimizers, line=by_stack())
 
 
 def _often(module: hlo.Module, unit: Unit) -> int:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("torch")
 
-from roofline.pytorch.inductor.scopes import path_of
+from roofline.pytorch.inductor.scopes import line_of, path_of
 
 NAMES = frozenset(
     [
@@ -43,3 +45,15 @@ def test_a_path_is_that_of_the_modules_in_eager_mode(stack: list[str], path: str
 def test_a_layer_after_a_graph_break_keeps_its_number() -> None:
     names = frozenset(["bert", "bert.layer", "bert.layer.0", "bert.layer.0.core", "bert.layer.0.core.softmax"])
     assert path_of(["L['self'].softmax"], names) == "bert/layer.0/core/softmax"
+
+
+def test_the_innermost_line_of_the_user() -> None:
+    library = f'  File "{pytest.__file__}", line 9, in linear\n    return linear(x)\n'
+    called = ("train.py", 3, "step", "y = model(x)"), ("net.py", 41, "forward", "return self.inner(x)")
+    frames = [
+        f'  File "/home/someone/{file}", line {line}, in {name}\n    {text}\n' for file, line, name, text in called
+    ]
+    mine = "".join(frames)
+    nodes = [SimpleNamespace(meta=meta) for meta in ({}, {"stack_trace": library}, {"stack_trace": mine + library})]
+    assert line_of(nodes) == "net.py:41"
+    assert line_of(nodes[:2]) is None

@@ -1,0 +1,49 @@
+"""Name the line of the user's program that asked for a node: TensorFlow keeps where each op of a function was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tensorflow.python.eager import context
+
+from roofline.recording.source_lines import SourceFiles
+from roofline.tensorflow.count import Line
+from roofline.tensorflow.scopes import path
+
+
+def by_traceback() -> Line:
+    """Return what names the lines of the nodes of all functions that this process has traced so far."""
+    return by_name(_tracebacks(SourceFiles()))
+
+
+def by_name(lines: Iterable[tuple[str, str | None]]) -> Line:
+    """Return what names the line of a node by those of the program's own. lines: (name, line) of these.
+
+    What grappler made of a node, and its gradient, are called below it, so they have its line; of a gradient that is
+    called otherwise it is the line that asked for gradients. Where nodes of one name are of different lines, none is
+    known.
+    """
+    known: dict[tuple[bool, tuple[str, ...]], str | None] = {}
+    for name, line in lines:
+        key = path(name)
+        known[key] = line if known.get(key, line) == line else None
+
+    def line_of(name: str) -> str | None:
+        is_gradient, parts = path(name)
+        # A forward node of the gradient's own name is another one.
+        above = [(False, parts[:length]) for length in range(len(parts) - is_gradient, 0, -1)]
+        keys = [*above, (True, parts)] if is_gradient else above
+        return next((known[key] for key in keys if key in known), None)
+
+    return line_of
+
+
+def _tracebacks(files: SourceFiles) -> Iterator[tuple[str, str | None]]:
+    """Yield the name of each node of a function, and its line."""
+    eager_context = context.context()
+    for function in eager_context.list_function_names():
+        info = eager_context.get_graph_debug_info(function)
+        for name, number in info.name_to_trace_id.items():
+            frames = (info.frames_by_id[frame] for frame in reversed(info.traces_by_id[number].frame_id))
+            places = ((info.files[frame.file_index], frame.line) for frame in frames)
+            yield name, next((line for place in places if (line := files.line(*place))), None)

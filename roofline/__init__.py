@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from roofline.api.whatif import whatif
     from roofline.core.cost import Cost
     from roofline.core.schema import Profile, load, save
-    from roofline.core.step import Step, Workload, scope
+    from roofline.core.step import Step, Workload, scope, step
     from roofline.costs.custom import formula
     from roofline.measuring.in_process import profile
 
@@ -45,6 +45,7 @@ _HOME = {
     "report": "roofline.api.report",
     "save": "roofline.core.schema",
     "scope": "roofline.core.step",
+    "step": "roofline.core.step",
     "whatif": "roofline.api.whatif",
 }
 
@@ -67,6 +68,7 @@ __all__ = [
     "report",
     "save",
     "scope",
+    "step",
     "whatif",
 ]
 

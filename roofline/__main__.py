@@ -15,10 +15,13 @@ def main() -> None:
         except KeyboardInterrupt:
             print("roofline: Stopped; nothing was written.", file=sys.stderr)
             sys.exit(130)
-        main()
-    finally:
+        run_program = main()
+    except BaseException:  # mostly SystemExit
         gc.freeze()
         gc.enable()
+        raise
+    gc.enable()
+    run_program()
 
 
 if __name__ == "__main__":

@@ -1,24 +1,17 @@
-"""Profile some steps of a loop that runs anyway: `roofline.StepProfiler`.
-
-A recorder calls a step, some dozen times; the loop of a real training calls its own steps. So the recorder runs as a
-coroutine on the thread of the loop: when it calls the step, the loop goes on to its next `step()`. The hooks of a
-profiler are per thread, so the recorder sees the loop's work as if it had called it.
-"""
+"""Profile some steps of a loop that runs anyway: `roofline.StepProfiler`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from roofline import plugins
 from roofline.core.schema import Profile
 from roofline.core.step import Mode
-from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
-
-if TYPE_CHECKING:
-    from greenlet import greenlet
+from roofline.errors import InputError, MeasurementError
+from roofline.measuring.in_loop import LoopRecording
 
 
 class StepProfiler:
@@ -53,37 +46,32 @@ class StepProfiler:
     ) -> None:
         if first < 0 or steps < 1:
             raise InputError(f"first={first} and steps={steps} are not possible: give at least 0 and 1.")
-        if not plugins.importable("greenlet"):
-            raise MissingError(
-                "StepProfiler needs greenlet, which is not installed: run `pip install 'roofline[callbacks]'`."
-            )
         self._asked: dict[str, Any] = {"backend": backend, "mode": mode, "steps": steps, "name": name, "model": model}
         self._left_alone = first
         self._ran = 0
-        self._recorder: greenlet | None = None
-        self._profile: Profile | None = None
-        self._error: RooflineError | None = None
+        self._recording: LoopRecording[Profile] = LoopRecording(self._record)
 
     @property
     def done(self) -> bool:
         """True if the profile is complete, or failed: from then on `step()` does nothing."""
-        return self._profile is not None or self._error is not None
+        return self._recording.result is not None or self._recording.error is not None
 
     @property
     def profile(self) -> Profile:
         """The profile. Raises MeasurementError where the loop ended before it was complete, or measuring failed."""
-        if self._profile is None:
-            if self._error is not None:
-                raise self._error
+        if self._recording.result is None:
+            if self._recording.error is not None:
+                raise self._recording.error
             raise MeasurementError(
                 f"The loop ended after {self._ran} steps, before all was measured: run more of them, or give "
                 "StepProfiler a smaller `first` or `steps`."
             )
-        return self._profile
+        return self._recording.result
 
     def __enter__(self) -> Self:
         if self._left_alone == 0:
-            self._start()
+            self._recording.start()
+            self._report()
         return self
 
     def __exit__(
@@ -93,9 +81,7 @@ class StepProfiler:
 
     def close(self) -> None:
         """End the measurement if the loop ended first, and remove its hooks."""
-        if self._recorder is not None and not self._recorder.dead:
-            self._recorder.throw()  # GreenletExit, at the call of the step: profilers stop on its way out
-        self._recorder = None
+        self._recording.close()
 
     def step(self, *results: object) -> None:
         """Mark the end of a step of the loop.
@@ -104,36 +90,23 @@ class StepProfiler:
         computed. Not needed for PyTorch.
         """
         self._ran += 1
-        if self._recorder is not None:
-            self._recorder.switch(results)
+        if self._recording.runs:
+            self._recording.step(results)
         elif not self.done and self._ran >= self._left_alone:
-            self._start()
+            self._recording.start()
+        else:
+            return
+        self._report()
 
-    def _start(self) -> None:
-        from greenlet import greenlet
-
-        self._recorder = greenlet(self._record)
-        self._recorder.switch()
-
-    def _record(self) -> None:
-        """Measure, in the coroutine, a step whose every run is one of the loop's."""
+    def _record(self, run: Callable[[], object]) -> Profile:
+        """Measure a step whose every run is one of the loop's."""
         from roofline.measuring.in_process import as_step, measured
 
-        assert self._recorder is not None
-        loop, asked = self._recorder.parent, self._asked
-        try:
-            step = replace(as_step(loop.switch, asked["mode"]), model=asked["model"])
-            self._profile = measured(
-                step, asked["backend"], "auto", asked["steps"], asked["name"] or "loop", True, state_kept=False
-            )
-        except RooflineError as error:
-            self._failed(error)
-        except Exception as error:
-            self._failed(MeasurementError(f"Profiling steps of a loop failed: {type(error).__name__}: {error}"))
-        finally:
-            self._recorder = None
+        asked = self._asked
+        step = replace(as_step(run, asked["mode"]), model=asked["model"])
+        return measured(step, asked["backend"], "auto", asked["steps"], asked["name"] or "loop", True, state_kept=False)
 
-    def _failed(self, error: RooflineError) -> None:
-        """Keep the error for `profile`, and print it; the loop goes on."""
-        self._error = error
-        print(f"StepProfiler: {error}", file=sys.stderr)
+    def _report(self) -> None:
+        """Print an error, which `profile` raises; the loop goes on."""
+        if self._recording.error is not None:
+            print(f"StepProfiler: {self._recording.error}", file=sys.stderr)

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
@@ -27,7 +27,7 @@ from roofline.version import __version__
 
 #: Verbs in the order of use, for the help; the others follow by name.
 _ORDER = (
-    *("profile", "sweep", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
+    *("profile", "run", "sweep", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
     *("verify", "calibrate", "devices", "models", "backends", "published", "doctor"),
 )
 
@@ -61,24 +61,29 @@ def build(only: str | None = None) -> typer.Typer:
     ordered = [name for name in _ORDER if name in names] + [name for name in names if name not in _ORDER]
     for name in ordered:
         if only is None or name == only:
-            app.command(name)(plugins.load("roofline.cli", name, "command").command)
+            verb = plugins.load("roofline.cli", name, "command")
+            app.command(name, **getattr(verb, "SETTINGS", {}))(verb.command)
     return app
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0, or the code of the error (docs/errors.md). No arguments print the help."""
+def main(arguments: list[str] | None = None) -> Callable[[], NoReturn]:
+    """Run the command line and exit: 0, or the code of the error (docs/errors.md). No arguments print the help.
+
+    Returns for `roofline run` alone: a function that runs the program and exits, to be called when nothing of this is
+    in the way any more.
+    """
     arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     verbs = plugins.names("roofline.cli")
     first = next((word for word in arguments if not word.startswith("-")), None)
-    debug = "--debug" in arguments
-    arguments = [word for word in arguments if word != "--debug"]
+    ours = arguments.index("run") if first == "run" else len(arguments)  # behind it they may be the program's
+    debug = "--debug" in arguments[:ours]
+    arguments = [word for word in arguments[:ours] if word != "--debug"] + arguments[ours:]
     code: Any = 0
-    _print_anything()
     try:
-        with _signals_stop():
+        with _signals_stop(), printing_anything():
             code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()  # a failure to write is reported, and not left to the end of the process
+            if sys.stdout is not None:
+                sys.stdout.flush()  # a failure to write is reported, and not left to the end of the process
     except RooflineError as error:
         _fail(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
@@ -99,6 +104,8 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         verb = first if first in verbs else ""
         _fail(f"{message.rstrip('.')}; see `{f'roofline {verb}'.rstrip()} --help`.", 2, debug)
+    if callable(code):
+        return code  # type: ignore[no-any-return]
     if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
         _fail("Stopped; nothing was written.", _STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
@@ -158,12 +165,18 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
 
 
-def _print_anything() -> None:
+@contextmanager
+def printing_anything() -> Iterator[None]:
     """Print signs that the terminal's encoding lacks as plain ones: a dash or a name must not end a command."""
     codecs.register_error("roofline", _plainer)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="roofline")
+    streams = [stream for stream in (sys.stdout, sys.stderr) if isinstance(stream, io.TextIOWrapper)]
+    before = [stream.errors for stream in streams]
+    for stream in streams:
+        stream.reconfigure(errors="roofline")
+    yield
+    # Not behind an exception: what is said of it may hold such signs, too.
+    for stream, errors in zip(streams, before, strict=True):
+        stream.reconfigure(errors=errors)
 
 
 def _reader_gone() -> NoReturn:

@@ -54,6 +54,8 @@ class Step:
     new_tokens: that each sample gets in mode generate, behind `seq` tokens of its prompt.
     switches: what the model decided that changes its work (attention form, GELU variant, dropout, optimizer).
     batches: what the model's library is fed in its own loops (Keras's `fit`), one batch on the host; None: not known.
+    irregular: tells after a run whether that was no step like the others, and is to be left out: a loop may evaluate
+    or save in some of its steps. None: all runs are alike.
 
     >>> step = roofline.Step(run=lambda: model(x), model=model, samples=32)
     """
@@ -72,6 +74,7 @@ class Step:
     new_tokens: int | None = None
     switches: dict[str, str] = field(default_factory=dict)
     batches: Any = None
+    irregular: Callable[[], bool] | None = None
 
 
 class _ScopeHook:
@@ -101,3 +104,23 @@ def scopes_through(enter: Callable[[str], AbstractContextManager[object]]) -> It
         yield
     finally:
         _ScopeHook.enter = before
+
+
+class _StepHook:
+    """What `step` calls. `roofline run` sets it; otherwise marking a step costs nothing."""
+
+    end: Callable[[tuple[object, ...]], None] | None = None
+
+
+def step(*results: object) -> None:
+    """Mark the end of a step of a program that runs under `roofline run`: it is then measured from mark to mark.
+
+    results: of the step, for frameworks that compute asynchronously (JAX, TensorFlow). Outside of `roofline run` this
+    does nothing.
+
+    >>> for batch in loader:
+    ...     train(batch)
+    ...     roofline.step()
+    """
+    if _StepHook.end is not None:
+        _StepHook.end(results)

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
+from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.measuring import ceilings
 from roofline.measuring.session import require, under_ceilings, under_given
 from roofline.recording.backend import Backend, load
-from roofline.recording.recording import Plan
+from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.request import Request
 
 
@@ -77,7 +78,10 @@ def measured(
 
     ceilings_name: path or name of the ceilings to use, None for this machine's.
     """
-    from roofline.devices import cpu
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr)
 
     described = load(backend)
     require(backend, described)
@@ -85,22 +89,50 @@ def measured(
         raise InputError(f"{steps} steps are not possible: give at least 1.")
     kind = _device(backend, described, device)
     chosen = None if ceilings_name is None else ceilings.read(ceilings_name, kind)  # refused before a step is run
-
-    def say(text: str) -> None:
-        if not quiet:
-            print(text, file=sys.stderr)
-
+    plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
     with _restored_state(described) if state_kept else nullcontext():
-        plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
         recording = described.recorder.record(step, plan, say)
+    model = name or str(getattr(step.run, "__name__", "step"))
+    return as_profile(recording, backend, kind, model, "roofline.profile(...)", say, chosen)
+
+
+def record_loop(
+    step: Step, backend: str, steps: int | None, profiled_steps: int | None, say: Say
+) -> tuple[Recording, str]:
+    """Record a step that a program runs in a loop of its own, which goes on; return the kind of its device, too.
+
+    steps, profiled_steps: see `Plan`.
+    """
+    described = load(backend)
+    require(backend, described)
+    kind = _device(backend, described, "auto")
+    plan = Plan(
+        device=kind,
+        threads=_threads_here(),
+        steps=steps,
+        profiled_steps=profiled_steps,
+        in_process=True,
+        others_profile=True,
+    )
+    return described.recorder.record(step, plan, say), kind
+
+
+def as_profile(
+    recording: Recording, backend: str, device: str, model: str, command: str, say: Say, chosen: Device | None = None
+) -> Profile:
+    """Make the profile of a recording of this process, under this machine's ceilings or chosen ones.
+
+    device: "cpu" or "cuda". model: its name in the profile.
+    """
+    from roofline.devices import cpu
+
     # A step with more threads than cores gets the ceilings of as many threads as cores.
     threads = min(int(recording.environment["threads"]), len(cpu.affinity()))
-    model = name or str(getattr(step.run, "__name__", "step"))
-    workload = Workload(model=model, device=kind, mode=step.mode, size="-")
-    request, command = Request(backend=backend, workload=workload), "roofline.profile(...)"
+    workload = Workload(model=model, device=device, size="-")
+    request = Request(backend=backend, workload=workload)
     if chosen is not None:
         return under_given(recording, request, ceilings.adopt(chosen, threads, say), command)
-    return under_ceilings(recording, request, ceilings.measured(kind, threads, say), command)
+    return under_ceilings(recording, request, ceilings.measured(device, threads, say), command)
 
 
 def _restored_state(described: Backend) -> AbstractContextManager[None]:

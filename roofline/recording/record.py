@@ -20,6 +20,7 @@ from roofline.recording.asleep import asleep
 from roofline.recording.assemble import assemble
 from roofline.recording.bandwidth import bandwidth
 from roofline.recording.recording import Plan, Recording, RunApi, Say
+from roofline.recording.regular import RegularSteps
 from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
 from roofline.recording.user_step import refuse_unrun
 from roofline.units import seconds
@@ -27,22 +28,24 @@ from roofline.units import seconds
 
 def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> Recording:
     """Time plain steps, profile a few and count their ops. Exceptions of the step pass through."""
+    steps_of_loop = RegularSteps(step)
+    step = steps_of_loop.step
     with recorder.scopes():
-        first = recorder.first(replace(step, run=_refuse_if_unrun(step.run)))
+        first = steps_of_loop.measure(lambda: recorder.first(replace(step, run=_refuse_if_unrun(step.run))))
         say(f"first step {seconds(first)}")
         if plan.count_only:
             recorder.note_memory(step)
             work = Work(recorder.count(step))
             return assemble(step, plan, recorder, _counting_run(first), work)
         if not plan.plain_only:
-            recorder.prepare(step)
+            steps_of_loop.measure(lambda: recorder.prepare(step))
         typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(plan.device, first))))
         steps = plan.steps or protocol.plain_steps(plan.device, typical, plan.budget)
         profiled = 0 if plan.plain_only else plan.profiled_steps or protocol.profiled_steps(typical, steps)
         estimate = seconds((steps + profiled) * typical)
         say(f"{steps} plain steps of about {seconds(typical)}, {profiled} profiled: about {estimate}")
         recorder.note_memory(step)
-        plain, traces = _run_steps(step, plan, recorder, first, typical, steps, profiled)
+        plain, traces = _run_steps(steps_of_loop, plan, recorder, first, typical, steps, profiled)
         work = Work(NOTHING) if plan.plain_only else recorder.work(traces, median(plain.wall.steps))
         recording = assemble(step, plan, recorder, plain, work)
         # Last: its memory is not the step's, and it may load libraries of its own.
@@ -100,11 +103,18 @@ def _counting_run(first: float) -> Plain:
 
 
 def _run_steps(
-    step: Step, plan: Plan, recorder: StepRecorder[Trace], first: float, typical: float, steps: int, profiled: int
+    steps_of_loop: RegularSteps,
+    plan: Plan,
+    recorder: StepRecorder[Trace],
+    first: float,
+    typical: float,
+    steps: int,
+    profiled: int,
 ) -> tuple[Plain, list[Trace]]:
     """Run the plain steps and the profiled ones among them; measure the memory bandwidth before and after."""
     before = bandwidth(plan, recorder.probing_threads())
-    turns = _Turns(step, recorder)
+    step, measure = steps_of_loop.step, steps_of_loop.measure
+    turns = _Turns(steps_of_loop, recorder)
     with garbage.kept_out(typical):
         begin = contention.start()
         with clocks.watch_clock(plan.device) as watched:
@@ -113,8 +123,9 @@ def _run_steps(
             else:
                 turns.take_halves(steps, profiled)
         usage = contention.since(begin)
-        single = [recorder.timed(step) for _ in range(min(protocol.SINGLE_STEPS, steps))]
-        sleeps = asleep(lambda: recorder.timed(step), protocol.watched_steps(typical)) if profiled else None
+        single = [measure(lambda: recorder.timed(step)) for _ in range(min(protocol.SINGLE_STEPS, steps))]
+        watched_steps = protocol.watched_steps(typical)
+        sleeps = measure(lambda: asleep(lambda: recorder.timed(step), watched_steps)) if profiled else None
     after = bandwidth(plan, recorder.probing_threads())
     plain = Plain(
         wall=Wall(steps=tuple(turns.times), numbers=turns.numbers, first=first, single=tuple(single)),
@@ -136,8 +147,8 @@ def _best_ceilings(before: Mapping[str, Ceiling], after: Mapping[str, Ceiling]) 
 class _Turns(Generic[Trace]):
     """Run stretches of plain steps and profiled steps between them, and hold the times and traces of both."""
 
-    def __init__(self, step: Step, recorder: StepRecorder[Trace]) -> None:
-        self._step, self._recorder = step, recorder
+    def __init__(self, steps_of_loop: RegularSteps, recorder: StepRecorder[Trace]) -> None:
+        self._step, self._steps_of_loop, self._recorder = steps_of_loop.step, steps_of_loop, recorder
         self.times: list[float] = []
         #: Number of steps that ran before each plain one, and of all steps so far.
         self._numbers: list[int] = []
@@ -180,17 +191,30 @@ class _Turns(Generic[Trace]):
         return () if numbers == tuple(range(len(numbers))) else numbers
 
     def _plain(self, steps: int) -> None:
+        enough = len(self.times) + steps
+        while (missing := enough - len(self.times)) > 0:
+            self._plain_stretch(missing)
+
+    def _plain_stretch(self, steps: int) -> None:
+        """Run so many plain steps, and keep the times of the regular ones."""
         garbage.collect_if_due()
         before = self._recorder.compiling() or 0.0
+        self._steps_of_loop.runs.clear()
         with self.system.counting():
-            self.times += self._recorder.steady(self._step, steps)
+            times = self._recorder.steady(self._step, steps)
         self.compiling += (self._recorder.compiling() or 0.0) - before
         self._all += self._recorder.queued
-        self._numbers += range(self._all, self._all + steps)
+        for number, time in self._steps_of_loop.regular(times, self._recorder.queued):
+            self.times.append(time)
+            self._numbers.append(self._all + number)
         self._all += steps
         self.ran += steps + self._recorder.queued
 
     def _profiled(self, steps: int, settling: int) -> None:
         garbage.collect_if_due()
-        self.traces.append(self._recorder.profiled(self._step, steps, settling))
-        self._all += steps + settling
+
+        def profiled() -> Trace:
+            self._all += steps + settling
+            return self._recorder.profiled(self._step, steps, settling)
+
+        self.traces.append(self._steps_of_loop.measure(profiled))

@@ -23,8 +23,9 @@ class Plan:
 
     steps None: the default of the device, within `budget` [s] of plain steps. profiled_steps None: 5, or 10 short ones
     (`protocol`). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: in the user's
-    process, not in a child of ours. options: of the backend, as the user gave them. api: name and runner of a library's
-    function that is timed, too, if any.
+    process, not in a child of ours. others_profile: the step belongs to a program that may start profilers of its own,
+    and the caller ends the recording when one starts; else such a step is refused. options: of the backend, as the user
+    gave them. api: name and runner of a library's function that is timed, too, if any.
     """
 
     device: str
@@ -35,6 +36,7 @@ class Plan:
     count_only: bool = False
     plain_only: bool = False
     in_process: bool = False
+    others_profile: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     api: tuple[str, RunApi] | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -102,7 +102,8 @@ class TorchStepRecorder:
 
         handle = register_optimizer_step_post_hook(keep)
         try:
-            with profiler.no_other(), anomaly.noted() as self._anomaly:
+            no_other = nullcontext() if self._plan.others_profile else profiler.no_other()
+            with no_other, anomaly.noted() as self._anomaly:
                 return self.timed(step)
         finally:
             handle.remove()

@@ -1,0 +1,83 @@
+"""Record steps of a loop that runs anyway.
+
+A recorder calls a step, some dozen times; the loop of a real training calls its own steps. So the recorder runs as a
+coroutine on the thread of the loop: when it calls the step, the loop goes on until it marks the end of its next step.
+The hooks of a profiler are per thread, so the recorder sees the loop's work as if it had called it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from roofline import plugins
+from roofline.errors import MeasurementError, MissingError, RooflineError
+
+if TYPE_CHECKING:
+    from greenlet import greenlet
+
+Result = TypeVar("Result")
+
+
+class LoopRecording(Generic[Result]):
+    """Run a recorder as a coroutine of a loop, whose steps each run once, as they would have run.
+
+    record: calls its argument for each step and returns its result; the call returns what the loop gave to `step`.
+    result: of `record`, None until it has returned. error: that ended it. Raises MissingError without greenlet.
+    """
+
+    def __init__(self, record: Callable[[Callable[[], object]], Result]) -> None:
+        if not plugins.importable("greenlet"):
+            raise MissingError(
+                "Profiling steps of a loop needs greenlet, which is not installed: run "
+                "`pip install 'roofline[callbacks]'`."
+            )
+        self._record = record
+        self._recorder: greenlet | None = None
+        self.result: Result | None = None
+        self.error: RooflineError | None = None
+
+    @property
+    def runs(self) -> bool:
+        """True between `start` and the end of the recorder."""
+        return self._recorder is not None
+
+    @property
+    def is_recorder(self) -> bool:
+        """True in what the recorder runs, False in the loop."""
+        if self._recorder is None:
+            return False
+        from greenlet import getcurrent
+
+        return getcurrent() is self._recorder
+
+    def start(self) -> None:
+        """Start the recorder, at the end of a step; the next one is the first that it sees."""
+        from greenlet import greenlet
+
+        self._recorder = greenlet(self._run)
+        self._recorder.switch()
+
+    def step(self, results: object = ()) -> None:
+        """Mark the end of a step. results: of the step, which the recorder awaits where steps are asynchronous."""
+        if self._recorder is not None:
+            self._recorder.switch(results)
+
+    def close(self) -> None:
+        """End a recorder that has not finished, and remove its hooks."""
+        if self._recorder is not None and not self._recorder.dead:
+            self._recorder.throw()  # GreenletExit, at the call of the step: profilers stop on its way out
+        self._recorder = None
+
+    def _run(self) -> None:
+        """Record, in the coroutine. An error of the measurement does not end the loop."""
+        assert self._recorder is not None
+        loop = self._recorder.parent
+        try:
+            self.result = self._record(loop.switch)
+        except RooflineError as error:
+            self.error = error
+        except Exception as error:
+            self.error = MeasurementError(f"Profiling steps of a loop failed: {type(error).__name__}: {error}")
+        finally:
+            self._recorder = None

@@ -1,0 +1,46 @@
+"""`torch.profiler.profile.step()`, with which a program tells PyTorch's profiler where its steps end.
+
+While that profiler runs, ours cannot: two of them end the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roofline.running.boundary import Boundary, Watcher
+
+
+def watch(watcher: Watcher) -> None:
+    """Have `step` of PyTorch's profiler report, when it has done its own, and all its profilers when they run."""
+    from torch.autograd import profiler as autograd
+    from torch.profiler import profile
+
+    def stepping(original: Callable[..., Any]) -> Callable[..., Any]:
+        def step(self: Any) -> None:
+            original(self)
+            watcher.ended("step", "torch.profiler.profile.step()")
+
+        return step
+
+    def preparing(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare(self: Any) -> Any:
+            watcher.blocked("torch.profiler")
+            return original(self)
+
+        return prepare
+
+    def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
+        def leave(self: Any, *error: Any) -> Any:
+            result = original(self, *error)
+            watcher.blocked(None)
+            return result
+
+        return leave
+
+    watcher.wrap(profile, "step", stepping)
+    watcher.wrap(autograd.profile, "_prepare_trace", preparing)
+    watcher.wrap(autograd.profile, "__exit__", leaving)
+
+
+BOUNDARY = Boundary(name="torch.profiler.profile.step()", module="torch", watch=watch, backend="torch")

@@ -1,0 +1,66 @@
+"""Call a function right after the program has imported a module, without importing it first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class AfterImport(MetaPathFinder):
+    """Wait for the import of some modules; a finder in front of all others, which finds nothing itself."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Callable[[], None]]] = {}
+
+    def call(self, module: str, function: Callable[[], None]) -> None:
+        """Call a function when a module has been imported, or at once where it has."""
+        if module in sys.modules:
+            function()
+        else:
+            self._waiting.setdefault(module, []).append(function)
+
+    def install(self) -> None:
+        """Begin to look at imports."""
+        sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        """Look at no further import."""
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find the spec of a module that is waited for by the other finders, and put a loader around its own."""
+        if fullname not in self._waiting:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Loader(spec.loader, self._waiting.pop(fullname))
+                return spec
+        return None
+
+
+class _Loader(Loader):
+    """Load a module by its own loader, which it also has again while it is executed, and then call functions."""
+
+    def __init__(self, loader: Any, functions: Sequence[Callable[[], None]]) -> None:
+        self._loader, self._functions = loader, functions
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        module: ModuleType | None = self._loader.create_module(spec)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        for function in self._functions:
+            function()

@@ -1,0 +1,77 @@
+"""Tell steps that are like most of a loop's from those in which it evaluated, saved, or began a new pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+#: (name of a call, what differs between unlike ones of that name).
+Call = tuple[str, Hashable]
+#: Reason of a step whose calls have the usual names, and other numbers or shapes.
+OTHER_SIZES = "other sizes than usual"
+#: Kinds that are told apart at one level, at most. By choice: where all steps differ that tells nothing.
+_MOST = 1024
+
+
+@dataclass(slots=True)
+class _Level:
+    """Count the steps of each kind, by one way to tell them apart. usual: the kind of most steps, so far."""
+
+    counts: Counter[Hashable] = field(default_factory=Counter)
+    usual: Hashable = None
+    total: int = 0
+
+    def add(self, kind: Hashable) -> None:
+        """Count a step."""
+        self.total += 1
+        if len(self.counts) < _MOST or kind in self.counts:
+            self.counts[kind] += 1
+            if self.counts[kind] > self.counts[self.usual]:
+                self.usual = kind
+
+    @property
+    def decides(self) -> bool:
+        """True if more than half of all steps are of one kind."""
+        return 2 * self.counts[self.usual] > self.total
+
+
+@dataclass(slots=True)
+class Aside:
+    """Hold the steps that are unlike the others for one reason. seconds: of all of them together."""
+
+    steps: int = 0
+    seconds: float = 0.0
+
+
+class StepKinds:
+    """Tell regular steps by the calls in them.
+
+    By the sizes of the calls' arguments, if most steps have the same; else by the numbers of calls; else by their
+    names alone, as where an episode has as many calls as it has moves.
+    """
+
+    def __init__(self) -> None:
+        self._levels = (_Level(), _Level(), _Level())
+        self.asides: dict[str, Aside] = {}
+
+    def add(self, calls: Sequence[Call], seconds: float) -> bool:
+        """Add a step, its calls and its time [s]; return whether it is regular."""
+        sized = frozenset(Counter(calls).items())
+        counted = frozenset(Counter(name for name, _ in calls).items())
+        named = frozenset(name for name, _ in calls)
+        kinds = (sized, counted, named)
+        for level, kind in zip(self._levels, kinds, strict=True):
+            level.add(kind)
+        level, kind = next(
+            ((level, kind) for level, kind in zip(self._levels, kinds, strict=True) if level.decides),
+            (self._levels[-1], named),
+        )
+        if kind == level.usual:
+            return True
+        usual = self._levels[-1].usual
+        further = sorted(named - usual) if isinstance(usual, frozenset) else []
+        aside = self.asides.setdefault(" and ".join(further) or OTHER_SIZES, Aside())
+        aside.steps += 1
+        aside.seconds += seconds
+        return False

@@ -1,0 +1,207 @@
+"""Measure some steps of a running program, as soon as they are found, and make profiles of them at its end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from roofline.core.schema import Profile
+from roofline.core.step import Step
+from roofline.errors import InputError, MeasurementError, RooflineError
+from roofline.measuring.in_loop import LoopRecording
+from roofline.recording import protocol
+from roofline.recording.recording import Recording, Say
+from roofline.running.boundary import Boundary
+
+#: Steps that are left alone before the measurement: they compile, and fill caches. By choice, as of `StepProfiler`.
+FIRST = 5
+#: The backend that records a program's steps where the boundary names none, by the framework that it has imported.
+_BACKENDS = {"torch": "torch", "jax": "jax", "tensorflow": "tensorflow"}
+
+
+class Stopped(SystemExit):
+    """End the program, since all is measured that was asked for (`--stop`)."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Say which steps to measure.
+
+    first: number of steps that are left alone. last: of the last step that may be measured; None: any. every: measure
+    again as many steps after a measurement began; None: once. stop: end the program after that.
+    """
+
+    first: int = FIRST
+    last: int | None = None
+    every: int | None = None
+    stop: bool = False
+
+    def __post_init__(self) -> None:
+        if self.first < 0:
+            raise InputError(f"--steps cannot begin with {self.first}: give at least 0.")
+        if self.last is not None and self.last - self.first < _least():
+            raise InputError(
+                f"--steps {self.first}:{self.last} are too few to time, profile and count a step: give at least "
+                f"{self.first}:{self.first + _least()}."
+            )
+        if self.every is not None and self.every < _least():
+            raise InputError(f"--every {self.every} is too often: a measurement takes up to {_least()} steps.")
+
+    def numbers(self) -> tuple[int | None, int | None]:
+        """Choose how many plain steps and profiled ones fit into those that may be measured; None: the default."""
+        if self.last is None:
+            return None, None
+        room = self.last - self.first
+        profiled = next(count for count in (10, 5, protocol.CPU_LEAST) if room >= _steps_for(protocol.CPU_LEAST, count))
+        return min(protocol.CPU_STEPS, room - _steps_for(0, profiled)), profiled
+
+
+def _least() -> int:
+    return _steps_for(protocol.CPU_LEAST, protocol.CPU_LEAST)
+
+
+def _steps_for(plain: int, profiled: int) -> int:
+    """Return how many steps of a loop a measurement takes at most, see `recording.record`."""
+    first, counted, between = 1, 1, profiled + 1
+    before = first + counted + protocol.warm_up("cuda", 0.0)
+    after = protocol.SINGLE_STEPS + protocol.watched_steps(0.0)
+    return before + plain + between + profiled * (1 + protocol.settling(0.0)) + after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Hold a recording. first, last: numbers of the steps that it took. model: its name."""
+
+    recording: Recording
+    first: int
+    last: int
+    backend: str
+    device: str
+    model: str
+
+
+class Measurement:
+    """Run recordings as coroutines of the program, one at a time, and keep them."""
+
+    def __init__(self, wanted: Wanted, program: str, say: Say) -> None:
+        """Program: its name, for a profile whose model is not known. say: writes a line to the user."""
+        self._wanted, self._program, self._say = wanted, program, say
+        self._running: LoopRecording[tuple[Recording, str]] | None = None
+        self._began = 0
+        self._next = wanted.first
+        self._about: tuple[str, str] = ("", "")
+        self._blocked: str | None = None
+        self.was_blocked: str | None = None
+        self.measured: list[Measured] = []
+        self.error: RooflineError | None = None
+
+    @property
+    def is_recorder(self) -> bool:
+        """True in what a recording itself runs."""
+        return self._running is not None and self._running.is_recorder
+
+    @property
+    def done(self) -> bool:
+        """True if no further step is to be measured."""
+        return self.error is not None or (bool(self.measured) and self._wanted.every is None)
+
+    def block(self, by: str | None) -> None:
+        """Measure nothing while another profiler runs; None: it no longer does. A recording begins anew."""
+        self._blocked = by
+        if by is not None:
+            self.was_blocked = by
+            self._close()
+
+    def discard(self) -> None:
+        """Forget what was measured, as the steps turned out to be others."""
+        self._close()
+        self.measured.clear()
+        self.error = None
+        self._next = self._wanted.first
+
+    def close(self) -> None:
+        """End a recording that the program did not run to its end."""
+        self._close()
+
+    def _close(self) -> None:
+        if self._running is not None:
+            self._running.close()
+            self._running = None
+
+    def step_ended(self, number: int, results: tuple[object, ...], begin: Callable[[], None]) -> None:
+        """Take the end of a step, and begin when it is time.
+
+        Raises Stopped, out of the program's own call, when all is measured and the program is to end.
+        """
+        if self._running is not None:
+            self._running.step(results)
+        elif not self.done and self._blocked is None and number >= self._next:
+            begin()
+        if self._running is not None and not self._running.runs:
+            self._ended(number, self._running)
+        if self._wanted.stop and self.done:
+            raise Stopped
+
+    def begin(
+        self,
+        boundary: Boundary,
+        number: int,
+        model: Any,
+        sizes: Mapping[str, int],
+        irregular: Callable[[], bool],
+    ) -> None:
+        """Begin a recording, at the end of a step of the program, whose number this is."""
+        from roofline.measuring.in_process import record_loop
+
+        backend = boundary.backend or next((name for module, name in _BACKENDS.items() if module in sys.modules), "")
+        plain, profiled = self._wanted.numbers()
+
+        def record(run: Callable[[], object]) -> tuple[Recording, str]:
+            if not backend:
+                raise MeasurementError("The program has imported no framework that roofline measures.")
+            step = Step(run=run, mode=boundary.mode, model=model, irregular=irregular)
+            step = replace(step, **sizes)  # type: ignore[arg-type]
+            return record_loop(step, backend, plain, profiled, lambda text: None)
+
+        self._began, self._next = number, number + (self._wanted.every or 0)
+        self._about = (backend, self._program if model is None else _name(model))
+        self._running = LoopRecording(record)
+        self._running.start()
+
+    def _ended(self, number: int, running: LoopRecording[tuple[Recording, str]]) -> None:
+        """Keep a recording that has ended, or its error."""
+        self._running = None
+        if running.error is not None:
+            self.error = running.error
+        elif running.result is not None:
+            (recording, device), (backend, model) = running.result, self._about
+            self.measured.append(
+                Measured(
+                    recording=recording,
+                    first=self._began + 1,
+                    last=number,
+                    backend=backend,
+                    device=device,
+                    model=model,
+                )
+            )
+            self._say(f"measured in steps {self._began + 1} to {number}")
+
+    def profiles(self, command: str) -> list[Profile]:
+        """Make profiles of all recordings, under this machine's ceilings."""
+        from roofline.measuring.in_process import as_profile
+
+        return [
+            as_profile(item.recording, item.backend, item.device, item.model, command, self._say)
+            for item in self.measured
+        ]
+
+
+def _name(model: Any) -> str:
+    """Name a model by its class; that around a compiled one has the name of what it holds."""
+    return type(getattr(model, "_orig_mod", model)).__name__

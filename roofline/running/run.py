@@ -1,0 +1,138 @@
+"""Run a program with all boundaries in place, and say what was seen of its steps."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+
+from roofline.core.schema import Profile
+from roofline.errors import MeasurementError
+from roofline.recording.recording import Say
+from roofline.running.boundaries import INTERRUPTIONS, ORDER
+from roofline.running.boundary import Boundary
+from roofline.running.imports import AfterImport
+from roofline.running.measurement import Measurement, Wanted
+from roofline.running.program import Program
+from roofline.running.steps import Steps, StepWatcher
+from roofline.units import seconds
+
+_CURE = (
+    "Name what is a step: `--step module.path:function`, or call roofline.step() at the end of each one in the program."
+)
+#: Calls that are listed where no step was found. By choice.
+_LISTED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Hold how a program ended, and what was seen of it.
+
+    error: that ended it, SystemExit as well; None: its end was reached. own_process: False in a process that the
+    program forked, which has nothing to report.
+    """
+
+    error: BaseException | None
+    own_process: bool
+    steps: Steps
+    measurement: Measurement
+
+    @property
+    def failed(self) -> bool:
+        """True if the program's exit code is not 0."""
+        if isinstance(self.error, SystemExit):
+            return self.error.code not in (None, 0)
+        return self.error is not None
+
+    def sentences(self) -> list[str]:
+        """Say what a step is, and which steps were left out of the measurement."""
+        choice = self.steps.choice
+        if choice is None:
+            return []
+        told = [choice.sentence]
+        for reason, aside in choice.kinds.asides.items():
+            mean = seconds(aside.seconds / aside.steps)
+            told.append(f"left out: {aside.steps} with {reason}, {mean} each")
+        return told
+
+    def profiles(self, command: str) -> list[Profile]:
+        """Make the profiles. Raises MeasurementError where no step was measured, with what was seen instead."""
+        if self.measurement.error is not None:
+            raise self.measurement.error
+        profiles = self.measurement.profiles(command)
+        if profiles:
+            return profiles
+        if self.measurement.was_blocked is not None:
+            raise MeasurementError(
+                f"No step was measured: the program runs {self.measurement.was_blocked} itself, and a process can have "
+                "one profiler at a time. Run it without."
+            )
+        choice = self.steps.choice
+        if choice is not None:
+            raise MeasurementError(
+                f"The program ended after {choice.seen} steps, before all was measured ({choice.sentence}). Run more "
+                "of them, or fewer are measured with --steps FIRST:LAST."
+            )
+        raise MeasurementError(f"No step was found, as nothing repeats: {self._called()}. {_CURE}")
+
+    def _called(self) -> str:
+        elsewhere, called = self.steps.elsewhere, self.steps.called
+        if elsewhere:
+            return f"the calls are made in another thread than the program's first ({_listed(elsewhere)})"
+        return f"seen were {_listed(called)}" if called else "no call of a framework's was seen"
+
+
+def _listed(calls: Counter[str]) -> str:
+    return ", ".join(f"{name} {count} times" for name, count in calls.most_common(_LISTED))
+
+
+def boundaries() -> tuple[Boundary, ...]:
+    """Load all boundaries in their order, those that end no step last. Loads no framework."""
+    return tuple(import_module(f"roofline.running.boundaries.{name}").BOUNDARY for name in (*ORDER, *INTERRUPTIONS))
+
+
+def run(program: Program, wanted: Wanted, say: Say, kinds: tuple[Boundary, ...]) -> Ended:
+    """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
+    process = os.getpid()
+    measurement = Measurement(wanted, program.name, say)
+    imports = AfterImport()
+    steps = Steps(kinds, measurement, imports)
+    watchers = [steps.watcher(rank) for rank in range(len(kinds))]
+    for boundary, watcher in zip(kinds, watchers, strict=True):
+        watch = partial(_watch, boundary, watcher, say)
+        if boundary.module:
+            imports.call(boundary.module, watch)
+        else:
+            watch()
+    imports.install()
+    os.register_at_fork(after_in_child=steps.close)
+    error = _error_of(program.run)
+    steps.close()
+    imports.remove()
+    for watcher in watchers:
+        watcher.remove()
+    own_process = os.getpid() == process
+    if own_process:
+        measurement.close()
+    return Ended(error, own_process, steps, measurement)
+
+
+def _error_of(function: Callable[[], None]) -> BaseException | None:
+    try:
+        function()
+    except BaseException as error:
+        return error
+    return None
+
+
+def _watch(boundary: Boundary, watcher: StepWatcher, say: Say) -> None:
+    """Let a boundary hook in; where a library has changed, steps end at the others."""
+    try:
+        boundary.watch(watcher)
+    except Exception as error:
+        version = getattr(sys.modules.get(boundary.module.partition(".")[0]), "__version__", "?")
+        say(f"{boundary.module} {version} cannot be watched ({type(error).__name__}: {error})")

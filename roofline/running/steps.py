@@ -1,0 +1,224 @@
+"""Follow the steps of a running program: which boundary they have, which calls make up one, which are measured."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import weakref
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from roofline.running.boundary import EMPTY, Boundary
+from roofline.running.imports import AfterImport
+from roofline.running.kinds import Call, StepKinds
+from roofline.running.measurement import Measurement
+from roofline.running.periods import Period, Periods
+
+
+@dataclass(slots=True)
+class Choice:
+    """Hold where the steps of a program end.
+
+    rank: of the boundary in their order. label: of what ends a step. seen: number of whole steps. began: when the
+    current one did [s], None before the first end. calls: in it. is_regular: of the last one.
+    """
+
+    rank: int
+    boundary: Boundary
+    period: Period
+    label: str
+    seen: int = 0
+    began: float | None = None
+    calls: list[Call] = field(default_factory=list)
+    kinds: StepKinds = field(default_factory=StepKinds)
+    is_regular: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """Say what a step is: "a step: from one optimizer.step() to the next, 412 seen"."""
+        name, length = self.boundary.name.format(label=self.label), len(self.period.keys)
+        what = f"one {name}" if length == 1 else f"one round of {length} {name}"
+        return f"a step: from {what} to the next, {self.seen} seen"
+
+
+class Steps:
+    """Take the reports of all boundaries, choose one, and have the measurement see the ends of its steps.
+
+    A boundary is chosen when its calls repeat, unless one in front of it was seen or is expected. When one in front of
+    it turns up later, or another call breaks the period, all begins anew.
+    """
+
+    def __init__(self, boundaries: Sequence[Boundary], measurement: Measurement, imports: AfterImport) -> None:
+        self._boundaries, self._measurement, self.imports = boundaries, measurement, imports
+        self._thread = threading.get_ident()
+        self._periods = [Periods() for _ in boundaries]
+        #: Ranks of the boundaries that were seen or are expected.
+        self._ranks: set[int] = set()
+        self._model: weakref.ref[Any] | None = None
+        self._sizes: Mapping[str, int] = EMPTY
+        self.choice: Choice | None = None
+        self.closed = False
+        #: What was called: name -> number of calls; and in other threads than the program's own.
+        self.called: Counter[str] = Counter()
+        self.elsewhere: Counter[str] = Counter()
+
+    def watcher(self, rank: int) -> StepWatcher:
+        """Make the watcher of a boundary."""
+        return StepWatcher(self, rank)
+
+    @property
+    def listens(self) -> bool:
+        """True while reports change something; not in what the measurement runs itself."""
+        return not self.closed and not self._measurement.is_recorder
+
+    def close(self) -> None:
+        """Stop listening, at the end of the program or in another process."""
+        self.closed = True
+
+    def expect(self, rank: int) -> None:
+        """Let the boundaries behind this one wait for it."""
+        if self.listens and not self._measurement.done:
+            self._prefer(rank)
+
+    def met(self, label: str) -> None:
+        """Note what makes the current step unlike others."""
+        if self.choice is not None and self.listens and threading.get_ident() == self._thread:
+            self.choice.calls.append((label, None))
+
+    def ended(self, rank: int, source: Hashable, label: str, report: Report) -> None:
+        """Take the report of a boundary that something of its kind has ended."""
+        if not self.listens:
+            return
+        if threading.get_ident() != self._thread:
+            self.elsewhere[label] += 1
+            return
+        self.called[label] += 1
+        self._prefer(rank)
+        if report.model is not None:
+            self._model = weakref.ref(report.model)
+        if report.sizes:
+            self._sizes = report.sizes
+        choice = self.choice
+        if choice is None:
+            self._look(rank, source, label)
+            return
+        choice.calls.append((label, report.detail))
+        if rank != choice.rank:
+            return
+        if choice.period.follow(source):
+            if choice.period.at_end:
+                choice.label = label
+                self._end_step(choice, report.results)
+        elif not self._measurement.done:
+            self._periods[rank].broke(choice.period, source)
+            self._begin_anew()
+            self._look(rank, source, label)
+
+    def _prefer(self, rank: int) -> None:
+        """Give up a choice further down than this boundary."""
+        self._ranks.add(rank)
+        if self.choice is not None and rank < self.choice.rank:
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self.choice = None
+        self._measurement.discard()
+
+    def _look(self, rank: int, source: Hashable, label: str) -> None:
+        """Choose this boundary if its calls repeat and none in front of it is to be waited for."""
+        period = self._periods[rank].add(source)
+        if period is None or rank > min(self._ranks):
+            return
+        self.choice = Choice(rank, self._boundaries[rank], period, label)
+        if period.at_end:
+            self.choice.began = time.perf_counter()
+
+    def _end_step(self, choice: Choice, results: tuple[object, ...]) -> None:
+        """Count a step that ends now, and let the measurement see it."""
+        now, calls = time.perf_counter(), choice.calls
+        choice.calls = []
+        if choice.began is not None:
+            choice.seen += 1
+            choice.is_regular = choice.kinds.add(calls, now - choice.began)
+            self._measurement.step_ended(choice.seen, results, lambda: self._begin(choice))
+        choice.began = time.perf_counter()
+
+    def _begin(self, choice: Choice) -> None:
+        model = None if self._model is None else self._model()
+        self._measurement.begin(choice.boundary, choice.seen, model, self._sizes, lambda: not choice.is_regular)
+
+    def blocked(self, by: str | None) -> None:
+        """Note that the program's own profiler runs, or None: no longer."""
+        if self.listens:
+            self._measurement.block(by)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Hold what a boundary reports with an end, see `Watcher.ended`."""
+
+    results: tuple[object, ...]
+    model: object
+    detail: Hashable
+    sizes: Mapping[str, int]
+
+
+class StepWatcher:
+    """See `boundary.Watcher`."""
+
+    def __init__(self, steps: Steps, rank: int) -> None:
+        self._steps, self._rank = steps, rank
+        self._removers: list[Callable[[], None]] = []
+
+    @property
+    def wanted(self) -> bool:
+        """See `boundary.Watcher`."""
+        return self._steps.listens
+
+    def ended(
+        self,
+        source: Hashable,
+        label: str,
+        *,
+        results: tuple[object, ...] = (),
+        model: object = None,
+        detail: Hashable = None,
+        sizes: Mapping[str, int] = EMPTY,
+    ) -> None:
+        """See `boundary.Watcher`."""
+        self._steps.ended(self._rank, source, label, Report(results, model, detail, sizes))
+
+    def met(self, label: str) -> None:
+        """See `boundary.Watcher`."""
+        self._steps.met(label)
+
+    def expect(self) -> None:
+        """See `boundary.Watcher`."""
+        self._steps.expect(self._rank)
+
+    def blocked(self, by: str | None) -> None:
+        """See `boundary.Watcher`."""
+        self._steps.blocked(by)
+
+    def when_imported(self, module: str, function: Callable[[], None]) -> None:
+        """See `boundary.Watcher`."""
+        self._steps.imports.call(module, function)
+
+    def wrap(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """See `boundary.Watcher`."""
+        original, own = getattr(owner, name), vars(owner).get(name)
+        wrapper = functools.wraps(original)(make(original))
+        setattr(owner, name, staticmethod(wrapper) if isinstance(own, staticmethod) else wrapper)
+        self.remove_by(functools.partial(delattr, owner, name) if own is None else lambda: setattr(owner, name, own))
+
+    def remove_by(self, remove: Callable[[], None]) -> None:
+        """See `boundary.Watcher`."""
+        self._removers.append(remove)
+
+    def remove(self) -> None:
+        """Take the hooks away again."""
+        while self._removers:
+            self._removers.pop()()

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any, NoReturn
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand
 
 from roofline.cli.options import tables
 from roofline.errors import InputError, RooflineError
+
+if TYPE_CHECKING:
+    from roofline.running.boundary import Boundary
+    from roofline.running.measurement import Wanted
+    from roofline.running.program import Program
+    from roofline.running.run import Ended
 
 
 class _ProgramLast(TyperCommand):
@@ -64,10 +72,11 @@ def command(
 
     Example: roofline run train.py --epochs 3
     """
-    from pathlib import Path
+    from dataclasses import replace
 
     from roofline.cli.options import words
     from roofline.cli.options.paths import check_output, check_writable
+    from roofline.running.boundaries.named import boundary
     from roofline.running.measurement import Wanted
     from roofline.running.program import Program
     from roofline.running.run import boundaries
@@ -78,18 +87,18 @@ def command(
         raise InputError("There is no program to run: give the path of one, or -m and a module.")
     run_program = Program(script=script, module=module, arguments=tuple(given[script is not None :]))
     run_program.check()
+    kinds, named = boundaries(), None if step is None else boundary(step, script)
+    if named is not None:
+        kinds = (named[0], *kinds)
+        run_program = replace(run_program, compile=named[1] or run_program.compile)
     if output is not None:
         check_output(Path(output), force, (".json",), (script,))
     check_writable(Path.cwd() if output is None else Path(output).parent)
     first, last = _range(steps)
     wanted = Wanted(**({} if first is None else {"first": first}), last=last, every=every, stop=stop)
-    kinds, command_line = boundaries(), words.command_line()
+    command_line = words.command_line()
     path = None if output is None else Path(output).absolute()
-
-    def start() -> NoReturn:
-        _start(run_program, wanted, kinds, command_line, path, details)
-
-    return start
+    return partial(_start, run_program, wanted, kinds, partial(_report, command_line, path, details))
 
 
 def _range(steps: str | None) -> tuple[int | None, int | None]:
@@ -108,8 +117,11 @@ def _say(text: str) -> None:
     words.say(f"roofline: {text}")
 
 
-def _start(program: Any, wanted: Any, kinds: Any, command_line: str, path: Any, details: bool) -> NoReturn:
-    """Run the program, print what was measured, and exit as the program does."""
+def _start(program: Program, wanted: Wanted, kinds: Sequence[Boundary], report: Callable[[Ended], None]) -> NoReturn:
+    """Run the program, print what was measured, and exit as the program does.
+
+    A program that ended well and was not measured has the exit code of the error.
+    """
     from roofline.running.program import raise_as_python
     from roofline.running.run import run
 
@@ -119,7 +131,7 @@ def _start(program: Any, wanted: Any, kinds: Any, command_line: str, path: Any, 
         for sentence in ended.sentences():
             _say(sentence)
         try:
-            _report(ended.profiles(command_line), path, details)
+            report(ended)
         except RooflineError as error:
             _say(str(error))
             code = error.exit_code
@@ -128,20 +140,29 @@ def _start(program: Any, wanted: Any, kinds: Any, command_line: str, path: Any, 
     sys.exit(code)
 
 
-def _report(profiles: list[Any], path: Any, details: bool) -> None:
-    """Write the profiles, and print the first one's screen."""
-    from pathlib import Path
-
-    from roofline.analysis.analysis import analyze
+def _report(command_line: str, path: Path | None, details: bool, ended: Ended) -> None:
+    """Write the profiles, and print the first one's screen, and how the others differ."""
+    from roofline.analysis.analysis import Analysis, analyze
     from roofline.cli import printing_anything
     from roofline.cli.options import terminal, words
     from roofline.core.schema import save
     from roofline.measuring import session
     from roofline.renderers import text
+    from roofline.running import drift
     from roofline.units import printable
 
-    path = session.default_name(profiles[0], Path.cwd()) if path is None else path
-    save(profiles[0], path)
+    profiles = ended.profiles(command_line)
+    first_path = session.default_name(profiles[0], Path.cwd()) if path is None else path
+    analyses = []
     with printing_anything():
-        words.result(text.render(analyze(profiles[0]), None, page=terminal.page(), details=details))
-        words.result(f"Wrote {printable(path)}\n")
+        for number, (profile, taken) in enumerate(zip(profiles, ended.measurement.measured, strict=True)):
+            file = first_path.with_stem(f"{first_path.stem}-step{taken.first}") if number else first_path
+            save(profile, file)
+            analysis = analyze(profile)
+            if not number:
+                words.result(text.render(analysis, None, page=terminal.page(), details=details))
+            if isinstance(analysis, Analysis):
+                analyses.append((taken.first, taken.last, analysis))
+            words.result(f"Wrote {printable(file)}\n")
+        if len(analyses) > 1:
+            words.result("\n".join(["", *drift.lines(analyses), ""]))

@@ -71,11 +71,12 @@ class Boundary:
     name: of what ends, in "a step: from one {name} to the next"; "{label}" in it stands for the label of what ended.
     "": nothing of this kind ends a step, and it only tells that some steps are unlike the others. module: `watch` is
     called right after the program has imported it; "": at once. backend: the one of `roofline profile` that records
-    such steps; None: that of the framework which the program has imported. mode: of the steps.
+    such steps; None: that of the framework which the program has imported. mode: of the steps; None: they train if
+    something of another boundary was seen that trains, and else infer.
     """
 
     name: str
     module: str
     watch: Callable[[Watcher], None]
     backend: str | None = None
-    mode: Mode = "train"
+    mode: Mode | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,6 @@ from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring.in_loop import LoopRecording
 from roofline.recording import protocol
 from roofline.recording.recording import Recording, Say
-from roofline.running.boundary import Boundary
 
 #: Steps that are left alone before the measurement: they compile, and fill caches. By choice, as of `StepProfiler`.
 FIRST = 5
@@ -147,29 +146,23 @@ class Measurement:
         if self._wanted.stop and self.done:
             raise Stopped
 
-    def begin(
-        self,
-        boundary: Boundary,
-        number: int,
-        model: Any,
-        sizes: Mapping[str, int],
-        irregular: Callable[[], bool],
-    ) -> None:
-        """Begin a recording, at the end of a step of the program, whose number this is."""
+    def begin(self, step: Step, backend: str | None, number: int) -> None:
+        """Begin a recording at the end of the program's step of this number.
+
+        step: what is known of the steps; its `run` is replaced. backend: that records them, None: by the framework.
+        """
         from roofline.measuring.in_process import record_loop
 
-        backend = boundary.backend or next((name for module, name in _BACKENDS.items() if module in sys.modules), "")
+        chosen = backend or next((name for module, name in _BACKENDS.items() if module in sys.modules), "")
         plain, profiled = self._wanted.numbers()
 
         def record(run: Callable[[], object]) -> tuple[Recording, str]:
-            if not backend:
+            if not chosen:
                 raise MeasurementError("The program has imported no framework that roofline measures.")
-            step = Step(run=run, mode=boundary.mode, model=model, irregular=irregular)
-            step = replace(step, **sizes)  # type: ignore[arg-type]
-            return record_loop(step, backend, plain, profiled, lambda text: None)
+            return record_loop(replace(step, run=run), chosen, plain, profiled, lambda text: None)
 
         self._began, self._next = number, number + (self._wanted.every or 0)
-        self._about = (backend, self._program if model is None else _name(model))
+        self._about = (chosen, self._program if step.model is None else _name(step.model))
         self._running = LoopRecording(record)
         self._running.start()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -95,7 +95,7 @@ def boundaries() -> tuple[Boundary, ...]:
     return tuple(import_module(f"roofline.running.boundaries.{name}").BOUNDARY for name in (*ORDER, *INTERRUPTIONS))
 
 
-def run(program: Program, wanted: Wanted, say: Say, kinds: tuple[Boundary, ...]) -> Ended:
+def run(program: Program, wanted: Wanted, say: Say, kinds: Sequence[Boundary]) -> Ended:
     """Run a program to its end, and measure steps of it meanwhile. say: writes a line to the user."""
     process = os.getpid()
     measurement = Measurement(wanted, program.name, say)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from roofline.core.step import Mode, Step
 from roofline.running.boundary import EMPTY, Boundary
 from roofline.running.imports import AfterImport
 from roofline.running.kinds import Call, StepKinds
@@ -22,8 +23,9 @@ from roofline.running.periods import Period, Periods
 class Choice:
     """Hold where the steps of a program end.
 
-    rank: of the boundary in their order. label: of what ends a step. seen: number of whole steps. began: when the
-    current one did [s], None before the first end. calls: in it. is_regular: of the last one.
+    rank: of the boundary in their order. label: of what ends a step. seen: number of steps, the first of which began
+    with the program. began: when the current one did [s], None before an end was seen. calls: in it. is_regular: of the
+    last one.
     """
 
     rank: int
@@ -55,6 +57,8 @@ class Steps:
         self._boundaries, self._measurement, self.imports = boundaries, measurement, imports
         self._thread = threading.get_ident()
         self._periods = [Periods() for _ in boundaries]
+        #: (rank, source) -> number of its ends.
+        self._ends: Counter[tuple[int, Hashable]] = Counter()
         #: Ranks of the boundaries that were seen or are expected.
         self._ranks: set[int] = set()
         self._model: weakref.ref[Any] | None = None
@@ -77,6 +81,8 @@ class Steps:
     def close(self) -> None:
         """Stop listening, at the end of the program or in another process."""
         self.closed = True
+        if self.choice is not None:
+            self.choice.seen = self._seen(self.choice)
 
     def expect(self, rank: int) -> None:
         """Let the boundaries behind this one wait for it."""
@@ -96,6 +102,7 @@ class Steps:
             self.elsewhere[label] += 1
             return
         self.called[label] += 1
+        self._ends[rank, source] += 1
         self._prefer(rank)
         if report.model is not None:
             self._model = weakref.ref(report.model)
@@ -133,27 +140,46 @@ class Steps:
         if period is None or rank > min(self._ranks):
             return
         self.choice = Choice(rank, self._boundaries[rank], period, label)
+        self.choice.seen = self._seen(self.choice)
         if period.at_end:
             self.choice.began = time.perf_counter()
+
+    def _seen(self, choice: Choice) -> int:
+        """Count the steps, from the ends of all that is in one."""
+        keys = choice.period.keys
+        return sum(self._ends[choice.rank, source] for source in set(keys)) // len(keys)
 
     def _end_step(self, choice: Choice, results: tuple[object, ...]) -> None:
         """Count a step that ends now, and let the measurement see it."""
         now, calls = time.perf_counter(), choice.calls
         choice.calls = []
+        choice.seen = self._seen(choice)
         if choice.began is not None:
-            choice.seen += 1
             choice.is_regular = choice.kinds.add(calls, now - choice.began)
             self._measurement.step_ended(choice.seen, results, lambda: self._begin(choice))
         choice.began = time.perf_counter()
 
     def _begin(self, choice: Choice) -> None:
         model = None if self._model is None else self._model()
-        self._measurement.begin(choice.boundary, choice.seen, model, self._sizes, lambda: not choice.is_regular)
+        trains = any(self._boundaries[rank].mode == "train" for rank in self._ranks)
+        mode: Mode = choice.boundary.mode or ("train" if trains else "infer")
+        step = Step(
+            run=_unbound,
+            mode=mode,
+            model=model,
+            irregular=lambda: not choice.is_regular,
+            **self._sizes,  # type: ignore[arg-type]
+        )
+        self._measurement.begin(step, choice.boundary.backend, choice.seen)
 
     def blocked(self, by: str | None) -> None:
         """Note that the program's own profiler runs, or None: no longer."""
         if self.listens:
             self._measurement.block(by)
+
+
+def _unbound() -> None:
+    """Stand for the run of a step until the recorder gives it one."""
 
 
 @dataclass(frozen=True, slots=True)

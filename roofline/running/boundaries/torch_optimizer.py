@@ -87,4 +87,4 @@ def _reporting(step: Callable[..., Any], updates: _Updates) -> Callable[..., Any
     return wrapper
 
 
-BOUNDARY = Boundary(name="optimizer.step()", module="torch", watch=watch, backend="torch")
+BOUNDARY = Boundary(name="optimizer.step()", module="torch", watch=watch, backend="torch", mode="train")

@@ -39,5 +39,9 @@ def watch(watcher: Watcher) -> None:
 
 
 BOUNDARY = Boundary(
-    name="step of transformers.Trainer", module="transformers.trainer_callback", watch=watch, backend="torch"
+    name="step of transformers.Trainer",
+    module="transformers.trainer_callback",
+    watch=watch,
+    backend="torch",
+    mode="train",
 )

@@ -77,17 +77,18 @@ class Ended:
                 f"The program ended after {choice.seen} steps, before all was measured ({choice.sentence}). Run more "
                 "of them, or fewer are measured with --steps FIRST:LAST."
             )
-        raise MeasurementError(f"No step was found, as nothing repeats: {self._called()}. {_CURE}")
-
-    def _called(self) -> str:
         elsewhere, called = self.steps.elsewhere, self.steps.called
         if elsewhere:
-            return f"the calls are made in another thread than the program's first ({_listed(elsewhere)})"
-        return f"seen were {_listed(called)}" if called else "no call of a framework's was seen"
+            raise MeasurementError(
+                f"The program's steps end in another thread than its first one ({_listed(elsewhere)}), where they cannot "
+                "be measured: run them in the first one, or name a function that it calls for each of them with --step."
+            )
+        seen = f"seen were {_listed(called)}" if called else "no call of a framework's was seen"
+        raise MeasurementError(f"No step was found, as nothing repeats: {seen}. {_CURE}")
 
 
 def _listed(calls: Counter[str]) -> str:
-    return ", ".join(f"{name} {count} times" for name, count in calls.most_common(_LISTED))
+    return ", ".join(f"{name} {count}x" for name, count in calls.most_common(_LISTED))
 
 
 def boundaries() -> tuple[Boundary, ...]:

@@ -26,6 +26,12 @@ _HOOKS = ("run_start_callbacks", "run_end_callbacks")
 MARK = "roofline:compiling"
 
 
+def anything_compiled() -> bool:
+    """Tell whether torch.compile has compiled a frame in this process; imports nothing."""
+    utils: Any = sys.modules.get("torch._dynamo.utils")
+    return utils is not None and bool(utils.counters["frames"]["ok"])
+
+
 @contextmanager
 def marked() -> Iterator[None]:
     """While active, put what runs while torch.compile compiles into an annotation.

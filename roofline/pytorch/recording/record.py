@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,7 +21,7 @@ from roofline.errors import MeasurementError
 from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
-from roofline.pytorch.recording import anomaly, counting, host_cost, process, profiler, turned
+from roofline.pytorch.recording import anomaly, compile_time, counting, host_cost, process, profiler, turned
 from roofline.pytorch.recording.allocations import with_storages
 from roofline.pytorch.recording.compile_time import CompileTime
 from roofline.pytorch.recording.memory import of_model, of_optimizers, peak_on_gpu
@@ -34,9 +35,12 @@ from roofline.traces.annotations import STEP
 from roofline.traces.kineto.reader import KinetoTrace
 
 
-def eager(step: Step) -> Counted:
-    """The C run of a step that PyTorch dispatches op by op."""
-    nodes = counting.record(step)
+def eager(step: Step, compiled: bool = False) -> Counted:
+    """The C run of a step that PyTorch dispatches op by op.
+
+    compiled: some of it may be compiled code, which is to stay as it is: neither modules nor scopes are marked.
+    """
+    nodes = counting.record(step, compiled=compiled)
     counted = with_storages(count(nodes, Engine(), addresses=nodes.addresses), nodes)
     if any(name.startswith("Torch-Compiled Region") for name in counted.names):
         return replace(counted, flags=(*counted.flags, COMPILED_CODE))
@@ -63,7 +67,11 @@ class Variant:
 
 def record(step: Step, plan: Plan, say: Say, variant: Variant | None = None) -> Recording:
     """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
-    return measurement.record(step, plan, say, TorchStepRecorder(plan, variant or Variant(layers=host_cost.modules)))
+    if variant is None:
+        # In a program that goes on nothing is to be compiled anew.
+        compiled = plan.others_profile and compile_time.anything_compiled()
+        variant = Variant(count=partial(eager, compiled=compiled), layers=host_cost.modules)
+    return measurement.record(step, plan, say, TorchStepRecorder(plan, variant))
 
 
 class TorchStepRecorder:

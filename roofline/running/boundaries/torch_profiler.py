@@ -12,14 +12,15 @@ from roofline.running.boundary import Boundary, Watcher
 
 
 def watch(watcher: Watcher) -> None:
-    """Have `step` of PyTorch's profiler report, when it has done its own, and all its profilers when they run."""
+    """Have `step` of PyTorch's profiler report, and all its profilers when they begin and end."""
     from torch.autograd import profiler as autograd
     from torch.profiler import profile
 
     def stepping(original: Callable[..., Any]) -> Callable[..., Any]:
         def step(self: Any) -> None:
-            original(self)
+            # Before its annotation of the next step begins, which then lies in that step.
             watcher.ended("step", "torch.profiler.profile.step()")
+            original(self)
 
         return step
 

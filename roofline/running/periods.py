@@ -32,29 +32,31 @@ class Periods:
     """Look for the shortest block that a sequence repeats: it was there twice, one behind the other.
 
     What broke a period that was found before must be in the next one: ten updates of a critic before the first one of
-    the generator look like a loop of the critic alone.
+    the generator look like a loop of the critic alone. period: the one that the sequence follows now, or None.
     """
 
     def __init__(self) -> None:
         self._keys: list[Hashable] = []
         self._number = 0  # of all keys
         self._required: set[Hashable] = set()
-
-    def broke(self, period: Period, key: Hashable) -> None:
-        """Note that a key did not fit into a period: the next one has both."""
-        self._required |= {*period.keys, key}
+        self.period: Period | None = None
 
     def add(self, key: Hashable) -> Period | None:
-        """Add the next key; return the period that now ends, or None."""
+        """Add the next key; return the period that the sequence follows, another one or None if the key broke it."""
         self._keys.append(key)
         self._number += 1
         if len(self._keys) > _MOST:
             del self._keys[: _MOST // 2]
+        if self.period is not None:
+            if self.period.follow(key):
+                return self.period
+            self._required |= {*self.period.keys, key}
+        self.period = self._found()
+        return self.period
+
+    def _found(self) -> Period | None:
         if len(self._keys) > _FEW and self._number % (len(self._keys) // _FEW):
             return None
-        return self._ending()
-
-    def _ending(self) -> Period | None:
         keys = self._keys
         for length in range(1, len(keys) // 2 + 1):
             if keys[-1] != keys[-1 - length] or keys[-length:] != keys[-2 * length : -length]:

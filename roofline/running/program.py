@@ -65,8 +65,9 @@ class Program:
             return
         script = str(self.script)
         sys.argv = [script, *self.arguments]
-        if not isinstance(pkgutil.get_importer(script), type(None)):  # a folder or an archive
-            _set_first_path(script)
+        if pkgutil.get_importer(script) is not None:  # a folder or an archive
+            sys.path_importer_cache.pop(script, None)
+            _set_first_path(os.path.abspath(script))
             runpy._run_module_as_main("__main__", alter_argv=False)  # type: ignore[attr-defined]
             return
         self._run_file(main, script)

@@ -74,8 +74,8 @@ class Ended:
         choice = self.steps.choice
         if choice is not None:
             raise MeasurementError(
-                f"The program ended after {choice.seen} steps, before all was measured ({choice.sentence}). Run more "
-                "of them, or fewer are measured with --steps FIRST:LAST."
+                f"The program ended after {choice.seen} steps, before all was measured: let it run more of them, or "
+                "have fewer measured, as with --steps 5:50."
             )
         elsewhere, called = self.steps.elsewhere, self.steps.called
         if elsewhere:

@@ -110,19 +110,20 @@ class Steps:
             self._sizes = report.sizes
         choice = self.choice
         if choice is None:
-            self._look(rank, source, label)
+            self._choose(self._periods[rank].add(source), rank, label)
             return
         choice.calls.append((label, report.detail))
         if rank != choice.rank:
             return
-        if choice.period.follow(source):
-            if choice.period.at_end:
-                choice.label = label
-                self._end_step(choice, report.results)
-        elif not self._measurement.done:
-            self._periods[rank].broke(choice.period, source)
+        period = self._periods[rank].add(source)
+        if period is not choice.period and not self._measurement.done:
             self._begin_anew()
-            self._look(rank, source, label)
+            self._choose(period, rank, label)
+            return
+        choice.period = period or choice.period
+        if period is not None and period.at_end:
+            choice.label = label
+            self._end_step(choice, report.results)
 
     def _prefer(self, rank: int) -> None:
         """Give up a choice further down than this boundary."""
@@ -134,9 +135,8 @@ class Steps:
         self.choice = None
         self._measurement.discard()
 
-    def _look(self, rank: int, source: Hashable, label: str) -> None:
+    def _choose(self, period: Period | None, rank: int, label: str) -> None:
         """Choose this boundary if its calls repeat and none in front of it is to be waited for."""
-        period = self._periods[rank].add(source)
         if period is None or rank > min(self._ranks):
             return
         self.choice = Choice(rank, self._boundaries[rank], period, label)

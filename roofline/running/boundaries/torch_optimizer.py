@@ -39,11 +39,14 @@ def watch(watcher: Watcher) -> None:
 
     def hooking(original: Callable[..., Any]) -> Callable[..., Any]:
         def profile_hook_step(step: Callable[..., Any]) -> Callable[..., Any]:
-            wrapper = _reporting(original(step), updates)
-            watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, wrapper))
-            return wrapper
+            return reporting(original(step))
 
         return profile_hook_step
+
+    def reporting(step: Callable[..., Any]) -> Callable[..., Any]:
+        wrapper = _reporting(step, updates)
+        watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, wrapper))
+        return wrapper
 
     def expecting(original: Callable[..., Any]) -> Callable[..., Any]:
         def patch_step_function(self: Any) -> None:
@@ -66,6 +69,14 @@ def watch(watcher: Watcher) -> None:
     watcher.wrap(Optimizer, "profile_hook_step", hooking)
     watcher.wrap(Optimizer, "_patch_step_function", expecting)
     watcher.wrap(GradScaler, "step", scaling)
+    for kind in _wrapped_classes(Optimizer):
+        watcher.wrap(kind, "step", reporting)
+
+
+def _wrapped_classes(kind: type) -> list[type]:
+    """List the classes of optimizers of which objects were made before."""
+    below = [found for subclass in kind.__subclasses__() for found in _wrapped_classes(subclass)]
+    return [*([kind] if getattr(vars(kind).get("step"), "hooked", False) else []), *below]
 
 
 def _reporting(step: Callable[..., Any], updates: _Updates) -> Callable[..., Any]:

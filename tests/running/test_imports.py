@@ -1,0 +1,45 @@
+"""Waiting for the import of a module leaves the module as it would be."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+from roofline.running.imports import AfterImport
+
+
+@pytest.fixture
+def imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AfterImport:
+    (tmp_path / "awaited_once.py").write_text("import sys\nloader = type(__loader__), type(__spec__.loader)\n")
+    (tmp_path / "awaited_broken.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    finder = AfterImport()
+    finder.install()
+    return finder
+
+
+def test_a_function_is_called_when_the_module_has_been_executed(imports: AfterImport) -> None:
+    seen: list[object] = []
+    imports.call("awaited_once", lambda: seen.append(sys.modules["awaited_once"].loader))
+    imports.call("awaited_once", lambda: seen.append("second"))
+    imports.call("sys", lambda: seen.append("sys"))
+    assert seen == ["sys"]
+    module = importlib.import_module("awaited_once")
+    assert seen == ["sys", (SourceFileLoader, SourceFileLoader), "second"]
+    assert (type(module.__loader__), type(module.__spec__.loader)) == (SourceFileLoader, SourceFileLoader)
+    del sys.modules["awaited_once"]
+
+
+def test_a_module_that_fails_calls_nothing(imports: AfterImport) -> None:
+    seen: list[object] = []
+    imports.call("awaited_broken", lambda: seen.append(1))
+    with pytest.raises(ZeroDivisionError):
+        importlib.import_module("awaited_broken")
+    with pytest.raises(ImportError):
+        importlib.import_module("awaited_not_there")
+    assert seen == []

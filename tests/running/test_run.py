@@ -1,0 +1,67 @@
+"""`roofline run` from end to end, in a process of its own: the profile of a training, and the training as without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import roofline
+
+pytest.importorskip("torch")
+
+PROGRAMS = Path(__file__).parent / "programs"
+STEPS, BATCH, WIDTH, HIDDEN = 200, 16, 64, 128
+
+
+def python(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    path = tmp_path_factory.mktemp("run") / "net.json"
+    return python("-m", "roofline", "run", "-o", path, PROGRAMS / "loop.py", STEPS), path
+
+
+def test_weights_are_those_of_the_program_bit_for_bit(
+    done: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    plain, run = python(PROGRAMS / "loop.py", STEPS), done[0]
+    assert (plain.returncode, run.returncode) == (0, 0)
+    assert plain.stdout
+    assert run.stdout.startswith(plain.stdout)
+
+
+def test_our_words_are_no_part_of_the_programs_output(
+    done: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    errors = done[0].stderr.splitlines()
+    assert f"roofline: a step: from one optimizer.step() to the next, {STEPS} seen" in errors
+    assert all(line.startswith("roofline: ") for line in errors)
+    assert done[0].stdout.splitlines()[1].startswith("Net · training · ")
+    assert done[0].stdout.splitlines()[-1] == f"Wrote {done[1]}"
+
+
+def test_the_profile_is_that_of_a_step(done: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    """Forward two products of 2 M N K; backward one for each weight, and one for the input of the second layer."""
+    profile, product = roofline.load(done[1]), 2 * BATCH * WIDTH * HIDDEN
+    products = roofline.analyze(profile).products
+    assert {phase: amounts.model for phase, amounts in products.items()} == {
+        "forward": 2 * product,
+        "backward": 3 * product,
+    }
+    assert (profile.model, profile.backend, profile.mode) == ("Net", "torch", "train")
+    assert "in_process" in profile.flags
+    assert profile.command == f"roofline run -o {done[1].name} loop.py {STEPS}"
+
+
+def test_a_program_whose_steps_are_not_found_ends_with_4(tmp_path: Path) -> None:
+    run = python("-m", "roofline", "run", "-o", tmp_path / "none.json", PROGRAMS / "inferred.py", 1)
+    assert (run.returncode, run.stdout) == (4, "")
+    assert "seen were Sequential (eval, no gradients) 1x" in run.stderr
+    assert not list(tmp_path.iterdir())

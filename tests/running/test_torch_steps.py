@@ -1,0 +1,175 @@
+"""Where the steps of programs on PyTorch end, how many there are, and which are unlike the others."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+sys.path.append(str(Path(__file__).parent))
+
+from running import asides, found, ran
+
+import roofline
+from roofline.errors import MeasurementError
+from roofline.running.measurement import Wanted
+
+SOON = Wanted(first=2, last=47)
+
+
+def test_an_update_ends_a_step() -> None:
+    ended = ran("loop", 30)
+    assert found(ended) == ("torch_optimizer", 1, 30)
+    assert asides(ended) == {}
+
+
+def test_accumulated_batches_are_one_step() -> None:
+    """42 batches are 10 updates of 4 and one of 2, in each of 6 epochs; that of 2 is unlike the others."""
+    ended = ran("accumulated")
+    assert found(ended) == ("torch_optimizer", 1, 6 * 11)
+    assert asides(ended) == {"other sizes than usual": 6}
+
+
+@pytest.mark.parametrize("each", [1, 5])
+def test_a_round_of_several_optimizers_is_a_step(each: int) -> None:
+    ended = ran("adversarial", each, 20)
+    assert found(ended) == ("torch_optimizer", each + 1, 20)
+    assert asides(ended) == {}
+
+
+def test_an_update_that_is_skipped_ends_a_step_that_is_left_out() -> None:
+    """Steps 5, 22, ..., 107 of 120."""
+    ended = ran("scaled")
+    assert found(ended) == ("torch_optimizer", 1, 120)
+    assert asides(ended) == {"an update skipped by GradScaler": 7}
+
+
+def test_evaluations_checkpoints_and_ends_of_epochs_are_left_out() -> None:
+    """Of 4 x 41 updates 8 are followed by an evaluation; 4 are of a smaller batch, before a file and a new pass.
+
+    An evaluation, a file and a new pass belong to the step of the next update: the evaluation after update 40 to that
+    of the smaller batch, the last file to none.
+    """
+    ended = ran("evaluated")
+    assert found(ended) == ("torch_optimizer", 1, 4 * 41)
+    assert asides(ended) == {
+        "Linear (eval, no gradients)": 8,
+        "other sizes than usual": 3,
+        "a checkpoint and a new pass over the data": 3,
+    }
+
+
+def test_episodes_of_different_lengths_are_alike() -> None:
+    ended = ran("episodes")
+    assert found(ended) == ("torch_optimizer", 1, 90)
+    assert sum(asides(ended).values()) < 10
+
+
+def test_without_an_optimizer_the_outermost_call_is_a_step() -> None:
+    ended = ran("inferred", 30)
+    assert found(ended) == ("torch_call", 1, 30)
+
+
+def test_a_round_of_several_models_is_a_step() -> None:
+    """What it began with, calls of the denoiser alone, turned out to be none."""
+    assert found(ran("pipeline")) == ("torch_call", 8, 60)
+
+
+def test_what_the_program_says_goes_first() -> None:
+    ended = ran("said", wanted=SOON)
+    assert found(ended) == ("said", 1, 70)
+    recording = ended.measurement.measured[0].recording
+    assert recording.mode == "train"
+    updates = [op for op in recording.ops if recording.phases[op.phase] == "optimizer"]
+    assert len(updates) % 2 == 0
+    assert roofline.step() is None  # and outside of such a run it does nothing
+
+
+def test_a_named_function_of_the_script() -> None:
+    """Its call of itself is part of it."""
+    assert found(ran("by_hand", step="by_hand:Work.step"))[1:] == (1, 70)
+
+
+def test_a_named_function_of_a_module() -> None:
+    """`torch.randn` is called once before the loop."""
+    ended = ran("by_hand", step="torch:randn")
+    assert found(ended)[1:] == (1, 71)
+
+
+def test_nothing_repeats() -> None:
+    ended = ran("inferred", 1)
+    with pytest.raises(MeasurementError, match=r"seen were Sequential \(eval, no gradients\) 1x\. Name what is a step"):
+        ended.profiles("")
+
+
+def test_a_program_that_ends_too_early() -> None:
+    ended = ran("loop", 20, wanted=Wanted(first=2))
+    with pytest.raises(MeasurementError, match="ended after 20 steps"):
+        ended.profiles("")
+    assert not torch._C._autograd._profiler_enabled()
+
+
+def test_steps_in_another_thread_are_refused() -> None:
+    with pytest.raises(MeasurementError, match=r"another thread than its first one \(Linear 40x, SGD 40x\)"):
+        ran("threaded").profiles("")
+
+
+def test_the_programs_own_profiler_goes_first() -> None:
+    """Ours had begun in step 3 and ends when the program's begins; afterwards it begins anew, behind step 20."""
+    ended = ran("profiled", "part", wanted=SOON)
+    assert found(ended) == ("torch_optimizer", 1, 90)
+    (measured,) = ended.measurement.measured
+    assert measured.first > 20
+
+
+def test_a_program_that_runs_a_profiler_all_the_time_is_refused() -> None:
+    with pytest.raises(MeasurementError, match=r"runs torch\.profiler itself"):
+        ran("profiled", "whole", wanted=SOON).profiles("")
+
+
+def test_no_hook_stays() -> None:
+    replaced = [
+        (torch, "save"),
+        (torch.utils.data.DataLoader, "__iter__"),
+        (torch.amp.GradScaler, "step"),
+        (torch.optim.Optimizer, "profile_hook_step"),
+        (torch.profiler.profile, "step"),
+    ]
+    before = [vars(owner)[name] for owner, name in replaced]
+    ran("loop", 5)
+    assert [vars(owner)[name] for owner, name in replaced] == before
+    assert not [finder for finder in sys.meta_path if type(finder).__module__.startswith("roofline")]
+
+
+def test_the_loop_stops_when_all_is_measured() -> None:
+    ended = ran("loop", 1000, wanted=Wanted(first=2, last=47, stop=True))
+    assert isinstance(ended.error, SystemExit)
+    assert found(ended)[2] <= 47
+
+
+def test_steps_are_measured_again_and_again() -> None:
+    ended = ran("loop", 120, wanted=Wanted(first=10, last=55, every=60))
+    measured = ended.measurement.measured
+    assert [taken.first for taken in measured] == [11, 71]
+    assert all(len(taken.recording.wall.steps) >= 3 for taken in measured)
+
+
+def test_generate_is_one_step() -> None:
+    """3 new tokens behind 5 are a pass of prefill and 2 of decode."""
+    pytest.importorskip("transformers")
+    ended = ran("generated", wanted=SOON)
+    assert found(ended) == ("transformers_generate", 1, 60)
+    recording = ended.measurement.measured[0].recording
+    assert (recording.mode, recording.batch, recording.seq, recording.new_tokens) == ("generate", 2, 5, 3)
+    assert {recording.phases[op.phase] for op in recording.ops} >= {"prefill", "decode"}
+
+
+def test_the_steps_of_a_trainer(tmp_path: Path) -> None:
+    """After updates 20 and 40 comes an evaluation, in the next step; that after 60 is in none."""
+    pytest.importorskip("accelerate")
+    pytest.importorskip("transformers")
+    ended = ran("trained", tmp_path)
+    assert found(ended) == ("transformers_trainer", 1, 60)
+    assert sum(steps for reason, steps in asides(ended).items() if "an evaluation" in reason) == 2

@@ -16,8 +16,8 @@ from roofline.recording.recording import Recording, Say
 
 #: Steps that are left alone before the measurement: they compile, and fill caches. By choice, as of `StepProfiler`.
 FIRST = 5
-#: The backend that records a program's steps where the boundary names none, by the framework that it has imported.
-_BACKENDS = {"torch": "torch", "jax": "jax", "tensorflow": "tensorflow"}
+#: The frameworks whose backend records a program's steps where the boundary names none: the first that it has imported.
+_FRAMEWORKS = ("torch", "jax", "tensorflow")
 
 
 class Stopped(SystemExit):
@@ -153,7 +153,7 @@ class Measurement:
         """
         from roofline.measuring.in_process import record_loop
 
-        chosen = backend or next((name for module, name in _BACKENDS.items() if module in sys.modules), "")
+        chosen = _backend(backend)
         plain, profiled = self._wanted.numbers()
 
         def record(run: Callable[[], object]) -> tuple[Recording, str]:
@@ -193,6 +193,19 @@ class Measurement:
             as_profile(item.recording, item.backend, item.device, item.model, command, self._say)
             for item in self.measured
         ]
+
+
+def _backend(asked: str | None) -> str:
+    """Return the backend that records steps of a boundary's; "" where the program has imported no framework of any.
+
+    Keras's own where the program has imported Keras, and it runs on the framework.
+    """
+    backend = asked or next((name for name in _FRAMEWORKS if name in sys.modules), "")
+    keras = getattr(sys.modules.get("keras"), "backend", None)
+    engine = keras.backend() if keras is not None else None
+    if backend in ("keras", "tensorflow") and "tf_keras" in sys.modules:
+        return "keras2"
+    return f"keras-{engine}" if backend == "keras" or (backend == engine and backend != "torch") else backend
 
 
 def _name(model: Any) -> str:

@@ -22,8 +22,8 @@ from roofline.pytorch.count import AGAIN, HANDED_OUT, PHASE, RETURNED, SCOPE, ZE
 from roofline.pytorch.recording import allocations, compile_time, event_tree, nested, packed, shapes, sparse
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
 from roofline.pytorch.recording.lines import marked_lines
-from roofline.pytorch.recording.profiler import quiet, without_lines
 from roofline.recording.backend import NeedsData
+from roofline.recording.standard_error import quiet, without_lines
 
 #: What PyTorch says each time that a block is released which was there before the profiler (torch 2.13).
 _UNSEEN_RELEASE = b"Memory block of unknown size was allocated before the profiling started"

@@ -6,15 +6,13 @@ synchronisation at the end. On a CPU a step has ended when its call returns, so 
 
 from __future__ import annotations
 
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn
 
 import torch
 
@@ -24,44 +22,10 @@ from torch.autograd.profiler import profile, record_function
 from roofline.errors import MeasurementError
 from roofline.recording.garbage import collect_if_due
 from roofline.recording.protocol import IN_FLIGHT, TWO_PROFILERS
+from roofline.recording.standard_error import quiet
 from roofline.timing.timed import EventCost
 from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.kineto import reader
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """While active, standard error goes nowhere: the recorders announce their own start and stop there."""
-    with Path(os.devnull).open("wb") as nowhere, _standard_error_in(nowhere):
-        yield
-
-
-@contextmanager
-def without_lines(phrase: bytes) -> Iterator[None]:
-    """While active, standard error is kept back; then all its lines are written that do not hold a phrase."""
-    with tempfile.TemporaryFile() as kept:
-        try:
-            with _standard_error_in(kept):
-                yield
-        finally:
-            kept.seek(0)
-            for line in kept:
-                if phrase not in line:
-                    os.write(2, line)
-
-
-@contextmanager
-def _standard_error_in(file: IO[bytes]) -> Iterator[None]:
-    """While active, standard error is written to a file, also by libraries."""
-    sys.stderr.flush()
-    former_stderr = os.dup(2)
-    os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        sys.stderr.flush()
-        os.dup2(former_stderr, 2)
-        os.close(former_stderr)
 
 
 @contextmanager

@@ -28,10 +28,11 @@ from roofline.pytorch.recording import record as torch_record
 from roofline.pytorch.recording import verify as torch_verify
 from roofline.pytorch.recording.allocations import with_storages
 from roofline.pytorch.recording.packed import EAGER, TRACED
-from roofline.pytorch.recording.profiler import quiet, synchronize
+from roofline.pytorch.recording.profiler import synchronize
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
 from roofline.recording.recording import Check, Plan, Recording, Say
+from roofline.recording.standard_error import quiet
 from roofline.traces import nesting
 from roofline.traces.annotations import STEP
 

@@ -1,0 +1,130 @@
+"""See the calls of JAX's jitted functions, through an object around each that is otherwise like it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from roofline.running.boundaries._functions import CompiledFunctions, name_of, source_of
+from roofline.running.boundary import Watcher
+
+FUNCTIONS = CompiledFunctions()
+#: A weak reference to an array of what the last call returned, if it returned one.
+LAST: list[weakref.ref[Any]] = []
+
+
+class Jitted:
+    """Stand for a jitted function: calls of it are seen, and all else is asked of the function itself."""
+
+    __slots__ = ("__weakref__", "_jitted", "_label", "_source")
+
+    def __init__(self, jitted: Any, function: Any) -> None:
+        """Remember the jitted function, and of what it was made."""
+        set_own = object.__setattr__
+        set_own(self, "_jitted", jitted)
+        set_own(self, "_label", name_of(function))
+        set_own(self, "_source", source_of(function))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function, and report it where it is the outermost one."""
+        result = FUNCTIONS.call(self._source, self._label, self._jitted, args, kwargs)
+        note_result(result)
+        return result
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind it as a method, as a jitted function is."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        """Ask the function."""
+        return getattr(self._jitted, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set it on the function."""
+        setattr(self._jitted, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Delete it from the function."""
+        delattr(self._jitted, name)
+
+    def __dir__(self) -> list[str]:
+        """List what the function has."""
+        return dir(self._jitted)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the functions."""
+        return bool(self._jitted == (other._jitted if isinstance(other, Jitted) else other))
+
+    def __hash__(self) -> int:
+        """Hash the function."""
+        return hash(self._jitted)
+
+    def __repr__(self) -> str:
+        """Show the function."""
+        return repr(self._jitted)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the function alone: where it is read, nothing of this is needed."""
+        return _same, (self._jitted,)
+
+    @property
+    def __class__(self) -> Any:
+        """Pass for the function's own type, as `isinstance` asks."""
+        return type(self._jitted)
+
+    @__class__.setter
+    def __class__(self, new: Any) -> None:
+        raise TypeError("the type of a jitted function does not change")
+
+
+def _same(jitted: Any) -> Any:
+    return jitted
+
+
+def note_result(result: Any) -> None:
+    """Keep a weak reference to one array of a result: all arrays of one program are ready at its end."""
+    value = result
+    while isinstance(value, (tuple, list, dict)) and value:
+        value = next(reversed(value.values())) if isinstance(value, dict) else value[-1]
+    if hasattr(value, "block_until_ready"):
+        LAST[:] = [weakref.ref(value)]
+
+
+def last_results() -> tuple[object, ...]:
+    """Return what is there to wait for of the last call."""
+    return tuple(value for value in (reference() for reference in LAST) if value is not None)
+
+
+def watch(watcher: Watcher) -> None:
+    """Put such an object around what `jax.jit` and `jax.pmap` return from now on; see compiled ones and gradients."""
+    import jax
+    from jax._src import api
+
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        def jit(*args: Any, **kwargs: Any) -> Any:
+            made = original(*args, **kwargs)
+            if not args and "fun" not in kwargs and not hasattr(made, "lower"):  # a decorator, from its options alone
+                return lambda function: Jitted(made(function), function)
+            return Jitted(made, args[0] if args else kwargs["fun"])
+
+        return jit
+
+    def calling(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return FUNCTIONS.call(id(self), "compiled function", original, (self, *args), kwargs)
+
+        return call
+
+    def differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
+        def vjp(*args: Any, **kwargs: Any) -> Any:
+            FUNCTIONS.takes_gradients()
+            return original(*args, **kwargs)
+
+        return vjp
+
+    watcher.wrap(jax, "jit", making)
+    watcher.wrap(jax, "pmap", making)
+    watcher.wrap(jax.stages.Compiled, "__call__", calling)
+    watcher.wrap(api, "vjp", differentiating)

@@ -1,0 +1,42 @@
+"""See the calls of TensorFlow's functions (`tf.function`), and the gradients that are taken while they are traced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from roofline.running.boundaries._functions import CompiledFunctions, name_of, source_of
+from roofline.running.boundary import Watcher
+
+FUNCTIONS = CompiledFunctions()
+
+
+def watch(watcher: Watcher) -> None:
+    """Have all functions and those of saved models report, and gradient tapes where one is asked."""
+    from tensorflow.python.eager.backprop import GradientTape
+    from tensorflow.python.eager.polymorphic_function.concrete_function import ConcreteFunction
+    from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+
+    def calling(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            function = self.python_function
+            return FUNCTIONS.call(source_of(function), name_of(function), original, (self, *args), kwargs)
+
+        return call
+
+    def calling_concrete(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return FUNCTIONS.call(id(self), "concrete function", original, (self, *args), kwargs)
+
+        return call
+
+    def differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gradient(self: Any, *args: Any, **kwargs: Any) -> Any:
+            FUNCTIONS.takes_gradients()
+            return original(self, *args, **kwargs)
+
+        return gradient
+
+    watcher.wrap(Function, "__call__", calling)
+    watcher.wrap(ConcreteFunction, "__call__", calling_concrete)
+    watcher.wrap(GradientTape, "gradient", differentiating)

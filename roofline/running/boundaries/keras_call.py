@@ -1,0 +1,41 @@
+"""The outermost call of a layer or model of Keras: the step of a program that only infers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundary import Boundary, Watcher
+
+#: Modules of Keras 3 and Keras 2, and their class of layers.
+_CLASSES = (("keras.src.layers.layer", "Layer"), ("tf_keras.src.engine.base_layer", "Layer"))
+
+
+def watch(watcher: Watcher) -> None:
+    """Have the outermost calls of layers report."""
+
+    def calling(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if OUTERMOST.inside or not watcher.wanted:
+                return original(self, *args, **kwargs)
+            OUTERMOST.inside = True
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                OUTERMOST.inside = False
+            watcher.ended(id(self), type(self).__name__, results=(result,), model=self)
+            return result
+
+        return call
+
+    def wrap(module: str, name: str) -> None:
+        watcher.wrap(getattr(sys.modules[module], name), "__call__", calling)
+
+    for place in _CLASSES:
+        watcher.when_imported(place[0], partial(wrap, *place))
+
+
+BOUNDARY = Boundary(name="call of {label}", module="", watch=watch, backend="keras", mode="infer")

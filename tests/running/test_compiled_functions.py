@@ -1,0 +1,175 @@
+"""Where steps end in JAX, TensorFlow and Keras: what each boundary reports while a real loop runs."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roofline.running.boundaries import ORDER
+from roofline.running.boundary import EMPTY
+from roofline.running.imports import AfterImport
+from roofline.running.measurement import Measurement, Wanted
+from roofline.running.run import boundaries
+from roofline.running.steps import Steps, StepWatcher
+
+
+class _Watcher(StepWatcher):
+    """Keep what a boundary reports: (name of its file, label, results)."""
+
+    def __init__(self, steps: Steps, rank: int, name: str, seen: list[tuple[str, str, tuple[object, ...]]]) -> None:
+        super().__init__(steps, rank)
+        self._name, self._seen = name, seen
+
+    def ended(
+        self,
+        source: object,
+        label: str,
+        *,
+        results: tuple[object, ...] = (),
+        model: object = None,
+        detail: object = None,
+        sizes: Mapping[str, int] = EMPTY,
+    ) -> None:
+        self._seen.append((self._name, label, results))
+
+
+@pytest.fixture
+def seen() -> Iterator[list[tuple[str, str, tuple[object, ...]]]]:
+    """What all boundaries report, in order; their hooks are taken away at the end."""
+    reports: list[tuple[str, str, tuple[object, ...]]] = []
+    kinds, imports = boundaries(), AfterImport()
+    steps = Steps(kinds, Measurement(Wanted(), "loop", lambda text: None), imports)
+    watchers = [_Watcher(steps, rank, name, reports) for rank, name in enumerate(ORDER)]
+    for kind, watcher in zip(kinds, watchers, strict=False):
+        if not kind.module.startswith("t") or kind.module == "tensorflow":
+            imports.call(kind.module or "sys", functools.partial(kind.watch, watcher))
+    imports.install()
+    yield reports
+    imports.remove()
+    for watcher in watchers:
+        watcher.remove()
+
+
+def names(reports: list[tuple[str, str, tuple[object, ...]]]) -> list[tuple[str, str]]:
+    return [(name, label) for name, label, _ in reports]
+
+
+def jax_program() -> tuple[Any, Callable[..., Any], Callable[..., Any]]:
+    import jax
+
+    @functools.partial(jax.jit, donate_argnums=0)
+    def train(weights: Any, x: Any) -> Any:
+        return weights - 0.1 * jax.grad(lambda w: (infer(w, x) ** 2).sum())(weights)
+
+    @jax.jit
+    def infer(weights: Any, x: Any) -> Any:
+        return x @ weights
+
+    return jax, train, infer
+
+
+def test_jitted_functions_report_when_they_are_the_outermost_ones(seen: list[Any]) -> None:
+    """`infer` is part of `train`, and reported where it is called by itself."""
+    jax, train, infer = jax_program()
+    seen.clear()
+    weights, x = jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4))
+    for _ in range(2):
+        weights = train(weights, x)
+        infer(weights, x)
+    assert names(seen) == 2 * [("jax_update", "train()"), ("jax_call", "infer()")]
+    assert seen[2][2][0] is weights, "what is returned is awaited"
+
+
+def test_a_jitted_function_is_like_itself(seen: list[Any]) -> None:
+    jax, _, infer = jax_program()
+
+    class Model:
+        @functools.partial(jax.jit, static_argnums=0)
+        def double(self, x: Any) -> Any:
+            return 2 * x
+
+        @jax.jit(static_argnums=0)
+        def triple(self, x: Any) -> Any:
+            return 3 * x
+
+    x = jax.numpy.ones(3)
+    assert Model().double(x).tolist() == [2, 2, 2]
+    assert Model().triple(x).tolist() == [3, 3, 3]
+    jitted = infer
+    assert isinstance(jitted, jax.stages.Wrapped)
+    assert jitted.__name__ == "infer"
+    assert jitted.__wrapped__(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4))).shape == (3, 2)
+    assert weakref.ref(jitted)() is jitted
+    assert {jitted: 1}[jitted] == 1
+    jitted.note = "mine"
+    assert jitted.note == "mine"
+    assert jax.vmap(jitted, in_axes=(None, 0))(jax.numpy.ones((4, 2)), jax.numpy.ones((5, 3, 4))).shape == (5, 3, 2)
+    assert jax.jit(jitted)(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4))).shape == (3, 2)
+    lowered = jitted.lower(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4)))
+    assert "dot_general" in lowered.as_text()
+    seen.clear()
+    lowered.compile()(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4)))
+    assert names(seen) == [("jax_call", "compiled function()")]
+    assert type(jitted.__reduce__()[1][0]).__name__ == "PjitFunction", "what is pickled needs nothing of ours"
+
+
+def test_an_annotation_of_jax_ends_a_step_with_what_ran_last(seen: list[Any]) -> None:
+    jax, _, infer = jax_program()
+    with jax.profiler.StepTraceAnnotation("train", step_num=1):
+        result = infer(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4)))
+    assert seen[-1] == ("jax_annotation", "jax.profiler.StepTraceAnnotation", (result,))
+
+
+def test_functions_of_tensorflow_report(seen: list[Any]) -> None:
+    import tensorflow as tf
+
+    weights = tf.Variable(tf.ones((4, 2)))
+
+    @tf.function
+    def infer(x: Any) -> Any:
+        return x @ weights
+
+    @tf.function
+    def train(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(infer(x) ** 2)
+        weights.assign_sub(0.1 * tape.gradient(loss, weights))
+        return loss
+
+    seen.clear()
+    for _ in range(2):
+        train(tf.ones((3, 4)))
+        infer(tf.ones((3, 4)))
+    assert names(seen) == 2 * [("tensorflow_update", "train()"), ("tensorflow_call", "infer()")]
+    seen.clear()
+    with tf.profiler.experimental.Trace("train", step_num=1):
+        infer(tf.ones((3, 4)))
+    with tf.profiler.experimental.Trace("something else"):
+        pass
+    assert names(seen)[1:] == [("tensorflow_trace", "tf.profiler.experimental.Trace('train')")]
+
+
+def test_loops_and_updates_of_keras_report(seen: list[Any]) -> None:
+    """Two batches of fit, one of its validation, two of predict; then an update and a call of the program's own."""
+    import keras
+
+    model = keras.Sequential([keras.layers.Dense(2)])
+    model.compile("sgd", "mse")
+    x, y = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    model.fit(x, y, batch_size=2, verbose=0, validation_data=(x[:2], y[:2]))
+    model.predict(x, batch_size=2, verbose=0)
+    loops = [name for name in names(seen) if name[0] in ("keras_fit", "keras_predict")]
+    assert loops == [
+        *2 * [("keras_fit", "a batch of fit")],
+        ("keras_predict", "a batch of evaluate"),
+        *2 * [("keras_predict", "a batch of predict")],
+    ]
+    seen.clear()
+    model(x)
+    model.optimizer.apply([keras.ops.ones_like(weight) for weight in model.trainable_variables])
+    assert names(seen) == [("keras_call", "Sequential"), ("keras_optimizer", "SGD")]

@@ -123,6 +123,15 @@ class System:
         self.faults += after.ru_minflt - before.ru_minflt
         self.seconds += after.ru_stime - before.ru_stime
 
+    def add(self, other: System) -> None:
+        """Add what another one counted."""
+        self.faults += other.faults
+        self.seconds += other.seconds
+        self.away += other.away
+        self.queued = None if self.queued is None or other.queued is None else self.queued + other.queued
+        for thread, seconds in other.workers.items():
+            self.workers[thread] = self.workers.get(thread, 0.0) + seconds
+
     def per_step(self, steps: int) -> dict[str, float]:
         """Return faults and system time per step, as conditions of a profile; empty without steps."""
         if not steps:

@@ -196,19 +196,26 @@ class _Turns(Generic[Trace]):
             self._plain_stretch(missing)
 
     def _plain_stretch(self, steps: int) -> None:
-        """Run so many plain steps, and keep the times of the regular ones."""
+        """Run so many plain steps, and keep the times of the regular ones.
+
+        What the system did and what was compiled is counted of a stretch as a whole: of one with other steps it is
+        left out.
+        """
         garbage.collect_if_due()
-        before = self._recorder.compiling() or 0.0
+        before, system = self._recorder.compiling() or 0.0, contention.System()
         self._steps_of_loop.runs.clear()
-        with self.system.counting():
+        with system.counting():
             times = self._recorder.steady(self._step, steps)
-        self.compiling += (self._recorder.compiling() or 0.0) - before
+        regular = self._steps_of_loop.regular(times, self._recorder.queued)
         self._all += self._recorder.queued
-        for number, time in self._steps_of_loop.regular(times, self._recorder.queued):
+        for number, time in regular:
             self.times.append(time)
             self._numbers.append(self._all + number)
         self._all += steps
-        self.ran += steps + self._recorder.queued
+        if len(regular) == steps:
+            self.system.add(system)
+            self.compiling += (self._recorder.compiling() or 0.0) - before
+            self.ran += steps + self._recorder.queued
 
     def _profiled(self, steps: int, settling: int) -> None:
         garbage.collect_if_due()

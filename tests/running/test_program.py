@@ -113,7 +113,9 @@ def test_a_program_ends_as_it_would(tmp_path: Path, source: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_end_it_as_they_would(tmp_path: Path, number: signal.Signals) -> None:
-    (tmp_path / "program.py").write_text(f"import os\nos.kill(os.getpid(), {int(number)})\nfor _ in iter(int, 1): pass\n")
+    (tmp_path / "program.py").write_text(
+        f"import os\nos.kill(os.getpid(), {int(number)})\nfor _ in iter(int, 1): pass\n"
+    )
     plain = same(tmp_path, "program.py")
     assert plain.returncode == -number
 

@@ -17,9 +17,7 @@ STEPS, BATCH, WIDTH, HIDDEN = 200, 16, 64, 128
 
 
 def python(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, check=False
-    )
+    return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.fixture(scope="module")

@@ -59,6 +59,7 @@ docs: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/running.py
 	$(BIN)/python benchmarks/read_xplane.py
 	$(BIN)/python benchmarks/import_kineto.py
 	$(BIN)/python benchmarks/show_large.py

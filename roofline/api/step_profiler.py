@@ -22,7 +22,7 @@ class StepProfiler:
     framework. name: of the model in the profile. model: its module, whose parameters are counted.
 
     Call `step()` at the end of every step; everything between two calls is a step, reading of data included. `profile`
-    is complete once the loop ran enough of them. Needs greenlet (`pip install 'roofline[callbacks]'`).
+    is complete once the loop ran enough of them.
 
     >>> with roofline.StepProfiler(backend="torch", mode="train") as profiler:
     ...     for batch in loader:
@@ -30,8 +30,8 @@ class StepProfiler:
     ...         profiler.step()
     >>> print(profiler.profile)
 
-    Raises MissingError without greenlet or the backend's framework. An error of the measurement does not end the loop:
-    it is written to stderr, and `profile` raises it.
+    An error of the measurement, as without the backend's framework, does not end the loop: it is written to stderr, and
+    `profile` raises it.
     """
 
     def __init__(

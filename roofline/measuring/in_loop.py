@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from roofline import plugins
-from roofline.errors import MeasurementError, MissingError, RooflineError
+from roofline.errors import MeasurementError, RooflineError
 
 if TYPE_CHECKING:
     from greenlet import greenlet
@@ -23,15 +22,10 @@ class LoopRecording(Generic[Result]):
     """Run a recorder as a coroutine of a loop, whose steps each run once, as they would have run.
 
     record: calls its argument for each step and returns its result; the call returns what the loop gave to `step`.
-    result: of `record`, None until it has returned. error: that ended it. Raises MissingError without greenlet.
+    result: of `record`, None until it has returned. error: that ended it.
     """
 
     def __init__(self, record: Callable[[Callable[[], object]], Result]) -> None:
-        if not plugins.importable("greenlet"):
-            raise MissingError(
-                "Profiling steps of a loop needs greenlet, which is not installed: run "
-                "`pip install 'roofline[callbacks]'`."
-            )
         self._record = record
         self._recorder: greenlet | None = None
         self.result: Result | None = None

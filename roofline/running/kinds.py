@@ -22,11 +22,11 @@ class _Level:
     usual: Hashable = None
     total: int = 0
 
-    def add(self, kind: Hashable) -> None:
-        """Count a step."""
-        self.total += 1
+    def add(self, kind: Hashable, steps: int) -> None:
+        """Count some steps of a kind."""
+        self.total += steps
         if len(self.counts) < _MOST or kind in self.counts:
-            self.counts[kind] += 1
+            self.counts[kind] += steps
             if self.counts[kind] > self.counts[self.usual]:
                 self.usual = kind
 
@@ -54,24 +54,37 @@ class StepKinds:
     def __init__(self) -> None:
         self._levels = (_Level(), _Level(), _Level())
         self.asides: dict[str, Aside] = {}
+        #: The calls of a regular step that is repeated, and how often it was since it was counted.
+        self._repeated: list[Call] | None = None
+        self._repeats = 0
 
-    def add(self, calls: Sequence[Call], seconds: float) -> bool:
+    def add(self, calls: list[Call], seconds: float) -> bool:
         """Add a step, its calls and its time [s]; return whether it is regular."""
-        sized = frozenset(Counter(calls).items())
-        counted = frozenset(Counter(name for name, _ in calls).items())
-        named = frozenset(name for name, _ in calls)
-        kinds = (sized, counted, named)
-        for level, kind in zip(self._levels, kinds, strict=True):
-            level.add(kind)
-        level, kind = next(
-            ((level, kind) for level, kind in zip(self._levels, kinds, strict=True) if level.decides),
-            (self._levels[-1], named),
-        )
-        if kind == level.usual:
+        if calls == self._repeated:  # the usual kind, of which there are more now
+            self._repeats += 1
             return True
-        usual = self._levels[-1].usual
-        further = sorted(named - usual) if isinstance(usual, frozenset) else []
+        if self._repeated is not None and self._repeats:
+            self._count(_kinds(self._repeated), self._repeats)
+        kinds = _kinds(calls)
+        self._count(kinds, 1)
+        self._repeated, self._repeats = None, 0
+        number = next((number for number, level in enumerate(self._levels) if level.decides), len(kinds) - 1)
+        if kinds[number] == self._levels[number].usual:
+            self._repeated = calls
+            return True
+        usual, named = self._levels[-1].usual, kinds[-1]
+        further = sorted(named - usual) if isinstance(named, frozenset) and isinstance(usual, frozenset) else []
         aside = self.asides.setdefault(" and ".join(further) or OTHER_SIZES, Aside())
         aside.steps += 1
         aside.seconds += seconds
         return False
+
+    def _count(self, kinds: tuple[Hashable, ...], steps: int) -> None:
+        for level, kind in zip(self._levels, kinds, strict=True):
+            level.add(kind, steps)
+
+
+def _kinds(calls: Sequence[Call]) -> tuple[Hashable, ...]:
+    """Describe a step by its calls with their sizes, by their numbers, and by their names."""
+    names = [name for name, _ in calls]
+    return frozenset(Counter(calls).items()), frozenset(Counter(names).items()), frozenset(names)

@@ -85,12 +85,15 @@ class Measured:
 
 
 class Measurement:
-    """Run recordings as coroutines of the program, one at a time, and keep them."""
+    """Run recordings as coroutines of the program, one at a time, and keep them.
+
+    running: the recording that runs now, or None. measured, error: what came of those before.
+    """
 
     def __init__(self, wanted: Wanted, program: str, say: Say) -> None:
         """Program: its name, for a profile whose model is not known. say: writes a line to the user."""
         self._wanted, self._program, self._say = wanted, program, say
-        self._running: LoopRecording[tuple[Recording, str]] | None = None
+        self.running: LoopRecording[tuple[Recording, str]] | None = None
         self._began = 0
         self._next = wanted.first
         self._about: tuple[str, str] = ("", "")
@@ -98,11 +101,6 @@ class Measurement:
         self.was_blocked: str | None = None
         self.measured: list[Measured] = []
         self.error: RooflineError | None = None
-
-    @property
-    def is_recorder(self) -> bool:
-        """True in what a recording itself runs."""
-        return self._running is not None and self._running.is_recorder
 
     @property
     def done(self) -> bool:
@@ -128,21 +126,21 @@ class Measurement:
         self._close()
 
     def _close(self) -> None:
-        if self._running is not None:
-            self._running.close()
-            self._running = None
+        if self.running is not None:
+            self.running.close()
+            self.running = None
 
     def step_ended(self, number: int, results: tuple[object, ...], begin: Callable[[], None]) -> None:
         """Take the end of a step, and begin when it is time.
 
         Raises Stopped, out of the program's own call, when all is measured and the program is to end.
         """
-        if self._running is not None:
-            self._running.step(results)
+        if self.running is not None:
+            self.running.step(results)
         elif not self.done and self._blocked is None and number >= self._next:
             begin()
-        if self._running is not None and not self._running.runs:
-            self._ended(number, self._running)
+        if self.running is not None and not self.running.runs:
+            self._ended(number, self.running)
         if self._wanted.stop and self.done:
             raise Stopped
 
@@ -163,12 +161,12 @@ class Measurement:
 
         self._began, self._next = number, number + (self._wanted.every or 0)
         self._about = (chosen, self._program if step.model is None else _name(step.model))
-        self._running = LoopRecording(record)
-        self._running.start()
+        self.running = LoopRecording(record)
+        self.running.start()
 
     def _ended(self, number: int, running: LoopRecording[tuple[Recording, str]]) -> None:
         """Keep a recording that has ended, or its error."""
-        self._running = None
+        self.running = None
         if running.error is not None:
             self.error = running.error
         elif running.result is not None:

@@ -80,8 +80,8 @@ class Ended:
         elsewhere, called = self.steps.elsewhere, self.steps.called
         if elsewhere:
             raise MeasurementError(
-                f"The program's steps end in another thread than its first one ({_listed(elsewhere)}), where they cannot "
-                "be measured: run them in the first one, or name a function that it calls for each of them with --step."
+                f"The program's steps end in another thread than its first one ({_listed(elsewhere)}), where they "
+                "cannot be measured: run them in the first one, or name a function that it calls for each with --step."
             )
         seen = f"seen were {_listed(called)}" if called else "no call of a framework's was seen"
         raise MeasurementError(f"No step was found, as nothing repeats: {seen}. {_CURE}")

@@ -76,7 +76,8 @@ class Steps:
     @property
     def listens(self) -> bool:
         """True while reports change something; not in what the measurement runs itself."""
-        return not self.closed and not self._measurement.is_recorder
+        recording = self._measurement.running
+        return not self.closed and (recording is None or not recording.is_recorder)
 
     def close(self) -> None:
         """Stop listening, at the end of the program or in another process."""
@@ -94,8 +95,17 @@ class Steps:
         if self.choice is not None and self.listens and threading.get_ident() == self._thread:
             self.choice.calls.append((label, None))
 
-    def ended(self, rank: int, source: Hashable, label: str, report: Report) -> None:
-        """Take the report of a boundary that something of its kind has ended."""
+    def ended(
+        self,
+        rank: int,
+        source: Hashable,
+        label: str,
+        results: tuple[object, ...],
+        model: object,
+        detail: Hashable,
+        sizes: Mapping[str, int],
+    ) -> None:
+        """Take the report of a boundary that something of its kind has ended, see `Watcher.ended`."""
         if not self.listens:
             return
         if threading.get_ident() != self._thread:
@@ -103,16 +113,17 @@ class Steps:
             return
         self.called[label] += 1
         self._ends[rank, source] += 1
-        self._prefer(rank)
-        if report.model is not None:
-            self._model = weakref.ref(report.model)
-        if report.sizes:
-            self._sizes = report.sizes
+        if rank not in self._ranks or (self.choice is not None and rank < self.choice.rank):
+            self._prefer(rank)
+        if model is not None and (self._model is None or self._model() is not model):
+            self._model = weakref.ref(model)
+        if sizes:
+            self._sizes = sizes
         choice = self.choice
         if choice is None:
             self._choose(self._periods[rank].add(source), rank, label)
             return
-        choice.calls.append((label, report.detail))
+        choice.calls.append((label, detail))
         if rank != choice.rank:
             return
         period = self._periods[rank].add(source)
@@ -123,7 +134,7 @@ class Steps:
         choice.period = period or choice.period
         if period is not None and period.at_end:
             choice.label = label
-            self._end_step(choice, report.results)
+            self._end_step(choice, results)
 
     def _prefer(self, rank: int) -> None:
         """Give up a choice further down than this boundary."""
@@ -153,13 +164,16 @@ class Steps:
         """Count a step that ends now, and let the measurement see it."""
         now, calls = time.perf_counter(), choice.calls
         choice.calls = []
-        choice.seen = self._seen(choice)
+        choice.seen += 1
         if choice.began is not None:
             choice.is_regular = choice.kinds.add(calls, now - choice.began)
-            self._measurement.step_ended(choice.seen, results, lambda: self._begin(choice))
+            self._measurement.step_ended(choice.seen, results, self._begin)
         choice.began = time.perf_counter()
 
-    def _begin(self, choice: Choice) -> None:
+    def _begin(self) -> None:
+        """Let the measurement begin, with what is known of the steps."""
+        choice = self.choice
+        assert choice is not None
         model = None if self._model is None else self._model()
         trains = any(self._boundaries[rank].mode == "train" for rank in self._ranks)
         mode: Mode = choice.boundary.mode or ("train" if trains else "infer")
@@ -180,16 +194,6 @@ class Steps:
 
 def _unbound() -> None:
     """Stand for the run of a step until the recorder gives it one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Hold what a boundary reports with an end, see `Watcher.ended`."""
-
-    results: tuple[object, ...]
-    model: object
-    detail: Hashable
-    sizes: Mapping[str, int]
 
 
 class StepWatcher:
@@ -215,7 +219,7 @@ class StepWatcher:
         sizes: Mapping[str, int] = EMPTY,
     ) -> None:
         """See `boundary.Watcher`."""
-        self._steps.ended(self._rank, source, label, Report(results, model, detail, sizes))
+        self._steps.ended(self._rank, source, label, results, model, detail, sizes)
 
     def met(self, label: str) -> None:
         """See `boundary.Watcher`."""

@@ -98,12 +98,16 @@ def test_a_module_a_package_a_folder_and_an_archive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["raise SystemExit", "import sys; sys.exit(0)", "import sys; sys.exit(3)", "import sys; sys.exit('why')"]
-    + ["import sys; sys.exit(True)", "import sys; sys.exit((1, 2))", "quit(5)", "import os; os._exit(6)", "1 +"]
-    + ["import atexit, sys; atexit.register(print, 'last'); sys.exit(2)", "raise KeyError('no') from ValueError(1)"]
-    + ["raise ExceptionGroup('two', [ValueError(1), TypeError()])", "import nothing_of_this_name"]
-    + ["import sys; sys.excepthook = lambda kind, error, _: print('mine', error); 1 / 0"]
-    + ["import atexit; atexit.register(print, 'last')\ndef f():\n    try: 1 / 0\n    finally: {}['k']\nf()"],
+    [
+        *("raise SystemExit", "import sys; sys.exit(0)", "import sys; sys.exit(3)", "import sys; sys.exit('why')"),
+        *("import sys; sys.exit(True)", "import sys; sys.exit((1, 2))", "quit(5)", "import os; os._exit(6)", "1 +"),
+        "import atexit, sys; atexit.register(print, 'last'); sys.exit(2)",
+        "raise KeyError('no') from ValueError(1)",
+        "raise ExceptionGroup('two', [ValueError(1), TypeError()])",
+        "import nothing_of_this_name",
+        "import sys; sys.excepthook = lambda kind, error, _: print('mine', error); 1 / 0",
+        "import atexit; atexit.register(print, 'last')\ndef f():\n    try: 1 / 0\n    finally: {}['k']\nf()",
+    ],
 )
 def test_a_program_ends_as_it_would(tmp_path: Path, source: str) -> None:
     (tmp_path / "program.py").write_text(f"print('begun', flush=True)\n{source}\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
@@ -44,17 +44,18 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
             result = original(self, *args, **kwargs)
         finally:
             OUTERMOST.inside = False
-        label = _label(self, torch.is_grad_enabled())
+        # The module that torch.compile puts around another one has that one's name.
+        kind = type(self._modules.get("_orig_mod", self))
+        label = _label(kind.__name__, self.training, torch.is_grad_enabled())
         watcher.ended(id(self), label, model=self, detail=_shapes(args, kwargs))
         return result
 
     return call
 
 
-def _label(module: Any, with_gradients: bool) -> str:
-    # The module that torch.compile puts around another one has that one's name.
-    name = type(getattr(module, "_orig_mod", module)).__name__
-    notes = ([] if module.training else ["eval"]) + ([] if with_gradients else ["no gradients"])
+@cache
+def _label(name: str, training: bool, with_gradients: bool) -> str:
+    notes = ([] if training else ["eval"]) + ([] if with_gradients else ["no gradients"])
     return f"{name} ({', '.join(notes)})" if notes else name
 
 

@@ -75,7 +75,9 @@ def watch(watcher: Watcher) -> None:
 
 def _wrapped_classes(kind: type) -> list[type]:
     """List the classes of optimizers of which objects were made before."""
-    below = [found for subclass in kind.__subclasses__() for found in _wrapped_classes(subclass)]
+    below: list[type] = []
+    for subclass in kind.__subclasses__():
+        below += _wrapped_classes(subclass)
     return [*([kind] if getattr(vars(kind).get("step"), "hooked", False) else []), *below]
 
 

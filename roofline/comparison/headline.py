@@ -85,6 +85,12 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
     return head if ci95 else msgspec.structs.replace(head, ci95=None, factor_ci95=None)
 
 
+def times_as_long(a: Analysis, b: Analysis) -> float:
+    """Return time of A / time of B, the factor of their headline: by the turns they took, else by all processes."""
+    paired = settle(a.profile, b.profile)
+    return _step_time(a) / _step_time(b) if paired is None else paired.a / paired.b
+
+
 def factor_text(ratio: float) -> str:
     """Write how many times as long a run takes, never "1.00": 1.83x, 1.004x, 12.3x."""
     digits = 3

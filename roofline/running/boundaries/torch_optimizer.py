@@ -76,7 +76,8 @@ def watch(watcher: Watcher) -> None:
 def _wrapped_classes(kind: type) -> list[type]:
     """List the classes of optimizers of which objects were made before."""
     below: list[type] = []
-    for subclass in kind.__subclasses__():
+    subclasses: list[type] = kind.__subclasses__()
+    for subclass in subclasses:
         below += _wrapped_classes(subclass)
     return [*([kind] if getattr(vars(kind).get("step"), "hooked", False) else []), *below]
 

@@ -84,6 +84,14 @@ def command(
             "-o", "--output", metavar="FILE.json|DIR", help="The profile to write; of several ranks a folder."
         ),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Processes that read several traces. Default: one per usable core, as far as memory allows.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> None:
@@ -124,6 +132,7 @@ def command(
             command=words.command_line(),
             selection=selection,
             say=words.say,
+            workers=workers,
         )
     if len(profiles) > 1:
         _write_ranks(profiles, None if output is None else Path(output), force, inputs)

@@ -76,6 +76,11 @@ def formula(
     return register
 
 
+def has_formulas() -> bool:
+    """Tell whether the user registered a formula, which only this process knows."""
+    return bool(_FORMULAS)
+
+
 def registered(name: str) -> tuple[Callable[..., Cost], OpClass] | None:
     """The formula and class of an op, or None."""
     formula = entry(name)

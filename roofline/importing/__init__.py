@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
@@ -21,14 +22,12 @@ from roofline import plugins
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-from roofline.importing import from_kineto
+from roofline.importing import pool
 from roofline.importing.assembly import Say
-from roofline.importing.ranks import check_ranks, rank_of, with_waiting
+from roofline.importing.ranks import Rank, check_ranks, rank_of, with_waiting
 from roofline.importing.selection import ALL, Selection
-from roofline.importing.work import cache
-from roofline.importing.work.costs import Costs
+from roofline.importing.traces import Request
 from roofline.traces.chrome import reader
-from roofline.traces.kineto import reader as kineto
 
 #: How files of torch.profiler's traces are called in a folder.
 _TRACES = (".json", ".json.gz", ".zip")
@@ -80,12 +79,14 @@ def read(
     command: str = "",
     selection: Selection = ALL,
     say: Say = lambda text: None,
+    workers: int | None = None,
 ) -> list[Profile]:
     """Return one profile per trace. Several traces must be the ranks of one job, and are sorted by rank.
 
     device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the trace of the
     graphs' capture. name: what the model is called; None: as its file is. selection: the steps to use, of each trace.
-    say: gets each warning once.
+    say: gets each warning once. workers: number of processes that read the traces of ranks; None: one per usable core,
+    as far as the memory allows.
 
     Raises InputError for files that cannot be read or do not belong together and for what is no name, MeasurementError
     for traces without anything to measure.
@@ -94,26 +95,27 @@ def read(
 
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"{name[:80]!r} is no name for a model: give up to 60 letters, digits, '-', '_' or '.'.")
-    requested = None if device is None else devices.load(device)
     files = [Path(path) for path in paths]
     for form in filter(None, map(_format, files)):
         if len(files) > 1 or capture is not None:
             raise InputError(f"{form.WORDS} is imported by itself: leave --capture and the other traces out.")
         if selection != ALL:
             raise InputError(f"{form.WORDS} tells its steps itself: leave --steps, --between and --trim out.")
+        requested = None if device is None else devices.load(device)
         return [_called(form.profile(files[0], requested, command, say), name)]
-    captured = None if capture is None else kineto.read(Path(capture))
-    costs, several = Costs(cache.location()), len(files) > 1
-    profiles, ranks = [], []
-    for file in files:  # one trace in memory at a time
-        trace = kineto.read(file)
-        ranks.append(rank_of(trace.metadata))
-        if several:
-            check_ranks(files[: len(ranks)], ranks)
-        profiles.append(
-            from_kineto.profile(file, trace, ranks[-1], captured, costs, requested, command, several, selection)
-        )
-    costs.save()
+    several = len(files) > 1
+    request = Request(device, None if capture is None else str(capture), command, several, selection)
+    profiles: list[Profile] = []
+    ranks: list[Rank] = []
+    with closing(pool.read(files, request, workers)) as outcomes:
+        for rank, made, error in outcomes:
+            if rank is not None:
+                ranks.append(rank)
+            if several and rank is not None:
+                check_ranks(files[: len(ranks)], ranks)
+            if error is not None:
+                raise error
+            profiles += [] if made is None else [made]
     profiles = [_called(profile, name, several) for profile in (with_waiting(profiles) if several else profiles)]
     for profile in profiles:
         facts = profile.imported

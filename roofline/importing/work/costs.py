@@ -72,6 +72,12 @@ class Costs:
         self._assumed: dict[int, tuple[Call, str]] = {}
         self.missing: set[str] = set()
 
+    def forget(self) -> None:
+        """Let go of the calls of a trace, and of what it missed; the cache stays."""
+        self._by_call.clear()
+        self._assumed.clear()
+        self.missing.clear()
+
     def save(self) -> None:
         """Write what was learned to the cache; a folder that cannot be written is no error."""
         self._cache.save()

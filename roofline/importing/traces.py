@@ -1,0 +1,78 @@
+"""Turn the traces of torch.profiler into profiles, one after another, with what they share read once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from roofline import devices
+from roofline.core.schema import Profile
+from roofline.errors import RooflineError
+from roofline.importing import from_kineto
+from roofline.importing.ranks import Rank, rank_of
+from roofline.importing.selection import ALL, Selection
+from roofline.importing.work import cache
+from roofline.importing.work.costs import Costs
+from roofline.traces.kineto import reader
+
+
+class Request(msgspec.Struct, frozen=True):
+    """Hold what is asked of every trace of an import.
+
+    device: name or file of the device whose ceilings to use, None for the trace's own. capture: the file of the graphs'
+    capture. several: whether the traces are those of several ranks. selection: the steps to use.
+    """
+
+    device: str | None = None
+    capture: str | None = None
+    command: str = ""
+    several: bool = False
+    selection: Selection = ALL
+
+
+class Outcome(NamedTuple):
+    """What came of a trace: its rank, None where it could not be read, and a profile or an error."""
+
+    rank: Rank | None
+    profile: Profile | None = None
+    error: RooflineError | None = None
+
+
+class Importer:
+    """Import traces, of which one is in memory at a time."""
+
+    def __init__(self, request: Request) -> None:
+        """Raises InputError where the device or the capture cannot be read."""
+        self._request = request
+        self._device = None if request.device is None else devices.load(request.device)
+        self._capture = None if request.capture is None else reader.read(Path(request.capture))
+        self._costs = Costs(cache.location())
+
+    def read(self, file: Path) -> Outcome:
+        """Read a trace and make its profile; an error that its user can mend is returned."""
+        rank = None
+        self._costs.forget()
+        try:
+            trace = reader.read(file)
+            rank = rank_of(trace.metadata)
+            asked = self._request
+            made = from_kineto.profile(
+                file,
+                trace,
+                rank,
+                self._capture,
+                self._costs,
+                self._device,
+                asked.command,
+                asked.several,
+                asked.selection,
+            )
+        except RooflineError as error:
+            return Outcome(rank, error=error)
+        return Outcome(rank, made)
+
+    def close(self) -> None:
+        """Keep the costs of what was read in the user's cache."""
+        self._costs.save()

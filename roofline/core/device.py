@@ -12,7 +12,8 @@ Names of ceilings are `family.variant`:
                                         of a copy or a fill, which is no kernel
     latency.kernel            [s]       least time of a kernel that reads, computes and writes; no roof: it
                                         says how soon the device is at its rate (projection/startup.py)
-    link.<name>               [byte/s]  host link and network
+    link.<name>               [byte/s]  each way: h2d and d2h of the host link, peer of the links to other GPUs, which
+                                        is the roof of no op, and network
 
 A ceiling that is not known is absent: it drops its term from the floor and the verdict names it.
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from statistics import fmean
 
 import numpy as np
 
@@ -20,17 +21,19 @@ from roofline.ranks.work import Outlier, compare_work, find_outliers, own_times
 _ON_THE_BUS = (
     (("allreduce",), lambda n: 2 * (n - 1) / n),
     (("allgather", "reducescatter", "alltoall"), lambda n: (n - 1) / n),
-    (("broadcast", "reduce", "send", "recv", "gather", "scatter"), lambda n: 1.0),
+    (("broadcast", "reduce", "send", "recv"), lambda n: 1.0),
 )
+#: The ceiling of what a GPU moves to others, each way: nothing that a rank sends or receives is faster.
+_LINK = "link.peer"
 
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
     """A rank, per step [s]. computing: time in which anything but collectives ran.
 
-    communication: time in collectives; exposed: of it what no computation hides; waiting: of it what slower ranks take.
-    idle: time in which nothing ran. last: of how many collectives it is the last to arrive. None: not known, as of a
-    rank none of whose collectives was matched.
+    communication: time in collectives; exposed: of it what no computation hides; hidden: the share that one does;
+    waiting: of communication what slower ranks take. idle: time in which nothing ran. last: of how many collectives it
+    is the last to arrive. None: not known, as of a rank none of whose collectives was matched.
     """
 
     number: int
@@ -39,9 +42,23 @@ class RankRow:
     computing: float | None
     communication: float | None
     exposed: float | None
+    hidden: float | None
     waiting: float | None
     idle: float | None
     last: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RankMeans:
+    """The means of `RankRow` over the ranks of which a number is known; None where it is of none."""
+
+    wall: float | None
+    computing: float | None
+    communication: float | None
+    exposed: float | None
+    hidden: float | None
+    waiting: float | None
+    idle: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +67,10 @@ class CollectiveRow:
 
     ranks: how many take part. runs: how many were matched. shortest: on the rank that waits least, in the median: the
     transfer takes no longer. longest: on the one that waits longest. last: the rank that arrives last most often, and
-    how often (`times_last`). bandwidth: what a rank sends and receives over its link in the shortest time [B/s]; None
-    where sizes are not known.
+    how often (`times_last`). arrives: when the last rank does, counted from when the first rank came to the first
+    collective of the step, and apart: how much later than the first rank, both in the median. algorithm_bandwidth: the
+    message by the shortest time, and bandwidth: what a rank sends or receives over its link in it [B/s]; None where
+    sizes are not known. of_link: of the ceiling of that link; None where the device has none.
     """
 
     message: Message
@@ -61,18 +80,26 @@ class CollectiveRow:
     longest: float
     last: int
     times_last: int
+    arrives: float
+    apart: float
+    algorithm_bandwidth: float | None
     bandwidth: float | None
+    of_link: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseRow:
-    """The time of a phase's ops on the ranks, without collectives, per step [s]: the mean, and the extremes."""
+    """The time of a phase's ops on the ranks, without collectives, per step [s]: the mean, and the extremes.
+
+    imbalance: how much longer than the mean the longest is, as a share of the mean.
+    """
 
     name: str
     mean: float
     least: float
     longest: float
     rank_of_longest: int
+    imbalance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +114,7 @@ class Job:
     profiles: tuple[Profile, ...]
     of: int | None
     ranks: tuple[RankRow, ...]
+    mean: RankMeans
     collectives: tuple[CollectiveRow, ...]
     phases: tuple[PhaseRow, ...]
     straggler: Straggler | None
@@ -114,7 +142,8 @@ def describe(profiles: Sequence[Profile]) -> Job:
         profiles=tuple(profiles),
         of=of.pop() if len(of) == 1 else None,
         ranks=rank_rows,
-        collectives=_collective_rows(matched, numbers),
+        mean=_means(rank_rows),
+        collectives=_collective_rows(matched, numbers, _link(profiles)),
         phases=_phase_rows(profiles, numbers),
         outliers=tuple(find_outliers(numbers, work)),
         straggler=find_straggler(numbers, matched, work) if len(matched) else None,
@@ -133,33 +162,56 @@ def _rank_row(profile: Profile, number: int, waiting: float | None, last: int | 
     wall, facts = float(np.mean(profile.wall.steps)), profile.imported
     idle = float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else None
     exposed = facts.exposed if facts else None
+    communication = facts.communication if facts else None
     return RankRow(
         number=number,
         model=profile.model,
         wall=wall,
         computing=None if idle is None or exposed is None else wall - idle - exposed,
-        communication=facts.communication if facts else None,
+        communication=communication,
         exposed=exposed,
+        hidden=None if exposed is None or not communication else _share_hidden(communication, exposed),
         waiting=waiting,
         idle=idle,
         last=last,
     )
 
 
-def _collective_rows(matched: Matched, numbers: Sequence[int]) -> tuple[CollectiveRow, ...]:
-    """Sum up collectives that exchange alike, those first that last longest in all."""
+def _share_hidden(communication: float, exposed: float) -> float:
+    hidden = round(communication - exposed, 9)  # both are whole nanoseconds
+    return hidden / communication if hidden else 0.0
+
+
+def _means(rows: Sequence[RankRow]) -> RankMeans:
+    means: dict[str, float | None] = {}
+    for field in fields(RankMeans):
+        known = [value for row in rows if (value := getattr(row, field.name)) is not None]
+        means[field.name] = fmean(known) if known else None
+    return RankMeans(**means)
+
+
+def _link(profiles: Sequence[Profile]) -> float | None:
+    """Return what the slowest of the ranks' devices moves to others, each way [B/s]; None where one is not known."""
+    ceilings = [profile.device.ceilings.get(_LINK) for profile in profiles]
+    return min((ceiling.value for ceiling in ceilings if ceiling), default=None) if all(ceilings) else None
+
+
+def _collective_rows(matched: Matched, numbers: Sequence[int], link: float | None) -> tuple[CollectiveRow, ...]:
+    """Sum up collectives that exchange alike, those first that last longest in all. link: the ceiling [B/s]."""
     groups: dict[tuple[str, str, float | None, float | None], list[int]] = {}
     for at, message in enumerate(matched.messages):
         groups.setdefault((message.name, message.among, message.sent, message.received), []).append(at)
-    rows = [_collective_row(matched, np.asarray(at), numbers) for at in groups.values()]
+    rows = [_collective_row(matched, np.asarray(at), numbers, link) for at in groups.values()]
     return tuple(sorted(rows, key=lambda row: -row.longest * row.runs))
 
 
-def _collective_row(matched: Matched, at: Ints, numbers: Sequence[int]) -> CollectiveRow:
+def _collective_row(matched: Matched, at: Ints, numbers: Sequence[int], link: float | None) -> CollectiveRow:
     took_part, duration = matched.took_part[:, at], matched.duration[:, at]
     shortest = float(np.median(np.where(took_part, duration, np.inf).min(0)))
     message, counts = matched.messages[int(at[0])], np.bincount(matched.last[at], minlength=len(numbers))
     ranks = message.ranks or len(message.members) or int(took_part.sum(0).max())
+    algorithm = _algorithm_bandwidth(message, shortest)
+    bus = _bus_bandwidth(message, ranks, algorithm)
     return CollectiveRow(
         message=message,
         ranks=ranks,
@@ -168,15 +220,25 @@ def _collective_row(matched: Matched, at: Ints, numbers: Sequence[int]) -> Colle
         longest=float(np.median(duration.max(0))),
         last=numbers[int(counts.argmax())],
         times_last=int(counts.max()),
-        bandwidth=_bandwidth(message, ranks, shortest),
+        arrives=float(np.median(matched.arrives[at])),
+        apart=float(np.median(matched.waiting[:, at].max(0))),
+        algorithm_bandwidth=algorithm,
+        bandwidth=bus,
+        of_link=None if bus is None or link is None else bus / link,
     )
 
 
-def _bandwidth(message: Message, ranks: int, seconds: float) -> float | None:
+def _algorithm_bandwidth(message: Message, seconds: float) -> float | None:
+    """Divide the size of a message by its time [B/s]; None where it is not known. The larger of sent and received."""
+    size = max(message.sent or 0.0, message.received or 0.0)
+    return size / seconds if size and seconds > 0 else None
+
+
+def _bus_bandwidth(message: Message, ranks: int, algorithm: float | None) -> float | None:
     """Return what a rank moves over its link [B/s]; None where that is not known of the operation or its size."""
-    name, size = message.name.lower().replace("_", ""), max(message.sent or 0.0, message.received or 0.0)
+    name = message.name.lower().replace("_", "")
     factor = next((factor for names, factor in _ON_THE_BUS if name.startswith(names)), None)
-    return size * factor(ranks) / seconds if factor is not None and size and seconds > 0 and ranks > 1 else None
+    return algorithm * factor(ranks) if factor is not None and algorithm is not None and ranks > 1 else None
 
 
 def _phase_rows(profiles: Sequence[Profile], numbers: Sequence[int]) -> tuple[PhaseRow, ...]:
@@ -190,7 +252,14 @@ def _phase_rows(profiles: Sequence[Profile], numbers: Sequence[int]) -> tuple[Ph
         for name, seconds in zip(profile.phases, sums.tolist(), strict=True):
             times.setdefault(name, np.zeros(len(profiles)))[row] += seconds
     return tuple(
-        PhaseRow(name, float(of.mean()), float(of.min()), float(of.max()), numbers[int(of.argmax())])
+        PhaseRow(
+            name,
+            mean=float(of.mean()),
+            least=float(of.min()),
+            longest=float(of.max()),
+            rank_of_longest=numbers[int(of.argmax())],
+            imbalance=float(of.max() / of.mean() - 1),
+        )
         for name, of in times.items()
         if of.any()
     )

@@ -49,6 +49,13 @@ class Matched:
         return np.where(self.took_part, self.duration - shortest, 0.0)
 
     @property
+    def arrives(self) -> Array:
+        """Return when the last rank arrives at each collective, from the first arrival of its step on [s]."""
+        start = np.where(self.took_part, self.start, np.nan)
+        first, last, steps = np.nanmin(start, axis=0), np.nanmax(start, axis=0), np.asarray(self.steps)
+        return np.asarray([end - first[steps == step].min() for end, step in zip(last, steps, strict=True)])
+
+    @property
     def last(self) -> Ints:
         """Return the row of the rank that arrives last at each collective: where it is shortest."""
         return np.asarray(np.where(self.took_part, self.duration, np.inf).argmin(0), np.int64)

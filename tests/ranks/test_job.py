@@ -96,8 +96,13 @@ def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_pat
     assert slow.matched == 4 * 3
     (row,) = slow.collectives
     assert (row.runs, row.shortest, row.last, row.times_last) == (12, pytest.approx(60e-6), 2, 12)
-    # Of 1 MB, 2 * 3/4 of it go over the link of each of four ranks.
-    assert row.bandwidth == pytest.approx(1.5 * 1e6 / 60e-6)
+    # Of 1 MB, 2 * 3/4 of it go over the link of each of four ranks; the links of a device carry 450 GB/s.
+    assert (row.algorithm_bandwidth, row.bandwidth) == pytest.approx((1e6 / 60e-6, 1.5 * 1e6 / 60e-6))
+    assert row.of_link == pytest.approx(1.5 * 1e6 / 60e-6 / 450e9)
+    # The last of the ranks comes 200 us after the others; to the second collective of three 60 us of transfer, 40 us
+    # of idle time, a kernel of 400 us and again 200 us after it came to the first.
+    assert (row.apart, row.arrives) == pytest.approx((200e-6, 900e-6), abs=2 * 6e-6)
+    assert slow.mean.waiting == pytest.approx(450e-6, abs=3 * 6e-6)
     assert [profile.imported and profile.imported.waiting for profile in slow.profiles] == pytest.approx(
         [row.waiting for row in slow.ranks]
     )
@@ -181,6 +186,10 @@ def test_the_slow_rank_of_a_recorded_job(recorded: Callable[[str], Path]) -> Non
     assert (found.straggler.last, found.straggler.collectives) == (5, 8)
     assert found.straggler.kind == "later start"
     assert found.ranks[1].waiting == pytest.approx(11.119e-3)
+    # Buckets of gradients, as NCCL was given them: 394,241, 112 and 226,960 floats.
+    sent = {row.message.sent for row in found.collectives if row.message.name == "allreduce"}
+    assert sent == {4.0 * 394_241, 4.0 * 112, 4.0 * 226_960}
+    assert all(row.of_link is not None and row.of_link < 1 for row in found.collectives)
     assert (found.matched, found.unmatched) == (8, 0)
     assert found.ends_apart == pytest.approx(3e-6, abs=1e-6)
 
@@ -291,6 +300,7 @@ def test_what_is_not_known_of_a_rank_is_no_zero(tmp_path: Path) -> None:
     assert one.profiled is not None
     bare = msgspec.structs.replace(one, collectives=None, profiled=msgspec.structs.replace(one.profiled, idle=()))
     row = describe([bare, *others]).ranks[0]
+    assert row.hidden == pytest.approx(0, abs=1e-3)
     assert (row.waiting, row.last, row.idle, row.computing) == (None, None, None, None)
     assert "\u2013" in text.render(describe([bare, *others]))
 

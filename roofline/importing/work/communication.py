@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from roofline.core.cost import Cost, unknown
+from roofline.core.vocabulary import Quality
 from roofline.costs.calls import Call, describe, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES
@@ -28,6 +29,9 @@ _SIZES = {
 }
 #: What the profiler records around every collective of torch.distributed, without tensors in 2022.
 PARAMETERS = "record_param_comms"
+#: What torch's NCCL backend marks with the tensor that it hands over, where that is as large as what comes back.
+_SUMMED = "nccl:all_reduce"
+MARKS = (_SUMMED, "nccl:all_to_all")
 _PREFIX = ("c10d::", "_c10d_functional::")
 
 
@@ -100,25 +104,28 @@ def costed(
     call: Call,
     ops: list[dict[str, Any]],
     kernel: dict[str, Any],
+    mark: Call | None = None,
     around: Call | None = None,
     exchanged: float | None = None,
 ) -> Costed:
     """A collective by what it said of its message: itself or calls in it (`ops`), or its kernel.
 
-    Else by its own tensors, or those of `around`, the nearest enclosing call that is a collective by its name: they are
-    taken for the payload, out and in, as all-to-all and all-reduce have it. exchanged: bytes of the gradients that it
-    is taken to hold.
+    Else by its own tensors, those that torch's `mark` inside it names, or those of `around`, the nearest enclosing call
+    that is a collective by its name: they are taken for the payload, out and in, as all-to-all and all-reduce have it.
+    exchanged: bytes of the gradients that it is taken to hold.
     """
     for args in (*ops, kernel):
         message = _message(args)
         if message is not None:
             sent, received, name, note = message
             return _costed(call, Cost(bytes_read=sent, bytes_written=received, note=note), name)
-    for collective in (call, around):
+    for collective in (call, mark, around):
         size = None if collective is None else _size(collective)
         if collective is not None and size:
             note = f"payload from the tensors of {collective.name[:80]}"
-            return _costed(call, Cost(bytes_read=size, bytes_written=size, quality="assumed", note=note), call.name)
+            # Of others than a sum what is received may differ.
+            quality: Quality = "exact" if collective.name == _SUMMED else "assumed"
+            return _costed(call, Cost(bytes_read=size, bytes_written=size, quality=quality, note=note), call.name)
     if exchanged:
         note = "payload: the gradients accumulated since the exchange before"
         cost = Cost(bytes_read=exchanged, bytes_written=exchanged, quality="assumed", note=note)

@@ -111,7 +111,18 @@ def _communication(
 ) -> Costed:
     messages = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
     kernel = communication.arguments(trace.device.args[int(rows[0])])
-    return communication.costed(_recorded(nodes.call(top)), messages, kernel, _around(nodes, top), exchanged)
+    call, mark, around = _recorded(nodes.call(top)), _mark(nodes, top), _around(nodes, top)
+    return communication.costed(call, messages, kernel, mark, around, exchanged)
+
+
+def _mark(nodes: KinetoNodes, top: int) -> Call | None:
+    """The mark of torch's NCCL backend inside a collective, whose tensor is the message."""
+    events, row = nodes.events, top + 1
+    while row < len(nodes) and events.start[row] < events.end[top]:
+        if events.thread[row] == events.thread[top] and nodes.names[row] in communication.MARKS:
+            return _recorded(nodes.call(row))
+        row += 1
+    return None
 
 
 def _around(nodes: KinetoNodes, top: int) -> Call | None:

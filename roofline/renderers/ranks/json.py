@@ -26,6 +26,7 @@ def render(job: Job) -> str:
         "straggler": None if straggler is None else {**asdict(straggler), "kind": straggler.kind},
         "outliers": [asdict(row) for row in job.outliers],
         "ranks": [asdict(row) for row in job.ranks],
+        "mean": asdict(job.mean),
         "collectives": [_collective(row) for row in job.collectives],
         "phases": [asdict(row) for row in job.phases],
         "sentences": [{"id": key, "text": text} for key, text in _sentences.sentences(job)],

@@ -8,14 +8,31 @@ from collections.abc import Callable
 from roofline import units
 from roofline.content import terminal, wording
 from roofline.content.terminal import SHEET, Page
-from roofline.ranks.job import Job, RankRow
+from roofline.ranks.job import Job, RankMeans, RankRow
 from roofline.renderers.ranks import _sentences
 
 #: Ranks, and kinds of collectives, that are shown in full; of more ranks, those that wait least and most.
 _MOST, _ENDS = 16, 6
 #: What goes first of a table for want of room: the highest.
-_RANK_RANKS = (0, 0, 3, 2, 4, 1, 0, 5)
-_COLLECTIVE_RANKS = (0, 4, 3, 2, 0, 0, 1, 5)
+_RANK_RANKS = (0, 0, 3, 2, 4, 1, 6, 0, 5)
+_COLLECTIVE_RANKS = (0, 9, 5, 3, 2, 0, 8, 10, 4, 11, 1, 6, 7)
+_COLLECTIVE_HEADS = (
+    "collective",
+    "group",
+    "ranks",
+    "sent",
+    "seen",
+    "shortest",
+    "longest",
+    "last at",
+    "apart",
+    "algorithm",
+    "bus bandwidth",
+    "of link",
+    "last to arrive",
+)
+#: Which of them hold words.
+_COLLECTIVE_WORDS = ("collective", "group", "last to arrive")
 
 
 def render(job: Job, page: Page = SHEET, every: bool = False) -> str:
@@ -34,17 +51,18 @@ def _ranks(job: Job, page: Page, every: bool) -> list[str]:
         grouped = len(rows) - 2 * _ENDS
         rows = [*rows[:_ENDS], *rows[-_ENDS:]]
     unit = units.seconds_unit(max(row.wall for row in job.ranks))
-    heads = ["rank", "step", "computing", "idle", "collectives", "exposed", "waiting", "arrives last"]
-    cells = [heads, *(_rank(row, unit) for row in rows)]
+    heads = ["rank", "step", "computing", "idle", "collectives", "exposed", "hidden", "waiting", "arrives last"]
+    cells = [heads, *([str(row.number), *_times(row, unit), units.count(row.last)] for row in rows)]
+    cells.append(["mean", *_times(job.mean, unit), ""])
     lines = terminal.fitted(cells, (), _RANK_RANKS, page, 1)
     if grouped:
         lines += terminal.wrapped(f"{grouped} more ranks wait neither least nor most: --all shows them.", page)
     return lines
 
 
-def _rank(row: RankRow, unit: Callable[[float | None], str]) -> list[str]:
-    times = (row.wall, row.computing, row.idle, row.communication, row.exposed, row.waiting)
-    return [str(row.number), *map(unit, times), units.count(row.last)]
+def _times(row: RankRow | RankMeans, unit: Callable[[float | None], str]) -> list[str]:
+    times = (row.wall, row.computing, row.idle, row.communication, row.exposed)
+    return [*map(unit, times), units.percent(row.hidden), unit(row.waiting)]
 
 
 def _collectives(job: Job, page: Page, every: bool) -> list[str]:
@@ -52,12 +70,28 @@ def _collectives(job: Job, page: Page, every: bool) -> list[str]:
         return []
     rows = job.collectives if every else job.collectives[:_MOST]
     unit = units.seconds_unit(max(row.longest for row in rows))
-    cells = [["collective", "ranks", "sent", "seen", "shortest", "longest", "bus bandwidth", "last to arrive"]]
+    cells = [list(_COLLECTIVE_HEADS)]
     for row in rows:
-        sent, last = units.byte(row.message.sent), f"rank {row.last}, {units.count(row.times_last)} of {row.runs}"
-        times = units.count(row.runs), unit(row.shortest), unit(row.longest), units.byte_rate(row.bandwidth)
-        cells.append([wording.plain(row.message.name, 40), units.count(row.ranks), sent, *times, last])
-    lines = ["", *terminal.fitted(cells, (0, 7), _COLLECTIVE_RANKS, page, 1)]
+        message, last = row.message, f"rank {row.last}, {units.count(row.times_last)} of {row.runs}"
+        cells.append(
+            [
+                wording.plain(message.name, 40),
+                wording.plain(message.group, 24) or "\N{EN DASH}",
+                units.count(row.ranks),
+                units.byte(message.sent),
+                units.count(row.runs),
+                *(unit(seconds) for seconds in (row.shortest, row.longest, row.arrives, row.apart)),
+                *map(units.byte_rate, (row.algorithm_bandwidth, row.bandwidth)),
+                units.percent(row.of_link),
+                last,
+            ]
+        )
+    # A job of one group without a name, or devices without a ceiling of their link, need no column for it.
+    told = [any(row[number] != "\N{EN DASH}" for row in cells[1:]) for number in range(len(_COLLECTIVE_HEADS))]
+    cells = [[cell for cell, is_told in zip(row, told, strict=True) if is_told] for row in cells]
+    ranks = [rank for rank, is_told in zip(_COLLECTIVE_RANKS, told, strict=True) if is_told]
+    words = {number for number, head in enumerate(cells[0]) if head in _COLLECTIVE_WORDS}
+    lines = ["", *terminal.fitted(cells, words, ranks, page, 1)]
     if hidden := len(job.collectives) - len(rows):
         lines += terminal.wrapped(f"{wording.counted(hidden, 'more kind')} that last less: --all shows them.", page)
     return lines
@@ -67,9 +101,8 @@ def _phases(job: Job, page: Page) -> list[str]:
     if not job.phases:
         return []
     unit = units.seconds_unit(max(row.longest for row in job.phases))
-    cells = [["ops of", "mean", "least", "longest", "on rank"]]
+    cells = [["ops of", "mean", "least", "longest", "on rank", "imbalance"]]
     for row in job.phases:
-        cells.append(
-            [wording.plain(row.name, 40), *map(unit, (row.mean, row.least, row.longest)), str(row.rank_of_longest)]
-        )
-    return ["", *terminal.fitted(cells, (0,), (0, 0, 0, 0, 0), page, 1)]
+        times = map(unit, (row.mean, row.least, row.longest))
+        cells.append([wording.plain(row.name, 40), *times, str(row.rank_of_longest), units.percent(row.imbalance)])
+    return ["", *terminal.fitted(cells, (0,), (0, 0, 0, 0, 0, 0), page, 1)]

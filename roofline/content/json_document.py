@@ -80,6 +80,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "blocks": {name: total(value, analysis) for name, value in analysis.by("block").items()},
         **_fields(profile, "parameters trainable devices samples tokens new_tokens".split()),
         "memory": _memory(profile),
+        "energy": _energy(profile),
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
@@ -115,6 +116,15 @@ def _memory(profile: Profile) -> dict[str, Any]:
         "parts": dict(use.parts),
         **_fields(profile.memory, "parameters optimizer gradients resident".split()),
     }
+
+
+def _energy(profile: Profile) -> dict[str, Any] | None:
+    """Write the energy of a step and of a sample [J] with the evidence; null where it is not known."""
+    energy = profile.energy
+    if energy is None:
+        return None
+    fields = _fields(energy, "per_step uncertainty tick seconds steps alone".split())
+    return {**fields, "per_sample": energy.per_sample(profile.samples)}
 
 
 def _wall(analysis: WorkAnalysis) -> dict[str, Any]:

@@ -213,6 +213,26 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gradients: float | None = None
 
 
+class Energy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The energy of plain steps by the counter of a GPU, all of its board [J].
+
+    per_step: the mean, sure to within `uncertainty`, as the counter moves in ticks of `tick` [s]. steps: how many it
+    was measured over, in `seconds`: the plain ones and those that fill the queue before them. alone: whether the driver
+    names the processes on the GPU, and all of them are of this measurement; False: it does not name them.
+    """
+
+    per_step: float
+    uncertainty: float
+    tick: float
+    seconds: float
+    steps: _Count
+    alone: bool = False
+
+    def per_sample(self, samples: int | None) -> float | None:
+        """Return the energy of a sample [J]; None where the step does not say how many it has."""
+        return self.per_step / samples if samples else None
+
+
 class Storages(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The memory of a step, storage by storage: columns of one length.
 
@@ -385,7 +405,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory. storages: None: not recorded.
     lines: of the user's program, "model.py:88", by which ops were asked for; empty: not recorded.
     devices: how many share the step; work and bytes are those of all of them together. collectives: of a trace of one
-    rank of several; None: it has none, or they are not known.
+    rank of several; None: it has none, or they are not known. energy: None: nobody counts it, or it is not known.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook.
 
@@ -438,6 +458,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     collectives: Collectives | None = None
     storages: Storages | None = None
     lines: tuple[str, ...] = ()
+    energy: Energy | None = None
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"

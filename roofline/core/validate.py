@@ -41,6 +41,7 @@ _WHOLE = 1 + 1e-6
 
 _COSTS = ("model_flops", "flops", "useful_flops", "vector_flops", "int_ops", "bytes_read", "bytes_written")
 _TIMES = ("steps", "single", "first")
+_ENERGY = ("per_step", "uncertainty", "tick", "seconds")
 _API = ("after", "waiting", "alone")
 _PROFILED = ("corrected", "idle", "event_cost", "events", "dropped")
 _COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
@@ -176,6 +177,8 @@ def _numbers(profile: Profile) -> Named:
         yield from _of("imported", profile.imported, _IMPORTED)
     if profile.storages:
         yield from _of("storages", profile.storages, ("assigned",))
+    if profile.energy:
+        yield from _of("energy", profile.energy, _ENERGY)
     if profile.counters:
         yield from _of("counters", profile.counters, ("kernels", "unjoined", *_COUNTERS, *_FURTHER_COUNTERS))
     for message in profile.collectives.messages if profile.collectives else ():

@@ -91,10 +91,12 @@ def computing_processes(index: int = 0) -> frozenset[int] | None:
     """List the numbers of the processes that compute on GPU `index` of the driver; None where it does not tell."""
     with _library() as nvml:
         handle = None if isinstance(nvml, str) else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
-        if isinstance(nvml, str) or handle is None:
-            return None
-        running = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
-        return None if running is None else frozenset(process.pid for process in running)
+        return None if isinstance(nvml, str) or handle is None else _running(nvml, handle)
+
+
+def _running(nvml: ModuleType, handle: Any) -> frozenset[int] | None:
+    running = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+    return None if running is None else frozenset(process.pid for process in running)
 
 
 def is_shared(index: int = 0) -> bool | None:
@@ -103,7 +105,10 @@ def is_shared(index: int = 0) -> bool | None:
     None where it is not known: without a driver, and where the driver names no process or, in a container, gives their
     numbers outside of it, so that this process is not among them.
     """
-    running = computing_processes(index)
+    return _is_shared(computing_processes(index))
+
+
+def _is_shared(running: frozenset[int] | None) -> bool | None:
     return None if running is None or os.getpid() not in running else bool(running - _own_processes())
 
 
@@ -130,6 +135,51 @@ def visible_index() -> int:
     """
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
     return int(first) if first.isdigit() else 0
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyCounter:
+    """Count the energy of a GPU. nvml, handle: the library and its GPU, None where nothing can be told."""
+
+    nvml: ModuleType | None = None
+    handle: Any = None
+
+    def joules(self) -> float | None:
+        """Read what the GPU has used since the driver was loaded [J]; None before Volta."""
+        if self.nvml is None:
+            return None
+        return _scaled(_ask(self.nvml, self.nvml.nvmlDeviceGetTotalEnergyConsumption, self.handle), 1e-3)
+
+    def is_shared(self) -> bool | None:
+        """Tell whether other processes than this one and its parents use the GPU; None where that is not known."""
+        return None if self.nvml is None else _is_shared(_running(self.nvml, self.handle))
+
+
+@contextmanager
+def energy_counter() -> Iterator[EnergyCounter]:
+    """Yield the counter of the GPU that CUDA calls number 0.
+
+    It tells nothing where there is no driver, where the card is split (MIG), as the counter is that of the whole, and
+    where CUDA_VISIBLE_DEVICES names it in another way than by number or UUID.
+    """
+    with _library() as nvml:
+        handle = None if isinstance(nvml, str) else _visible(nvml)
+        known = not isinstance(nvml, str) and handle is not None and not _is_split(nvml, handle)
+        yield EnergyCounter(nvml, handle) if known and not isinstance(nvml, str) else EnergyCounter()
+
+
+def _visible(nvml: ModuleType) -> Any:
+    """Return the library's handle of the GPU that CUDA calls number 0; None where it is not known which that is."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    if first.startswith("GPU-"):
+        return _ask(nvml, nvml.nvmlDeviceGetHandleByUUID, first)
+    return None if first and not first.isdigit() else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, visible_index())
+
+
+def _is_split(nvml: ModuleType, handle: Any) -> bool:
+    """Tell whether a GPU is split into instances (MIG); a card that cannot be split does not answer."""
+    modes = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    return modes is not None and modes[0] != 0
 
 
 def _ask(nvml: ModuleType, call: Callable[..., Any], *arguments: Any) -> Any:

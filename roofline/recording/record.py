@@ -15,7 +15,7 @@ from roofline.core.device import Ceiling
 from roofline.core.schema import Wall
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
-from roofline.recording import clocks, contention, garbage, protocol
+from roofline.recording import clocks, contention, energy, garbage, protocol
 from roofline.recording.asleep import asleep
 from roofline.recording.assemble import assemble
 from roofline.recording.bandwidth import bandwidth
@@ -114,8 +114,8 @@ def _run_steps(
     """Run the plain steps and the profiled ones among them; measure the memory bandwidth before and after."""
     before = bandwidth(plan, recorder.probing_threads())
     step, measure = steps_of_loop.step, steps_of_loop.measure
-    turns = _Turns(steps_of_loop, recorder)
-    with garbage.kept_out(typical):
+    with garbage.kept_out(typical), energy.metered(plan.device) as meter:
+        turns = _Turns(steps_of_loop, recorder, meter)
         begin = contention.start()
         with clocks.watch_clock(plan.device) as watched:
             if recorder.in_turns:
@@ -136,6 +136,7 @@ def _run_steps(
         compiling=None if recorder.compiling() is None else turns.compiling,
         ceilings=_best_ceilings(before, after),
         asleep=sleeps,
+        energy=meter.energy(),
     )
     return plain, turns.traces
 
@@ -147,8 +148,9 @@ def _best_ceilings(before: Mapping[str, Ceiling], after: Mapping[str, Ceiling]) 
 class _Turns(Generic[Trace]):
     """Run stretches of plain steps and profiled steps between them, and hold the times and traces of both."""
 
-    def __init__(self, steps_of_loop: RegularSteps, recorder: StepRecorder[Trace]) -> None:
-        self._step, self._steps_of_loop, self._recorder = steps_of_loop.step, steps_of_loop, recorder
+    def __init__(self, steps_of_loop: RegularSteps, recorder: StepRecorder[Trace], meter: energy.Meter) -> None:
+        self._step, self._steps_of_loop = steps_of_loop.step, steps_of_loop
+        self._recorder, self._meter = recorder, meter
         self.times: list[float] = []
         #: Number of steps that ran before each plain one, and of all steps so far.
         self._numbers: list[int] = []
@@ -204,7 +206,7 @@ class _Turns(Generic[Trace]):
         garbage.collect_if_due()
         before, system = self._recorder.compiling() or 0.0, contention.System()
         self._steps_of_loop.runs.clear()
-        with system.counting():
+        with system.counting(), self._meter.stretch(steps + self._recorder.queued if steps else 0):
             times = self._recorder.steady(self._step, steps)
         regular = self._steps_of_loop.regular(times, self._recorder.queued)
         self._all += self._recorder.queued
@@ -216,6 +218,8 @@ class _Turns(Generic[Trace]):
             self.system.add(system)
             self.compiling += (self._recorder.compiling() or 0.0) - before
             self.ran += steps + self._recorder.queued
+        else:
+            self._meter.forget_last()
 
     def _profiled(self, steps: int, settling: int) -> None:
         garbage.collect_if_due()

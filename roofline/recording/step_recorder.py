@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from roofline.core.device import Ceiling
-from roofline.core.schema import Compilation, Memory, Wall
+from roofline.core.schema import Compilation, Energy, Memory, Wall
 from roofline.core.step import Step
 from roofline.costs.counted import Counted
 from roofline.recording.clocks import Clocks
@@ -30,7 +30,7 @@ class Plain:
     asleep: how long the dispatching thread slept in a step, or waited for others than its own ops [s]; None where that
     was not measured. ran: the number of steps that `system` and `compiling` cover. compiling: how long programs were
     compiled in them [s], None where that is not counted. ceilings: memory bandwidth, the better of right before and
-    right after.
+    right after. energy: of the device in plain steps; None where it is not known.
     """
 
     wall: Wall
@@ -41,6 +41,7 @@ class Plain:
     compiling: float | None = None
     ceilings: Mapping[str, Ceiling] = field(default_factory=dict)
     asleep: float | None = None
+    energy: Energy | None = None
 
 
 @dataclass(frozen=True, slots=True)

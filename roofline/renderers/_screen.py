@@ -18,7 +18,7 @@ from roofline.analysis.generation import generation
 from roofline.analysis.places import Place, places
 from roofline.comparison.account.words import class_name
 from roofline.content import bounds, tables, terminal, wording
-from roofline.content.facts import compiling, doubts, floors, host, notes
+from roofline.content.facts import compiling, doubts, energy, floors, host, notes
 from roofline.content.facts.advice import advise
 from roofline.content.facts.measured import rates
 from roofline.content.names.distinct import LEAST, distinct
@@ -101,6 +101,7 @@ def _time(analysis: Analysis, page: Page) -> list[str]:
     if analysis.mfu is not None:
         share = units.percent(analysis.mfu, 0)
         facts.append(f"MFU {'' if share.startswith('<') else notes.least(analysis)}{share}")
+    facts += energy.amounts(profile)
     generated = generation(analysis)
     if generated is not None and generated.passes:
         facts.append(f"{units.seconds(generated.decode / generated.passes)} per decode pass")

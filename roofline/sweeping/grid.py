@@ -30,9 +30,10 @@ class Result:
     """The result of a point. wall: seconds per step; ci95: of its median.
 
     first: of the first step, which compiles [s]. times: of the step, by bound of ops and, where it is known, GAP [s].
-    work: of its ops at the ceilings [s]. samples: per second. is_disturbed: whether its times may be of more than the
-    step (`_DISTURBED`). device: its name. failure: why there is no profile; None also where it was not measured yet, or
-    only counted. predicted: of a point that is not measured yet, where measured ones lie around it.
+    work: of its ops at the ceilings [s]. samples: per second. joules, joules_per_sample: of the device [J]; None
+    where nobody counts them. is_disturbed: whether its times may be of more than the step (`_DISTURBED`). device: its
+    name. failure: why there is no profile; None also where it was not measured yet, or only counted. predicted: of a
+    point that is not measured yet, where measured ones lie around it.
     """
 
     point: Point
@@ -42,6 +43,8 @@ class Result:
     times: Mapping[str, float] = field(default_factory=dict)
     work: float | None = None
     samples: float | None = None
+    joules: float | None = None
+    joules_per_sample: float | None = None
     is_disturbed: bool = False
     device: str = ""
     failure: Failure | None = None
@@ -245,7 +248,7 @@ def _result(point: Point, analysis: Analysis) -> Result:
     times: dict[str, float] = {name: float(share[bound == code].sum()) for code, name in enumerate(BOUNDS)}
     if analysis.gap_told is not None:
         times[GAP] = analysis.gap_told
-    samples = analysis.profile.samples
+    samples, energy = analysis.profile.samples, analysis.profile.energy
     return Result(
         point=point,
         wall=analysis.wall,
@@ -254,6 +257,8 @@ def _result(point: Point, analysis: Analysis) -> Result:
         times=times,
         work=float(np.nansum(np.fmax(analysis.table.compute, analysis.table.memory))) or None,
         samples=None if samples is None else samples / analysis.wall,
+        joules=None if energy is None else energy.per_step,
+        joules_per_sample=None if energy is None else energy.per_sample(samples),
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
         device=analysis.device.name,
     )

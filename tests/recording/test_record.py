@@ -12,7 +12,7 @@ from roofline.core.schema import Api, Memory
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
 from roofline.errors import InputError
-from roofline.recording import record
+from roofline.recording import energy, garbage, record
 from roofline.recording.protocol import plain_steps, warm_up
 from roofline.recording.recording import Plan
 from roofline.recording.step_recorder import Work
@@ -248,3 +248,12 @@ def test_what_fails_in_it_leaves_the_bare_step(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == ""
     _, whole = timed(lambda step, steps: Api(name="fit", steps=(0.5,) * steps), steps=3)
     assert whole.api.after == (0.01,) * 3, "a fifth, but three at least"
+
+
+def test_steps_that_fill_the_queue_are_counted_and_profiled_ones_are_not() -> None:
+    """5 plain steps in two stretches, of 3 and 2, each behind 4 that fill the queue; of one step there is one."""
+    for plain, profiled, counted, stretches in ((5, 2, 4 + 3 + 4 + 2, 2), (1, 0, 4 + 1, 1)):
+        meter = energy.Meter(lambda: 0.0, lambda: None)
+        with garbage.kept_out(0.01):
+            record._Turns(STEP, Notes(in_turns=False), meter).take_halves(plain, profiled)  # type: ignore[arg-type]
+        assert (meter._steps, len(meter._used)) == (counted, stretches)

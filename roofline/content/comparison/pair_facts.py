@@ -8,7 +8,7 @@ from roofline import units
 from roofline.comparison.ranking import RankedPair
 from roofline.content import wording
 from roofline.content.comparison import account_rows, broken_down, comparing
-from roofline.content.facts import host
+from roofline.content.facts import energy, host
 from roofline.content.signed import signed, snapped
 
 
@@ -24,6 +24,8 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         head = f"{comparing.name(pair, side)}, {subject}{units.seconds(run.wall)} per step"
         head += " of the profiled process" if run.profile.wall.processes else ""
         yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {wording.spread(run)}"
+    if energies := _energies(pair):
+        yield "energy", energies
     a, b = analyses
     if a.busy and b.busy and None not in (a.gap_told, b.gap_told):
         gap = " or ".join(dict.fromkeys(map(wording.gap_name, analyses)))
@@ -31,6 +33,23 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         words = [f"{signed(seconds)} {part}" for part, seconds in sorted(parts.items(), key=lambda part: -abs(part[1]))]
         where = " in the profiled processes" if account_rows.in_processes(pair) else ""
         yield "A − B", f"{signed(pair.comparison.difference)}{where}: {', '.join(words)}"
+
+
+def _energies(pair: RankedPair) -> str:
+    """Say what both runs use of energy, and how many times the less of both the more is; "" where it is not known."""
+    runs = [run.profile for run in (pair.comparison.a, pair.comparison.b)]
+    known = [run.energy for run in runs if run.energy is not None]
+    if not known:
+        return ""
+    parts = [
+        f"{letter} {', '.join(energy.amounts(run))} ± {energy.relative(run.energy)}"
+        if run.energy is not None
+        else f"{letter} not known"
+        for letter, run in zip("AB", runs, strict=True)
+    ]
+    if len(known) == len(runs) and (low := min(each.per_step for each in known)) > 0:
+        parts.append(f"{units.significant(max(each.per_step for each in known) / low)} times per step")
+    return "; ".join(parts)
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from roofline.comparison.headline import times_as_long
 from roofline.comparison.ranking import Ranking
 from roofline.content import wording
 from roofline.content.comparison import comparing
+from roofline.content.facts import energy
 from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 
@@ -20,6 +21,7 @@ _ABOUT = (
     *("median", f"times as long as the fastest run takes, {_BASIS}", "share of the step in which any op runs"),
     *("the rest of it", "minimum / own time of the ops", "whether the work is that of the fastest run"),
 )
+_ENERGY = "energy"
 _MATRIX = f"Factors: time of the row / time of the column, {_BASIS}; steps are medians as recorded."
 
 
@@ -34,10 +36,11 @@ def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
         left = None if room is None else room - len(places[0])
         return [f"{place}{name}" for place, name in zip(places, distinct(names, left, sanitize=sanitize), strict=True)]
 
+    with_energy = any(run.profile.energy is not None for run in runs)
     return Grid(
         "run",
         "",
-        _HEADS,
+        (*_HEADS, *([_ENERGY] if with_energy else [])),
         [
             (
                 write(run.wall),
@@ -46,11 +49,12 @@ def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
                 units.percent(None if run.gap_told is None else run.gap_told / run.wall, 0),
                 wording.attained(run.total),
                 "" if run is best else ranking.verdicts[number][ranking.fastest],
+                *([energy.per_step(run.profile)] if with_energy else []),
             )
             for number, run in zip(ranking.order, runs, strict=True)
         ],
-        ranks=_RANKS,
-        about=_ABOUT,
+        ranks=(*_RANKS, *([6] if with_energy else [])),
+        about=(*_ABOUT, *(["of the device, per step, by its counter"] if with_energy else [])),
         labels=[f"{place}{wording.plain(name, 200)}" for place, name in zip(places, names, strict=True)],
         names=named,
         words=(len(_HEADS) - 1,),

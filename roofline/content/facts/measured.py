@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import wording
-from roofline.content.facts import compiling, generation, memory, notes, preset
+from roofline.content.facts import compiling, energy, generation, memory, notes, preset
 
 
 def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -21,6 +21,7 @@ def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
         peak = f"{units.flop_rate(analysis.peak)} ({wording.plain(analysis.precision or '')})"
         why = notes.mfu(analysis)
         yield "MFU", f"{notes.least(analysis)}{units.percent(analysis.mfu)} of {peak}{f': {why}' if why else ''}"
+    yield from energy.facts(profile)
     yield from memory.facts(profile)
     if profile.wall.first is not None:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"

@@ -56,6 +56,8 @@ def _result(result: Result) -> dict[str, Any]:
         "times": dict(result.times) or None,
         "disturbed": result.is_disturbed,
         "samples_per_second": result.samples,
+        "joules": result.joules,
+        "joules_per_sample": result.joules_per_sample,
         "predicted": None if result.predicted is None else asdict(result.predicted),
         "failure": None if result.failure is None else msgspec.to_builtins(result.failure),
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from roofline import units
 from roofline.content import terminal
-from roofline.content.facts import sweep
+from roofline.content.facts import energy, sweep
 from roofline.content.terminal import SHEET, Page
 from roofline.content.wording import plain
 from roofline.sweeping.grid import GAP, Cell, Grid, Result
@@ -32,6 +32,8 @@ def render(grid: Grid, page: Page = SHEET) -> str:
             lines += [*_table("95 % interval", table, _interval, page), ""]
         for backend in grid.backends:
             lines += [*_table(plain(backend, 40), table, _time_of(backend), page), ""]
+            if any(_energy_of(backend)(cell) for cell in table.by_place.values()):
+                lines += [*_table("per sample", table, _energy_of(backend), page), ""]
     if len(grid.backends) > 1:
         lines += terminal.wrapped(_SETTLED, page)
     lines += terminal.wrapped(_LEGEND, page)
@@ -73,6 +75,14 @@ def _time_of(backend: str) -> Callable[[Cell], str]:
     def write(cell: Cell) -> str:
         result = sweep.result_of(cell, backend)
         return "" if result is None else _time(result)
+
+    return write
+
+
+def _energy_of(backend: str) -> Callable[[Cell], str]:
+    def write(cell: Cell) -> str:
+        result = sweep.result_of(cell, backend)
+        return "" if result is None or result.joules_per_sample is None else energy.joules(result.joules_per_sample)
 
     return write
 

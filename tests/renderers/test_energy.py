@@ -1,0 +1,78 @@
+"""The energy of a step in each output: where it is known, and nothing but null where it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import handmade
+import pytest
+import toy_sweeps
+from msgspec.structs import replace
+
+from roofline.analysis.analysis import analyze
+from roofline.comparison.ranking import rank
+from roofline.content.facts import energy, measured
+from roofline.core.schema import Energy, load, save
+from roofline.errors import InputError
+from roofline.renderers import json as of_show
+from roofline.renderers import text
+from roofline.renderers.comparison import json as of_comparison
+from roofline.renderers.comparison import text as comparison_text
+from roofline.renderers.sweep import json as of_sweep
+from roofline.renderers.sweep import text as sweep_text
+from roofline.sweeping.plan import points
+
+#: 3 J a step, sure to 2 %; a step of the hand-made profile has 4 samples.
+ENERGY = Energy(per_step=3.0, uncertainty=0.06, tick=0.02, seconds=2.0, steps=160, alone=True)
+
+
+def test_it_is_saved_and_read(tmp_path: Path) -> None:
+    save(handmade.profile(energy=ENERGY), tmp_path / "p.json")
+    assert load(tmp_path / "p.json").energy == ENERGY
+    with pytest.raises(InputError, match="energy"):
+        save(handmade.profile(energy=replace(ENERGY, tick=-1.0)), tmp_path / "p.json")
+
+
+def test_show_has_it_beside_the_time() -> None:
+    known, unknown = analyze(handmade.profile(energy=ENERGY)), analyze(handmade.profile())
+    document = json.loads(of_show.render(known, None))["energy"]
+    assert document == {
+        "per_step": 3.0, "per_sample": 0.75, "uncertainty": 0.06, "tick": 0.02, "seconds": 2.0, "steps": 160,
+        "alone": True,
+    }  # fmt: skip
+    assert json.loads(of_show.render(unknown, None))["energy"] is None
+    assert energy.amounts(known.profile) == ["3.00 J per step", "0.750 J per sample"]
+    assert all(amount in text.render(known, None) for amount in energy.amounts(known.profile))
+    assert "energy" in dict(measured.facts(known))
+    assert "energy" not in dict(measured.facts(unknown))
+    assert energy.amounts(unknown.profile) == []
+    assert energy.relative(ENERGY) == "2.0 %"
+
+
+def test_compare_has_it_of_both_runs() -> None:
+    a, b = handmade.profile(energy=ENERGY), handmade.profile(backend="jax", energy=replace(ENERGY, per_step=2.0))
+    document = json.loads(of_comparison.render(rank([a, b], as_given=True)))
+    assert [run["energy"]["per_step"] for run in document["runs"]] == [3.0, 2.0]
+    two = comparison_text.render(rank([a, b], as_given=True))
+    assert "1.50 times per step" in two
+    assert "3.00 J per step, 0.750 J per sample ± 2.0 %" in two
+    half = comparison_text.render(rank([a, handmade.profile(backend="jax")], as_given=True))
+    assert "B not known" in half
+    assert "times per step" not in half
+    several = [a, b, handmade.profile(backend="tensorflow")]
+    assert "2.00 J" in comparison_text.render(rank(several))
+    assert "energy" not in comparison_text.render(rank([handmade.profile(backend=name) for name in ("a", "b", "c")]))
+
+
+def test_a_sweep_has_it_of_each_point(tmp_path: Path) -> None:
+    """Only torch runs where it is counted."""
+    every = points(["mlp"], ["torch", "jax"], ["infer"], ["fp32"], [1, 2], [8])
+    grid = toy_sweeps.sweep(
+        tmp_path, every, lambda point: toy_sweeps.measured(point, energy=ENERGY if point.backend == "torch" else None)
+    )
+    runs = [run for cell in json.loads(of_sweep.render(grid))["cells"] for run in cell["runs"]]
+    assert [(run["joules"], run["joules_per_sample"]) for run in runs if run["backend"] == "torch"] == [(3.0, 0.75)] * 2
+    assert [(run["joules"], run["joules_per_sample"]) for run in runs if run["backend"] == "jax"] == [(None, None)] * 2
+    assert sweep_text.render(grid).count("per sample") == 1
+    assert sweep_text.render(grid).count("0.750 J") == 2

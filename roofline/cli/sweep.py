@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +15,6 @@ from roofline.units import printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from roofline.core.schema import Profile
-    from roofline.recording.request import Request
     from roofline.sweeping.plan import Point
 
 
@@ -64,11 +62,15 @@ def command(
 
     Example: roofline sweep distilbert --backends torch,jax --batch 1..8 --seq 32..512 -o grid
     """
+    from functools import partial
     from pathlib import Path
 
     from roofline.cli.options import terminal, words
     from roofline.cli.options.paths import check_writable
+    from roofline.cli.options.points import measure as measure_point
+    from roofline.cli.options.points import settle
     from roofline.content.wording import counted
+    from roofline.recording.prepared import PreparedProcesses
     from roofline.renderers.sweep import text
     from roofline.sweeping import folder, grid, plan
     from roofline.sweeping.budget import spend
@@ -100,11 +102,13 @@ def command(
     _check_files(points, _listed(models or ""))
     chosen = plan.shard(points, shard) if shard else list(points)
     if not plan_only:
-        ended = (
-            run(into, chosen, _measure, words.say, retry=retry)
-            if budget is None
-            else spend(into, chosen, _measure, _settle, words.say, budget=60 * budget, retry=retry)
-        )
+        with PreparedProcesses() as prepared:
+            measure = partial(measure_point, prepared=prepared)
+            ended = (
+                run(into, chosen, measure, words.say, retry=retry)
+                if budget is None
+                else spend(into, chosen, measure, settle, words.say, budget=60 * budget, retry=retry)
+            )
         ends = ", ".join(f"{number} {kind}" for kind, number in ended.items()) or "nothing to measure"
         words.say(f"{counted(len(chosen), 'point')}: {ends}.")
     print(text.render(grid.read(into), page=terminal.page()), end="")
@@ -146,38 +150,3 @@ def _check_files(points: Sequence[Point], named: Sequence[str]) -> None:
     files = dict.fromkeys(point.model for point in points if ":" in point.model and point.model not in named)
     if files:
         raise InputError(f"The plan runs {', '.join(map(printable, files))}: name that on the command line, too.")
-
-
-def _request(point: Point) -> Request:
-    """Make the request that `roofline profile` makes of the options of a point."""
-    import msgspec
-
-    from roofline.cli.options.request import make_request
-
-    asked: dict[str, Any] = msgspec.structs.asdict(point)
-    model, backend, _ = asked.pop("model"), asked.pop("backend"), asked.pop("rounds")
-    return msgspec.structs.replace(make_request(model, backend, **asked), quiet=True)
-
-
-def _measure(point: Point) -> Profile:
-    """Measure a point as `roofline profile` does."""
-    from roofline.cli.options import words
-    from roofline.measuring import session
-    from roofline.measuring.rounds import profile_command
-
-    request = _request(point)
-    return session.measure(
-        request,
-        command=profile_command(request),
-        rounds=point.rounds,
-        say=lambda text: None,
-        progress=words.calibrating,
-    )
-
-
-def _settle(points: Sequence[Point], profiles: Sequence[Profile]) -> list[Profile]:
-    """Run two points in turns, as `roofline compare` does."""
-    from roofline.measuring.turns import settle_runs
-
-    names = [point.backend for point in points]
-    return settle_runs(names, profiles, list(map(_request, points)), lambda text: None)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +23,9 @@ from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Check, Recording, Say
 from roofline.recording.request import Request
 from roofline.version import __version__
+
+if TYPE_CHECKING:
+    from roofline.recording.prepared import PreparedProcesses
 
 #: Lets the threads of OpenMP sleep while they wait for work.
 _ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE"}
@@ -39,10 +43,12 @@ def measure(
     say: Say,
     progress: Progress | None = None,
     given_device: Device | None = None,
+    prepared: PreparedProcesses | None = None,
 ) -> Profile:
-    """Record `request` in a fresh child process, under this machine's ceilings or those of `given_device`.
+    """Record `request` in a child process, under this machine's ceilings or those of `given_device`.
 
-    rounds: processes that time plain steps; the first of them also profiles and counts. On a busy machine threads sleep
+    rounds: processes that time plain steps; the first of them also profiles and counts, and is a fork of `prepared`
+    where one is given and can be. On a busy machine threads sleep
     while they wait; where that may be wrong the first round is run again, and the faster of the two counts.
     The step comes first: where it cannot be built or run, no ceiling is measured for it.
     """
@@ -53,7 +59,7 @@ def measure(
     if threads is not None and not request.count_only:
         calibration.check_threads(threads)
     with TemporaryDirectory(prefix="roofline-") as shared:
-        recording = _record_rounds(request, backend, rounds, say, Path(shared))
+        recording = _record_rounds(request, backend, rounds, say, Path(shared), prepared)
     for note in recording.notes:
         say(f"not known: {note}")
     own_steps.remember(request, command, recording.sources)
@@ -81,25 +87,27 @@ def under_given(recording: Recording, request: Request, device: Device, command:
     return to_profile(msgspec.structs.replace(recording, ceilings={}, flags=flags), request, device, command)
 
 
-def _record_rounds(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
+def _record_rounds(
+    request: Request, backend: Backend, rounds: int, say: Say, shared: Path, prepared: PreparedProcesses | None
+) -> Recording:
     """Record the first round, repeat it where its threads should wait otherwise, and add the others' plain steps.
 
     Threads that spin while they wait keep cores from the threads that they wait for. So they sleep where the machine
     lacks room for them already, and where the cores turn out to be contended. If the cores were not contended while
-    threads slept, the framework's own way may be faster, and is measured, too. shared: see `launch.run`.
+    threads slept, the framework's own way may be faster, and is measured, too. shared, prepared: see `launch.run`.
     """
     may_choose = not request.count_only and "OMP_WAIT_POLICY" not in os.environ
     variables = dict(_ASLEEP) if may_choose and _is_crowded(request) else {}
     if variables:
         say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
-    recording = record_whole(request, backend, variables, shared)
+    recording = record_whole(request, backend, variables, shared, prepared)
     if may_choose and (other_variables := _other_waiting(recording, variables)) is not None:
         say(
             "The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE."
             if other_variables
             else "The cores were not contended: measuring again without OMP_WAIT_POLICY=PASSIVE."
         )
-        second = record_whole(request, backend, other_variables, shared)
+        second = record_whole(request, backend, other_variables, shared, prepared)
         if median(second.wall.steps) < median(recording.wall.steps):
             recording, variables = second, other_variables
     further = []
@@ -151,13 +159,17 @@ def require(name: str, backend: Backend) -> None:
 
 
 def record_whole(
-    request: Request, backend: Backend, variables: Mapping[str, str], shared: Path | None = None
+    request: Request,
+    backend: Backend,
+    variables: Mapping[str, str],
+    shared: Path | None = None,
+    prepared: PreparedProcesses | None = None,
 ) -> Recording:
     """Make one recording; if the profiled run needs an environment of its own, plain steps get their own process."""
     if request.count_only or not backend.recorder.profiled_environment(request.workload.device):
-        return record(request, backend, variables, shared)
-    recording = record(msgspec.structs.replace(request, api=None), backend, variables, shared)
-    plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared)
+        return record(request, backend, variables, shared, prepared)
+    recording = record(msgspec.structs.replace(request, api=None), backend, variables, shared, prepared)
+    plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared, prepared)
     # Plain steps are compared: the environment is theirs, too.
     return msgspec.structs.replace(
         recording,
@@ -177,15 +189,20 @@ def plain_request(request: Request) -> Request:
 
 
 def record(
-    request: Request, backend: Backend, variables: Mapping[str, str] | None = None, shared: Path | None = None
+    request: Request,
+    backend: Backend,
+    variables: Mapping[str, str] | None = None,
+    shared: Path | None = None,
+    prepared: PreparedProcesses | None = None,
 ) -> Recording:
     """Record in a child process; `variables` are set in its environment, besides the backend's own.
 
-    shared: a folder that it shares with others, see `launch.run`.
+    shared: a folder that it shares with others; prepared: processes that may fork it, see `launch.run`.
     """
     from roofline.recording import launch
 
-    recording = launch.run(request, {**_environment(request, backend), **(variables or {})}, shared).recording
+    asked = {**_environment(request, backend), **(variables or {})}
+    recording = launch.run(request, asked, shared, prepared).recording
     assert recording is not None  # a result without an error and without checks
     return recording
 

@@ -311,8 +311,9 @@ def _say_nothing(text: str) -> None:
     """Say nothing: the parent reports the progress."""
 
 
-if __name__ == "__main__":
-    watched, *folders, asked, answered = sys.argv[1:]
+def measure(arguments: Sequence[str]) -> int:
+    """Measure as this process was asked, and return its exit status. arguments: see above; FD is that of `_Parent`."""
+    watched, *folders, asked, answered = arguments
     parent = _Parent(int(watched), folders)
     # Output of the user's step keeps its place among ours, and is not lost if the process dies.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
@@ -323,4 +324,8 @@ if __name__ == "__main__":
     if ended:
         _end_descendants()
     parent.done()
-    sys.exit(ended)
+    return ended
+
+
+if __name__ == "__main__":
+    sys.exit(measure(sys.argv[1:]))

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, from_exit_code
+from roofline.recording.prepared import Fork, PreparedProcesses, Server, ServerDied
 from roofline.recording.recording import Check, Recording
 from roofline.recording.request import Request
 from roofline.version import __version__
@@ -64,10 +65,16 @@ class Result(msgspec.Struct):
     code: int = 4
 
 
-def run(request: Request, variables: Mapping[str, str], shared: Path | None = None) -> Result:
-    """Record or verify in a fresh process with `variables` in its environment.
+def run(
+    request: Request,
+    variables: Mapping[str, str],
+    shared: Path | None = None,
+    prepared: PreparedProcesses | None = None,
+) -> Result:
+    """Record or verify in a process of its own with `variables` in its environment.
 
-    request.python: an interpreter that `interpreter` has passed; None: this one.
+    request.python: an interpreter that `interpreter` has passed; None: this one. prepared: processes that fork it where
+    they can; None: it is a fresh one.
     `{scratch}` in a variable is a folder that lives as long as the child, `{shared}` one that lives on: `shared`, or
     where it is None that same folder. What the child prints goes to standard error.
     Raises the error that the child reported, or MeasurementError where it died without a result. Ctrl-C ends both.
@@ -75,15 +82,29 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
     first call.
     """
     function = os.path.abspath(request.file or ""), request.function
-    result = _run(msgspec.structs.replace(request, is_step=function in _STEPS), variables, shared)
+    result = _run_child(msgspec.structs.replace(request, is_step=function in _STEPS), variables, shared, prepared)
     if result.is_step:
         _STEPS.add(function)
-        result = _run(msgspec.structs.replace(request, is_step=True), variables, shared)
+        result = _run_child(msgspec.structs.replace(request, is_step=True), variables, shared, prepared)
     return result
 
 
-def _run(request: Request, variables: Mapping[str, str], shared: Path | None) -> Result:
-    """Run one child; see `run`."""
+def _run_child(
+    request: Request, variables: Mapping[str, str], shared: Path | None, prepared: PreparedProcesses | None
+) -> Result:
+    """Run one child, in a fork of a prepared process where there is one."""
+    # Those with a folder are set in the fork: no framework reads them on import.
+    fixed = {name: value for name, value in variables.items() if SCRATCH not in value and SHARED not in value}
+    if prepared is not None and (server := prepared.server(request, fixed)) is not None:
+        try:
+            return _run(request, variables, shared, server)
+        except ServerDied:
+            prepared.drop(server)
+    return _run(request, variables, shared, None)
+
+
+def _run(request: Request, variables: Mapping[str, str], shared: Path | None, server: Server | None) -> Result:
+    """Run a child as `run` does: a fork of `server`, or a fresh process."""
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         try:
@@ -92,28 +113,21 @@ def _run(request: Request, variables: Mapping[str, str], shared: Path | None) ->
             raise InputError(_no_room(error.strerror)) from None
         # Only this process holds the other end: the child reads its end when this one is gone, for whatever reason.
         gone, alive = os.pipe()
-        folders = [folder, *([str(shared)] if shared is not None else [])]
-        # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
-        command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(gone), *folders]
-        command += [str(ask), str(answer)]
+        arguments = [folder, *([str(shared)] if shared is not None else []), str(ask), str(answer)]
         places = {SCRATCH: folder, SHARED: str(shared or folder)}
         for place, path in places.items():
             variables = {name: value.replace(place, path) for name, value in variables.items()}
-        child = None
+        child: Fork | subprocess.Popen[bytes] | None = None
         try:
             with _relay_output() as printed:
                 with _hold_interrupts():
-                    child = subprocess.Popen(
-                        command,
-                        env={**os.environ, **variables},
-                        stdout=printed,
-                        stderr=printed,
-                        stdin=subprocess.DEVNULL,
-                        pass_fds=(gone,),
-                        process_group=0,  # with what the user's step forks, so that all of it can be ended
-                        preexec_fn=_leave_interrupts_to_the_parent,
-                    )
+                    if server is not None:
+                        child = server.fork(arguments, variables, gone, printed)
+                    else:
+                        child = _start(request.python or sys.executable, arguments, variables, gone, printed)
                 status = child.wait()
+        except ServerDied:
+            raise
         except BaseException:
             if child is not None:
                 _end_child(child)
@@ -122,14 +136,36 @@ def _run(request: Request, variables: Mapping[str, str], shared: Path | None) ->
             os.close(gone)
             os.close(alive)
         if answer.exists():
-            try:
-                result = msgspec.json.decode(answer.read_bytes(), type=Result)
-            except msgspec.DecodeError:  # it was cut off
-                raise MeasurementError(_no_room("the measuring process could not write all of its result")) from None
-            if result.error is None:
-                return result
-            raise from_exit_code(result.code, result.error)
+            return _read(answer)
     raise _error_of(status)
+
+
+def _start(
+    python: str, arguments: Sequence[str], variables: Mapping[str, str], gone: int, printed: int
+) -> subprocess.Popen[bytes]:
+    """Start a fresh child. gone: the end of a pipe that it watches; printed: a file descriptor for its output."""
+    # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
+    return subprocess.Popen(
+        [python, "-P", "-m", "roofline.recording.child", str(gone), *arguments],
+        env={**os.environ, **variables},
+        stdout=printed,
+        stderr=printed,
+        stdin=subprocess.DEVNULL,
+        pass_fds=(gone,),
+        process_group=0,  # with what the user's step forks, so that all of it can be ended
+        preexec_fn=_leave_interrupts_to_the_parent,
+    )
+
+
+def _read(answer: Path) -> Result:
+    """Read the result of a child; raises the error that it reports."""
+    try:
+        result = msgspec.json.decode(answer.read_bytes(), type=Result)
+    except msgspec.DecodeError:  # it was cut off
+        raise MeasurementError(_no_room("the measuring process could not write all of its result")) from None
+    if result.error is None:
+        return result
+    raise from_exit_code(result.code, result.error)
 
 
 def _no_room(why: str | None) -> str:
@@ -224,7 +260,7 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _end_child(child: subprocess.Popen[bytes]) -> None:
+def _end_child(child: Fork | subprocess.Popen[bytes]) -> None:
     """End the child and the processes that its step forked."""
     child.terminate()
     with suppress(subprocess.TimeoutExpired):

@@ -1,39 +1,70 @@
-"""Hold measuring processes that are forked from a prepared one against fresh ones: do they measure the same?
+"""Hold measuring processes that are forked from a prepared one against fresh ones: do steps take as long in both?
 
-    python benchmarks/forks.py [--turns 12] [--servers 3] [MODEL@BACKEND[,name=value...]...]
+    python benchmarks/forks.py [--turns 10] [--servers 4] [MODEL@BACKEND[,name=value...]...]
 
-Each step is timed in turns by fresh processes and forks, A B B A. Prints a line per step:
+A step of a model is timed in turns by fresh processes and forks, A B B A. All are measuring processes of `roofline`
+that are asked for the user's own step `timed` below, which times the model's step and ends the process, without the
+count and the ceilings that would follow. Prints a line per step:
 
     forked / fresh   in a turn: geometric mean, and its 95 % interval; of the medians of their steps, and of their
                      fastest tenths, which other programs disturb less
     spread           of the fastest tenths of fresh processes, of forks of one server, and of servers' means (forks of
                      one server share a layout of memory): standard deviations of the logarithms
-    outside steps    time of a process, fresh and forked [s]
-
-disturbed: turns in which other programs used the cores. They count, since both halves of a turn suffer alike.
+    outside steps    time of a process, fresh and forked: start, imports, building [s]
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import math
+import os
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from statistics import fmean, median, quantiles, stdev
 
-from msgspec.structs import replace
+import msgspec
 
 from roofline.cli.options.points import request_of
 from roofline.core.statistics import student
+from roofline.core.step import Workload
+from roofline.errors import MeasurementError
 from roofline.measuring import session
-from roofline.recording import contention
+from roofline.recording import child
 from roofline.recording.backend import load
 from roofline.recording.prepared import PreparedProcesses
 from roofline.recording.request import Request
 from roofline.sweeping.plan import Point
 
-STEPS = ("mlp@torch,steps=2000", "mlp@jax,steps=2000", "bert@torch,layers=2,seq=64", "bert@jax,layers=2,seq=64")
+STEPS = ("mlp@torch,batch=4", "mlp@jax,batch=4", "bert@torch,layers=2,seq=64", "bert@jax,layers=2,seq=64")
+#: The request of the timed model and the file for its times [s], as variables of the environment.
+ASKED, TIMES = "FORKS_REQUEST", "FORKS_TIMES"
+#: Time of the timed steps of a process [s], and how many they are at most.
+SPAN, MOST = 1.0, 5000
+
+
+def timed() -> None:
+    """Time the steps of a model, in a measuring process, and end it."""
+    request = msgspec.json.decode(os.environ[ASKED], type=Request)
+    step, _ = child.build(request, load(request.backend))
+    wait = import_module("jax").block_until_ready if load(request.backend).framework == "jax" else lambda result: result
+
+    def once() -> float:
+        begin = time.perf_counter()
+        wait(step.run())
+        return time.perf_counter() - begin
+
+    typical = min(once() for _ in range(5))
+    gc.collect()
+    gc.disable()
+    times = [once() for _ in range(min(MOST, math.ceil(SPAN / typical)))]
+    Path(os.environ[TIMES]).write_bytes(msgspec.json.encode(times))
+    os._exit(0)
 
 
 @dataclass
@@ -45,33 +76,47 @@ class Turn:
     medians: dict[bool, float] = field(default_factory=dict)
     tenths: dict[bool, float] = field(default_factory=dict)
     outside: dict[bool, float] = field(default_factory=dict)
-    disturbed: bool = False
 
 
 def request(text: str) -> Request:
-    """Read "mlp@torch,batch=4" as the request for plain steps of a point on one thread."""
+    """Read "mlp@torch,batch=4" as the request for a point on one thread."""
     place, *options = text.split(",")
     model, _, backend = place.partition("@")
     numbers = {name: int(value) for name, value in (option.split("=") for option in options)}
-    asked = request_of(Point(model=model, backend=backend, threads=1, **{"steps": 20, **numbers}))
-    return replace(session.plain_request(asked), quiet=True)
+    return request_of(Point(model=model, backend=backend, threads=1, **numbers))
 
 
-def take(asked: Request, turns: int, servers: int) -> list[Turn]:
+def run(model: Request, times: Path, prepared: PreparedProcesses | None) -> tuple[list[float], float]:
+    """Run a measuring process; the times of its steps, and its time outside them [s]."""
+    own = Request(
+        backend=model.backend,
+        workload=Workload(model=timed.__name__),
+        file=__file__,
+        function=timed.__name__,
+        threads=model.threads,
+    )
+    begin = time.perf_counter()
+    with suppress(MeasurementError):  # it ended without a result
+        session.record(own, load(model.backend), prepared=prepared)
+    seconds = time.perf_counter() - begin
+    steps = msgspec.json.decode(times.read_bytes(), type=list[float])
+    times.unlink()
+    return steps, seconds - sum(steps)
+
+
+def take(model: Request, turns: int, servers: int, times: Path) -> list[Turn]:
     """Take so many turns with each of so many servers."""
+    os.environ |= {ASKED: msgspec.json.encode(model).decode(), TIMES: str(times)}
     taken = []
     for server in range(servers):
         with PreparedProcesses() as prepared:
-            session.record(asked, load(asked.backend), prepared=prepared)
+            run(model, times, prepared)
             for number in range(turns):
                 turn = Turn(server)
                 for forked in (False, True) if number % 2 == 0 else (True, False):
-                    begin = time.perf_counter()
-                    run = session.record(asked, load(asked.backend), prepared=prepared if forked else None)
-                    turn.outside[forked] = time.perf_counter() - begin - sum(run.wall.steps)
-                    turn.medians[forked] = math.log(median(run.wall.steps))
-                    turn.tenths[forked] = math.log(quantiles(run.wall.steps, n=10)[0])
-                    turn.disturbed |= contention.was_contended(run.conditions, 1)
+                    steps, turn.outside[forked] = run(model, times, prepared if forked else None)
+                    turn.medians[forked] = math.log(median(steps))
+                    turn.tenths[forked] = math.log(quantiles(steps, n=10)[0])
                 taken.append(turn)
     return taken
 
@@ -95,8 +140,8 @@ def line(name: str, taken: list[Turn]) -> str:
     ]
     outside = [median(turn.outside[forked] for turn in taken) for forked in (False, True)]
     return (
-        f"{name}: {1e6 * math.exp(fmean(turn.medians[False] for turn in taken)):.0f} us, n = {len(taken)}, "
-        f"{sum(turn.disturbed for turn in taken)} disturbed; forked / fresh {ratio([turn.medians for turn in taken])}, "
+        f"{name}: {1e6 * math.exp(median(turn.medians[False] for turn in taken)):.0f} us, n = {len(taken)}; "
+        f"forked / fresh {ratio([turn.medians for turn in taken])}, "
         f"fastest tenths {ratio([turn.tenths for turn in taken])}; "
         f"spread {', '.join(f'{100 * spread:.1f} %' for spread in spreads)}; "
         f"outside steps {outside[0]:.2f} s, {outside[1]:.2f} s"
@@ -107,11 +152,12 @@ def main() -> None:
     """Compare all steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", default=STEPS, metavar="MODEL@BACKEND,...")
-    parser.add_argument("--turns", type=int, default=12, help="of each server, at least 2")
-    parser.add_argument("--servers", type=int, default=3, help="at least 2")
+    parser.add_argument("--turns", type=int, default=10, help="of each server, at least 2")
+    parser.add_argument("--servers", type=int, default=4, help="at least 2")
     asked = parser.parse_args()
-    for name in asked.steps:
-        print(line(name, take(request(name), asked.turns, asked.servers)), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in asked.steps:
+            print(line(name, take(request(name), asked.turns, asked.servers, Path(folder) / "times.json")), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Fork measuring processes from one that has imported a framework: `python -m roofline.recording.fork_server FD MODULE...`.
+"""Fork measuring processes from one that has imported modules: `python -m roofline.recording.fork_server FD MODULE...`.
 
 The server runs no op, so its forks begin as a fresh process does after its imports. It serves only where the imports
 left no thread: a fork has none of its parent's threads, and a lock that one of them held stays locked.

@@ -49,12 +49,14 @@ class Fork:
             packet = self._connection.recv(LARGEST)
         except TimeoutError:
             raise subprocess.TimeoutExpired("a fork", timeout or 0) from None
-        if not packet:
-            if self.pid:
-                with suppress(ProcessLookupError):
-                    os.killpg(self.pid, signal.SIGKILL)
-            raise ServerDied
-        return int(packet)
+        except ConnectionError:
+            packet = b""
+        if packet:
+            return int(packet)
+        if self.pid:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+        raise ServerDied
 
 
 class Server:
@@ -114,7 +116,9 @@ class PreparedProcesses:
         key = (modules, tuple(sorted(variables.items())))
         if key not in self._servers:
             server = Server(modules, variables)
-            self._servers[key] = server if server.serves else server.close()
+            if not server.serves:
+                server.close()
+            self._servers[key] = server if server.serves else None
         return self._servers[key]
 
     def drop(self, server: Server) -> None:

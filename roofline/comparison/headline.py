@@ -21,6 +21,7 @@ from roofline.comparison.terms import Comparison
 from roofline.comparison.turns import RESOLUTION, Paired, ratio_apart, settle
 from roofline.core.executor import waited_for_a_core
 from roofline.core.schema import slug
+from roofline.core.statistics import ROUNDING
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,10 +94,11 @@ def times_as_long(a: Analysis, b: Analysis) -> float:
 
 def factor_text(ratio: float) -> str:
     """Write how many times as long a run takes, never "1.00": 1.83x, 1.004x, 12.3x."""
-    digits = 3
-    while abs(ratio - 1) > 1e-9 and float(f"{ratio:.{digits - 1}f}") == 1.0 and digits < 7:
-        digits += 1
-    return f"{ratio:.{digits - 1}f}x" if ratio < 2 else f"{units.significant(ratio)}x"
+    if ratio >= 2:
+        return f"{units.significant(ratio)}x"
+    apart = abs(ratio - 1)
+    digits = max(2, math.ceil(-math.log10(apart))) if apart > ROUNDING else 2
+    return f"{ratio:.{digits}f}x"
 
 
 def longer_text(ratio: float, settled: bool | None) -> str:

@@ -98,14 +98,8 @@ def _headings(
 
 def _entries(lines: Sequence[Timeline], groups: Sequence[Group], per: float) -> list[_frame.Key]:
     """Make the key: the causes of stretches that can be seen, and what is pale. per: inches for a second."""
-    stretches = [line.idle for line in lines if line.idle is not None]
-    seen = {
-        cause
-        for idle in stretches
-        for number, cause in enumerate(CAUSES)
-        for start, end in _joined(idle.start, idle.end, idle.cause == number, per)
-        if (end - start) * per >= _frame.PIXEL
-    }
+    times = [line.idle.by_cause() for line in lines if line.idle is not None]
+    seen = {cause for by_cause in times for cause, seconds in by_cause.items() if seconds * per >= _frame.PIXEL}
     entries = [_frame.Key(f"idle: {cause}", _look(cause)) for cause in CAUSES if cause in seen]
     if any(line.loops for line in lines):
         look = {"facecolor": _style.pale(_style.GROUP[groups[0]][0], _PALE)}

@@ -120,7 +120,10 @@ def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_fram
         entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
     if floors and any(panel.kind.field == "time" for panel in panels):
         entries.append(_frame.Key("minimum at the roof", {"color": _INK, **_KEY}, "line"))
-        if any(row.attained and row.attained[0] < min(1.0, row.attained[1]) for row in rows):
+        wide = sum(panel.width for panel in panels if panel.kind.field == "time")
+        ranges = [min(1.0, row.attained[1]) - row.attained[0] for row in rows if row.attained]
+        shares = [row.time or 0.0 for row in rows if row.attained]
+        if any(span * share * wide >= _frame.PIXEL for span, share in zip(ranges, shares, strict=True)):
             entries.append(_frame.Key("its range", {"color": _RANGE, **_KEY}, "line"))
     return entries
 

@@ -153,12 +153,11 @@ def _subject(run: WorkAnalysis) -> str:
 
 
 class Key(NamedTuple):
-    """An entry of the key: its label, its look, and its shape: a filled box, a line or a marker. mark: one in a box."""
+    """An entry of the key: its label, its look, and its shape: a filled box, a line or a marker."""
 
     label: str
     look: dict[str, Any]
     shape: Literal["box", "line", "marker"] = "box"
-    mark: dict[str, Any] | None = None
 
 
 class Keys(NamedTuple):
@@ -204,8 +203,6 @@ def draw_keys(figure: Figure, arranged: Keys, top: float) -> None:
         x, y = EDGE + left_edge, high - top - middle
         if key.shape == "box":
             figure.add_artist(Rectangle((x, y - 0.036), _SYMBOL, 0.072, transform=inches, **key.look))
-            if key.mark is not None:
-                figure.add_artist(Line2D([x + _SYMBOL / 2], [y], linestyle="", transform=inches, **key.mark))
         elif key.shape == "line":
             xs = [x - 0.01, x + _SYMBOL / 2, x + _SYMBOL + 0.01]
             figure.add_artist(Line2D(xs, [y] * 3, markevery=[1], transform=inches, **key.look))

@@ -32,13 +32,13 @@ _HIGH, _WIDEST, _PAD = 0.27, 0.75, 0.03
 #: Between panels, around the name of the vertical axis, and between the rows' names and cells [in].
 _APART, _UPRIGHT, _NAMES = 0.16, 0.13, 0.05
 #: A mark [pt], and the place of its middle from the edges of the cell [in].
-_MARK, _MIDDLE = 3.0, 0.055
+_MARK, _MIDDLE = 3.6, 0.055
 
 _UNSETTLED: _style.Look = {"facecolor": "white", "edgecolor": "#8a8f94", "hatch": "////", "linewidth": 0.0}
 _EMPTY: _style.Look = {"facecolor": "#f1f1f1", "edgecolor": "white", "linewidth": 0.0}
 _BORDER: _style.Look = {"color": "black", "linewidth": 1.6, "solid_capstyle": "butt"}
 _BETWEEN: _style.Look = {"color": "black", "linewidth": 1.2, "linestyle": (0, (1.5, 1.0)), "dash_capstyle": "butt"}
-#: Of the backends in turn: in grey two of their colours are one.
+#: Of the backends in turn, for a grey print: of two colours that are one in grey the hatches differ.
 _HATCHES = ("", "---", "|||", "xxx", "\\\\\\")
 #: Marks of points without a time, and of times that are too long: thin strokes, which no backend has.
 _MARKERS = {
@@ -53,12 +53,11 @@ _MARKERS = {
 
 
 class _Fill(NamedTuple):
-    """How a cell is filled, and its entry in the key. ink: of a text on it; marker: of a backend, for a grey print."""
+    """How a cell is filled, and its entry in the key. ink: of a text on it."""
 
     label: str
     look: _style.Look
     ink: str = "black"
-    marker: str = ""
     is_pale: bool = False
 
     def pale(self) -> _Fill:
@@ -67,6 +66,7 @@ class _Fill(NamedTuple):
         return self._replace(look=look, ink="black", is_pale=True)
 
 
+_NOT_SETTLED = _Fill("not settled", _UNSETTLED)
 #: What limits a step: a bound, or that no op runs.
 _LIMITS: dict[str, _Fill] = {
     GAP: _Fill(sweep.limit(GAP), _style.GAP),
@@ -143,9 +143,9 @@ def figure(items: Sequence[Grid], width: float, by: str | None = None) -> tuple[
 
 def _of_fastest(grid: Grid) -> Iterator[_Panel]:
     fills = {}
-    for backend, (colour, _, marker), hatch in zip(grid.backends, cycle(_style.SERIES), cycle(_HATCHES), strict=False):
+    for backend, (colour, *_), hatch in zip(grid.backends, cycle(_style.SERIES), cycle(_HATCHES), strict=False):
         look = {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}
-        fills[backend] = _Fill(wording.plain(backend, 40), look, palette.on(colour), marker)
+        fills[backend] = _Fill(wording.plain(backend, 40), look, palette.on(colour))
     for table in sweep.tables(grid):
         panel = _panel(table, sweep.place(table.part))
         for place, cell in table.by_place.items():
@@ -167,7 +167,7 @@ def _fastest(cell: Cell, fills: dict[str, _Fill]) -> _Square:
     if cell.factor is None:
         return _Square(fill.pale(), marks=shown)
     if not cell.is_settled:
-        return _Square(_Fill("not settled", _UNSETTLED), marks=shown)
+        return _Square(_NOT_SETTLED, marks=shown)
     return _Square(fill, (f"{units.significant(cell.factor)}x", f"{units.significant(cell.factor, 2)}x"), shown)
 
 
@@ -247,11 +247,8 @@ def _entries(panels: Sequence[_Panel], pale: str) -> list[_frame.Key]:
     """Write the key of what is drawn, and of nothing else. pale: what a pale cell lacks."""
     squares = [square for panel in panels for square in panel.squares.values()]
     fills = [square.fill for square in squares if square.fill.label]
-    by_label = {fill.label: fill for fill in sorted(fills, key=lambda fill: (not fill.marker, not fill.is_pale))}
-    entries = []
-    for label, fill in by_label.items():
-        mark = {"marker": fill.marker, "markersize": _MARK, "markeredgewidth": 0.0, "color": fill.ink}
-        entries.append(_frame.Key(label, fill.look, mark=mark if fill.marker else None))
+    by_label = {fill.label: fill for fill in sorted(fills, key=lambda fill: (fill == _NOT_SETTLED, not fill.is_pale))}
+    entries = [_frame.Key(label, fill.look) for label, fill in by_label.items()]
     entries += [_frame.Key(pale, {"facecolor": _style.pale("#404040")})] if any(fill.is_pale for fill in fills) else []
     ends = {is_there for panel in panels for _, _, is_there in panel.lines}
     entries += [_frame.Key("changes here", _BORDER, "line")] if True in ends else []
@@ -261,7 +258,7 @@ def _entries(panels: Sequence[_Panel], pale: str) -> list[_frame.Key]:
 
 
 def _mark_look(mark: str) -> dict[str, Any]:
-    return {"marker": _MARKERS[mark], "markersize": _MARK + 0.6, "markeredgewidth": 0.7, "color": "black"}
+    return {"marker": _MARKERS[mark], "markersize": _MARK, "markeredgewidth": 0.7, "color": "black"}
 
 
 def _sheet(panels: Sequence[_Panel], heading: _frame.Heading, keys: _frame.Keys, width: float) -> Figure:
@@ -355,18 +352,14 @@ def _fill(axes: Axes, panel: _Panel, cell: float) -> None:
 
 
 def _mark_cells(axes: Axes, panel: _Panel, cell: float) -> None:
-    """Mark the backend of each cell at its upper left corner, and from the right whatever else there is to mark."""
-    alike: dict[tuple[Any, str, bool], list[tuple[float, float]]] = {}
+    """Mark what there is to mark in each cell, from its upper right corner on."""
+    alike: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for (row, column), square in panel.squares.items():
-        x, y = column * cell, row * _HIGH + _MIDDLE
-        if square.fill.marker and cell > 4 * _MIDDLE:
-            alike.setdefault((square.fill.marker, square.fill.ink, True), []).append((x + _MIDDLE, y))
         for number, mark in enumerate(square.marks[: max(1, int(cell / (2 * _MIDDLE)) - 1)]):
-            at = x + cell - (2 * number + 1) * _MIDDLE
-            alike.setdefault((mark, square.fill.ink, False), []).append((at, y))
-    for (mark, ink, is_backend), places in alike.items():
-        look = {"marker": mark, "markersize": _MARK, "markeredgewidth": 0.0} if is_backend else _mark_look(mark)
-        axes.plot(*zip(*places, strict=True), **{**look, "linestyle": "", "color": ink})
+            at = (column + 1) * cell - (2 * number + 1) * _MIDDLE
+            alike.setdefault((mark, square.fill.ink), []).append((at, row * _HIGH + _MIDDLE))
+    for (mark, ink), places in alike.items():
+        axes.plot(*zip(*places, strict=True), **{**_mark_look(mark), "linestyle": "", "color": ink})
 
 
 def _say(axes: Axes, square: _Square, place: tuple[int, int], cell: float) -> None:

@@ -53,8 +53,10 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
     """
     if not profiles:
         raise InputError("There is nothing to report: give at least one profile.")
-    runs = runs_of([(label, analyze(profile)) for label, profile in zip(called(profiles), profiles, strict=True)])
     ranking, why_not = _ranked(profiles)
+    # Compared runs are under one set of ceilings, in every section.
+    analyses = [analyze(profile) for profile in profiles] if ranking is None else ranking.runs
+    runs = runs_of(list(zip(called(profiles), analyses, strict=True)))
     refused = section("comparison", TITLE, tag("p", why_not, class_="note")) if why_not else None
     picture, points = roofline(runs)
     listed, rows = ops(runs)

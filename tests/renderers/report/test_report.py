@@ -498,6 +498,18 @@ def test_several_runs_are_ranked() -> None:
         assert found.text.count(comparing.verdict(compared)) == 1
 
 
+def test_compared_runs_are_under_one_set_of_ceilings_in_every_section() -> None:
+    """The other run saw twice the bandwidth: under that the first one's memory-limited ops are half as close to it."""
+    fast = handmade.device(dram_copy=20e9)
+    runs = [handmade.profile(), handmade.profile(backend="jax", device=fast)]
+    common, own = rank(runs, as_given=True).runs[0], analyze(runs[0])
+    assert wording.attained(common.total) != wording.attained(own.total)
+    found = page(*runs)
+    step = f"{wording.subject(own)} on {wording.device(own)}: "
+    assert said(wording.verdict(common, host.most(common)).removeprefix(step), found)
+    assert not said(wording.verdict(own, host.most(own)).removeprefix(step), found)
+
+
 def test_of_several_runs_those_that_are_not_comparable_are_folded() -> None:
     """Of the slowest, which does twice the work, the line says why; the other pair is open, below its verdict."""
     half = synthetic.LAYER * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roofline import units
-from roofline.comparison.headline import times_as_long
+from roofline.comparison.headline import factor_text, times_as_long
 from roofline.comparison.ranking import Ranking
 from roofline.content import wording
 from roofline.content.comparison import comparing
@@ -44,7 +44,7 @@ def grid(ranking: Ranking, *, numbered: bool = True) -> Grid:
         [
             (
                 write(run.wall),
-                f"{times_as_long(run, best):.2f}x" if run is not best else "1",
+                factor_text(times_as_long(run, best)) if run is not best else "1",
                 units.percent(run.busy / run.wall, 0),
                 units.percent(None if run.gap_told is None else run.gap_told / run.wall, 0),
                 wording.attained(run.total),
@@ -75,7 +75,7 @@ def matrix(ranking: Ranking, limit: int) -> list[tuple[str, ...]]:
 def _factor(ranking: Ranking, row: int, column: int) -> str:
     """Write how many times as long a run took as another one, marked by their parity."""
     factor = times_as_long(ranking.runs[row], ranking.runs[column])
-    return f"{factor:.2f}{comparing.mark(ranking.verdicts[row][column])}"
+    return f"{factor_text(factor).removesuffix('x')}{comparing.mark(ranking.verdicts[row][column])}"
 
 
 def origins(ranking: Ranking) -> str:

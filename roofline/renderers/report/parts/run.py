@@ -11,7 +11,7 @@ from roofline.renderers.report.parts.html import Html, name, tag
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A profile under its own ceilings. number: its place among those given; called: a name that no other run has.
+    """A profile and its analysis. number: its place among those given; called: a name that no other run has.
 
     letter: what sentences about two runs call it, A or B; "" in a page of more, where each pair has an A and a B.
     """

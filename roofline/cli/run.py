@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -97,8 +98,8 @@ def command(
     first, last = _range(steps)
     wanted = Wanted(**({} if first is None else {"first": first}), last=last, every=every, stop=stop)
     command_line = words.command_line()
-    path = None if output is None else Path(output).absolute()
-    return partial(_start, run_program, wanted, kinds, partial(_report, command_line, path, details))
+    place = Path.cwd() if output is None else Path(output).absolute()  # the program may go to another folder
+    return partial(_start, run_program, wanted, kinds, partial(_report, command_line, place, details))
 
 
 def _range(steps: str | None) -> tuple[int | None, int | None]:
@@ -128,20 +129,25 @@ def _start(program: Program, wanted: Wanted, kinds: Sequence[Boundary], report: 
     ended = run(program, wanted, _say, kinds)
     code = 0
     if ended.own_process:
-        for sentence in ended.sentences():
-            _say(sentence)
-        try:
-            report(ended)
-        except RooflineError as error:
-            _say(str(error))
-            code = error.exit_code
+        # The program may have sent its own output elsewhere.
+        with redirect_stdout(sys.__stdout__), redirect_stderr(sys.__stderr__):
+            for sentence in ended.sentences():
+                _say(sentence)
+            try:
+                report(ended)
+            except RooflineError as error:
+                _say(str(error))
+                code = error.exit_code
     if ended.error is not None and (ended.failed or not code):
         raise_as_python(ended.error)
     sys.exit(code)
 
 
-def _report(command_line: str, path: Path | None, details: bool, ended: Ended) -> None:
-    """Write the profiles, and print the first one's screen, and how the others differ."""
+def _report(command_line: str, place: Path, details: bool, ended: Ended) -> None:
+    """Write the profiles, and print the first one's screen, and how the others differ.
+
+    place: the file to write, or a folder.
+    """
     from roofline.analysis.analysis import Analysis, analyze
     from roofline.cli import printing_anything
     from roofline.cli.options import terminal, words
@@ -152,7 +158,7 @@ def _report(command_line: str, path: Path | None, details: bool, ended: Ended) -
     from roofline.units import printable
 
     profiles = ended.profiles(command_line)
-    first_path = session.default_name(profiles[0], Path.cwd()) if path is None else path
+    first_path = session.default_name(profiles[0], place) if place.is_dir() else place
     analyses = []
     with printing_anything():
         for number, (profile, taken) in enumerate(zip(profiles, ended.measurement.measured, strict=True)):
@@ -163,6 +169,6 @@ def _report(command_line: str, path: Path | None, details: bool, ended: Ended) -
                 words.result(text.render(analysis, None, page=terminal.page(), details=details))
             if isinstance(analysis, Analysis):
                 analyses.append((taken.first, taken.last, analysis))
-            words.result(f"Wrote {printable(file)}\n")
+            words.result(f"Wrote {printable(file.name if place.is_dir() else file)}\n")
         if len(analyses) > 1:
             words.result("\n".join(["", *drift.lines(analyses), ""]))

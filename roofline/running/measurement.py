@@ -48,6 +48,8 @@ class Wanted:
                 f"--steps {self.first}:{self.last} are too few to time, profile and count a step: give at least "
                 f"{self.first}:{self.first + _least()}."
             )
+        if self.every is not None and self.stop:
+            raise InputError("--every and --stop exclude each other: give one of them.")
         if self.every is not None and self.every < _least():
             raise InputError(f"--every {self.every} is too often: a measurement takes up to {_least()} steps.")
 
@@ -171,6 +173,8 @@ class Measurement:
             self.error = running.error
         elif running.result is not None:
             (recording, device), (backend, model) = running.result, self._about
+            for note in recording.notes:
+                self._say(f"not known: {note}")
             self.measured.append(
                 Measured(
                     recording=recording,

@@ -32,7 +32,8 @@ class Periods:
     """Look for the shortest block that a sequence repeats: it was there twice, one behind the other.
 
     What broke a period that was found before must be in the next one: ten updates of a critic before the first one of
-    the generator look like a loop of the critic alone. period: the one that the sequence follows now, or None.
+    the generator look like a loop of the critic alone. Unless the next one lasts for longer than all before it: a
+    program may have two loops, one after the other. period: the one that the sequence follows now, or None.
     """
 
     def __init__(self) -> None:
@@ -61,9 +62,17 @@ class Periods:
         for length in range(1, len(keys) // 2 + 1):
             if keys[-1] != keys[-1 - length] or keys[-length:] != keys[-2 * length : -length]:
                 continue
-            if self._required <= set(keys[-length:]):
+            if self._required <= set(keys[-length:]) or self._lasts(length):
                 return self._from_first(length)
         return None
+
+    def _lasts(self, length: int) -> bool:
+        """Tell whether the block at the end has been repeated for longer than all that was before it."""
+        keys = self._keys
+        begin = len(keys) - length
+        while begin > 0 and keys[begin - 1] == keys[begin - 1 + length]:
+            begin -= 1
+        return len(keys) - begin > begin
 
     def _from_first(self, length: int) -> Period:
         """Turn the block so that it begins as the sequence did, with the first of its keys that was seen."""

@@ -59,3 +59,9 @@ def test_a_long_period_is_found() -> None:
     assert period.keys == tuple(range(150))
     assert 299 <= number <= 310
     assert all(periods.add(key) is period for key in keys[number + 1 :])
+
+
+def test_a_second_loop_is_found_when_it_lasts_longer_than_the_first() -> None:
+    """Ten times a, and eleven times b."""
+    assert ends("a" * 10 + "b" * 10) == ("", [])
+    assert ends("a" * 10 + "b" * 12) == ("b", [21, 22])

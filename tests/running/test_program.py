@@ -156,6 +156,7 @@ def test_the_frames_of_our_wrappers_are_in_no_traceback(tmp_path: Path) -> None:
         (("--steps", "3", "program.py"), 2, "FIRST:LAST"),
         (("--steps", "3:9", "program.py"), 2, "too few"),
         (("--every", "2", "program.py"), 2, "too often"),
+        (("--every", "200", "--stop", "program.py"), 2, "exclude each other"),
         (("--step", "program", "program.py"), 2, "module.path:function"),
         (("--step", "program:no", "program.py"), 2, "defines no function no"),
         (("-o", "program.py", "program.py"), 2, "Cannot write"),

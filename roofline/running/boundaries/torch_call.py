@@ -1,4 +1,4 @@
-"""The outermost call of a module of PyTorch: the step of a program that only infers, and what others contain.
+"""The outermost call of a module or a compiled function: the step of a program that infers, and what others contain.
 
 `Module.__call__` is replaced, where PyTorch's own hooks of all modules would slow every call down, warn in compiled
 models and be seen by the program.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, wraps
 from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
@@ -17,11 +17,23 @@ from roofline.running.boundary import Boundary, Watcher
 
 
 def watch(watcher: Watcher) -> None:
-    """Have the outermost calls of modules report."""
+    """Have the outermost calls of modules report, and those of functions that TorchScript or torch.compile made."""
+    import torch
     from torch.nn import Module
 
+    def compiling(original: Callable[..., Any]) -> Callable[..., Any]:
+        def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
+            made = original(model, *args, **kwargs)
+            if model is None:  # a decorator, which compiles what it is given
+                return lambda function: _of_function(made(function), watcher)
+            return _of_function(made, watcher)
+
+        return compile
+
+    watcher.wrap(torch, "compile", compiling)
+    watcher.wrap(torch.jit.ScriptFunction, "__call__", lambda call: _reporting(call, watcher))
     original: Any = Module.__call__
-    call = _reporting(original, watcher)
+    call = wraps(original)(_reporting(original, watcher))
 
     def remove() -> None:
         # From its import on, Dynamo knows this function as that of modules, and any other one as the user's own.
@@ -35,6 +47,7 @@ def watch(watcher: Watcher) -> None:
 
 def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., Any]:
     import torch
+    from torch.nn import Module
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OUTERMOST.inside or not watcher.wanted:
@@ -44,12 +57,39 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
             result = original(self, *args, **kwargs)
         finally:
             OUTERMOST.inside = False
-        # The module that torch.compile puts around another one has that one's name.
-        kind = type(self._modules.get("_orig_mod", self))
-        label = _label(kind.__name__, self.training, torch.is_grad_enabled())
-        watcher.ended(id(self), label, model=self, detail=_shapes(args, kwargs))
+        detail, with_gradients = _shapes(args, kwargs), torch.is_grad_enabled()
+        if isinstance(self, Module):
+            # The module that torch.compile puts around another one has that one's name.
+            kind = type(self._modules.get("_orig_mod", self))
+            watcher.ended(id(self), _label(kind.__name__, self.training, with_gradients), model=self, detail=detail)
+        else:
+            watcher.ended(id(self), _label(self.name, True, with_gradients), detail=detail)
         return result
 
+    return call
+
+
+def _of_function(made: Any, watcher: Watcher) -> Any:
+    """Wrap what torch.compile made of a function; a module's calls are reported as those of all modules."""
+    import torch
+
+    if isinstance(made, torch.nn.Module):
+        return made
+
+    @wraps(made)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or OUTERMOST.inside or not watcher.wanted:
+            return made(*args, **kwargs)
+        OUTERMOST.inside = True
+        try:
+            result = made(*args, **kwargs)
+        finally:
+            OUTERMOST.inside = False
+        label = _label(getattr(made, "__name__", "function"), True, torch.is_grad_enabled())
+        watcher.ended(id(made), label, detail=_shapes(args, kwargs))
+        return result
+
+    watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
     return call
 
 

@@ -73,11 +73,10 @@ def watch(watcher: Watcher) -> None:
         watcher.wrap(kind, "step", reporting)
 
 
-def _wrapped_classes(kind: type) -> list[type]:
+def _wrapped_classes(kind: type[Any]) -> list[type[Any]]:
     """List the classes of optimizers of which objects were made before."""
-    below: list[type] = []
-    subclasses: list[type] = kind.__subclasses__()
-    for subclass in subclasses:
+    below: list[type[Any]] = []
+    for subclass in kind.__subclasses__():
         below += _wrapped_classes(subclass)
     return [*([kind] if getattr(vars(kind).get("step"), "hooked", False) else []), *below]
 

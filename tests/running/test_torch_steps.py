@@ -72,6 +72,18 @@ def test_without_an_optimizer_the_outermost_call_is_a_step() -> None:
     assert found(ended) == ("torch_call", 1, 30)
 
 
+@pytest.mark.parametrize("kind", ["script", "compile"])
+def test_the_outermost_call_of_a_compiled_function_is_a_step(kind: str) -> None:
+    assert found(ran("functions", kind, 30)) == ("torch_call", 1, 30)
+
+
+def test_updates_by_accelerate_with_a_process_that_reads_data() -> None:
+    pytest.importorskip("accelerate")
+    ended = ran("accelerated")
+    assert found(ended) == ("torch_optimizer", 1, 40)
+    assert asides(ended) == {}
+
+
 def test_a_round_of_several_models_is_a_step() -> None:
     """What it began with, calls of the denoiser alone, turned out to be none."""
     assert found(ran("pipeline")) == ("torch_call", 8, 60)

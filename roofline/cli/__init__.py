@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import typer
 
 from roofline import plugins
+from roofline.cli.options import defaults, words
 from roofline.cli.options.words import drop_output
 from roofline.errors import RooflineError
 from roofline.units import printable
@@ -81,7 +82,9 @@ def main(arguments: list[str] | None = None) -> Callable[[], NoReturn]:
     code: Any = 0
     try:
         with _signals_stop(), printing_anything():
-            code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
+            app = build(first if first in verbs else None)
+            taken = _defaults(app, first, arguments) if first in verbs and "--help" not in arguments else {}
+            code = app(args=arguments, prog_name="roofline", standalone_mode=False, default_map=taken)
             if sys.stdout is not None:
                 sys.stdout.flush()  # a failure to write is reported, and not left to the end of the process
     except RooflineError as error:
@@ -109,6 +112,29 @@ def main(arguments: list[str] | None = None) -> Callable[[], NoReturn]:
     if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
         _fail("Stopped; nothing was written.", _STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _defaults(app: typer.Typer, verb: str, arguments: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the defaults of the verb's parameters from the nearest pyproject.toml, and say which there are."""
+    words.DEFAULTS.clear()
+    file = defaults.nearest()
+    table = {} if file is None else defaults.read(file)
+    if file is None or not table:
+        return {}
+    defaults.check_tables(file, table, plugins.names("roofline.cli"))
+    command = _command(app, verb)
+    values = defaults.of_verb(
+        file, table, verb, command, lambda: [_command(build(name), name) for name in plugins.names("roofline.cli")]
+    )
+    words.DEFAULTS += defaults.words_of(values, arguments)
+    if words.DEFAULTS:
+        words.say(defaults.told(file, words.DEFAULTS))
+    return {verb: defaults.parameters(values, command)}
+
+
+def _command(app: typer.Typer, verb: str) -> Any:
+    group: Any = typer.main.get_command(app)
+    return group.commands[verb]
 
 
 class _Signalled(BaseException):

@@ -13,6 +13,9 @@ import typer
 
 from roofline.units import printable
 
+#: Words for what the command takes from `[tool.roofline]`.
+DEFAULTS: list[str] = []
+
 
 def say(text: str) -> None:
     """Print a line of progress on standard error."""
@@ -68,6 +71,6 @@ def quoted(path: object) -> str:
 
 
 def command_line() -> str:
-    """Write the command that the user typed, without folders: a profile is made to be passed on."""
-    words = [word.rpartition("/")[2] or word for word in sys.argv[1:] if word != "--debug"]
-    return shlex.join(["roofline", *words])
+    """Write the command that the user typed, and its defaults, without folders: a profile is made to be passed on."""
+    typed = [word for word in sys.argv[1:] if word != "--debug"]
+    return shlex.join(["roofline", *(word.rpartition("/")[2] or word for word in (*typed, *DEFAULTS))])

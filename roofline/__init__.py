@@ -77,6 +77,13 @@ __all__ = [
 _MODULES = ("callbacks", "errors")
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Register `%%roofline` in a notebook: `%load_ext roofline` calls this."""
+    from roofline.api.magics import load
+
+    load(shell)
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"roofline.{name}")

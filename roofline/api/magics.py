@@ -1,0 +1,179 @@
+"""Measure a cell of a notebook: `%load_ext roofline`, then `%%roofline` as the first line of a cell that is a step."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import io
+import shlex
+import sys
+from collections.abc import Mapping
+from types import ModuleType, TracebackType
+from typing import Any, NoReturn
+
+from IPython.core.error import UsageError
+
+from roofline.core.schema import Profile
+from roofline.core.step import MODES, Step
+from roofline.errors import RooflineError
+from roofline.measuring import in_process
+
+#: The frameworks whose ops are measured, by the name of their module.
+_FRAMEWORKS = ("torch", "jax", "tensorflow")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Parse the line of a magic; what it refuses is printed below the cell in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError, in the place of ending the process."""
+        raise UsageError(message)
+
+
+def load(shell: Any) -> None:
+    """Register `%%roofline` in an IPython shell."""
+
+    def roofline(line: str, cell: str) -> Profile:
+        """Measure the cell as one step, which runs some dozen times.
+
+        Options: --backend NAME, --mode infer|train|generate, --device auto|cpu|cuda, --steps N, --name NAME.
+        """
+        try:
+            return _measured(shell, cell, _parse(line))
+        except RooflineError as error:
+            raise UsageError(str(error)) from None
+
+    shell.register_magic_function(roofline, "cell")
+
+
+def _parse(line: str) -> argparse.Namespace:
+    """Parse the options of the magic. Raises UsageError."""
+    parser = _Parser("%%roofline", add_help=False)
+    parser.add_argument("--backend")
+    parser.add_argument("--mode", default="infer", choices=MODES)
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--name", default="cell")
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise UsageError(f"{error}: {line}") from None
+    return parser.parse_args(words)
+
+
+def _measured(shell: Any, cell: str, asked: Any) -> Profile:
+    """Profile a cell, and say how often it ran. Errors of the cell pass through, with the cell's own frames only."""
+    step = CellStep(shell, cell)
+    backend = asked.backend or backend_of(shell.user_ns)
+    try:
+        return in_process.profile(
+            Step(run=step, mode=asked.mode), backend=backend, device=asked.device, steps=asked.steps, name=asked.name
+        )
+    except RooflineError:
+        raise
+    except Exception as error:
+        raise error.with_traceback(step.frames_of(error)) from error.__cause__
+    finally:
+        if step.runs:
+            print(step.output.getvalue(), end="", file=sys.stdout)
+            print(step.said(), file=sys.stderr)
+
+
+class CellStep:
+    """Run a cell as a step, each time with the names that it binds as they were before: as if it ran once.
+
+    Where it gives arrays away that these names hold (JAX's `donate_argnums`), nothing can run with them again: then
+    each run goes on from the one before. What it changes in place changes each time. runs: how often it ran. output:
+    what the first run printed; what the others print is dropped.
+    """
+
+    def __init__(self, shell: Any, cell: str) -> None:
+        """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
+        source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
+        self._file = shell.compile.cache(source, shell.execution_count, raw_code=cell)
+        tree = ast.parse(source, self._file)
+        self._names = bound_names(tree)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        self._body = compile(tree, self._file, "exec")
+        value = ast.Expression(last.value if isinstance(last, ast.Expr) else ast.Constant(None))
+        self._value = compile(ast.fix_missing_locations(value), self._file, "eval")
+        self._namespace: dict[str, Any] = shell.user_ns
+        self._before = {name: self._namespace[name] for name in self._names if name in self._namespace}
+        self._gives_away = False
+        self.runs, self.output = 0, io.StringIO()
+
+    def __call__(self) -> object:
+        """Run the cell; return the value of its last expression and of the names that it binds.
+
+        A framework that computes while Python goes on waits for what a step returns.
+        """
+        self.runs += 1
+        if self.runs == 2:
+            self._gives_away = _is_given_away(self._before)
+        if self.runs > 1 and not self._gives_away:
+            for name in self._names:
+                self._namespace.pop(name, None)
+            self._namespace.update(self._before)
+        with contextlib.redirect_stdout(self.output if self.runs == 1 else io.StringIO()):
+            exec(self._body, self._namespace)
+            value = eval(self._value, self._namespace)
+        return value, [self._namespace.get(name) for name in self._names]
+
+    def said(self) -> str:
+        """Say how often the cell ran, and with what effect."""
+        begin = (
+            "from where the one before left off, since it gives arrays away"
+            if self._gives_away
+            else "with names as they were before it"
+        )
+        changes = "what it changes in place or writes to files was changed each time"
+        return f"The cell ran {self.runs} time{'s' if self.runs > 1 else ''}, each {begin}; {changes}."
+
+    def frames_of(self, error: BaseException) -> TracebackType | None:
+        """Return the traceback of an error from the cell on."""
+        frame = error.__traceback__
+        while frame is not None and frame.tb_frame.f_code.co_filename != self._file:
+            frame = frame.tb_next
+        return frame or error.__traceback__
+
+
+def _is_given_away(values: object) -> bool:
+    """Tell whether values hold an array of JAX that a program was given to write over."""
+    jax = sys.modules.get("jax")
+    return jax is not None and any(
+        isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in jax.tree.leaves(values)
+    )
+
+
+def bound_names(tree: ast.AST) -> list[str]:
+    """List the names of the namespace that a cell binds, outside of its functions and classes."""
+    names: dict[str, None] = {}
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop(0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda | ast.comprehension):
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names[node.id] = None
+        waiting += ast.iter_child_nodes(node)
+    return list(names)
+
+
+def backend_of(namespace: Mapping[str, object]) -> str:
+    """Return the backend of the only framework whose modules a notebook has imported; with Keras that on it.
+
+    Raises UsageError where there is none, or several.
+    """
+    imported = {
+        value.__name__.partition(".")[0] for value in tuple(namespace.values()) if isinstance(value, ModuleType)
+    }
+    frameworks = [name for name in _FRAMEWORKS if name in imported]
+    if "keras" in imported:
+        engine = sys.modules["keras"].backend.backend()
+        if frameworks in ([], [engine]):
+            return f"keras-{engine}"
+    if len(frameworks) == 1:
+        return frameworks[0]
+    why = f"imports {' and '.join(frameworks)}" if frameworks else "imports no framework"
+    raise UsageError(f"The notebook {why}: add a backend, as in %%roofline --backend torch.")

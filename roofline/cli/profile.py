@@ -70,6 +70,7 @@ def command(
     output: Annotated[str | None, typer.Option("-o", "--output", help="The profile to write (.json).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
+    show: Annotated[bool, typer.Option("--open", help="Also write the report, and open it in a browser.")] = False,
 ) -> None:
     """Measure one step, split it into ops, and say what limits it.
 
@@ -82,7 +83,9 @@ def command(
 
     from roofline.analysis.analysis import analyze
     from roofline.cli.options import terminal, words
+    from roofline.cli.options.browser import open_page, temporary_page
     from roofline.cli.options.paths import check_output, check_writable
+    from roofline.core.files import write_atomically
     from roofline.core.schema import save
     from roofline.measuring import session
     from roofline.units import printable
@@ -143,6 +146,13 @@ def command(
 
     print(text.render(analyze(profile), None, page=terminal.page(), details=details), end="")
     print(f"Wrote {printable(path)}")
+    if show:
+        from roofline.renderers import report
+
+        page = temporary_page()
+        write_atomically(page, report.report([profile]).encode())
+        print(f"Wrote {printable(page)}")
+        open_page(page)
     if details or count_only:
         kind = " --kind breakdown" if count_only else ""
         print(f"Next: roofline plot {words.quoted(path)}{kind} -o {words.quoted(path.with_suffix('.svg'))}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from roofline.cli.options import completion
+from roofline.cli.options.browser import open_page, temporary_page
 from roofline.cli.options.paths import check_once, check_output, load
 from roofline.cli.options.words import if_long
 from roofline.errors import InputError
@@ -56,8 +56,6 @@ def command(
     if output is not None:
         check_output(output, force, SUFFIXES, profiles)
     check_once(profiles)
-    import tempfile
-
     from roofline.core.files import write_atomically
     from roofline.renderers import report as pages
     from roofline.sweeping import folder, grid
@@ -71,11 +69,11 @@ def command(
             loaded = [load(path) for path in profiles]
         with if_long("writing the report"):
             page = pages.report(loaded, allow=allow)
-    file = output or Path(tempfile.mkdtemp(prefix="roofline-")) / "report.html"
+    file = output or temporary_page()
     write_atomically(file, page.encode())
     typer.echo(f"Wrote {printable(file)}")
     if show:
-        _open(file)
+        open_page(file)
 
 
 def _check_files(profiles: list[Path]) -> None:
@@ -85,13 +83,3 @@ def _check_files(profiles: list[Path]) -> None:
             raise InputError(
                 f"{printable(path)} is a folder: name the profiles in it, as in {printable(path / '*.json')}."
             )
-
-
-def _open(page: Path) -> None:
-    """Open a page in the user's browser, or say why it stays closed: a run in CI has nobody to look at it."""
-    import webbrowser
-
-    if os.environ.get("CI"):
-        typer.echo("Did not open it: this is a run in CI.")
-    elif not webbrowser.open(page.absolute().as_uri()):
-        typer.echo(f"Could not open it: there is no browser here. Copy {printable(page)} to a machine that has one.")

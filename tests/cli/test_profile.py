@@ -311,6 +311,17 @@ def test_precisions(measuring: Run, tmp_path: Path, precision: str, dtype: str) 
         assert saved.switches["float32 matmul (oneDNN)"] == "ieee"
 
 
+def test_its_report_to_look_at(measuring: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")  # nobody looks
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    ended = measuring(*MLP, "--count-only", "--open", "-o", "p.json")
+    assert ended.code == 0, ended.err
+    (page,) = tmp_path.glob("temporary/roofline-*/report.html")
+    assert ended.out.splitlines()[-4:-1] == ["Wrote p.json", f"Wrote {page}", "Did not open it: this is a run in CI."]
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 def test_an_output_is_replaced_when_forced(measuring: Run, tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text("mine")
     assert measuring(*MLP, "--count-only", "-o", "p.json", "--force").code == 0

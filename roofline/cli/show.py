@@ -59,6 +59,7 @@ def command(
     details: tables.Details = False,
     sort: tables.Sort = None,
     contains: tables.Filter = None,
+    limit: tables.Limit = None,
     width: Width = None,
     columns: tables.Columns = None,
     caption: tables.Caption = None,
@@ -77,14 +78,17 @@ def command(
     Example: roofline show h100/bert-torch-infer-b32-tf32
     """
     if not profiles:
-        _list(wall, by, depth, top, every, details, sort, contains, columns, caption, width=width, format=format)
+        _list(wall, by, depth, top, every, details, sort, contains, columns, caption, limit, width=width, format=format)
         return
     if len(profiles) == 1 and any(os.path.isfile(os.path.join(profiles[0], name)) for name in _LISTED):
-        _folder(profiles[0], format, width, every, by, wall, depth, top, details, sort, contains, columns, caption)
+        _folder(
+            profiles[0], format, width, every, by, wall, depth, top, details, sort, contains, columns, caption, limit
+        )
         return
     if wall:
-        if details:
-            raise InputError("--details and --wall exclude each other: leave one out.")
+        if details or limit is not None:
+            option = "--details" if details else "--limit"
+            raise InputError(f"{option} and --wall exclude each other: leave one out.")
         _wall(profiles, by, depth, tables.choice(top, every, sort, contains), width, columns, caption, format)
         return
     if len(profiles) > 1:
@@ -113,6 +117,7 @@ def command(
         columns=columns,
         caption=caption,
         details=details or None,
+        limit=limit,
     )
     with if_long(f"reading {path_name(profile)}"):
         loaded = load(profile)

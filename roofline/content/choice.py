@@ -5,7 +5,7 @@ A renderer takes a `Choice` as its argument `rows` if its tables can be chosen f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, overload
 
@@ -86,17 +86,6 @@ SORTS: _Sorts[Total] = {
 FORMER = {"floor": "minimum", "loss": "above"}
 
 
-def shown_name(analysis: WorkAnalysis, by: str, label: str) -> str:
-    """Name a row by a key: a group as `group_name` does."""
-    return group_name([analysis], label) if by == "group" else label
-
-
-def group_name(runs: Iterable[WorkAnalysis], group: str) -> str:
-    """Name a group of some runs: that of communication, where it holds copies to and from devices alone, "transfer"."""
-    only_copies = group == "communication" and not any("communication" in run.by("class") for run in runs)
-    return "transfer" if only_copies else group
-
-
 @overload
 def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen[Total]: ...
 
@@ -123,11 +112,7 @@ def _chosen(
     names = list(sums)
     if choice.contains:
         wanted = choice.contains.casefold()
-        names = [
-            name
-            for name in sums
-            if any(wanted in label.casefold() for label in (name, shown_name(analysis, by, name), *fused.get(name, ())))
-        ]
+        names = [name for name in sums if any(wanted in label.casefold() for label in (name, *fused.get(name, ())))]
         if not names:
             raise InputError(f"No {by} has {choice.contains!r} in its name: give another text to --filter.")
     if choice.sort is not None:

@@ -19,10 +19,6 @@ from roofline.core.schema import Counters, Imported, Profile
 from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.memory.use import memory_use
 
-#: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.
-MAX_ROWS = 5000
-
-
 #: Fields of a row that its work says, before and after its functions.
 _WORK = ("model_flops", "flops", "useful_flops", "vector_flops"), ("int_ops", "bytes_read", "bytes_written")
 #: Fields of a row that only times can say, in their order, and what hardware counters of the timed step say.
@@ -56,8 +52,11 @@ def total(value: WorkTotal, analysis: WorkAnalysis) -> dict[str, Any]:
     }
 
 
-def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
-    """Write the whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
+def document(analysis: WorkAnalysis, by: str | None = None, limit: int | None = None) -> dict[str, Any]:
+    """Write the whole document. `by` adds one more table: "ops" for "op", else the plural of the key.
+
+    limit: of that table only the first rows; None: all. How many are left out then is in `rows_left_out`.
+    """
     profile, device = analysis.profile, analysis.device
     document: dict[str, Any] = {
         "schema": 1,
@@ -89,9 +88,12 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "counters": _counters(counters_on(profile, device)),
     }
     if by == "op":
-        document["ops"] = _ops(analysis)
+        document["ops"] = _ops(analysis, limit)
+        document["rows_left_out"] = len(profile.ops) - len(document["ops"])
     elif by in ("scope", "kernel", "source"):
-        document[f"{by}s"] = {name: total(value, analysis) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
+        every = list(analysis.by(by).items())
+        document[f"{by}s"] = {name: total(value, analysis) for name, value in every[:limit]}
+        document["rows_left_out"] = len(every) - len(document[f"{by}s"])
     return document
 
 
@@ -243,16 +245,16 @@ def _fields(facts: object, names: Iterable[str]) -> dict[str, Any]:
     return {name: getattr(facts, name) for name in names}
 
 
-def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
-    """Write one row per op of the step, in the order of dispatch."""
+def _ops(analysis: WorkAnalysis, limit: int | None) -> list[dict[str, Any]]:
+    """Write one row per op of the step, in the order of dispatch; limit: only the first ones."""
     profile, table, timed = analysis.profile, analysis.table, isinstance(analysis, Analysis)
     # NaN is no number of JSON, and what was not counted is null.
     read, written, through_cache = (
-        [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()]
+        [None if math.isnan(amount) else amount for amount in column[:limit].tolist()]
         for column in counted_on(profile, analysis.device)
     )
     rows = []
-    for row, op in enumerate(profile.ops[:MAX_ROWS]):
+    for row, op in enumerate(profile.ops[:limit]):
         signature = profile.signatures[op.signature]
         rows.append(
             {

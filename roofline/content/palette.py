@@ -24,6 +24,7 @@ GROUPS: dict[Group, Pair] = {
     "pointwise": ("#56b4e9", "#a9def5"),
     "optimizer": ("#882255", "#d06aa3"),
     "communication": ("#ddcc77", "#e3d591"),
+    "transfer": ("#117733", "#63b07c"),
     "other": ("#8a8a8a", "#98a1ab"),
 }
 #: Of what memory is for.

@@ -18,7 +18,7 @@ from roofline.analysis.totals import Total, WorkTotal
 from roofline.content.choice import LONG as LONG
 from roofline.content.choice import OPS as OPS
 from roofline.content.choice import TOP as TOP
-from roofline.content.choice import USUAL, Choice, chosen, shown_name
+from roofline.content.choice import USUAL, Choice, chosen
 from roofline.content.grid import Grid
 from roofline.content.names.distinct import distinct
 from roofline.content.wording import gap_name, plain
@@ -271,12 +271,13 @@ def grid(
 
 
 def _of_known(columns: Sequence[Column], coverage: Mapping[str, float | None]) -> tuple[Column, ...]:
-    """Say in the headings of shares of work that these are of the known work, where not nearly all is known."""
-    partly_known = {
-        f"{kind}\n%"
-        for kind, share in (("FLOP", coverage["flops"]), ("bytes", coverage["bytes"]))
-        if share is None or not units.is_whole(share)
-    }
+    """Say in the headings of shares of work that these are of the known work, where not nearly all is known.
+
+    Where the work is known for less than half of the time, shares of it say nothing of the step, and are left out.
+    """
+    known = {"FLOP\n%": coverage["flops"], "bytes\n%": coverage["bytes"]}
+    partly_known = {heading for heading, share in known.items() if share is None or not units.is_whole(share)}
+    columns = [column for column in columns if 2 * (known.get(column.heading, 1.0) or 0.0) >= 1]
     return tuple(
         replace(column, heading=f"known\n{column.heading.replace(chr(10), ' ')}")
         if column.heading in partly_known
@@ -291,7 +292,7 @@ def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[W
     return [
         *(
             replace(
-                _work_row(analysis, shown_name(analysis, by, label), total),
+                _work_row(analysis, label, total),
                 parts=chosen_rows.fused.get(label, ()),
                 named=True,
             )
@@ -325,8 +326,7 @@ def rows(analysis: Analysis, by: str, choice: Choice = USUAL) -> list[Row]:
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
     table = [
-        _row(analysis, shown_name(analysis, by, label), total, rate, selection.fused.get(label, ()))
-        for label, total in selection.shown.items()
+        _row(analysis, label, total, rate, selection.fused.get(label, ())) for label, total in selection.shown.items()
     ]
     table = [replace(row, named=True) for row in table]
     # What many ops have in common is no roof.

@@ -21,7 +21,6 @@ from roofline.analysis.step_times import spread as spread_of
 from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import Total
 from roofline.content import bounds
-from roofline.content.choice import group_name
 from roofline.core.executor import COPY
 from roofline.core.framework import framework, written_in
 from roofline.core.rows import rows
@@ -426,8 +425,7 @@ def unknown_work(analysis: Analysis, blank: Collection[Bound]) -> str:
     if times.max() < _ONE_GROUP * times.sum() or largest == "other":
         return ""
     exposed = profile.imported.exposed if profile.imported is not None and largest == "communication" else None
-    name = group_name([analysis], largest)
-    return name if exposed is None else f"{name}, {units.percent(exposed / analysis.wall, 0)} exposed"
+    return largest if exposed is None else f"{largest}, {units.percent(exposed / analysis.wall, 0)} exposed"
 
 
 def _by_fewer_products(analysis: Analysis, name: Bound, among: bounds.Mask | None = None) -> bool:

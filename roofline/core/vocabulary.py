@@ -19,7 +19,7 @@ OpClass = Literal[
     "transfer",  # host <-> device
     "other",
 ]
-Group = Literal["matmul", "normalisation", "pointwise", "optimizer", "communication", "other"]
+Group = Literal["matmul", "normalisation", "pointwise", "optimizer", "communication", "transfer", "other"]
 Phase = Literal["forward", "backward", "optimizer", "prefill", "decode"]
 Bound = Literal["compute", "memory", "overhead", "unknown"]
 Quality = Literal["exact", "assumed", "unknown"]
@@ -66,6 +66,6 @@ GROUP_OF: dict[OpClass, Group] = {
     "embedding": "pointwise",
     "optimizer": "optimizer",
     "communication": "communication",
-    "transfer": "communication",
+    "transfer": "transfer",
     "other": "other",
 }

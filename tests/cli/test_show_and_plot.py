@@ -10,6 +10,7 @@ from typing import Any
 
 import handmade
 import pytest
+from msgspec.structs import replace
 
 from roofline import devices
 from roofline.analysis.analysis import KEYS
@@ -184,3 +185,19 @@ def test_an_output_that_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "d.svg").mkdir()
     with pytest.raises(InputError, match="it is a folder"):
         paths.check_output(tmp_path / "d.svg", force=True)
+
+
+def test_json_has_all_rows_or_says_how_many_it_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 6,000 ops all are written."""
+    base = handmade.profile()
+    save(replace(base, ops=(base.ops[0],) * 6_000), tmp_path / "w.json")
+    for by, key, number in (("op", "ops", 6_000), ("kernel", "kernels", None)):
+        show.command([tmp_path / "w.json"], by=by, format="json")
+        whole = json.loads(capsys.readouterr().out)
+        assert (len(whole[key]), whole["rows_left_out"]) == (number or len(whole[key]), 0)
+        show.command([tmp_path / "w.json"], by=by, format="json", limit=1)
+        cut = json.loads(capsys.readouterr().out)
+        assert (len(cut[key]), cut["rows_left_out"]) == (1, len(whole[key]) - 1)
+    for options in ({"limit": 0, "format": "json"}, {"limit": 3}, {"limit": 3, "wall": True}):
+        with pytest.raises(InputError, match="--limit"):
+            show.command([tmp_path / "w.json"], **options)

@@ -47,6 +47,12 @@ Caption = Annotated[
     str | None,
     typer.Option(metavar="short|long", help="With --format latex: long adds all versions and the spread of the steps."),
 ]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="With --format json: write the first N rows of the table, and how many are left out."
+    ),
+]
 Details = Annotated[
     bool,
     typer.Option(
@@ -84,14 +90,18 @@ def arguments(
     columns: int | None = None,
     caption: str | None = None,
     details: bool | None = None,
+    limit: int | None = None,
 ) -> dict[str, Any]:
     """Collect the further arguments of `renderer.render`. Raises InputError for an option that its format lacks."""
     if columns not in (None, 1, 2):
         raise InputError(f"--columns {columns} is not possible: give 1 or 2.")
     if caption not in (None, *_CAPTIONS):
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
+    if limit is not None and limit < 1:
+        raise InputError(f"--limit {limit} is not possible: give at least 1.")
     accepted = signature(renderer.render).parameters
     asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption, "details": details}
+    asked["limit"] = limit
     spelled = {
         "rows": "--top, --all, --sort and --filter have",
         "view": "--all, --row, --why and --details have",

@@ -17,7 +17,6 @@ from roofline.analysis.run_names import called
 from roofline.analysis.totals import Total
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.content import bounds, tables, wording
-from roofline.content.choice import group_name
 from roofline.content.tables import Column, amounts
 from roofline.core.vocabulary import GROUP_OF, GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
@@ -183,7 +182,7 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
         rows.append(
             Row(
                 shares.group,
-                group_name([analysis], shares.group),
+                shares.group,
                 shares.group not in CLASSES,
                 shares.flops,
                 shares.bytes,

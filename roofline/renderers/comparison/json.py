@@ -18,7 +18,7 @@ from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
 from roofline.content.comparison import broken_down, comparing
 from roofline.content.comparison.account_rows import label
-from roofline.content.json_document import MAX_ROWS, document
+from roofline.content.json_document import document
 from roofline.content.tables import TOP
 from roofline.renderers.comparison import _proofs
 
@@ -69,7 +69,7 @@ def pair(ranked: RankedPair) -> dict[str, Any]:
         "kernel_terms": _terms(comparison.kernel.terms),
         "kernel_residual": comparison.kernel.residual,
         "by": BLOCK if ranked.breakdown is None else ranked.breakdown.by,
-        "breakdown": _rows(ranked, ranked.breakdown, MAX_ROWS),
+        "breakdown": _rows(ranked, ranked.breakdown),
         "observations": _rows(ranked, ranked.observations, TOP),
         "unresolved": broken_down.unresolved(ranked) or None,
     }
@@ -91,17 +91,21 @@ def _account_row(row: AccountRow) -> dict[str, Any]:
     }
 
 
-def _rows(ranked: RankedPair, breakdown: Breakdown | None, limit: int) -> dict[str, Any] | None:
-    """Return the ops by another key than phase and block: sum(rows) + rest + the gap's terms = wall_A - wall_B."""
+def _rows(ranked: RankedPair, breakdown: Breakdown | None, limit: int | None = None) -> dict[str, Any] | None:
+    """Return the ops by another key than phase and block: sum(rows) + rest + the gap's terms = wall_A - wall_B.
+
+    limit: rows that are written, the largest first; None: all. The others are counted, and summed in rest.
+    """
     if breakdown is None:
         return None
-    grouped = breakdown.rows[limit:]
+    grouped = () if limit is None else breakdown.rows[limit:]
     return {
         "by": breakdown.by,
         "why": broken_down.why(ranked) if breakdown is ranked.breakdown else "",
         "common": list(breakdown.common),
         "seconds": breakdown.seconds,
         "rows": [_row(ranked, row) for row in breakdown.rows[:limit]],
+        "rows_left_out": len(grouped),
         "rest": sum(row.seconds for row in grouped),
     }
 

@@ -28,7 +28,7 @@ HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": "-----"
 GROUP: dict[Group, tuple[str, str, str]] = {
     group: (colours[0], marker, hatch)
     for (group, colours), marker, hatch in zip(
-        palette.GROUPS.items(), "os^DvP", ("", "/////", "-----", "|||||", "xxxxx", ""), strict=True
+        palette.GROUPS.items(), "os^DvXP", ("", "/////", "-----", "|||||", "xxxxx", ".....", ""), strict=True
     )
 }
 SIDE: dict[str, str] = {side: paper for side, (paper, _) in palette.SIDES.items()}

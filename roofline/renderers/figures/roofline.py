@@ -13,7 +13,6 @@ from roofline.analysis.run_names import called
 from roofline.analysis.scope_names import name_scopes
 from roofline.comparison.common_ceilings import best_ceilings, same_device
 from roofline.content import titles, wording
-from roofline.content.choice import group_name
 from roofline.content.points import ALL, COUNTED, Point, Points, points
 from roofline.content.roofs import MAIN, Extent, Roofs, extent, roofs
 from roofline.core.vocabulary import GROUPS, Group
@@ -464,7 +463,7 @@ def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
         if group in present:
             colour, marker, _ = _style.GROUP[group]
             look = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgecolor": colour, "marker": marker, **edge}
-            keys.append(_frame.Key(group_name((run.analysis for run in runs), group), look, "marker"))
+            keys.append(_frame.Key(group, look, "marker"))
     if 1 < len(runs) <= len(_FILLS):
         for run in runs:
             face = _look(_style.GREY, run.fill)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.run_names import called
 from roofline.content import titles, wording
-from roofline.content.choice import group_name
 from roofline.content.facts import evidence
 from roofline.content.timeline import CAUSES, Cause, Timeline, absent, sentences, timeline
 from roofline.core.arrays import Array, Bools
@@ -46,8 +45,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     longest = max(line.wall for line in lines)
     unit = _frame.unit(longest)
     lanes = [*groups, "idle"]
-    names_of_lanes = [group_name(items, lane) for lane in lanes]
-    left_edge, right = _measure.widest(names_of_lanes) + 0.08, 0.14
+    left_edge, right = _measure.widest(lanes) + 0.08, 0.14
     room = width - left_edge - right
     texts = _headings(items, lines, heading.rows, width - 2 * _frame.EDGE)
     above = _measure.line(_measure.SMALL) * max(map(len, texts)) + 0.015
@@ -62,7 +60,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
         axes = _frame.bars(fig, left_edge, top + number * pitch + above, room, _LANE * len(lanes))
         axes.set_xlim(0, longest / unit.seconds)
         _panel(axes, line, lanes, unit.seconds, room / longest)
-        axes.set_yticks([(lane + 0.5) * _LANE for lane in range(len(lanes))], names_of_lanes, size=_measure.SMALL)
+        axes.set_yticks([(lane + 0.5) * _LANE for lane in range(len(lanes))], lanes, size=_measure.SMALL)
         _frame.linear(axes.xaxis, room)
         axes.tick_params(axis="x", labelbottom=number == len(items) - 1)
     lowest = top + pitch * len(items) - _APART + _frame.TICKS

@@ -12,7 +12,6 @@ from typing import Any
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.content import wording
-from roofline.content.choice import group_name
 from roofline.content.facts import notes
 from roofline.content.points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
 from roofline.content.roofs import Peak, Roofs, Slope, roofs
@@ -131,7 +130,7 @@ def _untimed(run: Run, plotted: Points, lines: Roofs, axes: Plane) -> Html:
         aria_label=title,
     )
     present = {tick.group for tick in plotted.ticks}
-    legend = [tag("li", _sample(group), group_name([run.analysis], group)) for group in GROUPS if group in present]
+    legend = [tag("li", _sample(group), group) for group in GROUPS if group in present]
     sentences = [
         "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
         "signature; the thicker it is, the more FLOP they do. They have no times, so how fast they run is not known. "
@@ -252,6 +251,8 @@ def outline(group: Group, r: float) -> str:
         return f"M0 {-d}L{d} 0L0 {d}L{-d} 0z"
     if group == "communication":
         return f"M0 {t * 0.95:.1f}L{t} {-t * 0.75:.1f}H{-t}z"
+    if group == "transfer":
+        return f"M{t * 0.95:.1f} 0L{-t * 0.75:.1f} {t}V{-t}z"
     c = round(r * 0.4, 1)
     e = round(r * 1.2, 1)
     return f"M{-c} {-e}H{c}V{-c}H{e}V{c}H{c}V{e}H{-c}V{c}H{-e}V{-c}H{-c}z"
@@ -308,7 +309,7 @@ def _controls(run: Run, plotted: Points, lines: Roofs) -> Html:
             "label",
             tag("input", type="checkbox", value=group, checked=True),
             _sample(group),
-            tag("span", group_name([analysis], group)),
+            tag("span", group),
         )
         for group in present
     ]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from roofline import units
 from roofline.content import bounds, step_bar, tables, wording
-from roofline.content.choice import group_name
 from roofline.content.facts import evidence
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers.report.parts import svg
@@ -135,10 +134,9 @@ def by_group(run: TimedRun) -> list[Line]:
     """List the groups in their order, then the gap."""
     sums = run.analysis.by("group")
     lines = [
-        Line(name, f"group-{group}", sums[group].seconds, (Part(name, f"group-{group}", sums[group].seconds),))
+        Line(group, f"group-{group}", sums[group].seconds, (Part(group, f"group-{group}", sums[group].seconds),))
         for group in GROUPS
         if group in sums and sums[group].seconds > 0
-        for name in (group_name([run.analysis], group),)
     ]
     return [*lines, _gap(run)[0]]
 

@@ -1,13 +1,13 @@
 """Hold measuring processes that are forked from a prepared one against fresh ones: do steps take as long in both?
 
-    python benchmarks/forks.py [--turns 10] [--servers 4] [MODEL@BACKEND[,name=value...]...]
+    python benchmarks/forks.py [--turns 2] [--servers 10] [MODEL@BACKEND[,name=value...]...]
 
 A step of a model is timed in turns by fresh processes and forks, A B B A. All are measuring processes of `roofline`
 that are asked for the user's own step `timed` below, which times the model's step and ends the process, without the
 count and the ceilings that would follow. Prints a line per step:
 
-    forked / fresh   in a turn: geometric mean, and its 95 % interval; of the medians of their steps, and of their
-                     fastest tenths, which other programs disturb less
+    forked / fresh   in a turn: geometric mean, and its 95 % interval by servers; of the medians of their steps, and
+                     of their fastest tenths, which other programs disturb less
     spread           of the fastest tenths of fresh processes, of forks of one server, and of servers' means (forks of
                      one server share a layout of memory): standard deviations of the logarithms
     outside steps    time of a process, fresh and forked: start, imports, building [s]
@@ -121,9 +121,9 @@ def take(model: Request, turns: int, servers: int, times: Path) -> list[Turn]:
     return taken
 
 
-def ratio(logs: Sequence[Mapping[bool, float]]) -> str:
-    """Write forked / fresh with its interval."""
-    ratios = [turn[True] - turn[False] for turn in logs]
+def ratio(logs: Sequence[Sequence[Mapping[bool, float]]]) -> str:
+    """Write forked / fresh with its interval, of the means of servers: forks of one are not independent."""
+    ratios = [fmean(turn[True] - turn[False] for turn in turns) for turns in logs]
     far = student(len(ratios) - 1) * stdev(ratios) / math.sqrt(len(ratios))
     middle, low, high = (math.exp(fmean(ratios) + way) for way in (0, -far, far))
     return f"{middle:.3f} ({low:.3f} to {high:.3f})"
@@ -131,8 +131,10 @@ def ratio(logs: Sequence[Mapping[bool, float]]) -> str:
 
 def line(name: str, taken: list[Turn]) -> str:
     """Write what the turns of a step tell."""
-    servers = sorted({turn.server for turn in taken})
-    of_server = [[turn.tenths[True] for turn in taken if turn.server == server] for server in servers]
+    by_server = [
+        [turn for turn in taken if turn.server == server] for server in sorted({turn.server for turn in taken})
+    ]
+    of_server = [[turn.tenths[True] for turn in turns] for turns in by_server]
     spreads = [
         stdev(turn.tenths[False] for turn in taken),
         math.sqrt(fmean(stdev(tenths) ** 2 for tenths in of_server)),
@@ -141,8 +143,8 @@ def line(name: str, taken: list[Turn]) -> str:
     outside = [median(turn.outside[forked] for turn in taken) for forked in (False, True)]
     return (
         f"{name}: {1e6 * math.exp(median(turn.medians[False] for turn in taken)):.0f} us, n = {len(taken)}; "
-        f"forked / fresh {ratio([turn.medians for turn in taken])}, "
-        f"fastest tenths {ratio([turn.tenths for turn in taken])}; "
+        f"forked / fresh {ratio([[turn.medians for turn in turns] for turns in by_server])}, "
+        f"fastest tenths {ratio([[turn.tenths for turn in turns] for turns in by_server])}; "
         f"spread {', '.join(f'{100 * spread:.1f} %' for spread in spreads)}; "
         f"outside steps {outside[0]:.2f} s, {outside[1]:.2f} s"
     )
@@ -152,8 +154,8 @@ def main() -> None:
     """Compare all steps."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="*", default=STEPS, metavar="MODEL@BACKEND,...")
-    parser.add_argument("--turns", type=int, default=10, help="of each server, at least 2")
-    parser.add_argument("--servers", type=int, default=4, help="at least 2")
+    parser.add_argument("--turns", type=int, default=2, help="of each server, at least 2")
+    parser.add_argument("--servers", type=int, default=10, help="at least 2")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in asked.steps:

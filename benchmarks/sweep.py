@@ -1,31 +1,33 @@
 """`make bench`: what a point of a sweep costs beyond its measurement, for the tiniest step there is.
 
     sweep / profile   a sweep of some points against as many `roofline profile`, in turns
-    beyond            what is not spent in the measuring process: for 0.25 s of it we look how busy the machine is
-    start             what Python takes to start and to import the framework, once in each measuring process
+    overhead          a point whose step ends its measuring process at once: for 0.25 s of it we look how busy the
+                      machine is; the rest is the start of the process, and what is written
+    fresh             the same with a fresh process, which starts Python and imports the framework
 
-A measuring process is not forked from one that has imported the framework already: nobody has shown that its times
-would be the same.
+`benchmarks/forks.py` holds the times of steps in forks against those in fresh processes.
 """
 
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from run import ROOFLINE, pairs, report, run, seconds
 
-from roofline.cli.sweep import _measure
-from roofline.recording import launch
+from roofline.cli.options.points import measure
+from roofline.recording.prepared import PreparedProcesses
 from roofline.sweeping import folder
 from roofline.sweeping import run as sweeping
-from roofline.sweeping.plan import Point, numbers, points
+from roofline.sweeping.plan import Point, numbers
 
 MODEL, BATCHES, BACKEND = "mlp", "1..4", "torch"
 OPTIONS = ["--threads", "1", "--steps", "10"]
+POINTS = 8
+#: Ends the measuring process where it would build its step.
+NOTHING = "import os\n\ndef step():\n    os._exit(0)\n"
 
 
 def swept(into: Path) -> float:
@@ -44,42 +46,31 @@ def profiled(into: Path) -> float:
     return time.perf_counter() - begin
 
 
-def beyond(into: Path) -> tuple[list[float], list[float]]:
-    """Sweep in this process; of each point the time beyond its measuring processes, and all of it [s]."""
-    every = points([MODEL], [BACKEND], ["infer"], ["default"], numbers("1..16", "batch"), [None], threads=1, steps=10)
-    inside, others, totals = [0.0], [], []
-    measure_in_process = launch.run
-
-    def timed(*given: object, **options: object) -> launch.Result:
+def measured(into: Path, model: str, prepared: PreparedProcesses | None) -> list[float]:
+    """Measure the same point some times, in this process [s each]."""
+    point = Point(model=model, backend=BACKEND, threads=1, steps=10)
+    times = list[float]()
+    for number in range(POINTS + 1):  # the first one starts what the others share
+        folder.write_plan(into / str(number), [point])
         begin = time.perf_counter()
-        try:
-            return measure_in_process(*given, **options)  # type: ignore[arg-type]
-        finally:
-            inside[0] += time.perf_counter() - begin
-
-    launch.run = timed
-    for point in folder.write_plan(into, every):
-        inside[0], begin = 0.0, time.perf_counter()
-        sweeping.run(into, [point], _measure, lambda line: None)
-        totals.append(time.perf_counter() - begin)
-        others.append(totals[-1] - inside[0])
-    launch.run = measure_in_process
-    return others, totals
+        sweeping.run(into / str(number), [point], lambda point: measure(point, prepared), lambda line: None)
+        times.append(time.perf_counter() - begin)
+    return times[1:]
 
 
 def main() -> None:
     """All comparisons; two minutes on two quiet cores."""
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, PreparedProcesses() as prepared:
         into = Path(name)
-        report("sweep of 3 points / 3 roofline profile", pairs(lambda: swept(into), lambda: profiled(into), 3), "<= 1")
-        _measure(Point(model=MODEL, backend=BACKEND, threads=1, steps=10))
-        others, totals = beyond(into / "sweep")
-        start = seconds([sys.executable, "-c", "import torch"])
-        report(
-            "beyond the measuring process / a point", [a / b for a, b in zip(others, totals, strict=True)], "< 0.3 s"
-        )
-        report("start of Python with torch / a point", [start / total for total in totals], "< 0.3 s with the former")
-        middle = {"beyond": others, "a point": totals, "start": [start]}
+        report("sweep of 3 points / 3 roofline profile", pairs(lambda: swept(into), lambda: profiled(into), 3), "< 1")
+        (into / "nothing.py").write_text(NOTHING)
+        nothing = f"{into / 'nothing.py'}:step"
+        overhead = measured(into / "overhead", nothing, prepared)
+        fresh = measured(into / "fresh", nothing, None)
+        points = measured(into / "points", MODEL, prepared)
+        for what, times in (("overhead", overhead), ("overhead with fresh processes", fresh)):
+            report(f"{what} / a point", [a / b for a, b in zip(times, points, strict=True)], "0.3 s")
+        middle = {"overhead": overhead, "with fresh processes": fresh, "a point": points}
         print(", ".join(f"{what} {statistics.median(times):.2f} s" for what, times in middle.items()))
 
 

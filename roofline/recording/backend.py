@@ -57,7 +57,8 @@ class Backend:
 
     framework: the distribution whose ops run, as "torch"; backends that share it have switches of the same names and
     one launch floor. written_in: the high-level library of the programs, as "keras", if any. requires: modules without
-    which the backend does not run. extras: of our installation; the first holds the library of the models, the others
+    which the backend does not run. prepares: further modules that recording loads, whatever the step: a process that
+    forks others loads them, too. extras: of our installation; the first holds the library of the models, the others
     what that runs on. models: the package of its models. options: the options and values of `--backend
     name:option=value`. switches: those that remove a cause of slowness, for `compare --prove`; own_switches: those of a
     user's own step, which takes no options. turn: sets one of the latter, by its name in `Switch.in_step`, in the
@@ -72,6 +73,7 @@ class Backend:
     framework: str
     written_in: str | None = None
     requires: tuple[str, ...]
+    prepares: tuple[str, ...] = ()
     extras: tuple[str, ...]
     models: str
     recorder: Recorder

@@ -13,12 +13,13 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 import msgspec
 
 from roofline.plugins import importing
-from roofline.recording import child
+from roofline.recording import child, user_step  # noqa: F401 - the fork needs it
 
 #: Largest order [bytes]; a packet of the system holds more.
 LARGEST = 1 << 16
@@ -40,7 +41,8 @@ def serve(connection: socket.socket, modules: Sequence[str]) -> list[str] | None
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a fresh process
     with importing():
         for module in modules:
-            import_module(module)
+            with suppress(ModuleNotFoundError):  # the fork reports it, if it needs it
+                import_module(module)
     if not can_fork():
         return None
     connection.send(READY)

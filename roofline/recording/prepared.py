@@ -112,7 +112,8 @@ class PreparedProcesses:
         """
         if sys.platform != "linux" or request.python is not None or request.workload.device != "cpu":
             return None
-        modules = load(request.backend).requires
+        backend = load(request.backend)
+        modules = (*backend.requires, *backend.prepares)
         key = (modules, tuple(sorted(variables.items())))
         if key not in self._servers:
             server = Server(modules, variables)

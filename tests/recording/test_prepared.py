@@ -101,8 +101,11 @@ def test_a_fork_counts_what_a_fresh_process_counts(prepared: PreparedProcesses, 
     assert differing(fork, fresh) <= {"wall", "conditions", "addresses", "storages", "ops"}
     assert len(fork.ops) > 5
     assert [op.signature for op in fork.ops] == [op.signature for op in fresh.ops]
-    key = (load(backend).requires, ("OMP_NUM_THREADS", "1"))
-    assert [key[1] in variables for modules, variables in prepared._servers if modules == key[0]] == [True]
+    forked = [
+        ("OMP_NUM_THREADS", "1") in variables for modules, variables in prepared._servers if backend == modules[0]
+    ]
+    assert forked == [True]
+    assert None not in prepared._servers.values()
 
 
 @linux
@@ -147,7 +150,7 @@ def gone(pid: int) -> bool:
 
 @linux
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_fork_and_its_server_end_with_the_command(tmp_path: Path, ending: signal.Signals) -> None:
     pytest.importorskip("torch")
     (tmp_path / "mine.py").write_text(MINE)

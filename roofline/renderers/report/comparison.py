@@ -96,9 +96,10 @@ def _same_work(pair: RankedPair, explained: bool) -> Html:
 
 
 def _names(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    """Say what the names of settings and rows mean: whoever the page is sent to has no other page."""
-    known, used = known_annotations(), (called for row in pair.account.rows for called in row.annotations)
-    for number, called in enumerate(called for called in dict.fromkeys(used) if called in known):
+    """Say what the names of settings mean, as rows do of theirs: whoever the page is sent to has no other page."""
+    known = known_annotations()
+    names = dict.fromkeys(parity_words.settings_annotations(pair))
+    for number, called in enumerate(called for called in names if called in known):
         yield "" if number else "names", f"{called}: {known[called].title}"
 
 

@@ -535,6 +535,7 @@ def test_the_rows_that_share_a_bar_of_the_waterfall_are_folded_with_its_number_a
     assert smaller.label.startswith(f"{len(rows) - len(chart.rows)} smaller rows")
     found = page(*runs)
     assert said(f"{smaller.label}: {smaller.text},", found)
+    assert "docs/annotations" not in found.text  # who gets the page has no such file
     assert all(said(words, found) for row in rows for words in account_rows.lines(compared, row))
 
 

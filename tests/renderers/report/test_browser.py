@@ -229,7 +229,7 @@ def test_the_table_sorts_and_filters(opened: Callable[..., Opened]) -> None:
     found.page.locator("[data-filter=phase]").select_option("optimizer")
     assert found.texts(names) == ["aten::_fused_adamw_"]
     found.page.locator("[data-clear]").click()
-    found.page.locator("[data-filter=source]").select_option("unknown")
+    found.page.locator("[data-filter=known]").select_option("unknown")
     assert found.texts(names) == ["mylib::mystery"]
     found.page.locator("[data-search=op]").fill("nothing is called so")
     assert found.page.locator(ROWS).count() == 0
@@ -503,7 +503,7 @@ def test_light_and_dark(opened: Callable[..., Opened]) -> None:
 def test_without_its_script_it_can_be_read(opened: Callable[..., Opened]) -> None:
     found = opened("one", java_script_enabled=False)
     assert "43 % memory" in found.text("#verdict")
-    assert found.page.locator("#tables table:visible").count() == 8
+    assert found.page.locator("#tables table:visible").count() == 7
     assert found.page.locator(".controls:visible").count() == 0
     assert "needs the page's script" in found.text("#ops")
 

@@ -53,10 +53,14 @@ _EMPTY = "no op of known work and time"
 
 
 class _Run(NamedTuple):
-    """A run, its name, its points, its ceilings, and how full its markers are."""
+    """A run, its name that no other has, the same with its model and device, its points, ceilings, and looks.
+
+    name, heading: "" of a single run. fill: how full its markers are.
+    """
 
     analysis: WorkAnalysis
     name: str
+    heading: str
     points: Points
     lines: Roofs
     fill: tuple[float, bool]
@@ -109,11 +113,11 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     timed = [item for item in items if isinstance(item, Analysis)]
     sentence = titles.limits(timed, names, of_ops=True) if len(timed) == len(items) else WITHOUT_TIMES
     heading = _frame.heading(items, names, width, sentence)
-    runs = _runs(items, heading.rows)
+    runs = _runs(items, names if len(items) > 1 else ("",), heading.rows)
     if not any(run.points.all or run.points.ticks for run in runs):
         raise InputError(_nothing(runs))
     is_one = len(runs) <= len(_FILLS)
-    panels = [_Panel(tuple(runs), "")] if is_one else [_Panel((run,), run.name) for run in runs]
+    panels = [_Panel(tuple(runs), "")] if is_one else [_Panel((run,), run.heading) for run in runs]
     notes: list[str] = []
     for _ in range(3):  # what stands below the panels may take of their height, and so of the room for names
         fig, left_out, numbered = _drawn(panels, heading, notes, width)
@@ -123,7 +127,7 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
     return fig, _caption(runs, heading.title)
 
 
-def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
+def _runs(items: Sequence[WorkAnalysis], names: Sequence[str], headings: Sequence[str]) -> list[_Run]:
     """Collect the points of each run; what a device was seen to reach in one of them is its ceiling in all."""
     plotted = [points(item) for item in items]
     lines = []
@@ -136,7 +140,8 @@ def _runs(items: Sequence[WorkAnalysis], names: Sequence[str]) -> list[_Run]:
         main = [slope for slope in all_lines.slopes if slope.name == MAIN]
         lines.append(Roofs(all_lines.peaks, (*main, *caches)))
     fills = [_FILLS[number] if is_one else _FILLS[0] for number in range(len(items))]
-    return [_Run(*parts) for parts in zip(items, names, plotted, lines, fills, strict=True)]
+    names = [wording.plain(name, 60) for name in names]
+    return [_Run(*parts) for parts in zip(items, names, headings, plotted, lines, fills, strict=True)]
 
 
 def _notes(runs: Sequence[_Run], left_out: Sequence[_Name], numbered: Sequence[str], width: float) -> list[str]:
@@ -468,7 +473,7 @@ def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
         for run in runs:
             face = _look(_style.GREY, run.fill)
             look = {"markerfacecolor": face["facecolor"], "markeredgecolor": face["edgecolor"], "marker": "o", **edge}
-            keys.append(_frame.Key(run.name, look, "marker"))
+            keys.append(_frame.Key(run.heading, look, "marker"))
     if len(runs) <= len(_FILLS) and len(lines := {run.lines: wording.device(run.analysis) for run in runs}) > 1:
         for name, (_, style, _) in zip(lines.values(), _style.SERIES, strict=False):
             keys.append(_frame.Key(name, {"color": _style.BLACK, "linestyle": style, "linewidth": 1.1}, "line"))

@@ -68,7 +68,7 @@ def _least() -> int:
 
 def _steps_for(plain: int, profiled: int) -> int:
     """Return how many steps of a loop a measurement takes at most, see `recording.record`."""
-    first, counted, between = 1, 1, profiled + 1
+    first, counted, between = 1, 2, profiled + 1
     before = first + counted + protocol.warm_up("cuda", 0.0)
     after = protocol.SINGLE_STEPS + protocol.watched_steps(0.0)
     return before + plain + between + profiled * (1 + protocol.settling(0.0)) + after

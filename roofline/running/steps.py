@@ -41,9 +41,9 @@ class Choice:
     @property
     def sentence(self) -> str:
         """Say what a step is: "a step: from one optimizer.step() to the next, 412 seen"."""
-        name, length = self.boundary.name.format(label=self.label), len(self.period.keys)
-        what = f"one {name}" if length == 1 else f"one round of {length} {name}"
-        return f"a step: from {what} to the next, {self.seen} seen"
+        name, length = self.boundary.name, len(self.period.keys)
+        what = name.format(label=self.label) if length == 1 else f"round of {length} x {name.partition(' of ')[0]}"
+        return f"a step: from one {what} to the next, {self.seen} seen"
 
 
 class Steps:
@@ -61,7 +61,8 @@ class Steps:
         self._ends: Counter[tuple[int, Hashable]] = Counter()
         #: Ranks of the boundaries that were seen or are expected.
         self._ranks: set[int] = set()
-        self._model: weakref.ref[Any] | None = None
+        #: The models of the current step, by their `id`: (rank of who reported it, the model).
+        self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self._sizes: Mapping[str, int] = EMPTY
         self.choice: Choice | None = None
         self.closed = False
@@ -115,8 +116,8 @@ class Steps:
         self._ends[rank, source] += 1
         if rank not in self._ranks or (self.choice is not None and rank < self.choice.rank):
             self._prefer(rank)
-        if model is not None and (self._model is None or self._model() is not model):
-            self._model = weakref.ref(model)
+        if model is not None and id(model) not in self._models:
+            self._models[id(model)] = (rank, weakref.ref(model))
         if sizes:
             self._sizes = sizes
         choice = self.choice
@@ -168,13 +169,18 @@ class Steps:
         if choice.began is not None:
             choice.is_regular = choice.kinds.add(calls, now - choice.began)
             self._measurement.step_ended(choice.seen, results, self._begin)
+        self._models.clear()
         choice.began = time.perf_counter()
 
     def _begin(self) -> None:
         """Let the measurement begin, with what is known of the steps."""
         choice = self.choice
         assert choice is not None
-        model = None if self._model is None else self._model()
+        models = [(self._boundaries[rank], reference()) for rank, reference in self._models.values()]
+        sizes = [
+            (boundary.parameters(model), number) for number, (boundary, model) in enumerate(models) if model is not None
+        ]
+        model = models[max(sizes)[1]][1] if sizes else None
         trains = any(self._boundaries[rank].mode == "train" for rank in self._ranks)
         mode: Mode = choice.boundary.mode or ("train" if trains else "infer")
         step = Step(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -35,16 +34,30 @@ from roofline.traces.annotations import STEP
 from roofline.traces.kineto.reader import KinetoTrace
 
 
-def eager(step: Step, compiled: bool = False) -> Counted:
-    """The C run of a step that PyTorch dispatches op by op.
+def eager(step: Step) -> Counted:
+    """The C run of a step that PyTorch dispatches op by op."""
+    return _eager(step, compiled=False)
 
-    compiled: some of it may be compiled code, which is to stay as it is: neither modules nor scopes are marked.
-    """
+
+def _eager(step: Step, compiled: bool) -> Counted:
     nodes = counting.record(step, compiled=compiled)
     counted = with_storages(count(nodes, Engine(), addresses=nodes.addresses), nodes)
     if any(name.startswith("Torch-Compiled Region") for name in counted.names):
         return replace(counted, flags=(*counted.flags, COMPILED_CODE))
     return counted
+
+
+def as_it_is(step: Step) -> Counted:
+    """The C run of a step of a program that goes on: compiled code in it stays as it is, and is not compiled anew.
+
+    Then neither modules nor scopes are marked. Where a program compiled something, but not of this step, one more step
+    is run, with the marks.
+    """
+    if compile_time.anything_compiled():
+        counted = _eager(step, compiled=True)
+        if COMPILED_CODE in counted.flags:
+            return counted
+    return _eager(step, compiled=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +81,7 @@ class Variant:
 def record(step: Step, plan: Plan, say: Say, variant: Variant | None = None) -> Recording:
     """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
     if variant is None:
-        # In a program that goes on nothing is to be compiled anew.
-        compiled = plan.others_profile and compile_time.anything_compiled()
-        variant = Variant(count=partial(eager, compiled=compiled), layers=host_cost.modules)
+        variant = Variant(count=as_it_is if plan.others_profile else eager, layers=host_cost.modules)
     return measurement.record(step, plan, say, TorchStepRecorder(plan, variant))
 
 

@@ -105,4 +105,11 @@ def _shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, .
     return tuple([tuple(value.shape) for value in values if hasattr(value, "shape")])
 
 
-BOUNDARY = Boundary(name="call of {label}", module="torch", watch=watch, backend="torch", mode="infer")
+BOUNDARY = Boundary(
+    name="call of {label}",
+    module="torch",
+    watch=watch,
+    backend="torch",
+    mode="infer",
+    parameters=lambda module: sum(parameter.numel() for parameter in module.parameters()),
+)

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from roofline.core.step import scope
+from roofline.running.boundaries import torch_call
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
 
@@ -67,5 +68,10 @@ def _phases(model: Any) -> Iterator[None]:
 
 
 BOUNDARY = Boundary(
-    name="{label}", module="transformers.generation.utils", watch=watch, backend="torch", mode="generate"
+    name="{label}",
+    module="transformers.generation.utils",
+    watch=watch,
+    backend="torch",
+    mode="generate",
+    parameters=torch_call.BOUNDARY.parameters,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from roofline.running.boundaries import torch_call
 from roofline.running.boundary import Boundary, Watcher
 
 #: Methods of the Trainer's handler of callbacks, and what a step contains in which they are called.
@@ -44,4 +45,5 @@ BOUNDARY = Boundary(
     watch=watch,
     backend="torch",
     mode="train",
+    parameters=torch_call.BOUNDARY.parameters,
 )

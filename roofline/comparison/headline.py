@@ -14,7 +14,7 @@ import msgspec
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.bootstrap import Interval
+from roofline.analysis.bootstrap import FEWEST, Interval
 from roofline.analysis.gap_parts import FOR_A_CORE
 from roofline.comparison.machine_speed import PROCESSES, machine_speed
 from roofline.comparison.terms import Comparison
@@ -76,7 +76,8 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
         for cause, times in causes.items():
             parts = [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
             why += f" Up to {' and '.join(parts)} may be {cause}." if parts else ""
-    few = "" if ci95 else "; a run has fewer than 3 steps"
+    few = "; a run has fewer than 3 steps" if any(len(run.profile.wall.steps) < FEWEST for run in (a, b)) else ""
+    few += ", and what repeats in them tells how far they vary" if few and ci95 else ""
     head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
     sources = [run.profile.wall.source for run in (a, b)]
     if sources[0] != sources[1]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -46,14 +48,36 @@ def test_calls_within_a_step_tell_how_far_ops_lie_apart() -> None:
     analysis = analyze(calls)
     drawn = draw(analysis)
     assert drawn.known == {"ops"}
-    assert drawn.between_calls == pytest.approx((200 / 3) ** 0.5 / 100)
-    # The sum of four lies apart by 8.16 µs times the root of the squares of their times, 200.5 µs.
     own = np.asarray([op.own_ns for op in calls.ops]) * 1e-9
     low, high = interval(drawn.times(own), drawn, kind="ops") or (0.0, 0.0)
-    assert (low + high) / 2 == pytest.approx(analysis.scale * 400e-6, rel=0.02)
-    assert (high - low) / 2 == pytest.approx(analysis.scale * 1.96 * 0.0816 * 200.5e-6, rel=0.1)
+    spread = math.exp(1.96 * (200 / 3) ** 0.5 / 100)
+    assert (low, high) == pytest.approx((analysis.scale * 400e-6 / spread, analysis.scale * 400e-6 * spread), rel=0.02)
     assert interval(drawn.wall, drawn, kind="wall") is None
     assert interval(drawn.gap, drawn, kind="gap") is None
+
+
+def test_times_from_op_to_op_tell_how_far_a_step_of_a_trace_lies_apart() -> None:
+    """Five calls begin 200, 220, 180 and 200 µs after each other: 800 µs, and four deviations of 16.3 µs."""
+    calls = one_profiled(step((Row("aten::mm", "contraction", 100),) * 5), (90, 100, 100, 110, 100))
+    starts = (0, 200_000, 420_000, 600_000, 800_000)
+    ops = tuple(replace(op, start_ns=at) for op, at in zip(calls.ops, starts, strict=True))
+    trace = replace(calls, ops=ops, wall=Wall(steps=(900e-6,), source="profiled"))
+    drawn = draw(analyze(trace))
+    assert drawn.known == {"wall", "ops", "gap"}
+    low, high = interval(drawn.wall, drawn, kind="wall") or (0.0, 0.0)
+    spread = math.exp(1.96 * 2 * (800 / 3) ** 0.5 / 800)
+    assert (low, high) == pytest.approx((900e-6 / spread, 900e-6 * spread), rel=0.01)
+    # Another one that takes twice as long for its ops and between them: which is slower, and why, can be told.
+    slow = tuple(replace(op, own_ns=(2 * op.own_ns[0],), start_ns=2 * op.start_ns) for op in ops)
+    device = replace(trace.device, name="Another GPU")
+    comparison = compare(replace(trace, ops=slow, wall=replace(trace.wall, steps=(1800e-6,)), device=device), trace)
+    verdict = headline(comparison, ("A", "B"))
+    assert (verdict.slower, verdict.settled) == (0, None)
+    assert verdict.ci95 is not None
+    assert 0 < verdict.ci95[0] < 900e-6 < verdict.ci95[1]
+    of_ops = [term for term in comparison.work.terms if term.op_class == "contraction" and term.kind == "loss"]
+    assert of_ops
+    assert all(term.ci95 is not None and term.ci95[0] > 0 for term in of_ops)
 
 
 def test_ops_that_do_not_repeat_tell_nothing() -> None:
@@ -62,4 +86,3 @@ def test_ops_that_do_not_repeat_tell_nothing() -> None:
     equal = one_profiled(step((Row("aten::mm", "contraction", 100),) * 4), (100, 100, 100, 100))
     assert draw(analyze(equal)).known == {"wall"}
     assert draw(analyze(step(LAYER))).known == {"wall", "ops", "gap"}
-    assert draw(analyze(step(LAYER))).between_calls == 0

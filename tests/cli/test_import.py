@@ -94,6 +94,40 @@ def test_a_profile_is_written_and_shown(make: ModuleType, tmp_path: Path, capsys
     assert (tmp_path / "p.svg").is_file()
 
 
+@pytest.mark.parametrize(
+    ("options", "steps", "used", "rule"),
+    [
+        (("--steps", "2:4"), 6, 3, "roofline:step#N, number 2 to 4 by hand"),
+        (("--step", "5"), 6, 1, "roofline:step#N, number 5 by hand"),
+        (("--between", "Optimizer.step"), 5, 4, "from one Optimizer.step to the next"),
+        (("--trim", "1:"), 4, 3, "roofline:step#N, in a part of the trace"),  # the first op begins at 0.096
+    ],
+)
+def test_steps_by_hand(
+    make: ModuleType,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, str],
+    steps: int,
+    used: int,
+    rule: str,
+) -> None:
+    (tmp_path / "t.json").write_bytes(make.training(6).write())
+    assert run("import", "t.json", "-o", "p.json", *options) == 0
+    assert f"a step: {rule}, {steps} seen" in " ".join(capsys.readouterr().out.split())
+    profile = load(tmp_path / "p.json")
+    assert profile.imported is not None
+    assert (profile.imported.steps, profile.imported.rule) == (steps, rule)
+    assert profile.wall.steps == pytest.approx((1e-3,) * used, rel=0.2)
+
+
+@pytest.mark.parametrize("options", [("--steps", "9"), ("--steps", "x"), ("--between", "nothing"), ("--trim", "5")])
+def test_steps_that_a_trace_does_not_have(make: ModuleType, tmp_path: Path, options: tuple[str, str]) -> None:
+    (tmp_path / "t.json").write_bytes(make.training(2).write())
+    assert run("import", "t.json", "-o", "p.json", *options) == 2
+    assert not (tmp_path / "p.json").exists()
+
+
 def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_path: Path) -> None:
     # gelu reads and writes 32 x 512 float32, which the 33 MiB of an H100's cache may have held.
     made = make.Trace()

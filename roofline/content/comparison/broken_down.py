@@ -221,14 +221,15 @@ def _rows(breakdown: Breakdown) -> str:
 def unresolved(pair: RankedPair) -> str:
     """Say what runs of too few steps do not resolve; empty of others."""
     comparison = pair.comparison
-    if comparison.is_resolved:
-        return ""
     numbers = [_steps(run.profile) for run in (comparison.a, comparison.b)]
+    if min(numbers) >= FEWEST:
+        return ""
     few = f"{wording.counted(numbers[0], 'step')} of A and {wording.counted(numbers[1], 'step')} of B"
     if all("ops" in side.resamples.known for side in (comparison.work.a, comparison.work.b)):
+        gaps = "" if comparison.is_resolved else "; time without an op has none"
         return (
-            f"With {few}, the intervals of ops are those by which calls of one op differ within a step; time without "
-            f"an op has none (that needs {FEWEST} steps of each), and other steps may differ."
+            f"With {few}, intervals are those by which calls of one op, and times from one op to the next, differ "
+            f"within a step{gaps}. Other steps may differ by more ({FEWEST} of each would tell)."
         )
     what = "difference" if comparison.ci95 is None else "row below"
     return (

@@ -96,13 +96,15 @@ def _with_types(
     if not known:
         return {}
     usual = max(sorted(set(known)), key=known.count)
-    typed = {}
+    typed: dict[tuple[int, str | None], Completed] = {}  # equal calls stay one object
     for row in rows:
-        call, element = nodes.call(row), elements[row] or usual
-        inputs = [replace(v, dtype=element) if isinstance(v, Tensor) and v.dtype == "" else v for v in call.inputs]
-        why = "types from its kernel's name" if elements[row] else "types from the names of most kernels"
-        typed[row] = Completed(replace(call, inputs=tuple(inputs)), why)
-    return typed
+        call, element = nodes.call(row), elements[row]
+        if (id(call), element) not in typed:
+            kind = element or usual
+            inputs = [replace(v, dtype=kind) if isinstance(v, Tensor) and v.dtype == "" else v for v in call.inputs]
+            why = "types from its kernel's name" if element else "types from the names of most kernels"
+            typed[id(call), element] = Completed(replace(call, inputs=tuple(inputs)), why)
+    return {row: typed[id(nodes.call(row)), elements[row]] for row in rows}
 
 
 def _short(nodes: KinetoNodes) -> str:

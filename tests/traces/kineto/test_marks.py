@@ -125,6 +125,16 @@ def test_ranges_of_layers_are_no_steps(make_kineto):
     assert len(found(named(make_kineto, lambda number: "pair", 2))) == 1
 
 
+def test_forwards_within_one_numbered_step_are_steps(make_kineto):
+    """Five times twelve kernels in one ProfilerStep, as where `prof.step()` was called once."""
+    made = named(make_kineto, lambda number: "forward" if number else "first", 5)
+    made.events = [event for event in made.events if event["cat"] != "user_annotation"]
+    made.annotation("ProfilerStep#0", 0, 1200)
+    of = found(made)
+    assert (of.source, of.inferred, len(of)) == (steps.PERIODIC, True, 5)
+    assert windows(of) == [(2, 242), (242, 482), (482, 722), (722, 962), (962, 1200)]
+
+
 # A CPU's trace
 
 

@@ -19,6 +19,7 @@ from roofline.renderers import json as of_show
 from roofline.renderers import text
 from roofline.renderers.comparison import json as of_comparison
 from roofline.renderers.comparison import text as comparison_text
+from roofline.renderers.report import sweep as of_report
 from roofline.renderers.sweep import json as of_sweep
 from roofline.renderers.sweep import text as sweep_text
 from roofline.sweeping.plan import points
@@ -76,3 +77,4 @@ def test_a_sweep_has_it_of_each_point(tmp_path: Path) -> None:
     assert [(run["joules"], run["joules_per_sample"]) for run in runs if run["backend"] == "jax"] == [(None, None)] * 2
     assert sweep_text.render(grid).count("per sample") == 1
     assert sweep_text.render(grid).count("0.750 J") == 2
+    assert str(of_report.points(grid)).count("0.750 J per sample") == 2

@@ -14,17 +14,20 @@ _NOT_ALONE = "whether other programs used it meanwhile is not known"
 def amounts(profile: Profile) -> list[str]:
     """Return the energy of a step and of a sample in words; empty where it is not known."""
     energy = profile.energy
-    if energy is None:
-        return []
-    sample = energy.per_sample(profile.samples)
-    return [f"{joules(energy.per_step)} per step", *([] if sample is None else [f"{joules(sample)} per sample"])]
+    return [] if energy is None else words(energy.per_step, energy.per_sample(profile.samples))
+
+
+def words(step: float | None, sample: float | None) -> list[str]:
+    """Write energies of a step and of a sample [J], those that are known."""
+    amounts = {"step": step, "sample": sample}
+    return [f"{joules(amount)} per {of}" for of, amount in amounts.items() if amount is not None]
 
 
 def facts(profile: Profile) -> Iterator[tuple[str, str]]:
     """Yield the energy with its uncertainty, and how it was measured."""
     if profile.energy is not None:
-        words = f"{', '.join(amounts(profile))}, sure to {relative(profile.energy)}; {_origin(profile.energy)}"
-        yield "energy", words if profile.energy.alone else f"{words}; {_NOT_ALONE}"
+        sentence = f"{', '.join(amounts(profile))}, sure to {relative(profile.energy)}; {_origin(profile.energy)}"
+        yield "energy", sentence if profile.energy.alone else f"{sentence}; {_NOT_ALONE}"
 
 
 def joules(value: float | None) -> str:

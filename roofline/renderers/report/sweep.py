@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from roofline import units
 from roofline.content import palette, wording
-from roofline.content.facts import sweep
+from roofline.content.facts import energy, sweep
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import section
@@ -135,6 +135,7 @@ def _limit(result: Result) -> str:
 def _point(result: Result) -> Html:
     point = result.point
     notes = ["!"] if result.is_disturbed else []
+    notes += energy.words(result.joules, result.joules_per_sample)
     if result.failure is not None:
         notes.append(f"{result.failure.kind}: {wording.plain(result.failure.text, 200)}")
     elif result.is_missing:

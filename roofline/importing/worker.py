@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -35,7 +36,7 @@ class Answer(msgspec.Struct):
 
 def main() -> None:
     """Answer until standard input ends."""
-    with os.fdopen(os.dup(1), "wb") as out:
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as out:  # where the parent is gone
         os.dup2(2, 1)
         importer = None
         for line in sys.stdin.buffer:

@@ -20,6 +20,11 @@ class Period:
         """True behind the last key of a block."""
         return self._position == 0
 
+    @property
+    def at_begin(self) -> bool:
+        """True behind the first key of a block."""
+        return self._position == 1 % len(self.keys)
+
     def follow(self, key: Hashable) -> bool:
         """Take the next key; return whether it is the one that the block has there."""
         if key != self.keys[self._position]:

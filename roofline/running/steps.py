@@ -39,6 +39,11 @@ class Choice:
     is_regular: bool = True
 
     @property
+    def ends_step(self) -> bool:
+        """True if a step ends with the call that was reported last."""
+        return self.period.at_begin if self.boundary.at_begin else self.period.at_end
+
+    @property
     def sentence(self) -> str:
         """Say what a step is: "a step: from one optimizer.step() to the next, 412 seen"."""
         name, length = self.boundary.name, len(self.period.keys)
@@ -116,7 +121,7 @@ class Steps:
         self._ends[rank, source] += 1
         if rank not in self._ranks or (self.choice is not None and rank < self.choice.rank):
             self._prefer(rank)
-        if model is not None and id(model) not in self._models:
+        if model is not None:
             self._models[id(model)] = (rank, weakref.ref(model))
         if sizes:
             self._sizes = sizes
@@ -124,8 +129,8 @@ class Steps:
         if choice is None:
             self._choose(self._periods[rank].add(source), rank, label)
             return
-        choice.calls.append((label, detail))
         if rank != choice.rank:
+            choice.calls.append((label, detail))
             return
         period = self._periods[rank].add(source)
         if period is not choice.period and not self._measurement.done:
@@ -133,9 +138,13 @@ class Steps:
             self._choose(period, rank, label)
             return
         choice.period = period or choice.period
-        if period is not None and period.at_end:
+        if not choice.boundary.at_begin:
+            choice.calls.append((label, detail))
+        if period is not None and choice.ends_step:
             choice.label = label
             self._end_step(choice, results)
+        if choice.boundary.at_begin:
+            choice.calls.append((label, detail))
 
     def _prefer(self, rank: int) -> None:
         """Give up a choice further down than this boundary."""
@@ -153,7 +162,7 @@ class Steps:
             return
         self.choice = Choice(rank, self._boundaries[rank], period, label)
         self.choice.seen = self._seen(self.choice)
-        if period.at_end:
+        if self.choice.ends_step:
             self.choice.began = time.perf_counter()
 
     def _seen(self, choice: Choice) -> int:

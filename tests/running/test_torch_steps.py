@@ -89,6 +89,21 @@ def test_a_round_of_several_models_is_a_step() -> None:
     assert found(ran("pipeline")) == ("torch_call", 8, 60)
 
 
+def test_a_training_whose_updates_are_written_by_hand() -> None:
+    """80 steps and 4 evaluations of 3, each a round of model and loss, the last of which no further one ends.
+
+    A step begins with the forward pass, so that the ops of the backward pass have its layers.
+    """
+    ended = ran("manual", wanted=SOON)
+    assert found(ended) == ("torch_call", 2, 80 + 4 * 3)
+    assert asides(ended) == {"MSELoss (no gradients) and Net (eval, no gradients)": 11}
+    (measured,) = ended.measurement.measured
+    recording = measured.recording
+    assert (measured.model, recording.mode) == ("Net", "train")
+    backward = {recording.scopes[op.scope] for op in recording.ops if recording.phases[op.phase] == "backward"}
+    assert {"inner", "outer"} <= backward
+
+
 def test_what_the_program_says_goes_first() -> None:
     ended = ran("said", wanted=SOON)
     assert found(ended) == ("said", 1, 70)

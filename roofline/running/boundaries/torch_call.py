@@ -52,11 +52,6 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if OUTERMOST.inside or not watcher.wanted:
             return original(self, *args, **kwargs)
-        OUTERMOST.inside = True
-        try:
-            result = original(self, *args, **kwargs)
-        finally:
-            OUTERMOST.inside = False
         detail, with_gradients = _shapes(args, kwargs), torch.is_grad_enabled()
         if isinstance(self, Module):
             # The module that torch.compile puts around another one has that one's name.
@@ -64,7 +59,11 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
             watcher.ended(id(self), _label(kind.__name__, self.training, with_gradients), model=self, detail=detail)
         else:
             watcher.ended(id(self), _label(self.name, True, with_gradients), detail=detail)
-        return result
+        OUTERMOST.inside = True
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            OUTERMOST.inside = False
 
     return call
 
@@ -80,14 +79,13 @@ def _of_function(made: Any, watcher: Watcher) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling() or OUTERMOST.inside or not watcher.wanted:
             return made(*args, **kwargs)
-        OUTERMOST.inside = True
-        try:
-            result = made(*args, **kwargs)
-        finally:
-            OUTERMOST.inside = False
         label = _label(getattr(made, "__name__", "function"), True, torch.is_grad_enabled())
         watcher.ended(id(made), label, detail=_shapes(args, kwargs))
-        return result
+        OUTERMOST.inside = True
+        try:
+            return made(*args, **kwargs)
+        finally:
+            OUTERMOST.inside = False
 
     watcher.when_imported("torch._dynamo.eval_frame", partial(leave_uncompiled, call))
     return call
@@ -111,5 +109,6 @@ BOUNDARY = Boundary(
     watch=watch,
     backend="torch",
     mode="infer",
+    at_begin=True,
     parameters=lambda module: sum(parameter.numel() for parameter in module.parameters()),
 )

@@ -72,10 +72,10 @@ class Boundary:
     "": nothing of this kind ends a step, and it only tells that some steps are unlike the others. module: `watch` is
     called right after the program has imported it; "": at once. backend: the one of `roofline profile` that records
     such steps; None: that of the framework which the program has imported. mode: of the steps; None: they train if
-    something of another boundary was seen that trains, and else infer. at_begin: its reports come when
-    a call begins, and a step ends where the first call of the next one does: the backward pass and the update of a
-    training without an optimizer are then behind the forward pass that they belong to. parameters: counts those of a model that it
-    reports; that with the most in a step gives the profile its name.
+    something of another boundary was seen that trains, and else infer. at_begin: its reports come when a call begins,
+    and a step ends where the first call of the next one does: the backward pass and the update of a training without an
+    optimizer are then behind the forward pass that they belong to. parameters: counts those of a model that it reports;
+    that with the most in a step gives the profile its name.
     """
 
     name: str

@@ -156,7 +156,7 @@ def count(
     for node, launch in kernels.items():
         generated[node] = _generated(launch, storages, interned, executor)
     counted = ops.count(nodes, engine, generated, scope_of, {**addresses, **storages.addresses})
-    asked = tuple(replace(op, line=line_of.get(op.node)) for op in counted.ops)
+    asked = tuple(replace(op, line=line_of.get(op.node) or op.line) for op in counted.ops)
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
     # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.

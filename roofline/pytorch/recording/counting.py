@@ -56,7 +56,7 @@ def record(
             sparse.watched(recorder.made_sparse),
             nullcontext() if compiled else nested.packing_watched(recorder.stop),
             recorder.recording(),
-            nullcontext() if compiled else marked_lines(),
+            marked_lines(),
         ):
             note_returned(step.run())
             if torch.cuda.is_available() and torch.cuda.is_initialized():

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._C._dynamo import eval_frame
 
 from roofline.pytorch.count import LINE
 from roofline.recording.source_lines import SourceFiles
@@ -17,6 +18,8 @@ from roofline.recording.source_lines import SourceFiles
 #: Most marks of one line, each of 10 µs and a kilobyte: what a line asks for that runs more often is of no line that is
 #: known. By choice.
 _MOST = 10_000
+#: Tells Dynamo to compile neither a function nor what that calls.
+_SKIPPED = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
 
 
 @contextmanager
@@ -29,6 +32,8 @@ def marked_lines() -> Iterator[None]:
         yield
         return
     lines = _Lines()
+    for function in (_Lines.trace, _Lines._trace_lines):  # else Dynamo compiles them where they run in compiled code
+        eval_frame.set_code_exec_strategy(function.__code__, _SKIPPED)
     sys.settrace(lines.trace)
     try:
         yield

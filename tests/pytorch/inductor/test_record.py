@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from itertools import count, cycle
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,10 +148,15 @@ def test_training_counts_as_eager_and_places_the_backward_pass() -> None:
     assert facts is not None
     assert (facts.graphs, facts.opaque, sum(facts.breaks.values())) == (2, 0, 0)
     assert facts.eager["forward"][0] == 1, "the sum after the model"
-    line = f"{Path(__file__).name}:{inspect.getsourcelines(Residual.forward)[1] + 1}"
-    assert [named.rpartition("/")[2] for named in after.lines] == [line], "of one line, forward and backward"
-    compiled_ops = [op for op in after.ops if after.scopes[op.scope] in ("up", "down", "norm")]
-    assert {op.line for op in compiled_ops} == {0}
+    forward, called = (inspect.getsourcelines(part)[1] + below for part, below in ((Residual.forward, 1), (train, 3)))
+    rows = [
+        (after.signatures[op.signature], bool(op.constituents), after.lines[op.line].rpartition(":")[2])
+        for op in after.ops
+    ]
+    of_graphs = {line for signature, is_fused, line in rows if is_fused or signature.cost.flops}
+    assert of_graphs == {str(forward)}, "by the nodes of the graphs, forward and backward"
+    eager = {line for signature, _, line in rows if signature.name == "aten::sum"}
+    assert eager == {str(called)}, "it runs after the model"
 
 
 def test_what_stays_eager_has_the_scope_of_its_eager_twin() -> None:

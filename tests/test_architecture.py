@@ -366,7 +366,7 @@ def test_nothing_imports_models_by_its_place(top: str) -> None:
 
 
 def test_only_the_command_line_prints_and_exits() -> None:
-    """Elsewhere, progress goes to standard error, and only a module run as a process of its own exits."""
+    """Elsewhere, progress goes to standard error, and only a module run as a process of its own exits, or a fork."""
     for file in files("roofline", "models"):
         if file.startswith(("roofline/cli/", "roofline/__main__")):
             continue
@@ -377,6 +377,10 @@ def test_only_the_command_line_prints_and_exits() -> None:
             if isinstance(block, ast.If) and "__main__" in ast.unparse(block.test)
             for node in ast.walk(block)
         }
+        forks = (
+            node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and "os.fork()" in ast.unparse(node)
+        )
+        as_process |= {id(node) for fork in forks for node in ast.walk(fork)}
         for node in ast.walk(tree):
             if not isinstance(node, ast.Call):
                 continue

@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from roofline.core.step import Step
 from roofline.costs.counted import PHASES, Counted
+from roofline.pytorch.inductor import dynamo
 from roofline.pytorch.recording import lines
 from roofline.pytorch.recording.record import eager
 
@@ -64,6 +65,15 @@ def often():
     for _ in range(5):
         y = y + 1                           # 46
     return y.abs()                          # 47
+
+traced = torch.jit.trace(layer, x)
+compiled = torch.compile(layer, backend="eager")
+
+def scripted():
+    return traced(x)                        # 53
+
+def under_dynamo():
+    return compiled(x).sin()                # 56
 """
 
 
@@ -109,6 +119,19 @@ def test_lines_that_run_too_often_are_not_known(program: ModuleType, monkeypatch
     monkeypatch.setattr(lines, "_MOST", 3)
     found = asked(eager(Step(run=program.often)))
     assert found == {("forward", "neg"): {44}, ("forward", "add"): {46, None}, ("forward", "abs"): {47}}
+
+
+def test_a_scripted_model_is_of_the_line_that_calls_it(program: ModuleType) -> None:
+    assert asked(eager(Step(run=program.scripted)))["forward", "addmm"] == {53}
+
+
+def test_dynamo_compiles_no_mark(program: ModuleType) -> None:
+    step = Step(run=program.under_dynamo)
+    step.run()
+    with dynamo.watch() as watched:
+        found = asked(eager(step))
+    assert found["forward", "sin"] == {56}
+    assert not {Path(record.co_filename).name for record in watched.records} & {"lines.py", "source_lines.py"}
 
 
 def test_marks_change_no_op(program: ModuleType) -> None:

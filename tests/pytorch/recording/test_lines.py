@@ -19,7 +19,7 @@ from roofline.pytorch.recording import lines
 from roofline.pytorch.recording.record import eager
 
 PROGRAM = """
-import torch
+import threading, torch
 from torch.utils.checkpoint import checkpoint
 from functools import partial
 
@@ -74,6 +74,13 @@ def scripted():
 
 def under_dynamo():
     return compiled(x).sin()                # 56
+
+def apart():
+    loss = Double.apply(layer(x)).sum()     # 59
+    backward = threading.Thread(target=loss.backward)
+    backward.start()
+    backward.join()
+    optimizer.zero_grad()
 """
 
 
@@ -119,6 +126,14 @@ def test_lines_that_run_too_often_are_not_known(program: ModuleType, monkeypatch
     monkeypatch.setattr(lines, "_MOST", 3)
     found = asked(eager(Step(run=program.often)))
     assert found == {("forward", "neg"): {44}, ("forward", "add"): {46, None}, ("forward", "abs"): {47}}
+
+
+def test_on_a_thread_of_the_engine_no_line_runs(program: ModuleType) -> None:
+    """As beside a GPU: a backward op has the line of its forward op, or of the call of a function of one's own."""
+    found = asked(eager(Step(run=program.apart)))
+    assert found["forward", "sum"] == {59}
+    assert found["backward", "mm"] == {21}
+    assert found["backward", "cos"] == {59}
 
 
 def test_a_scripted_model_is_of_the_line_that_calls_it(program: ModuleType) -> None:

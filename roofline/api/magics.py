@@ -16,11 +16,9 @@ from IPython.core.error import UsageError
 
 from roofline.core.schema import Profile
 from roofline.core.step import MODES, Step
+from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import RooflineError
 from roofline.measuring import in_process
-
-#: The frameworks whose ops are measured, by the name of their module.
-_FRAMEWORKS = ("torch", "jax", "tensorflow")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -168,7 +166,7 @@ def backend_of(namespace: Mapping[str, object]) -> str:
     imported = {
         value.__name__.partition(".")[0] for value in tuple(namespace.values()) if isinstance(value, ModuleType)
     }
-    frameworks = [name for name in _FRAMEWORKS if name in imported]
+    frameworks = [name for name in FRAMEWORKS if name in imported]
     if "keras" in imported:
         engine = sys.modules["keras"].backend.backend()
         if frameworks in ([], [engine]):

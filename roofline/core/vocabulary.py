@@ -69,3 +69,6 @@ GROUP_OF: dict[OpClass, Group] = {
     "transfer": "transfer",
     "other": "other",
 }
+
+#: Frameworks whose ops are measured, by their modules, which are also the backends that run them as they are.
+FRAMEWORKS = ("torch", "jax", "tensorflow")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from roofline.core.step import Step, Workload
+from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import InputError, MeasurementError
 from roofline.recording.backend import CallWithInputs
 from roofline.recording.request import Request
@@ -21,8 +22,6 @@ from roofline.recording.source_lines import INSTALLED
 #: Arguments that a user's function may take, besides `options`.
 _OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers", "new_tokens")
 
-#: The frameworks whose ops are measured, by the name of their module.
-FRAMEWORKS = ("torch", "jax", "tensorflow")
 #: How the user asks for arrays.
 _SHAPES = "--shapes, as in --shapes 8x128:int64"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from roofline.core.step import INPUTS, MODES, PRECISIONS, Workload
+from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import InputError, MissingError
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 DEFAULTS = Workload(model="")
 #: Other names of backends.
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow"}
-#: Backends that run a framework as it is, by the module that must be there.
-_PLAIN = ("torch", "jax", "tensorflow")
 #: Largest number that is accepted: more is a slip of the keyboard, at which each framework fails in its own way.
 _MOST = 10**12
 _CHOICES = {
@@ -142,9 +141,9 @@ def backend_of_file(model: str) -> str | None:
     modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     modules += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
     imported = {module.partition(".")[0] for module in modules}
-    frameworks = imported.intersection(_PLAIN)
+    frameworks = imported.intersection(FRAMEWORKS)
     if "keras" in imported and not frameworks:
-        frameworks = {os.environ.get("KERAS_BACKEND", "")}.intersection(_PLAIN)
+        frameworks = {os.environ.get("KERAS_BACKEND", "")}.intersection(FRAMEWORKS)
     if len(frameworks) != 1:
         return None
     return f"keras-{frameworks.pop()}" if "keras" in imported else frameworks.pop()
@@ -157,7 +156,7 @@ def default_backend(python: str | None) -> str:
     """
     from roofline import plugins
 
-    installed = [name for name in _PLAIN if plugins.importable(name)]
+    installed = [name for name in FRAMEWORKS if plugins.importable(name)]
     if not installed and python is None:
         raise MissingError("No framework is installed: see `roofline backends`.")
     if len(installed) == 1 and python is None:

@@ -6,10 +6,11 @@ import argparse
 import ast
 import contextlib
 import io
+import re
 import shlex
 import sys
 from collections.abc import Mapping
-from types import ModuleType, TracebackType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, NoReturn
 
 from IPython.core.error import UsageError
@@ -89,7 +90,7 @@ class CellStep:
     def __init__(self, shell: Any, cell: str) -> None:
         """Compile the cell. Raises SyntaxError as the cell would, also for `await`."""
         source = "\n" + shell.transform_cell(cell)  # its first line is that of the magic
-        self._file = shell.compile.cache(source, shell.execution_count, raw_code=cell)
+        self._file = shell.compile.cache(source, _number(shell), raw_code=cell)
         tree = ast.parse(source, self._file)
         self._names = bound_names(tree)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -134,6 +135,17 @@ class CellStep:
         while frame is not None and frame.tb_frame.f_code.co_filename != self._file:
             frame = frame.tb_next
         return frame or error.__traceback__
+
+
+def _number(shell: Any) -> int:
+    """Return the number of the cell that runs: the shell's own count may be that of the next one already."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        named = shell.compile.format_code_name(frame.f_code.co_filename)
+        if named is not None and (number := re.search(r"\d+", named[1])):
+            return int(number[0])
+        frame = frame.f_back
+    return int(shell.execution_count)
 
 
 def _is_given_away(values: object) -> bool:

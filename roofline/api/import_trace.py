@@ -6,6 +6,7 @@ from os import PathLike, fspath
 
 from roofline import importing
 from roofline.core.schema import Profile
+from roofline.importing.selection import selected
 
 
 def import_trace(
@@ -14,12 +15,16 @@ def import_trace(
     device: str | None = None,
     capture: str | PathLike[str] | None = None,
     name: str | None = None,
+    steps: str | None = None,
+    between: str | None = None,
+    trim: str | None = None,
 ) -> Profile:
     """Make a profile of a trace that somebody recorded, on whatever machine; nothing is run.
 
     trace: of torch.profiler (.json, .json.gz, .zip), or one of the other formats of `roofline import`. device: the name
     or file of the device whose ceilings to use; by default the device that the trace names. capture: the trace of the
-    graphs' capture, for kernels replayed from graphs. name: of the model, by default the file's.
+    graphs' capture, for kernels replayed from graphs. name: of the model, by default the file's. steps, between, trim:
+    what to take as steps, as the options of `roofline import` ("3:8"; a mark; "10:50", in ms).
 
     Returns a Profile: times in seconds and work in FLOP and byte in its analysis. Raises InputError for an unreadable
     trace, MeasurementError for one without ops.
@@ -33,4 +38,5 @@ def import_trace(
         capture=None if capture is None else fspath(capture),
         name=name,
         command=command,
+        selection=selected(steps, between, trim),
     )[0]

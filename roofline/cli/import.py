@@ -108,14 +108,10 @@ def command(
     from roofline import importing
     from roofline.cli.options import words
     from roofline.cli.options.paths import check_output, check_writable
-    from roofline.importing.selection import Selection, parse_numbers, parse_times
+    from roofline.importing.selection import selected
     from roofline.units import printable
 
-    selection = Selection(
-        numbers=None if steps is None else parse_numbers(steps),
-        between=between,
-        trim=None if trim is None else parse_times(trim),
-    )
+    selection = selected(steps, between, trim)
     paths = importing.traces_in(traces)
     inputs = (*paths, capture, device)
     if output is not None and len(paths) == 1:

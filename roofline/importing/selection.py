@@ -34,6 +34,15 @@ class Selection:
 ALL = Selection()
 
 
+def selected(steps: str | None, between: str | None, trim: str | None) -> Selection:
+    """Read what was chosen by hand, in the words of `roofline import`. Raises InputError for what is no choice."""
+    return Selection(
+        numbers=None if steps is None else parse_numbers(steps),
+        between=between,
+        trim=None if trim is None else parse_times(trim),
+    )
+
+
 def parse_numbers(text: str) -> tuple[int | None, int | None]:
     """Read "3:8", "3:", ":8" or "3" as the first and the last step. Raises InputError for anything else."""
     first, colon, last = text.partition(":")

@@ -55,7 +55,8 @@ def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]
         return _stacked([*parts, terminal.wrapped(wording.verdict(analysis), page), every_doubt])
     rows, head = ranked(analysis), [*parts, _bars(analysis, page)]
     sentences = _sentences(analysis, rows)
-    for told in (sentences, sentences[:-1]):  # the last one, on ranges, where it has room
+    # Those on ranges and on minima where they have room; the latter also where one screen has none in any case.
+    for told in (sentences, sentences[:-1], sentences[:1], sentences[:-1]):
         parts = [*head, _prose(" ".join(filter(None, told)), page)]
         tail = _tail(analysis, rows, list(chain(*parts)), page)
         if len(_stacked([list(chain(*parts)), _LEAST_TABLE, tail])) <= LINES:

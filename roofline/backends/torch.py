@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 
 from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS, Switch
 from roofline.pytorch.recording import trainer
-from roofline.pytorch.recording.process import MODEL_OPTIONS, RECORDING, environment
+from roofline.pytorch.recording.process import MODEL_OPTIONS, environment
 from roofline.pytorch.recording.recorder import TorchRecorder, call_with_inputs, turn
 from roofline.recording.backend import Backend
 
@@ -20,7 +20,7 @@ def _without_data() -> AbstractContextManager[None]:
 BACKEND = Backend(
     framework="torch",
     requires=("torch",),
-    prepares=RECORDING,
+    prepares=("roofline.pytorch.recording.record", "sympy"),  # by which torch finds the shapes of counted ops
     extras=("torch",),
     models="roofline.models.torch",
     options=MODEL_OPTIONS,

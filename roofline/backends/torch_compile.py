@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from roofline.core.step import Step
 from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, OWN_OPTIMIZERS, Switch
-from roofline.pytorch.recording.process import MODEL_OPTIONS, RECORDING, environment, of_models
+from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
 from roofline.pytorch.recording.recorder import TorchRecorder, call_with_inputs, turn
 from roofline.recording.backend import Backend
 from roofline.recording.recording import Plan, Recording, Say
@@ -23,7 +23,6 @@ class _Recorder(TorchRecorder):
 BACKEND = Backend(
     framework="torch",
     requires=("torch",),
-    prepares=RECORDING,
     extras=("torch",),
     models="roofline.models.torch",
     options={"mode": ("default", "reduce-overhead", "max-autotune"), **MODEL_OPTIONS},

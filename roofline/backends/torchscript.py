@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from roofline.core.step import Step
 from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS
-from roofline.pytorch.recording.process import MODEL_OPTIONS, RECORDING, environment, of_models
+from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
 from roofline.pytorch.recording.recorder import TorchRecorder, call_with_inputs, turn
 from roofline.recording.backend import Backend
 from roofline.recording.recording import Check, Plan, Recording, Say
@@ -27,7 +27,6 @@ class _Recorder(TorchRecorder):
 BACKEND = Backend(
     framework="torch",
     requires=("torch",),
-    prepares=RECORDING,
     extras=("torch",),
     models="roofline.models.torch",
     options={"freeze": ("on", "off"), **MODEL_OPTIONS},

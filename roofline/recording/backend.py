@@ -57,14 +57,14 @@ class Backend:
 
     framework: the distribution whose ops run, as "torch"; backends that share it have switches of the same names and
     one launch floor. written_in: the high-level library of the programs, as "keras", if any. requires: modules without
-    which the backend does not run. prepares: further modules that recording loads, whatever the step: a process that
-    forks others loads them, too. extras: of our installation; the first holds the library of the models, the others
-    what that runs on. models: the package of its models. options: the options and values of `--backend
-    name:option=value`. switches: those that remove a cause of slowness, for `compare --prove`; own_switches: those of a
-    user's own step, which takes no options. turn: sets one of the latter, by its name in `Switch.in_step`, in the
-    measuring process, while or after the step is built. model_options: maps the user's options to those of the models.
-    call_with_inputs: makes the step of a module or a function of the user's by the shapes of its inputs; None: it
-    makes none.
+    which the backend does not run. prepares: further modules that recording loads for any step: a process that forks
+    others loads them, too. None: nobody has shown that forks measure the same (benchmarks/forks.py), so that all
+    processes are fresh. extras: of our installation; the first holds the library of the models, the others what that
+    runs on. models: the package of its models. options: the options and values of `--backend name:option=value`.
+    switches: those that remove a cause of slowness, for `compare --prove`; own_switches: those of a user's own step,
+    which takes no options. turn: sets one of the latter, by its name in `Switch.in_step`, in the measuring process,
+    while or after the step is built. model_options: maps the user's options to those of the models. call_with_inputs:
+    makes the step of a module or a function of the user's by the shapes of its inputs; None: it makes none.
     without_data: a context in which arrays have no data, so that models of any size can be counted; None if there is
     none. apis: functions of a library that published benchmarks timed, by their names in presets. refuses: modes for
     which we have no model on this backend, each with the sentence of the error.
@@ -73,7 +73,7 @@ class Backend:
     framework: str
     written_in: str | None = None
     requires: tuple[str, ...]
-    prepares: tuple[str, ...] = ()
+    prepares: tuple[str, ...] | None = None
     extras: tuple[str, ...]
     models: str
     recorder: Recorder

@@ -17,9 +17,10 @@ from contextlib import suppress
 from importlib import import_module
 
 import msgspec
+import psutil  # noqa: F401 - of the forks, as user_step
 
 from roofline.plugins import importing
-from roofline.recording import child, user_step  # noqa: F401 - the fork needs it
+from roofline.recording import child, user_step  # noqa: F401
 
 #: Largest order [bytes]; a packet of the system holds more.
 LARGEST = 1 << 16

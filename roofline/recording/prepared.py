@@ -74,7 +74,9 @@ class Server:
                 pass_fds=(other.fileno(),),
                 process_group=0,
             )
-        self.serves = self._connection.recv(LARGEST) == READY
+        self.serves = False
+        with suppress(ConnectionError):
+            self.serves = self._connection.recv(LARGEST) == READY
 
     def fork(self, arguments: Sequence[str], variables: Mapping[str, str], gone: int, output: int) -> Fork:
         """Start a measuring process. Raises ServerDied. For the rest see `fork_server.Order`."""
@@ -113,6 +115,8 @@ class PreparedProcesses:
         if sys.platform != "linux" or request.python is not None or request.workload.device != "cpu":
             return None
         backend = load(request.backend)
+        if backend.prepares is None:
+            return None
         modules = (*backend.requires, *backend.prepares)
         key = (modules, tuple(sorted(variables.items())))
         if key not in self._servers:

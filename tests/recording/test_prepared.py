@@ -185,11 +185,12 @@ def test_what_starts_a_thread_when_it_is_imported_is_not_forked(tmp_path: Path, 
     assert server.serves is serves
 
 
-def test_other_interpreters_and_devices_take_fresh_processes() -> None:
+def test_other_interpreters_devices_and_backends_take_fresh_processes() -> None:
     with PreparedProcesses() as prepared:
         for request in (
             Request(backend="torch", workload=Workload(model="mlp", device="cuda")),
             Request(backend="torch", workload=Workload(model="mlp"), python="python3"),
+            Request(backend="tensorflow", workload=Workload(model="mlp")),  # it starts a thread when it is imported
         ):
             assert prepared.server(request, {}) is None
         assert not prepared._servers

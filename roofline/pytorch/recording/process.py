@@ -13,8 +13,6 @@ MODEL_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "optimizer": ("loop", "foreach", "fused"),
     "dropout": ("off",),
 }
-#: What recording loads; torch loads sympy for the shapes of ops that are counted.
-RECORDING = ("roofline.pytorch.recording.record", "sympy")
 #: Variables that change how fast PyTorch is.
 VARIABLES = (
     *("OMP_WAIT_POLICY", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "CUDA_LAUNCH_BLOCKING", "NVIDIA_TF32_OVERRIDE"),

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 
+import msgspec
+
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.step import MODES, Mode, Step, Workload
@@ -114,7 +116,9 @@ def record_loop(
         in_process=True,
         others_profile=True,
     )
-    return described.recorder.record(step, plan, say), kind
+    recording = described.recorder.record(step, plan, say)
+    # What was built and compiled in the program's first step is not known: others had run before.
+    return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, first=None)), kind
 
 
 def as_profile(

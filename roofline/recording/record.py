@@ -228,4 +228,4 @@ class _Turns(Generic[Trace]):
             self._all += steps + settling
             return self._recorder.profiled(self._step, steps, settling)
 
-        self.traces.append(self._steps_of_loop.measure(profiled))
+        self.traces.append(self._steps_of_loop.measure(profiled, settling))

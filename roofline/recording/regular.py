@@ -32,18 +32,19 @@ class RegularSteps:
         self.runs.append(not self._irregular())
         return result
 
-    def measure(self, measurement: Callable[[], Result]) -> Result:
+    def measure(self, measurement: Callable[[], Result], settling: int = 0) -> Result:
         """Measure some runs, and again where an irregular one was among them.
 
-        Raises MeasurementError where one always is.
+        settling: number of runs that go before the measured ones, whatever they are. Raises MeasurementError where an
+        irregular one always is among the others.
         """
         for _ in range(_TRIES):
             self.runs.clear()
             result = measurement()
-            if all(self.runs):
+            if all(self.runs[settling:]):
                 return result
         raise MeasurementError(
-            f"The loop never runs {len(self.runs)} steps in a row that are alike, as measuring needs: name a smaller "
+            f"The loop never runs {len(self.runs) - settling} steps in a row that are alike, as measuring needs: name a smaller "
             "step with --step."
         )
 

@@ -74,7 +74,7 @@ class StepKinds:
             return True
         usual, named = self._levels[-1].usual, kinds[-1]
         further = sorted(named - usual) if isinstance(named, frozenset) and isinstance(usual, frozenset) else []
-        aside = self.asides.setdefault(" and ".join(further) or OTHER_SIZES, Aside())
+        aside = self.asides.setdefault(", ".join(further) or OTHER_SIZES, Aside())
         aside.steps += 1
         aside.seconds += seconds
         return False

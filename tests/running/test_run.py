@@ -55,6 +55,7 @@ def test_the_profile_is_that_of_a_step(done: tuple[subprocess.CompletedProcess[s
     }
     assert (profile.model, profile.backend, profile.mode) == ("Net", "torch", "train")
     assert "in_process" in profile.flags
+    assert profile.wall.first is None  # others had run before
     assert profile.command == f"roofline run -o {done[1].name} loop.py {STEPS}"
 
 

@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parent))
 from running import asides, found, ran
 
 import roofline
+from roofline.core.executor import ASLEEP
 from roofline.errors import MeasurementError
 from roofline.running.measurement import Wanted
 
@@ -52,13 +53,24 @@ def test_evaluations_checkpoints_and_ends_of_epochs_are_left_out() -> None:
     An evaluation, a file and a new pass belong to the step of the next update: the evaluation after update 40 to that
     of the smaller batch, the last file to none.
     """
-    ended = ran("evaluated")
+    ended = ran("evaluated", 20)
     assert found(ended) == ("torch_optimizer", 1, 4 * 41)
     assert asides(ended) == {
         "Linear (eval, no gradients)": 8,
         "other sizes than usual": 3,
-        "a checkpoint and a new pass over the data": 3,
+        "a checkpoint, a new pass over the data": 3,
     }
+
+
+def test_steps_that_are_left_out_are_in_no_time() -> None:
+    """One of 5 steps has an evaluation of 0.1 s and 5 more forward passes of 2 * 16 * 32 FLOP; a step takes 1 ms."""
+    ended = ran("evaluated", 5, wanted=SOON)
+    recording = ended.measurement.measured[0].recording
+    assert recording.profiled is not None
+    assert max(*recording.wall.steps, *recording.wall.single, *recording.profiled.walls) < 0.1
+    assert recording.conditions[ASLEEP] < 0.01
+    forward = [op for op in recording.ops if recording.phases[op.phase] == "forward"]
+    assert sum(recording.signatures[op.signature].cost.model_flops or 0 for op in forward) == 2 * 16 * 32
 
 
 def test_episodes_of_different_lengths_are_alike() -> None:
@@ -96,7 +108,7 @@ def test_a_training_whose_updates_are_written_by_hand() -> None:
     """
     ended = ran("manual", wanted=SOON)
     assert found(ended) == ("torch_call", 2, 80 + 4 * 3)
-    assert asides(ended) == {"MSELoss (no gradients) and Net (eval, no gradients)": 11}
+    assert asides(ended) == {"MSELoss (no gradients), Net (eval, no gradients)": 11}
     (measured,) = ended.measurement.measured
     recording = measured.recording
     assert (measured.model, recording.mode) == ("Net", "train")

@@ -44,8 +44,8 @@ class RegularSteps:
             if all(self.runs[settling:]):
                 return result
         raise MeasurementError(
-            f"The loop never runs {len(self.runs) - settling} steps in a row that are alike, as measuring needs: name a smaller "
-            "step with --step."
+            f"The loop never runs {len(self.runs) - settling} steps in a row that are alike, as measuring needs: name "
+            "a smaller step with --step."
         )
 
     def regular(self, times: list[float], queued: int) -> list[tuple[int, float]]:

@@ -26,7 +26,7 @@ FLAGS = {
     "no-shapes": "The trace was recorded without shapes, so no work is known.",
     "no-ceilings": "No ceilings are known for the trace's device, so no op has a minimum time.",
     "command-buffers": "Kernels were replayed from command buffers, which do not name their instructions.",
-    "inflated": "Profiled steps took over 5 % longer than plain ones, the profiler's cost subtracted; op times were "
+    "inflated": "Profiled steps took over 5 % longer than plain ones, even without the profiler's cost; op times were "
     "scaled down by one factor.",
     "above-ceiling": "Some ops ran faster than their minimum time; a count or a ceiling is wrong.",
     "in-process": "The step ran inside the caller's process, with its threads and environment.",
@@ -65,7 +65,7 @@ CURES = {
     "few-traced-steps": "record more steps (schedule(active=10))",
     "steps-inferred": "call prof.step() after each step, or choose by hand (--between, --trim)",
     "no-shapes": "add record_shapes=True to torch.profiler.profile(...)",
-    "no-ceilings": "name the trace's device with --device",
+    "no-ceilings": "name a device that `roofline devices` lists, with --device",
     "command-buffers": "record with XLA_FLAGS=--xla_gpu_enable_command_buffer= to get the work of replayed kernels",
     "contended": "measure again while nothing else runs",
     "contended-ceilings": "measure again while nothing else runs",

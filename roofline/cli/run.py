@@ -66,7 +66,7 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> Callable[[], NoReturn]:
-    """Run a program as it is, find its steps, and say what limits them.
+    """Run a program as it is, and say what limits its steps.
 
     The program runs in this interpreter as `python` would run it, with its output, its arguments and its exit code.
     While it goes on, time some of its steps, profile a few and count the work of one.

@@ -134,7 +134,9 @@ def _interval(a: Analysis, b: Analysis, ci95: Interval | None) -> tuple[float, f
 def in_turns(paired: Paired, names: tuple[str, str], throttled: tuple[bool, bool] = (False, False)) -> Headline:
     """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
     why = "" if paired.confirmed or not paired.sign else " It takes one more turn that says the same."
-    return _headline(paired, names, f"{paired.number} turn{'' if paired.number == 1 else 's'}", throttled, why)
+    return _headline(
+        paired, names, f"both run anew in {paired.number} turn{'' if paired.number == 1 else 's'}", throttled, why
+    )
 
 
 def _headline(

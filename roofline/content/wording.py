@@ -478,7 +478,11 @@ def evenness(wall: Wall) -> str:
     """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
     if change := trend(wall):
         return changing(change)
-    return uneven(wall) or spread_of(wall) or _far(wall) * (far_steps(wall) > 0)
+    return (
+        uneven(wall)
+        or spread_of(wall)
+        or f"{_far(wall)}, too few steps to call them steady or uneven" * (far_steps(wall) > 0)
+    )
 
 
 def uneven(wall: Wall) -> str:
@@ -602,12 +606,22 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
     return lines + [plain(note) for note in facts.notes]
 
 
+def unknown_share(analysis: Analysis) -> list[str]:
+    """Say of how much of the ops' time no work is known; nothing where it is known of all, or nothing of any."""
+    shares = [share for kind in ("flops", "bytes") if (share := analysis.coverage[kind]) is not None]
+    if not shares or units.is_whole(min(shares)) or not max(shares):
+        return []
+    return [f"the work of {units.percent(1 - min(shares))} of its ops' time is not known"]
+
+
 def step_rule(profile: Profile) -> str:
     """Say what was taken as a step of a trace: "a step: from one Optimizer.step to the next, 40 seen"; "" otherwise."""
     facts = profile.imported
     if facts is None or not facts.rule:
         return ""
-    seen = f", {units.count(facts.steps)} seen" if facts.marks else "; nothing in it marks steps"
+    used = len(profile.wall.steps)
+    of_these = f", {units.count(used)} of them used" if used < facts.steps else ""
+    seen = f", {units.count(facts.steps)} seen{of_these}" if facts.marks else "; nothing in it marks steps"
     return f"a step: {plain(facts.rule)}{seen}"
 
 

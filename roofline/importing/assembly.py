@@ -35,8 +35,8 @@ GRAPHS = (
     "import with --capture TRACE, a trace of the program while it captures its graphs, or record a step without graphs."
 )
 CEILINGS = (
-    "No ceilings are known for this device. A minimum time needs an op's work and the device's ceilings: name the "
-    "device with --device NAME, or give the file of a calibration."
+    "No ceilings are known for this device. A minimum time needs an op's work and the device's ceilings: name "
+    "a device that `roofline devices` lists, with --device NAME, or give the file of a calibration."
 )
 _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 

@@ -268,6 +268,7 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     if ends is None or bar.bound == "unknown":
         kind = wording.unknown_work(analysis, {bar.bound})
         lacking = [] if analysis.device.ceilings else ["no ceilings of this device are known"]
+        lacking += wording.unknown_share(analysis) if lacking else []
         lacking += ["the trace has no shapes"] if "no-shapes" in map(slug, analysis.flags) else []
         why = wording.conjunction(lacking) or kind or "the work of its ops is not known"
         return f"What limits {share} is not known: {why}"
@@ -297,7 +298,9 @@ def _at_their_roofs(analysis: Analysis) -> str:
     ends = _least_sum(analysis)
     ops = "All ops" if floors.complete(total) else "The ops of known work"
     took = units.seconds(total.own_seconds - total.uncosted)
-    return f"{ops} together run for {took}; at their roofs they would take {ends}."
+    small = f" or the shortest {'launch' if analysis.has_queue else 'op'}"
+    limits = small if bounds.split(analysis)["overhead"].seconds else ""
+    return f"{ops} together run for {took}; at their roofs{limits} they would take {ends}."
 
 
 def _least_sum(analysis: Analysis) -> str:

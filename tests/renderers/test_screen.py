@@ -165,7 +165,7 @@ def test_advice_is_given_on_the_largest_part_of_the_gap_alone() -> None:
     assert [one.annotation for one in advise(compiled)] == ["graph-replay"]
     replayed = analyze_timed(load(paths()["h100/bert-torch-compile-reduce-overhead-train-b32-bf16"]))
     assert [one.annotation for one in advise(replayed)] == []
-    assert f"try          {_screen._NOTHING}" in text.render(replayed, None)
+    assert f"try          {_screen._NOTHING}" in text.render(replayed, None, page=Page(140))
     on_a_cpu = replace(compiled.profile, device=replace(compiled.profile.device, kind="cpu"))
     assert [one.annotation for one in advise(analyze_timed(on_a_cpu))] == [], "a CPU launches nothing"
 
@@ -263,10 +263,10 @@ def test_ends_of_ranges_are_explained_and_what_is_at_most_so_says_so() -> None:
 
 def test_what_a_trace_without_shapes_lacks_is_said_once() -> None:
     """The work of one op of the hand-made step is not known; without shapes that is so of all."""
-    sentence = "The work is known for"
+    sentence = "of the time of ops is not known"
     for flags, number in (((), 1), (("no-shapes",), 0)):
         reasons = list(facts.reasons(analyze_timed(handmade.profile(flags=flags))))
-        assert sum(reason.startswith(sentence) for reason in reasons) == number
+        assert sum(sentence in reason for reason in reasons) == number
 
 
 def test_lines_of_the_program_stand_where_there_is_room_for_all() -> None:

@@ -87,7 +87,7 @@ def smaller_ones(pair: RankedPair, shown: Sequence[Row]) -> str:
     if len(hidden) < 2:
         return words
     low, high = (written(pair, end) for end in sorted((min(hidden), max(hidden)), reverse=is_turned(pair)))
-    return words.replace(" together", f" of {low} to {high} together")
+    return words.replace(" together", f", each {low} to {high}, together")
 
 
 def is_explained(pair: RankedPair) -> bool:
@@ -140,9 +140,9 @@ def heading(pair: RankedPair) -> str:
 def _compared(pair: RankedPair) -> str:
     """Say what the headline compares: turns, without the profiled processes, else all processes."""
     return (
-        "the difference above is of all processes"
+        "the headline's time is of all processes"
         if pair.headline.settled is None
-        else "the difference above is of turns, in which ops were not seen"
+        else "the headline's time is of turns, which were not profiled"
     )
 
 
@@ -177,7 +177,7 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {wording.in_words(row.phase)}" if row.phase else ""
     place = ", ".join(filter(None, (f"at {scope}" if scope and scope != row.phase else "", within)))
-    around = ". Together with the ops around them" if len(row.ops) > 2 * NAMES else ""
+    around = ". This row is of these and of the ops around them" if holds_neighbours(row) else ""
     # Other rows have what both runs run there.
     opening = f"ops that differ {place}".rstrip()
     if causes:
@@ -187,8 +187,14 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
         amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""
         said_runs.append(f"{wording.plain(style.names[side], _LONGEST_RUN)}: {amount}{where}")
-    advice = [f"Try: {row.advice}."] if row.advice else []
+    slower = wording.plain(style.names[sides[0]], _LONGEST_RUN)
+    advice = [f"Try in {slower}: {row.advice}."] if row.advice else []
     return [wording.plain(text, _LONGEST) for text in (f"{opening}{_parts(pair, row)}", *said_runs, *advice)]
+
+
+def holds_neighbours(row: Row) -> bool:
+    """Return whether a row has more ops than those that its cause names."""
+    return row.kind == "only" and len(row.ops) > 2 * NAMES
 
 
 def _parts(pair: RankedPair, row: Row) -> str:

@@ -108,7 +108,12 @@ def _explained(pair: RankedPair, difference: Difference) -> str:
     names = {name for name, annotation in known_annotations().items() if annotation.fits(setting)}
     rows = {number: row for number, row in enumerate(account_rows.rows(pair), 1) if names & {*row.annotations}}
     if not rows:
-        return ""
+        return (
+            " (no row shows what it costs)"
+            if names and not difference.seconds and None not in (difference.a, difference.b)
+            else ""
+        )
+    around = " with the ops around" if any(account_rows.holds_neighbours(row) for row in rows.values()) else ""
     time = account_rows.written(pair, sum(map(account_rows.seconds, rows.values())))
     numbers = wording.conjunction(list(map(str, rows)))
-    return f" (row {numbers}, {time})" if len(rows) == 1 else f" (rows {numbers}, {time} together)"
+    return f" (row {numbers}, {time}{around})" if len(rows) == 1 else f" (rows {numbers}, {time} together{around})"

@@ -48,7 +48,7 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
     if ("flops" in lacking or "bytes" in lacking) and "no-shapes" not in flags:
         share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
-        known_share = f"The work is known for {units.percent(share)} of the time of ops"
-        yield f"{known_share}{'' if 'no-ceilings' in flags else '; the rest has no minimum'}."
+        unknown_share = f"The work of {units.percent(1 - share)} of the time of ops is not known"
+        yield f"{unknown_share}{'' if 'no-ceilings' in flags else ', so it has no minimum'}."
     if "time" in lacking:
         yield f"{units.percent(1 - lacking['time'])} of the recorded time belongs to no known op."

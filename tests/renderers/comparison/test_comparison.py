@@ -462,7 +462,7 @@ def test_rows_that_fit_a_screen_are_shown() -> None:
     long = dataclasses.replace(ranking, pairs=(dataclasses.replace(pair, account=Account(rows=tuple(rows))),))
     shown = render("text", long).count("the sentence of")
     assert 3 < shown < 24
-    assert f"{40 - shown} smaller rows of +10.0 µs to +290 µs together (--all shows them)" in render("text", long)
+    assert f"{40 - shown} smaller rows, each +10.0 µs to +290 µs, together (--all shows them)" in render("text", long)
     assert text.render(long, view=View(every=True)).count("the sentence of") == 40
 
 

@@ -2,6 +2,7 @@
 
 plan.py    the points, each with a key by its content
 folder.py  what of them is there: a profile each, or why there is none
+lock.py    one measurement at a time on a device, whoever asks for it
 run.py     measures those that are missing, one at a time
 budget.py  measures them for a limited time, where the answer changes
 grid.py    who wins where, by what, and what limits whom

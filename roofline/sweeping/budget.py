@@ -23,6 +23,7 @@ from roofline.errors import RooflineError
 from roofline.sweeping import folder as results
 from roofline.sweeping import plan
 from roofline.sweeping.grid import Cell, read_cell
+from roofline.sweeping.lock import alone
 from roofline.sweeping.plan import Point
 from roofline.sweeping.run import attempt, has_result
 
@@ -83,7 +84,7 @@ def _take_turns(
     pair = [point for point in points if point.backend in (cell.fastest, cell.next)]
     profiles = [profile for point in pair if (profile := results.profile(folder, point)) is not None]
     try:
-        with results.alone(folder, pair[0].device):
+        with alone(pair[0].device, say):
             for point, profile in zip(pair, settle(pair, profiles), strict=True):
                 results.keep(folder, point, profile)
     except RooflineError as error:

@@ -9,8 +9,7 @@ A point that was being measured when the run was killed has neither, and is meas
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -100,23 +99,3 @@ def profile(folder: Path, point: Point) -> Profile | None:
     """Load the profile of a point; None where it has none. Raises InputError for a damaged one."""
     file = profile_path(folder, point)
     return load(file) if file.exists() else None
-
-
-@contextmanager
-def alone(folder: Path, device: str) -> Iterator[None]:
-    """Wait until no other run of this sweep on this machine measures on a device, and keep others waiting."""
-    import socket
-
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    name = "".join(c if c.isalnum() else "-" for c in f"{socket.gethostname()}-{device}")[:100]
-    with (folder / f".measuring-{name}").open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_UN)

@@ -11,6 +11,7 @@ from roofline import units
 from roofline.core.schema import Profile
 from roofline.errors import InputError, MissingError, RooflineError
 from roofline.sweeping import folder as results
+from roofline.sweeping.lock import alone
 from roofline.sweeping.plan import Point
 
 #: How a measuring process says that memory ran out (recording/child.py).
@@ -53,9 +54,9 @@ def attempt(
 ) -> str | None:
     """Say a line, measure a point and save what comes of it; return how it ended, None where it had ended before.
 
-    Waits while another run of the sweep measures on the device.
+    Waits while another sweep measures on the device.
     """
-    with results.alone(folder, point.device):
+    with alone(point.device, say):
         if has_result(folder, point, retry):
             return None
         say(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -117,6 +118,32 @@ def test_two_runs_of_one_sweep_share_its_points(tmp_path: Path) -> None:
     for one in runs:
         one.join()
     assert sorted(log.read_text().split()) == sorted(point.key for point in every)
+
+
+def _run_slowly(path: Path, log: Path) -> None:
+    def measure(point: Point) -> Profile:
+        for event in ("begin", "end"):
+            with log.open("a") as file:
+                file.write(f"{path.name} {event}\n")
+            time.sleep(0.02)
+        return measured(point)
+
+    run(path, folder.read_plan(path), measure, quiet)
+
+
+def test_sweeps_of_one_machine_measure_one_at_a_time(tmp_path: Path) -> None:
+    """Whatever their folders: what one of them begins it ends before another one begins."""
+    log, context = tmp_path / "log", multiprocessing.get_context("fork")
+    for name in ("a", "b"):
+        folder.write_plan(tmp_path / name, plan())
+    runs = [context.Process(target=_run_slowly, args=(tmp_path / name, log)) for name in ("a", "b")]
+    for one in runs:
+        one.start()
+    for one in runs:
+        one.join()
+    events = log.read_text().splitlines()
+    assert len(events) == 2 * 8 * 2
+    assert all(events[at + 1] == events[at].replace("begin", "end") for at in range(0, len(events), 2))
 
 
 # ------------------------------------------------------------------------------------------------------------ the grid

@@ -32,8 +32,9 @@ class Result:
     first: of the first step, which compiles [s]. times: of the step, by bound of ops and, where it is known, GAP [s].
     work: of its ops at the ceilings [s]. samples: per second. joules, joules_per_sample: of the device [J]; None
     where nobody counts them. is_disturbed: whether its times may be of more than the step (`_DISTURBED`). device: its
-    name. failure: why there is no profile; None also where it was not measured yet, or only counted. predicted: of a
-    point that is not measured yet, where measured ones lie around it.
+    name; machine: its name, kind and, of a CPU, threads: times of two are not compared. failure: why there is no
+    profile; None also where it was not measured yet, or only counted. predicted: of a point that is not measured yet,
+    where measured ones lie around it.
     """
 
     point: Point
@@ -47,6 +48,7 @@ class Result:
     joules_per_sample: float | None = None
     is_disturbed: bool = False
     device: str = ""
+    machine: tuple[str, ...] = ()
     failure: Failure | None = None
     predicted: Estimate | None = None
 
@@ -107,6 +109,11 @@ class Cell:
     factor_ci95: tuple[float, float] | None = None
     cause: Row | None = None
     break_even: BreakEven | None = None
+
+    @property
+    def machines(self) -> set[tuple[str, ...]]:
+        """Return the machines on which its backends were measured; of several nothing is compared."""
+        return {result.machine for result in self.results if result.wall is not None}
 
     @property
     def answer(self) -> str | None:
@@ -217,6 +224,8 @@ def _predicted(cells: Sequence[Cell]) -> tuple[Cell, ...]:
     estimates: dict[Point, Estimate] = {}
     for results_of in tables.values():
         wanted = {_place(result.point): result.point for result in results_of if result.is_missing}
+        if len({result.machine for result in results_of if result.wall is not None}) > 1:
+            continue
         estimates |= (
             {wanted[at]: estimate for at, estimate in predict(measured_points(results_of), wanted).items()}
             if wanted
@@ -261,11 +270,21 @@ def _result(point: Point, analysis: Analysis) -> Result:
         joules_per_sample=None if energy is None else energy.per_sample(samples),
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
         device=analysis.device.name,
+        machine=_machine(analysis),
     )
+
+
+def _machine(analysis: Analysis) -> tuple[str, ...]:
+    """Return what must be equal for the times of two runs to be compared (see `same_device`)."""
+    device = analysis.device
+    threads = analysis.profile.environment.get("threads", "") if device.kind == "cpu" else ""
+    return device.name, device.kind, threads
 
 
 def _judged(cell: Cell, timed: Sequence[tuple[str, Analysis]]) -> Cell:
     """Judge the fastest and the next one of the backends of a cell. timed: names and runs, the fastest first."""
+    if len(cell.machines) > 1:
+        return cell
     if len(timed) < 2:
         return replace(cell, fastest=timed[0][0] if timed else None)
     (fastest, first), (following, second) = timed[:2]
@@ -323,7 +342,7 @@ def _borders_along(axis: str, ordered: Sequence[Cell], backends: Sequence[str]) 
 
 def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
     for before, after in pairwise(settled):
-        if before.fastest != after.fastest:
+        if before.fastest != after.fastest and before.machines == after.machines:
             ends = getattr(before.cell, axis), getattr(after.cell, axis)
             winners = before.fastest or "", after.fastest or ""
             yield Border("winner", axis, before.cell, *ends, *winners, cause=before.cause)
@@ -331,8 +350,8 @@ def _winners(axis: str, settled: Sequence[Cell]) -> Iterator[Border]:
 
 def _changes(kind: str, axis: str, of: Sequence[Result], answers: Sequence[str | None]) -> Iterator[Border]:
     """Yield where the answers of one backend change along an axis. of: its results in order."""
-    answered = [(result.point, answer) for result, answer in zip(of, answers, strict=True) if answer is not None]
-    for (point, before), (following, after) in pairwise(answered):
-        if before != after:
-            ends = getattr(point, axis), getattr(following, axis)
-            yield Border(kind, axis, point.without("backend"), *ends, before, after, point.backend)
+    answered = [(result, answer) for result, answer in zip(of, answers, strict=True) if answer is not None]
+    for (result, before), (following, after) in pairwise(answered):
+        if before != after and result.machine == following.machine:
+            ends = getattr(result.point, axis), getattr(following.point, axis)
+            yield Border(kind, axis, result.point.without("backend"), *ends, before, after, result.point.backend)

@@ -294,6 +294,47 @@ def test_disturbed_runs_draw_no_border_of_limits(tmp_path: Path) -> None:
     assert not grid.read(tmp_path).borders
 
 
+def test_runs_of_different_devices_are_not_compared(tmp_path: Path) -> None:
+    """On `b`, where jax ran with batch 2 and both did with batch 4, torch is fastest; on `a`, with batch 1, jax is.
+
+    Neither a cell of both devices has a winner, nor is there a border between two cells of different ones.
+    """
+    on_b = {("jax", 2), ("jax", 4), ("torch", 4)}
+
+    def measure(point: Point) -> Profile:
+        profile = measured(point)
+        name = "b" if (point.backend, point.batch) in on_b else "a"
+        return replace(profile, device=replace(profile.device, name=name))
+
+    found = toy_sweeps.sweep(tmp_path, plan(batches=(1, 2, 4)), measure)
+    assert [(cell.fastest, cell.factor, cell.is_settled) for cell in found.cells] == [
+        ("jax", pytest.approx(2.0), True), (None, None, False), ("torch", pytest.approx(2.0), True),
+    ]  # fmt: skip
+    assert found.borders == ()
+    assert next(line.split()[-1] for line in text.render(found).splitlines() if line.startswith("batch 2")) == "≠"
+    runs = [run for cell in json.loads(as_json.render(found))["cells"] for run in cell["runs"]]
+    assert [run["device"] for run in runs] == ["a", "a", "a", "b", "b", "b"]
+
+
+@pytest.mark.parametrize(("names", "borders", "is_predicted"), [(("a", "a"), 1, True), (("a", "b"), 0, False)])
+def test_devices_have_no_border_and_predict_nothing_together(
+    tmp_path: Path, names: tuple[str, str], borders: int, is_predicted: bool
+) -> None:
+    """With batch 1 compute takes over half (6.95 of 12.5 ms), with batch 4 no op runs for 39.3 of 50 ms."""
+    every = folder.write_plan(tmp_path, plan(("torch",), (1, 2, 4)))
+
+    def measure(point: Point) -> Profile:
+        is_small = point.batch == 1
+        device = handmade.device(**({"function_exp": 1e9} if is_small else {}))
+        device = replace(device, name=names[not is_small])
+        return toy_sweeps.measured(point, 1.0 if is_small else 4.0, device=device)
+
+    run(tmp_path, [every[0], every[2]], measure, quiet)
+    found = grid.read(tmp_path)
+    assert len(found.borders) == borders
+    assert (found.cells[1].results[0].predicted is not None) == is_predicted
+
+
 def test_a_gap_is_a_part_of_the_step_only_where_it_is_known(tmp_path: Path) -> None:
     """Of 12.5 ms ops take 10.7 ms. Ops of a profiled step on an H100 took longer than a plain step: they hide it."""
     hidden = load(shipped.paths()["h100/bert-jax-buffers-on-infer-b32-tf32"])

@@ -17,6 +17,7 @@ from roofline.sweeping.plan import Point
 #: What "!" and "≈" say of a time.
 DISTURBED = "!: other programs ran beside it, its clock may have been lowered, or ops took longer than the step."
 PREDICTED = "≈: not measured; predicted from the measured points around it."
+APART = "≠: its backends were measured on different devices, or with different threads, and are not compared."
 #: What limits a step, in words: a bound of ops, or the time in which none ran.
 LIMITS = {GAP: "idle or host time", "unknown": "work that is not known"}
 

@@ -90,6 +90,8 @@ def _winner(grid: Grid, shown: Cell) -> _Said:
     if shown.predicted is not None:
         look = f"series-{grid.backends.index(shown.predicted) % len(palette.SERIES)} pale"
         return f"≈{wording.plain(shown.predicted, 40)}", look, "; ".join(times)
+    if len(shown.machines) > 1:
+        return "different devices", "unsettled", "; ".join(times)
     if shown.fastest is None:
         return wording.conjunction(list(dict.fromkeys(map(_state, shown.results)))), "empty", "; ".join(times)
     fastest = wording.plain(shown.fastest, 40)

@@ -48,6 +48,7 @@ def _result(result: Result) -> dict[str, Any]:
     return {
         "backend": result.point.backend,
         "key": result.point.key,
+        "device": result.device or None,
         "wall": result.wall,
         "wall_ci95": result.ci95,
         "first": result.first,

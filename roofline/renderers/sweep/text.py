@@ -36,6 +36,7 @@ def render(grid: Grid, page: Page = SHEET) -> str:
                 lines += [*_table("per sample", table, _energy_of(backend), page), ""]
     if len(grid.backends) > 1:
         lines += terminal.wrapped(_SETTLED, page)
+    lines += terminal.wrapped(sweep.APART, page) if any(len(cell.machines) > 1 for cell in grid.cells) else []
     lines += terminal.wrapped(_LEGEND, page)
     every = [result for cell in grid.cells for result in cell.results]
     lines += terminal.wrapped(sweep.DISTURBED, page) if any(result.is_disturbed for result in every) else []
@@ -60,6 +61,8 @@ def _table(head: str, table: sweep.Table, write: Callable[[Cell], str], page: Pa
 def _winner(cell: Cell) -> str:
     if cell.predicted is not None:
         return f"≈{plain(cell.predicted, 40)}"
+    if len(cell.machines) > 1:
+        return "≠"
     if cell.fastest is None:
         return "·" if all(result.is_missing for result in cell.results) else ""
     if cell.factor is None:

@@ -98,7 +98,7 @@ annotations: .venv/installed
 # Every framework: the tests run all of them.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,ray,dev]'
 	touch $@
 
 # A browser for the tests of `roofline report`: the system's, else Debian's where it may be installed; without one these

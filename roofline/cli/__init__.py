@@ -67,9 +67,10 @@ def build(only: str | None = None) -> typer.Typer:
     return app
 
 
-def main(arguments: list[str] | None = None) -> Callable[[], NoReturn]:
+def main(arguments: list[str] | None = None, *, take_defaults: bool = True) -> Callable[[], NoReturn]:
     """Run the command line and exit: 0, or the code of the error (docs/errors.md). No arguments print the help.
 
+    take_defaults: from the nearest pyproject.toml; not where the arguments are those of another call that took them.
     Returns for `roofline run` alone: a function that runs the program and exits, to be called when nothing of this is
     in the way any more.
     """
@@ -83,7 +84,8 @@ def main(arguments: list[str] | None = None) -> Callable[[], NoReturn]:
     try:
         with _signals_stop(), printing_anything():
             app = build(first if first in verbs else None)
-            taken = _defaults(app, first, arguments) if first in verbs and "--help" not in arguments else {}
+            takes = take_defaults and first in verbs and "--help" not in arguments
+            taken = _defaults(app, first, arguments) if takes and first else {}
             code = app(args=arguments, prog_name="roofline", standalone_mode=False, default_map=taken)
             if sys.stdout is not None:
                 sys.stdout.flush()  # a failure to write is reported, and not left to the end of the process

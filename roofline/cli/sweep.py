@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,9 @@ from roofline.errors import InputError
 from roofline.units import printable
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Sequence
+    from pathlib import Path
 
     from roofline.sweeping.plan import Point
 
@@ -49,6 +52,19 @@ def command(
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Measure the I-th of N parts of the plan, as in a job array.")
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Measure on the nodes of a Ray cluster: auto, HOST:PORT or local."),
+    ] = None,
+    ray_gpus: Annotated[
+        int | None, typer.Option("--ray-gpus", help="GPUs of a point. Default: 1 with --device cuda, else 0.")
+    ] = None,
+    ray_accelerator: Annotated[
+        str | None, typer.Option("--ray-accelerator", metavar="TYPE", help="Ray's name of the GPU, as H100.")
+    ] = None,
+    ray_resources: Annotated[
+        str, typer.Option("--ray-resources", metavar="NAME=N,...", help="What a node must have free, as Ray names it.")
+    ] = "",
     retry: Annotated[bool, typer.Option("--retry", help="Measure points again that failed.")] = False,
     plan_only: Annotated[bool, typer.Option("--plan-only", help="Write the plan and measure nothing.")] = False,
     output: Annotated[
@@ -81,6 +97,10 @@ def command(
     into = Path(output)
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
+    if ray is None and (ray_gpus, ray_accelerator, ray_resources) != (None, None, ""):
+        raise InputError("--ray-gpus, --ray-accelerator and --ray-resources are for a Ray cluster: add --ray auto.")
+    if ray is not None and budget is not None:
+        raise InputError("--budget measures on this machine: leave it or --ray out.")
     alike = {
         "new_tokens": new_tokens, "size": size, "layers": layers, "device": device, "threads": threads,
         "steps": steps, "rounds": rounds, "input": input, "optimizer": not no_optimizer,
@@ -102,13 +122,16 @@ def command(
     _check_files(points, _listed(models or ""))
     chosen = plan.shard(points, shard) if shard else list(points)
     if not plan_only:
-        with PreparedProcesses() as prepared:
-            measure = partial(measure_point, prepared=prepared)
-            ended = (
-                run(into, chosen, measure, words.say, retry=retry)
-                if budget is None
-                else spend(into, chosen, measure, settle, words.say, budget=60 * budget, retry=retry)
-            )
+        if ray is not None:
+            ended = _run_on_ray(into, chosen, ray, ray_gpus, ray_accelerator, ray_resources, retry)
+        else:
+            with PreparedProcesses() as prepared:
+                measure = partial(measure_point, prepared=prepared)
+                ended = (
+                    run(into, chosen, measure, words.say, retry=retry)
+                    if budget is None
+                    else spend(into, chosen, measure, settle, words.say, budget=60 * budget, retry=retry)
+                )
         ends = ", ".join(f"{number} {kind}" for kind, number in ended.items()) or "nothing to measure"
         words.say(f"{counted(len(chosen), 'point')}: {ends}.")
     print(text.render(grid.read(into), page=terminal.page()), end="")
@@ -150,3 +173,52 @@ def _check_files(points: Sequence[Point], named: Sequence[str]) -> None:
     files = dict.fromkeys(point.model for point in points if ":" in point.model and point.model not in named)
     if files:
         raise InputError(f"The plan runs {', '.join(map(printable, files))}: name that on the command line, too.")
+
+
+def _run_on_ray(
+    folder: Path,
+    points: Sequence[Point],
+    address: str,
+    gpus: int | None,
+    accelerator: str | None,
+    resources: str,
+    retry: bool,
+) -> Counter[str]:
+    """Measure points on a Ray cluster; the arguments are those of the command. Another call waits until this one ends.
+
+    Raises MissingError without Ray, InputError for what the cluster does not have.
+    """
+    from roofline.cli.options import words
+    from roofline.cli.options.request import parse_backend
+    from roofline.sweeping import nodes, ray_nodes
+    from roofline.sweeping.lock import locked
+
+    devices = {point.device for point in points}
+    if gpus is None:
+        gpus = int("cuda" in devices or accelerator is not None)
+    if gpus < 0:
+        raise InputError(f"--ray-gpus {gpus} is not possible: give at least 0.")
+    if (excluded := "cpu" if gpus else "cuda") in devices:
+        raise InputError(f"--ray-gpus {gpus} is not possible for points with --device {excluded}.")
+    asked = ray_nodes.Asked(gpus, accelerator, _resources(resources))
+    backends = list(dict.fromkeys(parse_backend(point.backend)[0] for point in points))
+    waiting = f"Another command measures the points of {folder}: waiting for it."
+    with (
+        locked(folder / ".ray.lock", lambda: words.say(waiting)),
+        ray_nodes.connect(address, asked, backends, words.say) as cluster,
+    ):
+        return nodes.run(folder, points, cluster, words.say, retry=retry)
+
+
+def _resources(text: str) -> dict[str, float]:
+    """Read NAME=N,... Raises InputError for other text."""
+    resources: dict[str, float] = {}
+    for part in _listed(text):
+        name, equals, number = part.rpartition("=")
+        try:
+            resources[name] = float(number)
+        except ValueError:
+            equals = ""
+        if not (name and equals and 0 < resources[name] < math.inf):
+            raise InputError(f"--ray-resources {part!r} is not possible: give NAME=N, as in bench=1.")
+    return resources

@@ -3,13 +3,16 @@
     plan.jsonl                 a point a line, with its key
     points/KEY.json            the profile of a point
     points/KEY.failed.json     {"kind": "out of memory", "text": "...", "attempts": 1}
+    attempts.jsonl             a line for each attempt that ended on a node of a cluster (nodes.py)
 
 A point that was being measured when the run was killed has neither, and is measured again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +23,9 @@ from roofline.core.schema import Profile, load, save
 from roofline.errors import InputError
 from roofline.sweeping.plan import Point, decode, encode
 
-PLAN, _POINTS = "plan.jsonl", "points"
-#: Bytes of a plan and of the record of a failure, at most.
-_MOST_PLAN, _MOST_FAILURE = 1 << 26, 1 << 20
+PLAN, _POINTS, _ATTEMPTS = "plan.jsonl", "points", "attempts.jsonl"
+#: Bytes of a plan, of the record of a failure and of that of all attempts, at most.
+_MOST_PLAN, _MOST_FAILURE, _MOST_ATTEMPTS = 1 << 26, 1 << 20, 1 << 30
 #: Letters of the reason that is kept.
 _LETTERS = 1000
 
@@ -36,6 +39,23 @@ class Failure(msgspec.Struct, frozen=True):
     kind: Kind
     text: str
     attempts: int = 1
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How an attempt to measure a point ended on a node of a cluster.
+
+    point: its key. number: from 1. end: "measured", a `Kind`, or "lost" with its process or its node, why in `text`.
+    node: its name. device, versions: of the node, as it told before the first point.
+    """
+
+    point: str
+    number: int
+    end: str
+    node: str
+    date: str
+    device: str
+    versions: Mapping[str, str]
+    text: str = ""
 
 
 def is_folder(path: Path) -> bool:
@@ -77,11 +97,32 @@ def keep(folder: Path, point: Point, profile: Profile) -> None:
     _failure_path(folder, point).unlink(missing_ok=True)
 
 
-def fail(folder: Path, point: Point, kind: Kind, text: str) -> None:
-    """Record why a point has no profile."""
+def fail(folder: Path, point: Point, kind: Kind, text: str, attempts: int = 1) -> None:
+    """Record why a point has no profile. attempts: how often it was tried, beside those already recorded."""
     before = failure(folder, point)
-    record = Failure(kind, text[:_LETTERS], 1 + (before.attempts if before else 0))
+    record = Failure(kind, text[:_LETTERS], attempts + (before.attempts if before else 0))
     files.write_atomically(_failure_path(folder, point), msgspec.json.encode(record) + b"\n")
+
+
+def add_attempt(folder: Path, attempt: Attempt) -> None:
+    """Add a line to the record of attempts, behind one that may have been cut off."""
+    with (folder / _ATTEMPTS).open("ab+") as stream:
+        if stream.tell():
+            stream.seek(-1, os.SEEK_END)
+        cut_off = stream.read(1) not in (b"", b"\n")
+        stream.write(b"\n" * cut_off + msgspec.json.encode(attempt) + b"\n")
+
+
+def attempts(folder: Path) -> list[Attempt]:
+    """Read the record of attempts. A line that was cut off when the run was killed is left out."""
+    file = folder / _ATTEMPTS
+    if not file.exists():
+        return []
+    read = []
+    for line in files.read(file, _MOST_ATTEMPTS, "the record of attempts").splitlines():
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            read.append(msgspec.json.decode(line, type=Attempt))
+    return read
 
 
 def failure(folder: Path, point: Point) -> Failure | None:

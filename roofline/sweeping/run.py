@@ -34,13 +34,16 @@ def run(
     missing = [point for point in points if not has_result(folder, point, retry)]
     begin = time.monotonic()
     for number, point in enumerate(missing):
-        seconds = time.monotonic() - begin
-        until_end = units.seconds((len(missing) - number) * seconds / number) if number else ""
-        further = f" ({until_end} left, if all take as long as so far)" if until_end else ""
-        line = f"{number + 1}/{len(missing)} {point.backend}: {point.place()}{further}"
+        line = f"{number + 1}/{len(missing)} {point.backend}: {point.place()}"
+        line += time_left(number, len(missing), time.monotonic() - begin)
         end = attempt(folder, point, measure, say, line, retry=retry)
         ended.update([end] if end else [])
     return ended
+
+
+def time_left(ended: int, of: int, seconds: float) -> str:
+    """Tell how long the other points take, if they take as long as those that ended in so many seconds."""
+    return f" ({units.seconds((of - ended) * seconds / ended)} left, if all take as long as so far)" if ended else ""
 
 
 def attempt(

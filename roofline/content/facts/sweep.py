@@ -14,7 +14,7 @@ from roofline.content import wording
 from roofline.sweeping.grid import GAP, Border, Cell, Grid, Result
 from roofline.sweeping.plan import Point
 
-#: What "!" and "≈" say of a time.
+#: What "!" and "≈" say of a time, and "≠" of a cell.
 DISTURBED = "!: other programs ran beside it, its clock may have been lowered, or ops took longer than the step."
 PREDICTED = "≈: not measured; predicted from the measured points around it."
 APART = "≠: its backends were measured on different devices, or with different threads, and are not compared."

@@ -100,7 +100,8 @@ def raise_as_python(error: BaseException) -> None:
         before(kind, raised, raised.__traceback__)
 
     sys.excepthook = hook
-    raise error
+    # Out of a text: behind any other one that was executed, Python ends as on Ctrl-C (by the signal) only so.
+    exec("raise error", {"error": error})
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -57,15 +57,17 @@ class Ended:
         for reason, aside in choice.kinds.asides.items():
             mean = seconds(aside.seconds / aside.steps)
             told.append(f"left out: {aside.steps} with {reason}, {mean} each")
+        if self.measurement.error is not None and self.measurement.measured:
+            told.append(f"the last measurement failed: {self.measurement.error}")
         return told
 
     def profiles(self, command: str) -> list[Profile]:
         """Make the profiles. Raises MeasurementError where no step was measured, with what was seen instead."""
-        if self.measurement.error is not None:
-            raise self.measurement.error
         profiles = self.measurement.profiles(command)
         if profiles:
             return profiles
+        if self.measurement.error is not None:
+            raise self.measurement.error
         if self.measurement.was_blocked is not None:
             raise MeasurementError(
                 f"No step was measured: the program runs {self.measurement.was_blocked} itself, and a process can have "

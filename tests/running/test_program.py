@@ -124,6 +124,15 @@ def test_signals_end_it_as_they_would(tmp_path: Path, number: signal.Signals) ->
     assert plain.returncode == -number
 
 
+def test_ctrl_c_ends_it_by_the_signal_whatever_ran_between(tmp_path: Path) -> None:
+    """As named tuples are made when a profile is; `python -m` alone does not end so."""
+    (tmp_path / "ended.py").write_text(
+        "from roofline.running.program import raise_as_python\ntry:\n    raise KeyboardInterrupt\n"
+        "except KeyboardInterrupt as error:\n    caught = error\nexec('1')\nraise_as_python(caught)\n"
+    )
+    assert python(tmp_path, "-m", "ended").returncode == -signal.SIGINT
+
+
 def test_its_own_handlers_of_signals_stay(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(
         "import os, signal, sys\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(9))\nos.kill(os.getpid(), 15)\n"

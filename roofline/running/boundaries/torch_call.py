@@ -55,8 +55,10 @@ def _reporting(original: Callable[..., Any], watcher: Watcher) -> Callable[..., 
         detail, with_gradients = _shapes(args, kwargs), torch.is_grad_enabled()
         if isinstance(self, Module):
             # The module that torch.compile puts around another one has that one's name.
-            kind = type(self._modules.get("_orig_mod", self))
-            watcher.ended(id(self), _label(kind.__name__, self.training, with_gradients), model=self, detail=detail)
+            name = type(self._modules.get("_orig_mod", self)).__name__
+            # One that holds nothing, as a loss, may be made anew for each call.
+            source = id(self) if self._parameters or self._modules or self._buffers else name
+            watcher.ended(source, _label(name, self.training, with_gradients), model=self, detail=detail)
         else:
             watcher.ended(id(self), _label(self.name, True, with_gradients), detail=detail)
         OUTERMOST.inside = True

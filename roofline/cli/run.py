@@ -44,7 +44,7 @@ SETTINGS = {"cls": _ProgramLast, "context_settings": {"allow_interspersed_args":
 
 def command(
     program: Annotated[
-        list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]...", help="A Python program and its arguments.")
+        list[str] | None, typer.Argument(metavar="SCRIPT [ARGS]", help="A Python program and its arguments.")
     ] = None,
     module: Annotated[
         str | None,

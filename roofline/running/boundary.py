@@ -74,8 +74,9 @@ class Boundary:
     such steps; None: that of the framework which the program has imported. mode: of the steps; None: they train if
     something of another boundary was seen that trains, and else infer. at_begin: its reports come when a call begins,
     and a step ends where the first call of the next one does: the backward pass and the update of a training without an
-    optimizer are then behind the forward pass that they belong to. parameters: counts those of a model that it reports;
-    that with the most in a step gives the profile its name.
+    optimizer are then behind the forward pass that they belong to. may_cease: a program may use it in its first steps
+    only; it is given up when there have been more steps without it than before. parameters: counts those of a model
+    that it reports; that with the most in a step gives the profile its name.
     """
 
     name: str
@@ -84,4 +85,5 @@ class Boundary:
     backend: str | None = None
     mode: Mode | None = None
     at_begin: bool = False
+    may_cease: bool = False
     parameters: Callable[[Any], int] = lambda model: 0

@@ -66,6 +66,9 @@ class Steps:
         self._ends: Counter[tuple[int, Hashable]] = Counter()
         #: Ranks of the boundaries that were seen or are expected.
         self._ranks: set[int] = set()
+        #: Rank -> number of its ends, and what these were when a boundary that may cease was seen last.
+        self._totals: Counter[int] = Counter()
+        self._before: Counter[int] | None = None
         #: The models of the current step, by their `id`: (rank of who reported it, the model).
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self._sizes: Mapping[str, int] = EMPTY
@@ -119,6 +122,11 @@ class Steps:
             return
         self.called[label] += 1
         self._ends[rank, source] += 1
+        self._totals[rank] += 1
+        if self._boundaries[rank].may_cease:
+            self._before = self._totals.copy()
+        elif self._before is not None:
+            self._give_up_what_ceased(rank, self._before)
         if rank not in self._ranks or (self.choice is not None and rank < self.choice.rank):
             self._prefer(rank)
         if model is not None:
@@ -150,6 +158,16 @@ class Steps:
         """Give up a choice further down than this boundary."""
         self._ranks.add(rank)
         if self.choice is not None and rank < self.choice.rank:
+            self._begin_anew()
+
+    def _give_up_what_ceased(self, rank: int, before: Counter[int]) -> None:
+        """Give up boundaries that have not been seen for more of the program's updates than there were before."""
+        if self._boundaries[rank].mode != "train" or self._totals[rank] <= 2 * before[rank]:
+            return
+        self._before = None
+        ceased = {rank for rank in self._ranks if self._boundaries[rank].may_cease}
+        self._ranks -= ceased
+        if self.choice is not None and self.choice.rank in ceased and not self._measurement.done:
             self._begin_anew()
 
     def _begin_anew(self) -> None:

@@ -44,4 +44,4 @@ def watch(watcher: Watcher) -> None:
     watcher.wrap(autograd.profile, "__exit__", leaving)
 
 
-BOUNDARY = Boundary(name="torch.profiler.profile.step()", module="torch", watch=watch, backend="torch")
+BOUNDARY = Boundary(name="torch.profiler.profile.step()", module="torch", watch=watch, backend="torch", may_cease=True)

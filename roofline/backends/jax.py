@@ -19,7 +19,6 @@ def _without_data() -> AbstractContextManager[None]:
 BACKEND = Backend(
     framework="jax",
     requires=("jax",),
-    prepares=("roofline.xla.jax", "torch"),  # which measures the bandwidth beside the steps
     extras=("jax",),
     models="roofline.models.jax",
     options={"dropout": ("off",), "command_buffers": ("on", "off")},

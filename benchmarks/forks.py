@@ -41,7 +41,8 @@ from roofline.recording.prepared import PreparedProcesses
 from roofline.recording.request import Request
 from roofline.sweeping.plan import Point
 
-STEPS = ("mlp@torch,batch=4", "mlp@jax,batch=4", "bert@torch,layers=2,seq=64", "bert@jax,layers=2,seq=64")
+#: Of a backend without prepared processes both are fresh: `Backend.prepares` has to be set first.
+STEPS = ("mlp@torch,batch=4", "bert@torch,layers=2,seq=64")
 #: The request of the timed model and the file for its times [s], as variables of the environment.
 ASKED, TIMES = "FORKS_REQUEST", "FORKS_TIMES"
 #: Time of the timed steps of a process [s], and how many they are at most.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 #: (name of a call, what differs between unlike ones of that name).
 Call = tuple[str, Hashable]
-#: Reason of a step whose calls have the usual names, and other numbers or shapes.
+#: Reason of a step whose calls have the usual names and numbers, and other shapes.
 OTHER_SIZES = "other sizes than usual"
 #: Kinds that are told apart at one level, at most. By choice: where all steps differ that tells nothing.
 _MOST = 1024
@@ -72,12 +72,25 @@ class StepKinds:
         if kinds[number] == self._levels[number].usual:
             self._repeated = calls
             return True
-        usual, named = self._levels[-1].usual, kinds[-1]
-        further = sorted(named - usual) if isinstance(named, frozenset) and isinstance(usual, frozenset) else []
-        aside = self.asides.setdefault(", ".join(further) or OTHER_SIZES, Aside())
+        names = [name for name, _ in calls]
+        usual_names: frozenset[str] = self._levels[-1].usual  # type: ignore[assignment]
+        reason = ", ".join(sorted(set(names) - usual_names)) or self._other_number(Counter(names)) or OTHER_SIZES
+        aside = self.asides.setdefault(reason, Aside())
         aside.steps += 1
         aside.seconds += seconds
         return False
+
+    def _other_number(self, counts: Counter[str]) -> str:
+        """Name the calls of which a step has more or fewer than usual; "" if there are none, or no number is usual."""
+        level = self._levels[1]
+        if not level.decides:
+            return ""
+        usual = Counter(dict(level.usual))  # type: ignore[call-overload]
+        more, fewer = sorted(counts - usual), sorted(usual - counts)
+        reasons = [
+            f"{many} calls of {' and '.join(names)}" for many, names in (("more", more), ("fewer", fewer)) if names
+        ]
+        return f"{' and '.join(reasons)} than usual" if reasons else ""
 
     def _count(self, kinds: tuple[Hashable, ...], steps: int) -> None:
         for level, kind in zip(self._levels, kinds, strict=True):

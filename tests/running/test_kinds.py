@@ -37,3 +37,15 @@ def test_names_count_where_all_steps_have_other_numbers_of_calls() -> None:
     kinds = StepKinds()
     assert all(kinds.add(NET * length, 0.1) for length in (3, 5, 4, 8, 7, 6))
     assert not kinds.add([*NET * 9, ("a checkpoint", None)], 0.1)
+
+
+def test_a_step_with_more_or_fewer_calls_than_usual_says_of_what() -> None:
+    """A GAN that also draws a picture in one step, and one that leaves its second pass of D out."""
+    usual: list[Call] = [("D", (4, 3)), ("G", (4, 8)), ("D", (4, 3))]
+    kinds = StepKinds()
+    drawing, short = [*usual, ("G", (4, 8))], usual[:2]
+    assert [kinds.add(calls, 0.1) for calls in (usual, usual, usual, drawing, short)] == [*(True,) * 3, False, False]
+    assert {reason: aside.steps for reason, aside in kinds.asides.items()} == {
+        "more calls of G than usual": 1,
+        "fewer calls of D than usual": 1,
+    }

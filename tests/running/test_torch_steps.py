@@ -30,7 +30,7 @@ def test_accumulated_batches_are_one_step() -> None:
     """42 batches are 10 updates of 4 and one of 2, in each of 6 epochs; that of 2 is unlike the others."""
     ended = ran("accumulated")
     assert found(ended) == ("torch_optimizer", 1, 6 * 11)
-    assert asides(ended) == {"other sizes than usual": 6}
+    assert asides(ended) == {"fewer calls of Linear than usual": 6}
 
 
 @pytest.mark.parametrize("each", [1, 5])

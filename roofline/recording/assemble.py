@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from roofline.core import scopes
@@ -18,6 +19,8 @@ from roofline.units import seconds
 
 #: Least share of event time that must belong to counted ops; with less, the profiled and the counted steps differ.
 JOINED = 0.999
+#: Names of events in a note. By choice: it stays one line.
+_NAMED = 3
 
 
 def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain, work: Work) -> Recording:
@@ -119,5 +122,16 @@ def _work_of_scopes(counted: Counted) -> tuple[list[float], list[str]]:
 def _notes(counted: Counted, timed: Timed | None) -> tuple[str, ...]:
     """List the gaps of the profile by name: ops of unknown work, and events that no counted call explains."""
     unknown_work = [f"the work of {name} ({why})" for name, why in sorted(counted.unknown.items())]
-    lost = timed.unmatched if timed else {}
-    return (*unknown_work, *(f"what {name} is ({seconds(time)} per step)" for name, time in sorted(lost.items())))
+    return (*unknown_work, *_unmatched(timed.unmatched if timed else {}))
+
+
+def _unmatched(times: Mapping[str, float]) -> list[str]:
+    """Name the events that no counted call explains, the longest first, in one sentence: steps of a program may differ.
+
+    times: name -> seconds per step.
+    """
+    if len(times) <= _NAMED:
+        return [f"what {name} is ({seconds(time)} per step)" for name, time in sorted(times.items())]
+    longest = sorted(times, key=lambda name: -times[name])[:_NAMED]
+    together = seconds(sum(times.values()))
+    return [f"what {', '.join(longest)} and {len(times) - _NAMED} more are ({together} per step)"]

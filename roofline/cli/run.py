@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from roofline.running.boundary import Boundary
     from roofline.running.measurement import Wanted
     from roofline.running.program import Program
+    from roofline.running.ranks import Rank
     from roofline.running.run import Ended
 
 
@@ -62,7 +63,12 @@ def command(
         int | None, typer.Option(metavar="N", help="Measure again every N steps, to see whether they change.")
     ] = None,
     stop: Annotated[bool, typer.Option("--stop", help="End the program when all is measured.")] = False,
-    output: Annotated[str | None, typer.Option("-o", "--output", help="The profile to write (.json).")] = None,
+    ranks: Annotated[
+        str | None, typer.Option(metavar="N,N", help="The ranks of a job that are measured. Default: all.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", help="The profile to write (.json); of several ranks a folder.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
 ) -> Callable[[], NoReturn]:
@@ -80,6 +86,7 @@ def command(
     from roofline.running.boundaries.named import boundary
     from roofline.running.measurement import Wanted
     from roofline.running.program import Program
+    from roofline.running.ranks import of_launcher
     from roofline.running.run import boundaries
 
     given = program or []
@@ -92,14 +99,83 @@ def command(
     if named is not None:
         kinds = (named[0], *kinds)
         run_program = replace(run_program, compile=named[1] or run_program.compile)
-    if output is not None:
-        check_output(Path(output), force, (".json",), (script,))
-    check_writable(Path.cwd() if output is None else Path(output).parent)
     first, last = _range(steps)
     wanted = Wanted(**({} if first is None else {"first": first}), last=last, every=every, stop=stop)
     command_line = words.command_line()
+    rank, picked = of_launcher(), _picked(ranks)
+    if rank is not None:
+        return _of_a_job(run_program, wanted, kinds, rank, picked, output, force, command_line, details)
+    if picked is not None:
+        raise InputError("--ranks picks ranks of a job, and no torchrun, mpirun or srun launched this process as one.")
+    if output is not None:
+        check_output(Path(output), force, (".json",), (script,))
+    check_writable(Path.cwd() if output is None else Path(output).parent)
     place = Path.cwd() if output is None else Path(output).absolute()  # the program may go to another folder
     return partial(_start, run_program, wanted, kinds, partial(_report, command_line, place, details))
+
+
+def _picked(ranks: str | None) -> frozenset[int] | None:
+    """Read the numbers of --ranks. Raises InputError for anything else."""
+    if ranks is None:
+        return None
+    if not all(word.isdecimal() for word in ranks.split(",")):
+        raise InputError(f"--ranks {ranks} is no list of ranks: give numbers, as in 0,3.")
+    return frozenset(map(int, ranks.split(",")))
+
+
+def _of_a_job(
+    program: Program,
+    wanted: Wanted,
+    kinds: Sequence[Boundary],
+    rank: Rank,
+    picked: frozenset[int] | None,
+    output: str | None,
+    force: bool,
+    command_line: str,
+    details: bool,
+) -> Callable[[], NoReturn]:
+    """Prepare the run of a rank, whose profile goes into the folder of the job, if it is picked."""
+    from roofline.ranks import folder
+
+    if wanted.stop or wanted.every is not None:
+        raise InputError("A rank takes no --stop, at which the others would wait for it, and no --every.")
+    into = Path(f"{program.name}-ranks" if output is None else output).absolute()
+    if into.suffix == ".json" or (into.exists() and not into.is_dir()):
+        raise InputError(f"Cannot write {into}: the profiles of ranks go into a folder; give the name of one.")
+    if not into.parent.is_dir():
+        raise InputError(f"Cannot write {into}: there is no folder {into.parent}; make it.")
+    if folder.is_folder(into) and not force:
+        raise InputError(f"{into} has profiles of ranks already: give --force, or another folder.")
+    (into / folder.MANIFEST).unlink(missing_ok=True)  # the ranks of this run list themselves, at their ends
+    if picked is not None and rank.number not in picked:
+        return partial(_start, program, wanted, (), lambda ended: None)
+    speaks = rank.number == min(picked or {0})
+    report = partial(_report_rank, command_line, into, rank, details if speaks else None)
+    return partial(_start, program, wanted, kinds, report, f"roofline, rank {rank.number}", speaks)
+
+
+def _report_rank(command_line: str, into: Path, rank: Rank, details: bool | None, ended: Ended) -> None:
+    """Write the profile of a rank into the folder of its job. details: of its screen; None: print none."""
+    from msgspec.structs import replace
+
+    from roofline.analysis.analysis import analyze
+    from roofline.cli import printing_anything
+    from roofline.cli.options import terminal, words
+    from roofline.ranks import folder
+    from roofline.ranks.number import RANK, RANKS
+    from roofline.renderers import text
+    from roofline.units import printable
+
+    [profile] = ended.profiles(command_line)
+    numbers = {RANK: str(rank.number), RANKS: str(rank.of)}
+    profile = replace(profile, environment={**profile.environment, **numbers})
+    into.mkdir(exist_ok=True)
+    path = folder.add(into, profile)
+    if details is None:
+        return
+    with printing_anything():
+        words.result(text.render(analyze(profile), None, page=terminal.page(), details=details))
+        words.result(f"Wrote {printable(path)}\nNext, when all ranks have ended: roofline show {words.quoted(into)}\n")
 
 
 def _range(steps: str | None) -> tuple[int | None, int | None]:
@@ -112,31 +188,39 @@ def _range(steps: str | None) -> tuple[int | None, int | None]:
     return (int(first) if first else None), (int(last) if last else None)
 
 
-def _say(text: str) -> None:
+def _say(text: str, who: str = "roofline") -> None:
     from roofline.cli.options import words
 
-    words.say(f"roofline: {text}")
+    words.say(f"{who}: {text}")
 
 
-def _start(program: Program, wanted: Wanted, kinds: Sequence[Boundary], report: Callable[[Ended], None]) -> NoReturn:
+def _start(
+    program: Program,
+    wanted: Wanted,
+    kinds: Sequence[Boundary],
+    report: Callable[[Ended], None],
+    who: str = "roofline",
+    speaks: bool = True,
+) -> NoReturn:
     """Run the program, print what was measured, and exit as the program does.
 
-    A program that ended well and was not measured has the exit code of the error.
+    A program that ended well and was not measured has the exit code of the error. who: begins our lines. speaks: False
+    if only errors are to be said.
     """
     from roofline.running.program import raise_as_python
     from roofline.running.run import run
 
-    ended = run(program, wanted, _say, kinds)
+    ended = run(program, wanted, partial(_say, who=who) if speaks else lambda text: None, kinds)
     code = 0
     if ended.own_process:
         # The program may have sent its own output elsewhere.
         with redirect_stdout(sys.__stdout__), redirect_stderr(sys.__stderr__):
-            for sentence in ended.sentences():
-                _say(sentence)
+            for sentence in ended.sentences() if speaks else ():
+                _say(sentence, who)
             try:
                 report(ended)
             except RooflineError as error:
-                _say(str(error))
+                _say(str(error), who)
                 code = error.exit_code
     if ended.error is not None and (ended.failed or not code):
         raise_as_python(ended.error)

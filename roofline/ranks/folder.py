@@ -8,7 +8,9 @@ of: how many ranks the job has; null where nothing says it. A rank whose profile
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -16,6 +18,7 @@ import msgspec
 from roofline.core import files
 from roofline.core.schema import Profile, load, save
 from roofline.errors import InputError
+from roofline.ranks.number import number_of, ranks_of
 
 #: The list in a folder, and its largest size [byte].
 MANIFEST, _MOST = "ranks.json", 1 << 22
@@ -49,21 +52,55 @@ def name_of(rank: int) -> str:
 
 def write(folder: Path, profiles: Sequence[Profile]) -> list[Path]:
     """Write the profiles of ranks into a folder that exists, the list last; return their paths."""
-    ranks = [facts.rank if (facts := profile.imported) and facts.rank is not None else 0 for profile in profiles]
-    of = {profile.imported.ranks for profile in profiles if profile.imported}
+    ranks = [number_of(profile) or 0 for profile in profiles]
+    of = {ranks_of(profile) for profile in profiles}
     paths = [folder / name_of(rank) for rank in ranks]
     for path, profile in zip(paths, profiles, strict=True):
         save(profile, path)
     listed = tuple(Listed(rank, path.name) for rank, path in zip(ranks, paths, strict=True))
-    manifest = Manifest(SCHEMA, of.pop() if len(of) == 1 else None, listed)
+    _list(folder, Manifest(SCHEMA, of.pop() if len(of) == 1 else None, listed))
+    return paths
+
+
+def _list(folder: Path, manifest: Manifest) -> None:
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
     files.write_atomically(folder / MANIFEST, text + b"\n")
-    return paths
+
+
+def add(folder: Path, profile: Profile) -> Path:
+    """Write the profile of a rank into a folder that exists, as each rank of a job does by itself; return its path."""
+    number = number_of(profile) or 0
+    path = folder / name_of(number)
+    save(profile, path)
+    with _alone(folder):
+        before = _manifest(folder / MANIFEST).ranks if is_folder(folder) else ()
+        listed = {rank.rank: rank for rank in (*before, Listed(number, path.name))}
+        _list(folder, Manifest(SCHEMA, ranks_of(profile), tuple(listed[rank] for rank in sorted(listed))))
+    return path
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes of this machine from changing the list meanwhile."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def read(folder: Path) -> list[Profile]:
     """Read the profiles of a folder of ranks. Raises InputError where the list or a profile cannot be read."""
-    file = folder / MANIFEST
+    return [load(folder / listed.file) for listed in _manifest(folder / MANIFEST).ranks]
+
+
+def _manifest(file: Path) -> Manifest:
     try:
         manifest = msgspec.json.decode(files.read(file, _MOST, "the list of a folder of ranks"), type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -73,4 +110,4 @@ def read(folder: Path) -> list[Profile]:
     odd = [listed.file for listed in manifest.ranks if Path(listed.file).name != listed.file]
     if odd or not manifest.ranks:
         raise InputError(f"{file} lists no files of its folder: import the traces again.")
-    return [load(folder / listed.file) for listed in manifest.ranks]
+    return manifest

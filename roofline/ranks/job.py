@@ -13,6 +13,7 @@ from roofline.core.rows import Ints
 from roofline.core.rows import rows as columns
 from roofline.core.schema import Message, Profile
 from roofline.ranks.matching import Matched, match
+from roofline.ranks.number import number_of, ranks_of
 from roofline.ranks.straggler import Straggler, find_straggler
 from roofline.ranks.work import Outlier, compare_work, find_outliers, own_times
 
@@ -137,7 +138,7 @@ def describe(profiles: Sequence[Profile]) -> Job:
         _rank_row(profile, number, float(seconds) if matches else None, int(count) if matches else None)
         for profile, number, seconds, count, matches in zip(profiles, numbers, waiting, lasts, parts, strict=True)
     )
-    of = {profile.imported.ranks for profile in profiles if profile.imported} - {None}
+    of = {ranks_of(profile) for profile in profiles} - {None}
     return Job(
         profiles=tuple(profiles),
         of=of.pop() if len(of) == 1 else None,
@@ -155,7 +156,7 @@ def describe(profiles: Sequence[Profile]) -> Job:
 
 
 def _number(profile: Profile) -> int:
-    return (profile.imported.rank or 0) if profile.imported else 0
+    return number_of(profile) or 0
 
 
 def _rank_row(profile: Profile, number: int, waiting: float | None, last: int | None) -> RankRow:

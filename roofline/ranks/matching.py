@@ -11,6 +11,7 @@ import numpy as np
 from roofline.core.arrays import Array, Bools
 from roofline.core.rows import Ints
 from roofline.core.schema import Message, Profile
+from roofline.ranks.number import number_of
 from roofline.units import NANOSECOND
 
 #: A kind of collectives: step, process group, operation. One of them: also the how manieth it is in the step.
@@ -101,19 +102,16 @@ def match(profiles: Sequence[Profile]) -> Matched:
 
 def _on_all_members(profiles: Sequence[Profile], took_part: Bools, kind: Ints, messages: Sequence[Message]) -> Bools:
     """Return of which kinds all ranks of their group have as many: bool[kinds]. A group that lists no rank is all."""
-    numbers = np.asarray([-1 if rank is None else rank for rank in map(_rank, profiles)])
+    numbers = np.asarray([-1 if rank is None else rank for rank in map(number_of, profiles)])
     kinds = int(kind.max(initial=-1)) + 1
     counts = np.stack([np.bincount(kind[took], minlength=kinds) for took in took_part])
     members: dict[int, tuple[int, ...]] = {}
     for code, message in zip(kind.tolist(), messages, strict=True):
         members.setdefault(code, message.members)
-    expected = np.stack([np.isin(numbers, members[code]) if members[code] else numbers >= -1 for code in range(kinds)])
+    lists = [np.isin(numbers, members[code]) if members[code] else numbers >= -1 for code in range(kinds)]
+    expected = np.asarray(lists, bool).reshape(kinds, len(numbers))  # no rank recorded a collective: of no kind
     counted = np.where(expected.T, counts, counts.max(0))
     return np.asarray((counted == counts.max(0)).all(0), bool)
-
-
-def _rank(profile: Profile) -> int | None:
-    return None if profile.imported is None else profile.imported.rank
 
 
 def _rows(profile: Profile) -> dict[_Key, int]:

@@ -1,0 +1,31 @@
+"""Tell which rank of a job this process is: of torchrun, mpirun or srun."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: Variables that launchers set: (number of the rank, how many there are). torchrun and accelerate, Open MPI, Slurm.
+_VARIABLES = (
+    ("RANK", "WORLD_SIZE"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("SLURM_PROCID", "SLURM_NTASKS"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Name a process of a job. number: from 0 on. of: how many there are, two or more."""
+
+    number: int
+    of: int
+
+
+def of_launcher(variables: Mapping[str, str] = os.environ) -> Rank | None:
+    """Read the rank that a launcher gave this process; None where it is the only one, or none launched it."""
+    for number, of in _VARIABLES:
+        words = variables.get(number, ""), variables.get(of, "")
+        if all(word.isdecimal() for word in words) and int(words[1]) > 1:
+            return Rank(int(words[0]), int(words[1]))
+    return None

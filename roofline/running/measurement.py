@@ -123,6 +123,11 @@ class Measurement:
         self.error = None
         self._next = self._wanted.first
 
+    def fail(self, error: Exception) -> None:
+        """End a recording, and measure nothing any more."""
+        self._close()
+        self.error = MeasurementError(f"Following the program's steps failed: {type(error).__name__}: {error}")
+
     def close(self) -> None:
         """End a recording that the program did not run to its end."""
         self._close()

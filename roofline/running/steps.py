@@ -94,6 +94,11 @@ class Steps:
         if self.choice is not None:
             self.choice.seen = self._seen(self.choice)
 
+    def fail(self, error: Exception) -> None:
+        """Give up all measuring, as something of ours has failed, and let the program run on."""
+        self.close()
+        self._measurement.fail(error)
+
     def expect(self, rank: int) -> None:
         """Let the boundaries behind this one wait for it."""
         if self.listens and not self._measurement.done:
@@ -252,7 +257,10 @@ class StepWatcher:
         sizes: Mapping[str, int] = EMPTY,
     ) -> None:
         """See `boundary.Watcher`."""
-        self._steps.ended(self._rank, source, label, results, model, detail, sizes)
+        try:
+            self._steps.ended(self._rank, source, label, results, model, detail, sizes)
+        except Exception as error:
+            self._steps.fail(error)
 
     def met(self, label: str) -> None:
         """See `boundary.Watcher`."""

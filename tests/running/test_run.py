@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 import roofline
+from roofline.errors import MeasurementError
+from roofline.running.imports import AfterImport
+from roofline.running.measurement import Measurement, Wanted
+from roofline.running.run import boundaries
+from roofline.running.steps import Steps
 
 pytest.importorskip("torch")
 
@@ -64,3 +69,12 @@ def test_a_program_whose_steps_are_not_found_ends_with_4(tmp_path: Path) -> None
     assert (run.returncode, run.stdout) == (4, "")
     assert "seen were Sequential (eval, no gradients) 1x" in run.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_an_error_of_ours_does_not_end_the_program() -> None:
+    """A report whose source cannot be hashed."""
+    measurement = Measurement(Wanted(), "program", lambda text: None)
+    steps = Steps(boundaries(), measurement, AfterImport())
+    steps.watcher(0).ended([], "call")  # type: ignore[arg-type]
+    assert steps.closed
+    assert isinstance(measurement.error, MeasurementError)

@@ -85,7 +85,7 @@ class StepKinds:
         level = self._levels[1]
         if not level.decides:
             return ""
-        usual = Counter(dict(level.usual))  # type: ignore[call-overload]
+        usual: Counter[str] = Counter(dict(level.usual))  # type: ignore[call-overload]
         more, fewer = sorted(counts - usual), sorted(usual - counts)
         reasons = [
             f"{many} calls of {' and '.join(names)}" for many, names in (("more", more), ("fewer", fewer)) if names

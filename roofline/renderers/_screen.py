@@ -298,7 +298,7 @@ def _at_their_roofs(analysis: Analysis) -> str:
     ends = _least_sum(analysis)
     ops = "All ops" if floors.complete(total) else "The ops of known work"
     took = units.seconds(total.own_seconds - total.uncosted)
-    small = f" or the shortest {'launch' if analysis.has_queue else 'op'}"
+    small = f", or the least time of {'a launch' if analysis.has_queue else 'an op'},"
     limits = small if bounds.split(analysis)["overhead"].seconds else ""
     return f"{ops} together run for {took}; at their roofs{limits} they would take {ends}."
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Watcher
 
 #: Containers of arguments that are looked into for shapes: deeper trees are a model's state, and its shapes stay.
@@ -64,5 +65,5 @@ def _shapes(values: tuple[Any, ...]) -> tuple[Any, ...]:
     for value in values:
         parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else (value,)
         if len(parts) <= _LARGEST:
-            shapes += [tuple(part.shape) for part in parts if hasattr(part, "shape")]
+            shapes += shapes_of(parts)
     return tuple(shapes)

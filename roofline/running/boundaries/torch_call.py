@@ -13,6 +13,7 @@ from typing import Any
 
 from roofline.running.boundaries._compiled import leave_uncompiled
 from roofline.running.boundaries._outermost import OUTERMOST
+from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -99,10 +100,8 @@ def _label(name: str, training: bool, with_gradients: bool) -> str:
     return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
-    """List the shapes of the tensors among arguments."""
-    values = (*args, *kwargs.values()) if kwargs else args
-    return tuple([tuple(value.shape) for value in values if hasattr(value, "shape")])
+def _shapes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(shapes_of((*args, *kwargs.values()) if kwargs else args))
 
 
 BOUNDARY = Boundary(

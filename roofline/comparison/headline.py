@@ -135,7 +135,11 @@ def in_turns(paired: Paired, names: tuple[str, str], throttled: tuple[bool, bool
     """Say which of two steps is faster by turns that they took together; names: what the sentence calls them."""
     why = "" if paired.confirmed or not paired.sign else " It takes one more turn that says the same."
     return _headline(
-        paired, names, f"both run anew in {paired.number} turn{'' if paired.number == 1 else 's'}", throttled, why
+        paired,
+        names,
+        f"both run anew {paired.number} times, in turns" if paired.number > 1 else "both run anew once, in turns",
+        throttled,
+        why,
     )
 
 

@@ -273,11 +273,11 @@ _ENDS: dict[RangeReason, str] = {
 #: What holds at the lower ends of shares of roofs, and what at the upper ends.
 _CACHES: tuple[str, str] = (
     "the fewest bytes that may have moved (caches held all they could)",
-    "the most (they held nothing)",
+    "the most (caches held nothing)",
 )
 _EVICTIONS = (
     "the fewest bytes that may have moved (caches kept the results that fit)",
-    "the most (they evicted all they could)",
+    "the most (caches evicted all they could)",
 )
 _ARITHMETIC = (
     "matmuls of unknown precision that traffic alone limits",
@@ -286,7 +286,7 @@ _ARITHMETIC = (
 
 
 def range_ends(analysis: Analysis, example: str) -> str:
-    """Say of what the ranges on a page are, by one that stands there: "such as 51 to 82 %, go from ... to ...".
+    """Say of what the ranges on a page are, by one that stands there: "such as 51 to 82 %, are of two cases: ...".
 
     "" where nothing is known of it.
     """
@@ -300,8 +300,8 @@ def range_ends(analysis: Analysis, example: str) -> str:
         pairs.append((f"launches of {shortest}", f"launches of {units.seconds(most)}"))
     if not pairs:
         return ""
-    ends = ", and ".join(f"from {low} to {high}" for low, high in pairs)
-    return f"Ranges, such as {example}, go {ends}."
+    ends = ", and of ".join(f"{low} and {high}" for low, high in pairs)
+    return f"Ranges, such as {example}, are of two cases: {ends}."
 
 
 def ranges(analysis: Analysis) -> str:
@@ -478,11 +478,7 @@ def evenness(wall: Wall) -> str:
     """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
     if change := trend(wall):
         return changing(change)
-    return (
-        uneven(wall)
-        or spread_of(wall)
-        or f"{_far(wall)}, too few steps to call them steady or uneven" * (far_steps(wall) > 0)
-    )
+    return uneven(wall) or spread_of(wall) or f"{_far(wall)}, between steady and uneven" * (far_steps(wall) > 0)
 
 
 def uneven(wall: Wall) -> str:
@@ -611,7 +607,7 @@ def unknown_share(analysis: Analysis) -> list[str]:
     shares = [share for kind in ("flops", "bytes") if (share := analysis.coverage[kind]) is not None]
     if not shares or units.is_whole(min(shares)) or not max(shares):
         return []
-    return [f"the work of {units.percent(1 - min(shares))} of its ops' time is not known"]
+    return [f"no FLOPs or bytes of ops that take {units.percent(1 - min(shares))} of the ops' time"]
 
 
 def step_rule(profile: Profile) -> str:

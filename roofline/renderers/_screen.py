@@ -392,7 +392,7 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     if len(grouped) == 1:
         shown, grouped = rows, []
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
-    cells = [["", "", "time", "share", "of roof", "above minimum"]]
+    cells = [["", "", "time", "share", "minimum", "above minimum"]]
     number_at_place = Counter(row.where for row in shown)
     is_imported = analysis.profile.imported is not None  # its blocks are ranges of a trace, and may be anything
     for number, row in enumerate(shown, 1):

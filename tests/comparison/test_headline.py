@@ -155,7 +155,8 @@ def test_a_busy_machine_comes_first() -> None:
     head = said(run(7), busy)
     assert head.text == (
         "These runs do not say which is faster: torch took 7.00 ms a step and jax 70.0 ms, one process each, but other "
-        "programs ran beside jax, which may be why they differ, in part or wholly."
+        "programs ran beside jax, which may be why they differ, "
+        "in part or wholly."
     )
     assert head.slower is None
     assert said(busy, busy).text.endswith(
@@ -198,7 +199,7 @@ def test_turns_settle_it() -> None:
     head = in_turns(288, 141)
     assert head.text == (
         "torch is 2.04x slower than jax: 288 against 141 ms a step, difference 147 ms, 95 % CI 145–149 ms, "
-        "both run anew in 4 turns."
+        "both run anew 4 times, in turns."
     )
     assert head.settled is True
     assert head.factor == pytest.approx(288 / 141)
@@ -211,8 +212,8 @@ def test_turns_may_not_settle_it() -> None:
     head = in_turns(141, 141.5)
     assert head.settled is False
     assert head.text == (
-        "These runs do not say which is faster: torch took 141 ms a step and jax 142 ms, both run anew in "
-        "4 turns. jax − torch is 500 µs, 95 % CI -0.912 to 1.91 ms, which includes 0."
+        "These runs do not say which is faster: torch took 141 ms a step and jax 142 ms, both run anew "
+        "4 times, in turns. jax − torch is 500 µs, 95 % CI -0.912 to 1.91 ms, which includes 0."
     )
     assert in_turns(9, 7, waited=3e-3).settled is False
     three = in_turns(288, 141, turns=3)
@@ -221,7 +222,8 @@ def test_turns_may_not_settle_it() -> None:
     busy = in_turns(9, 7, disturbed=True)
     assert busy.settled is False
     assert busy.text.endswith(
-        "both run anew in 4 turns, but other programs ran beside both, which may be why they differ, in part or wholly."
+        "both run anew 4 times, in turns, but other programs ran beside both, which may be why they differ, "
+        "in part or wholly."
     )
 
 

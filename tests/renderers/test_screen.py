@@ -263,7 +263,7 @@ def test_ends_of_ranges_are_explained_and_what_is_at_most_so_says_so() -> None:
 
 def test_what_a_trace_without_shapes_lacks_is_said_once() -> None:
     """The work of one op of the hand-made step is not known; without shapes that is so of all."""
-    sentence = "of the time of ops is not known"
+    sentence = "FLOPs or bytes are not known of ops"
     for flags, number in (((), 1), (("no-shapes",), 0)):
         reasons = list(facts.reasons(analyze_timed(handmade.profile(flags=flags))))
         assert sum(sentence in reason for reason in reasons) == number

@@ -478,4 +478,4 @@ def test_a_range_of_bytes_is_explained_by_its_reason(reason: RangeReason, senten
 def test_a_range_is_explained_by_its_own_ends() -> None:
     sentence = wording.range_ends(analyze(handmade.profile()), "27 to 43 %")
     kept, evicted = wording._EVICTIONS
-    assert sentence == f"Ranges, such as 27 to 43 %, go from {kept} to {evicted}."
+    assert sentence == f"Ranges, such as 27 to 43 %, are of two cases: {kept} and {evicted}."

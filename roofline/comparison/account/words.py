@@ -14,9 +14,9 @@ from roofline.units import LONGEST_NAME, plain
 #: How sentences call some parts of a gap.
 _SAID = {
     PAGE_FAULTS: "page faults",
-    SAME_OPS: f"time without an op, {DISPATCHING} the ops that both run",
-    NOT_KNOWN: "time without an op, cause not known",
-    OUTSIDE: "time without an op, in Python and other code between ops",
+    SAME_OPS: f"{DISPATCHING} the ops that both run",
+    NOT_KNOWN: "cause not known",
+    OUTSIDE: "in Python and other code between ops",
 }
 
 
@@ -38,7 +38,9 @@ def sentence(row: Row, style: Style) -> str:
             timed = "".join(f"; those of {name} take {units.seconds(time)}" for name, time in times.items() if time)
             return f"{row.place}, as the ops of {unseen} were not seen{timed}."
         case "gap":
-            place = _SAID.get(row.place or "", f"time without an op, {row.place}")
+            place = _SAID.get(row.place or "", row.place)
+            if row.place != PAGE_FAULTS:
+                place = f"{'GPU idle' if style.kernels else 'time without an op'}, {place}"
             return f"{place}: {_part(row, names)}{_moved(row)}."
 
 
@@ -47,8 +49,9 @@ def _moved(row: Row) -> str:
     if not any(note.step == MOVED_BY for note in row.notes):
         return ""
     apart = (row.a.seconds or 0.0) - (row.b.seconds or 0.0)
-    moved, whole = units.seconds(abs(apart - (row.seconds or 0.0))), units.seconds(abs(apart))
-    return f"; they differ by {whole}, of which {moved} are page faults, counted in another row"
+    own = row.seconds or 0.0
+    whole, here, moved = (units.seconds(abs(time)) for time in (apart, own, apart - own))
+    return f"; their times differ by {whole}: {here} in this row, {moved} of page faults in another"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:

@@ -133,16 +133,16 @@ def heading(pair: RankedPair) -> str:
     faster = 1 - head.slower
     took, signs = f"{names[head.slower]} took {time} more than {names[faster]}", f"minus: {'AB'[faster]} takes longer"
     if head.settled or in_processes(pair):
-        return f"Why {took} in the two profiled processes ({_compared(pair)}; {signs})"
+        return f"Why {took} in the two profiled processes; {_compared(pair)} ({signs})"
     return f"Why {took} ({signs})"
 
 
 def _compared(pair: RankedPair) -> str:
     """Say what the headline compares: turns, without the profiled processes, else all processes."""
     return (
-        "the headline's time is of all processes"
+        "the headline is about all processes"
         if pair.headline.settled is None
-        else "the headline's time is of turns, which were not profiled"
+        else "the headline is about their runs in turns, without a profiler"
     )
 
 

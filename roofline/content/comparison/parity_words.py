@@ -109,7 +109,7 @@ def _explained(pair: RankedPair, difference: Difference) -> str:
     rows = {number: row for number, row in enumerate(account_rows.rows(pair), 1) if names & {*row.annotations}}
     if not rows:
         return (
-            " (no row shows what it costs)"
+            " (no row shows its cost alone)"
             if names and not difference.seconds and None not in (difference.a, difference.b)
             else ""
         )

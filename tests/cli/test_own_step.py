@@ -108,7 +108,7 @@ def test_a_module_by_shapes(measuring: Run, tmp_path: Path, name: str, shapes: s
     assert "dropout" not in " ".join(signature.name for signature in profile.signatures)  # in eval mode there is none
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("needed", "text", "words", "backend", "line"),
     [

@@ -100,7 +100,7 @@ def test_a_fork_counts_what_a_fresh_process_counts(prepared: PreparedProcesses) 
 
 
 @linux
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_fork_that_ends_badly_ends_as_a_fresh_process_does(
     prepared: PreparedProcesses, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,7 +121,7 @@ def test_a_fork_that_ends_badly_ends_as_a_fresh_process_does(
 
 
 @linux
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_server_that_dies_is_started_again(prepared: PreparedProcesses, tmp_path: Path) -> None:
     pytest.importorskip("torch")
 
@@ -143,7 +143,7 @@ def gone(pid: int) -> bool:
 
 
 @linux
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_fork_and_its_server_end_with_the_command(tmp_path: Path, ending: signal.Signals) -> None:
     pytest.importorskip("torch")

@@ -71,6 +71,9 @@ def test_a_preset_goes_before_them(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("python = './evil'", ["--python is for the command line"]),
         ("[tool.roofline.profile]\noutput = 'x.json'", ["--output is for the command line"]),
         ("force = true", ["--force is for the command line"]),
+        ("again = true", ["--again is for the command line"]),
+        ("prove = true", ["--prove is for the command line"]),
+        ("open = true", ["--open is for the command line"]),
         ("threads = 1.5", ["--threads"]),
         ("threads = 'two'", ["--threads"]),
         ("threads = true", ["threads in [tool.roofline]", "text or a number"]),
@@ -104,3 +107,11 @@ def test_help_and_version_read_no_file(tmp_path: Path, variables: dict[str, str]
     table(tmp_path, "colour = 1")
     for words in (("--version",), ("--help",), ("profile", "--help")):
         assert call(words, tmp_path, variables).code == 0
+
+
+@pytest.mark.parametrize("name", ["again", "force"])
+def test_no_spelling_of_what_each_call_asks_for(tmp_path: Path, variables: dict[str, str], name: str) -> None:
+    table(tmp_path, f"[tool.roofline.calibrate]\n{name} = true")
+    ended = call(("calibrate", "--device", "cpu"), tmp_path, variables)
+    assert ended.code == 2
+    assert f"--{name} is for the command line" in ended.err

@@ -12,9 +12,9 @@ from roofline.errors import InputError
 _FILE = "pyproject.toml"
 #: A pyproject.toml takes some kilobytes. By choice.
 _LARGEST = 1 << 20
-#: Options that run a program, write or replace a file, or reach another machine: each call asks for these itself, since
-#: the folder that a command runs in may be anybody's.
-_ASKED = ("python", "output", "force", "ray")
+#: Options that run a program or steps, write or replace a file, open a browser, or reach another machine: each call
+#: asks for these itself, since the folder that a command runs in may be anybody's.
+_ASKED = ("python", "output", "force", "ray", "again", "prove", "open")
 
 
 def nearest() -> Path | None:
@@ -106,15 +106,16 @@ def _no_option(key: str, verb: str | None = None) -> str:
 
 
 def _options(command: Any) -> dict[str, Any]:
-    """Map the options of a command, by their names without dashes."""
+    """Map the options of a command, by their names without dashes; none that is asked for under another name."""
+    asked = {f"--{name}" for name in _ASKED}
     long = {
         option.removeprefix("--"): parameter
         for parameter in command.params
-        if parameter.param_type_name == "option" and not parameter.multiple
+        if parameter.param_type_name == "option" and not parameter.multiple and not asked.intersection(parameter.opts)
         for option in parameter.opts
         if option.startswith("--")
     }
-    return {name: parameter for name, parameter in long.items() if name != "help" and name not in _ASKED}
+    return {name: parameter for name, parameter in long.items() if name != "help"}
 
 
 def _value(file: Path, key: str, value: object, parameter: Any) -> Any:

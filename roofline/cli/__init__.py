@@ -128,7 +128,7 @@ def _defaults(app: typer.Typer, verb: str, arguments: list[str]) -> dict[str, di
     values = defaults.of_verb(
         file, table, verb, command, lambda: [_command(build(name), name) for name in plugins.names("roofline.cli")]
     )
-    words.DEFAULTS += defaults.words_of(values, arguments)
+    words.DEFAULTS += defaults.words_of(values, verb, command, arguments[arguments.index(verb) + 1 :])
     if words.DEFAULTS:
         words.say(defaults.told(file, words.DEFAULTS))
     return {verb: defaults.parameters(values, command)}

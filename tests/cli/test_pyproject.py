@@ -9,8 +9,11 @@ from typing import Any
 
 import handmade
 import pytest
+import typer
 
 import roofline as package
+from roofline.cli import build
+from roofline.cli.options import defaults
 from roofline.core.schema import save
 from tests.cli.conftest import call
 
@@ -115,3 +118,21 @@ def test_no_spelling_of_what_each_call_asks_for(tmp_path: Path, variables: dict[
     ended = call(("calibrate", "--device", "cpu"), tmp_path, variables)
     assert ended.code == 2
     assert f"--{name} is for the command line" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("verb", "key", "value", "typed", "words"),
+    [
+        ("profile", "steps", "7", ["mlp"], ["--steps", "7"]),
+        ("profile", "steps", "7", ["mlp", "--steps", "5"], []),
+        # What stands behind the program is its own.
+        ("run", "every", "9", ["train.py", "--every", "5"], ["--every", "9"]),
+        ("run", "every", "9", ["--every", "5", "train.py"], []),
+        ("run", "every", "9", ["-m", "train", "--every=5"], ["--every", "9"]),
+    ],
+)
+def test_defaults_in_force_are_those_that_the_parser_takes(
+    verb: str, key: str, value: str, typed: list[str], words: list[str]
+) -> None:
+    command = typer.main.get_command(build(verb)).commands[verb]  # type: ignore[attr-defined]
+    assert defaults.words_of({key: value}, verb, command, typed) == words

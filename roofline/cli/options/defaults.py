@@ -89,14 +89,24 @@ def told(file: Path, words: Sequence[str]) -> str:
     return f"Defaults of {_name(file)}: {shlex.join(words)}"
 
 
-def words_of(values: Mapping[str, Any], arguments: Sequence[str]) -> list[str]:
-    """Write values as the words that would have asked for them, without options that the arguments have."""
+def words_of(values: Mapping[str, Any], verb: str, command: Any, arguments: Sequence[str]) -> list[str]:
+    """Write values as the words that would have asked for them, without options that the arguments set.
+
+    command: of the verb, whose parser says which these are. arguments: behind the verb; a program's may follow.
+    """
+    options = _options(command)
+    with command.make_context(verb, list(arguments), resilient_parsing=True) as context:
+        typed = {name for name in context.params if _is_typed(context, name)}
     words: list[str] = []
     for key, value in values.items():
-        option = f"--{key}"
-        if value is not False and not any(word == option or word.startswith(f"{option}=") for word in arguments):
-            words += [option] if value is True else [option, value]
+        if value is not False and options[key].name not in typed:
+            words += [f"--{key}"] if value is True else [f"--{key}", value]
     return words
+
+
+def _is_typed(context: Any, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _no_option(key: str, verb: str | None = None) -> str:

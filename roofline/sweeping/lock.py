@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
@@ -28,7 +30,10 @@ def alone(device: str, say: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def locked(file: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold an exclusive lock on a file, which is made; wait while another process holds it, and report that."""
+    """Hold an exclusive lock on a file, which is made; wait while another process holds it, and report that.
+
+    Without a lock where the system or the file system has none.
+    """
     try:
         import fcntl
     except ImportError:  # no such locks on this system
@@ -40,6 +45,9 @@ def locked(file: Path, waiting: Callable[[], None]) -> Iterator[None]:
         except BlockingIOError:
             waiting()
             fcntl.flock(stream, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                raise
         try:
             yield
         finally:
@@ -48,9 +56,9 @@ def locked(file: Path, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _folder() -> Path:
-    """Return the folder of the calibrations, which all processes of a user share; without it that of temporary files.
+    """Return the folder of the calibrations, which all processes of a user share; without it one for temporary files.
 
-    A home may be read-only.
+    A home may be read-only. Files of other users in the folder for temporary files cannot be opened.
     """
     folder = calibration.folder()
     try:
@@ -58,4 +66,6 @@ def _folder() -> Path:
         with tempfile.TemporaryFile(dir=folder):
             return folder
     except OSError:
-        return Path(tempfile.gettempdir())
+        folder = Path(tempfile.gettempdir()) / f"roofline-{getattr(os, 'getuid', int)()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return folder

@@ -106,6 +106,7 @@ def fail(folder: Path, point: Point, kind: Kind, text: str, attempts: int = 1) -
 
 def add_attempt(folder: Path, attempt: Attempt) -> None:
     """Add a line to the record of attempts, behind one that may have been cut off."""
+    attempt = msgspec.structs.replace(attempt, text=attempt.text[:_LETTERS])
     with (folder / _ATTEMPTS).open("ab+") as stream:
         if stream.tell():
             stream.seek(-1, os.SEEK_END)

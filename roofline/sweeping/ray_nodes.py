@@ -9,6 +9,7 @@ and their share of the CPUs.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import threading
@@ -59,8 +60,9 @@ class Asked(NamedTuple):
             return 0
         if any(node.get(name, 0.0) < number for name, number in needed.items()):
             return 0
-        shares = [node[name] // number for name, number in needed.items() if number]
-        return int(min(shares)) if self.gpus else 1
+        # 0.3 // 0.1 is 2: floats are rounded. Ray counts in 0.0001.
+        shares = [math.floor(node[name] / number + 1e-9) for name, number in needed.items() if number]
+        return min(shares) if self.gpus else 1
 
     def __str__(self) -> str:
         parts = [f"{self.gpus} x GPU"] if self.gpus else []

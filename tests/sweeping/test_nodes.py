@@ -163,3 +163,9 @@ def test_a_line_that_was_cut_off_hides_no_other(tmp_path: Path) -> None:
     record.write_bytes(record.read_bytes()[:-9])
     nodes.run(tmp_path, every[2:], Here(lambda point, node: None, A), quiet)
     assert [attempt.point for attempt in folder.attempts(tmp_path)] == [every[0].key, every[2].key, every[3].key]
+
+
+def test_what_is_said_of_an_attempt_is_bounded(tmp_path: Path) -> None:
+    every = folder.write_plan(tmp_path, plan((1,)))
+    nodes.run(tmp_path, every, Here(lambda point, node: Answer(point, kind="failed", text="x" * 5000), A), quiet)
+    assert [len(attempt.text) for attempt in folder.attempts(tmp_path)] == [1000, 1000]

@@ -20,8 +20,8 @@ from roofline.sweeping.plan import Point
 from roofline.sweeping.ray_nodes import Asked, check_alike, connect, options_of, unusable
 from roofline.version import __version__
 
-#: What Ray says of nodes: 32 CPUs with 4 GPUs, one of two resources called `bench`; 2 CPUs.
-GPUS = {"CPU": 32.0, "GPU": 4.0, "accelerator_type:H100": 1.0, "bench": 2.0, "memory": 1e9}
+#: What Ray says of nodes: 32 CPUs with 4 GPUs, one of two resources called `bench`, 0.3 of one called `slot`; 2 CPUs.
+GPUS = {"CPU": 32.0, "GPU": 4.0, "accelerator_type:H100": 1.0, "bench": 2.0, "slot": 0.3, "memory": 1e9}
 CPUS = {"CPU": 2.0, "memory": 1e9}
 
 
@@ -36,6 +36,7 @@ CPUS = {"CPU": 2.0, "memory": 1e9}
         (Asked(gpus=1, accelerator="H100"), 4, 0),
         (Asked(gpus=1, accelerator="A100"), 0, 0),
         (Asked(gpus=1, resources={"bench": 1.0}), 2, 0),
+        (Asked(gpus=1, resources={"slot": 0.1}), 3, 0),
         # One point at a time is on the CPU, however many may be there.
         (Asked(resources={"bench": 1.0}), 1, 0),
         (Asked(resources={"bench": 3.0}), 0, 0),

@@ -115,7 +115,10 @@ def parse_shapes(text: str, of_file: bool = True, mode: str | None = "infer") ->
     for part in text.split(","):
         lengths, _, dtype = part.strip().partition(":")
         numbers = lengths.split("x")
-        if not all(number.isascii() and number.isdecimal() and 1 <= int(number[:20]) <= _MOST for number in numbers):
+        if not all(
+            number.isascii() and number.isdecimal() and len(number) <= len(str(_MOST)) and 1 <= int(number) <= _MOST
+            for number in numbers
+        ):
             raise InputError(f"--shapes {part!r} is no shape: give lengths and a type, as in 8x128:int64.")
         check_choice("type of an array", dtype or "float32", DTYPES)
         inputs.append(Input(tuple(map(int, numbers)), dtype or "float32"))

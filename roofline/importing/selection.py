@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from roofline.errors import InputError
 from roofline.traces.kineto import marks, period, steps
-from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.links import Links, link
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.kineto.steps import Steps
 
@@ -75,20 +76,36 @@ def _is_reversed(first: float | None, last: float | None) -> bool:
 
 
 def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
-    """The trace without what begins outside of `selection.trim`. Raises InputError where nothing begins inside."""
+    """The trace without what begins outside of `selection.trim`. Raises InputError where nothing begins inside.
+
+    A device event goes with its launch, where it has one, as a step holds what was launched in it. An annotation must
+    end inside, too: it may mark a step, of which the rest is not there.
+    """
     if selection.trim is None:
         return trace
     begin, end = period.bounds(trace) if len(trace.ops) + len(trace.launches) + len(trace.device) else (0, 0)
     first, last = selection.trim
-    low = begin + (0 if first is None else round(first * _MILLISECOND))
-    high = end if last is None else begin + round(last * _MILLISECOND)
-    names = ("ops", "launches", "device", "annotations")
-    tables = {name: getattr(trace, name) for name in names}
-    kept = {name: table.select((table.start >= low) & (table.start <= high)) for name, table in tables.items()}
-    if not any(len(kept[name]) for name in names[:3]):
+    # An annotation may begin before all ops, and what ends a step lies behind them: an open end leaves nothing out.
+    low = begin + round(first * _MILLISECOND) if first else -math.inf
+    high = math.inf if last is None else begin + round(last * _MILLISECOND)
+
+    def inside(start: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return (start >= low) & (start <= high)
+
+    ops, launches, marks = trace.ops, trace.launches, trace.annotations
+    launch = link(trace).launch if len(trace.device) else np.zeros(0, np.int64)
+    launched = np.where(launch >= 0, np.append(launches.start, 0)[launch], trace.device.start)
+    part = replace(
+        trace,
+        ops=ops.select(inside(ops.start)),
+        launches=launches.select(inside(launches.start)),
+        device=trace.device.select(inside(launched)),
+        annotations=marks.select(inside(marks.start) & (marks.end <= high)),
+    )
+    if not len(part.ops) + len(part.launches) + len(part.device):
         length = (end - begin) / _MILLISECOND
         raise InputError(f"nothing begins in that part of the trace, which lasts {length:.6g} ms: give another --trim.")
-    return replace(trace, **kept)
+    return part
 
 
 def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -> tuple[Steps, NDArray[np.bool_]]:
@@ -102,7 +119,7 @@ def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -
         found = steps.between(marks.named(trace, selection.between), selection.between)
     if selection.trim is not None:
         found = replace(found, rule=f"{found.rule}, in a part of the trace")
-    chosen = np.ones(len(found), bool)
+    chosen = _whole(trace, found, selection)
     if selection.numbers is None:
         return found, chosen
     first, last = selection.numbers
@@ -116,3 +133,17 @@ def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -
     numbers = found.number[chosen]
     which = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
     return replace(found, rule=f"{found.rule}, number {which} by hand"), chosen
+
+
+def _whole(trace: KinetoTrace, found: Steps, selection: Selection) -> NDArray[np.bool_]:
+    """Which steps lie whole in the part of the trace that is looked at, bool[steps]: all where none does.
+
+    A step from one cut to the next reaches to the begin or the end of that part where its own cut lies outside; one
+    between two marks has both inside.
+    """
+    whole = np.ones(len(found), bool)
+    if selection.trim is not None and selection.between is None:
+        begin, end = period.bounds(trace)
+        first, last = selection.trim
+        whole = ((found.start != begin) | (not first)) & ((found.end != end) | (last is None))
+    return whole if whole.any() else ~whole

@@ -49,9 +49,14 @@ def test_steps_between_marks(make_kineto):
 
 
 def test_a_part_of_the_trace(make_kineto):
-    # The marks begin at 0, 1, 2 and 3 ms after the first event but for the loader's 5 µs and the first op at 96.
+    # A mark begins every ms and lasts 900 µs; the first op, from which the times count, begins at 96 µs.
     found = read(make_kineto.training(4), trim=(0.9, 2.9))
     assert found.steps.number.tolist() == [1, 2]
+    assert found.timed.walls == pytest.approx([1e-3])  # from the end of the one before it
+    # To 3.496 ms: the mark of step 3 ends at 3.9. Of the three that are left the first fills the queue.
+    found = read(make_kineto.training(6), trim=(0, 3.4))
+    assert (found.steps.number.tolist(), found.chosen.selected) == ([0, 1, 2], (1, 2))
+    assert found.timed.walls == pytest.approx([1e-3] * 2)
     with pytest.raises(InputError, match="nothing begins"):
         read(make_kineto.training(4), trim=(4.0, None))
 
@@ -64,6 +69,37 @@ def test_steps_of_a_cpu(make_kineto):
     found = cpu.read(reader.read(made.write()), Costs(), Selection(numbers=(8, 9)))
     assert found.timed.walls == pytest.approx([20e-6, 30e-6])
     assert found.steps.rule == "ProfilerStep#N, number 8 to 9 by hand"
+
+
+def test_a_step_cut_in_half_is_none(make_kineto):
+    """Five steps of 10 ms, of ten ops each: in the first 45 ms lie four of them and half of one."""
+    made = make_kineto.Trace()
+    for number in range(5):
+        made.annotation(f"ProfilerStep#{number}", 10_000 * number, 10_000 * number + 9_990)
+        for op in range(10):
+            made.op("aten::relu", 10_000 * number + 1_000 * op, 10_000 * number + 1_000 * op + 900, make_kineto.H)
+    asked = Selection(trim=(0, 45))
+    found = cpu.read(selection.trimmed(reader.read(made.write()), asked), Costs(), asked)
+    assert found.steps.number.tolist() == [0, 1, 2, 3]
+    assert found.timed.walls == pytest.approx([9.99e-3] * 4)
+
+
+def test_a_step_that_reaches_out_of_the_part_is_none(make_kineto):
+    """From one optimizer's step, at 8 to 9 of each 10 ms, to the next: the first and the last go on outside."""
+    made = make_kineto.Trace()
+    for number in range(6):
+        made.op("aten::relu", 10_000 * number, 10_000 * number + 5_000, make_kineto.H)
+        made.annotation("Optimizer.step#SGD.step", 10_000 * number + 8_000, 10_000 * number + 9_000)
+    asked = Selection(trim=(10, 45))
+    trace = selection.trimmed(reader.read(made.write()), asked)
+    found, whole = selection.find(trace, asked)
+    # Cuts at 19, 29 and 39 ms: before the first lies what is left of the step that began at 9.
+    assert ((found.end - found.start) // 1_000_000).tolist() == [9, 10, 10]
+    assert whole.tolist() == [False, True, True]
+    # An open begin is the trace's own.
+    asked = Selection(trim=(None, 45))
+    found, whole = selection.find(selection.trimmed(reader.read(made.write()), asked), asked)
+    assert whole.tolist() == [True] * 4
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,7 @@ def by_torch(trace: KinetoTrace) -> Marked | None:
     """The steps that torch's own annotations mark, of one name and one thread, at least two; None without them.
 
     Where an optimizer stepped once there is one step, whatever else is marked: its gradients may be of many batches.
+    Of a loader's marks the last may be of the fetch that finds no batch: its window runs other ops than all others.
     """
     low, high = period.bounds(trace)
     if (marks := _most(trace, _OPTIMIZER)) is not None:
@@ -81,10 +82,19 @@ def by_torch(trace: KinetoTrace) -> Marked | None:
         marks = _most(trace, prefix)
         if marks is not None and len(marks) > 1:
             start, end = marks.start, np.append(marks.start[1:], high)
+            ops = _ops(trace, start, end)
+            if len(ops) > 2 and not (ops[:-1] == ops[-1]).any():
+                start, end = start[:-1], end[:-1]
             group = _group(trace, start, end)
-            start = start[::group]
-            return _cut(start, np.append(start[1:], high), prefix[:-1], group, words)
+            last, start = end[-1], start[::group]
+            return _cut(start, np.append(start[1:], last), prefix[:-1], group, words)
     return None
+
+
+def stepped_once(trace: KinetoTrace) -> bool:
+    """Whether an optimizer stepped, and none of them more than once: what lies before that makes one step with it."""
+    marks = _most(trace, _OPTIMIZER)
+    return marks is not None and len(marks) == 1
 
 
 def ranges(trace: KinetoTrace, work: period.Work) -> Marked | None:
@@ -174,11 +184,16 @@ def _group(trace: KinetoTrace, start: np.ndarray, end: np.ndarray) -> int:
 
     Two optimizers that step in turns, as of a GAN, mark half a step each. 1 where nothing says otherwise.
     """
-    # A number of 64 bits for each name: equal sums are equal ops, whatever their order.
-    value = np.random.default_rng(0).integers(0, 1 << 63, len(trace.names), np.uint64)[trace.ops.name]
-    total = np.append(np.zeros(1, np.uint64), np.cumsum(value, dtype=np.uint64))
-    ops = total[np.searchsorted(trace.ops.start, end)] - total[np.searchsorted(trace.ops.start, start)]
+    ops = _ops(trace, start, end)
     for group in range(1, len(ops) // 2 + 1):
         if 2 * (ops[group:] == ops[:-group]).sum() > len(ops) - group:
             return group
     return 1
+
+
+def _ops(trace: KinetoTrace, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """A number for the ops that begin in each window, uint64[n]: equal where they are the same, in whatever order."""
+    # The sum of a number of 64 bits for each name.
+    value = np.random.default_rng(0).integers(0, 1 << 63, len(trace.names), np.uint64)[trace.ops.name]
+    total = np.append(np.zeros(1, np.uint64), np.cumsum(value, dtype=np.uint64))
+    return total[np.searchsorted(trace.ops.start, end)] - total[np.searchsorted(trace.ops.start, start)]

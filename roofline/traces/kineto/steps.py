@@ -54,10 +54,11 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
     """The steps that annotations `prefix` + number mark on the host.
 
     Without a prefix: our own marks; else ProfilerStep#N; else the only family of annotations name#N, of at least two;
-    else torch's own marks of optimizers and loaders; else ranges of one name that hold all work; else the repetition of
-    the kernels, or on a CPU of the ops, where it leaves nothing over; else the whole trace, from its first to its last
-    op, launch or device event. A lone ProfilerStep is one step, unless three or more are found within it by the other
-    ways. Marks that overlap, as in the traces of several processes merged, are no steps.
+    else torch's own marks of optimizers and loaders; else, unless an optimizer stepped once, ranges of one name that
+    hold all work; else, with the same exception, the repetition of the kernels, or on a CPU of the ops, where it leaves
+    nothing over; else the whole trace, from its first to its last op, launch or device event. A lone ProfilerStep is
+    one step, unless three or more are found within it by the other ways. Marks that overlap, as in the traces of
+    several processes merged, are no steps.
     `links`: those of the trace, where they are known. Raises InputError if a prefix is given and marks none.
     """
     if prefix is not None:
@@ -77,11 +78,13 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
     if links is None and len(trace.device):
         links = link(trace)
     work = period.work(trace, links)
-    named = marks.ranges(trace, work)
+    # What repeats before an optimizer's only step are the batches whose gradients it sums.
+    is_one = marks.stepped_once(trace)
+    named = None if is_one else marks.ranges(trace, work)
     if named is not None:
         return _steps(named)
     repeated = period.find(work)
-    if repeated is not None and repeated.steps:
+    if repeated is not None and repeated.steps and not is_one:
         start, end = period.windows(trace, work, repeated)
         rule = f"a block of {repeated.kind} that repeats"
         return Steps(start, end, np.arange(len(start)), PERIODIC, rule, repeated)

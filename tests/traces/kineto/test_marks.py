@@ -59,6 +59,27 @@ def test_gradients_of_several_batches_are_one_step(make_kineto):
     assert (of.source, len(of), of.rule) == ("", 1, "the whole trace")
 
 
+@pytest.mark.parametrize(("times", "number"), [(0, 4), (1, 1)])
+def test_micro_batches_before_an_optimizers_only_step_are_one(make_kineto, times, number):
+    """Four ranges of twelve kernels in one ProfilerStep: what cuts it without an optimizer does not with one."""
+    for name in ("micro_batch", "range 0"):
+        made = named(make_kineto, lambda at, name=name: name if name == "micro_batch" or at else "first", 4)
+        made.annotation("ProfilerStep#3", 0, 1000)
+        for _ in range(times):
+            made.annotation(OPTIMIZER, 970, 990)
+        of = found(made)
+        assert (len(of), of.source == "ProfilerStep#") == (number, times == 1)
+
+
+def test_the_fetch_that_finds_no_batch_is_no_step(make_kineto):
+    """Three batches and a fourth fetch, after which another op runs: three steps, to where the fourth begins."""
+    of = found(loop(make_kineto, *"aaab", loader=range(4)))
+    assert windows(of) == [(0, 100), (100, 200), (200, 300)]
+    # A last batch that runs what another one does is a step; and of two nothing tells.
+    assert len(found(loop(make_kineto, *"abab", loader=range(4)))) == 2
+    assert len(found(loop(make_kineto, *"ab", loader=range(2)))) == 2
+
+
 def test_optimizers_in_turns_mark_half_a_step_each(make_kineto):
     of = found(loop(make_kineto, *"abababab", optimizer=range(8)))
     assert windows(of) == [(0, 180), (180, 380), (380, 580), (580, 780)]

@@ -24,7 +24,8 @@ _ON_THE_BUS = (
     (("allgather", "reducescatter", "alltoall"), lambda n: (n - 1) / n),
     (("broadcast", "reduce", "send", "recv"), lambda n: 1.0),
 )
-#: The ceiling of what a GPU moves to others, each way: nothing that a rank sends or receives is faster.
+#: The ceiling of what a GPU's links carry to others, each way. The bus bandwidth of what switches reduce may exceed it:
+#: less is moved then than `_ON_THE_BUS` says.
 _LINK = "link.peer"
 
 
@@ -51,7 +52,7 @@ class RankRow:
 
 @dataclass(frozen=True, slots=True)
 class RankMeans:
-    """The means of `RankRow` over the ranks of which a number is known; None where it is of none."""
+    """The means of `RankRow` over all ranks; None where a number is not known of each of them."""
 
     wall: float | None
     computing: float | None
@@ -186,8 +187,8 @@ def _share_hidden(communication: float, exposed: float) -> float:
 def _means(rows: Sequence[RankRow]) -> RankMeans:
     means: dict[str, float | None] = {}
     for field in fields(RankMeans):
-        known = [value for row in rows if (value := getattr(row, field.name)) is not None]
-        means[field.name] = fmean(known) if known else None
+        values = [getattr(row, field.name) for row in rows]
+        means[field.name] = None if None in values else fmean(values)
     return RankMeans(**means)
 
 

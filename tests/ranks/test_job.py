@@ -103,6 +103,12 @@ def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_pat
     # of idle time, a kernel of 400 us and again 200 us after it came to the first.
     assert (row.apart, row.arrives) == pytest.approx((200e-6, 900e-6), abs=2 * 6e-6)
     assert slow.mean.waiting == pytest.approx(450e-6, abs=3 * 6e-6)
+    # Of three ranks it would be the mean of others than a sum over all ranks tells.
+    first, *others = slow.profiles
+    partly = describe([msgspec.structs.replace(first, profiled=None), *others])
+    assert [row.idle is None for row in partly.ranks] == [True, False, False, False]
+    assert (partly.mean.idle, partly.mean.computing) == (None, None)
+    assert partly.mean.waiting is not None
     assert [profile.imported and profile.imported.waiting for profile in slow.profiles] == pytest.approx(
         [row.waiting for row in slow.ranks]
     )

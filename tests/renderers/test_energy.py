@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import handmade
 import pytest
@@ -12,8 +13,9 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.ranking import rank
+from roofline.content.comparison import pair_facts
 from roofline.content.facts import energy, measured
-from roofline.core.schema import Energy, load, save
+from roofline.core.schema import Energy, Profile, load, save
 from roofline.errors import InputError
 from roofline.renderers import json as of_show
 from roofline.renderers import text
@@ -56,14 +58,36 @@ def test_compare_has_it_of_both_runs() -> None:
     document = json.loads(of_comparison.render(rank([a, b], as_given=True)))
     assert [run["energy"]["per_step"] for run in document["runs"]] == [3.0, 2.0]
     two = comparison_text.render(rank([a, b], as_given=True))
-    assert "1.50 times per step" in two
+    assert "A uses 1.50 times as much per step" in _of_pair(a, b)
     assert "3.00 J per step, 0.750 J per sample ± 2.0 %" in two
     half = comparison_text.render(rank([a, handmade.profile(backend="jax")], as_given=True))
     assert "B not known" in half
-    assert "times per step" not in half
+    assert "times as much" not in half
     several = [a, b, handmade.profile(backend="tensorflow")]
     assert "2.00 J" in comparison_text.render(rank(several))
     assert "energy" not in comparison_text.render(rank([handmade.profile(backend=name) for name in ("a", "b", "c")]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "less"),
+    [({"batch": 8, "samples": 8}, ENERGY), ({"backend": "jax"}, replace(ENERGY, per_step=0.0, uncertainty=0.0))],
+    ids=["other work", "a counter that did not move"],
+)
+def test_no_run_uses_more_where_the_work_differs_or_none_was_seen(changes: dict[str, Any], less: Energy) -> None:
+    words = _of_pair(handmade.profile(energy=replace(ENERGY, per_step=6.0)), handmade.profile(energy=less, **changes))
+    assert words.count("per step") == 2
+    assert "times as much" not in words
+
+
+def test_an_energy_of_nothing_has_no_share() -> None:
+    nothing = replace(ENERGY, per_step=0.0, uncertainty=0.0)
+    assert energy.relative(nothing) is None
+    assert "sure to" not in dict(energy.facts(handmade.profile(energy=nothing)))["energy"]
+
+
+def _of_pair(a: Profile, b: Profile) -> str:
+    (pair,) = rank([a, b], as_given=True).pairs
+    return dict(pair_facts.runs(pair))["energy"]
 
 
 def test_a_sweep_has_it_of_each_point(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from roofline.content import wording
 from roofline.content.comparison import account_rows, broken_down, comparing
 from roofline.content.facts import energy, host
 from roofline.content.signed import signed, snapped
+from roofline.core.schema import Profile
 
 
 def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
@@ -36,20 +37,23 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
 
 
 def _energies(pair: RankedPair) -> str:
-    """Say what both runs use of energy, and how many times the less of both the more is; "" where it is not known."""
+    """Say what both runs use of energy, and of equal work how many times as much one uses; "" where none is known."""
     runs = [run.profile for run in (pair.comparison.a, pair.comparison.b)]
-    known = [run.energy for run in runs if run.energy is not None]
-    if not known:
+    used = {letter: run.energy.per_step for letter, run in zip("AB", runs, strict=True) if run.energy is not None}
+    if not used:
         return ""
-    parts = [
-        f"{letter} {', '.join(energy.amounts(run))} ± {energy.relative(run.energy)}"
-        if run.energy is not None
-        else f"{letter} not known"
-        for letter, run in zip("AB", runs, strict=True)
-    ]
-    if len(known) == len(runs) and (low := min(each.per_step for each in known)) > 0:
-        parts.append(f"{units.significant(max(each.per_step for each in known) / low)} times per step")
+    parts = [f"{letter} {_energy(run)}" for letter, run in zip("AB", runs, strict=True)]
+    if len(used) == len(runs) and min(used.values()) > 0 and not pair.comparison.parity.is_other_work:
+        more, less = sorted(used, key=lambda letter: -used[letter])
+        parts.append(f"{more} uses {units.significant(used[more] / used[less])} times as much per step")
     return "; ".join(parts)
+
+
+def _energy(run: Profile) -> str:
+    if run.energy is None:
+        return "not known"
+    share = energy.relative(run.energy)
+    return ", ".join(energy.amounts(run)) + ("" if share is None else f" ± {share}")
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:

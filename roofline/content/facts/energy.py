@@ -26,7 +26,9 @@ def words(step: float | None, sample: float | None) -> list[str]:
 def facts(profile: Profile) -> Iterator[tuple[str, str]]:
     """Yield the energy with its uncertainty, and how it was measured."""
     if profile.energy is not None:
-        sentence = f"{', '.join(amounts(profile))}, sure to {relative(profile.energy)}; {_origin(profile.energy)}"
+        share = relative(profile.energy)
+        sure = "" if share is None else f", sure to {share}"
+        sentence = f"{', '.join(amounts(profile))}{sure}; {_origin(profile.energy)}"
         yield "energy", sentence if profile.energy.alone else f"{sentence}; {_NOT_ALONE}"
 
 
@@ -40,9 +42,9 @@ def per_step(profile: Profile) -> str:
     return joules(None if profile.energy is None else profile.energy.per_step)
 
 
-def relative(energy: Energy) -> str:
-    """Write the uncertainty as a share, "1.2 %"."""
-    return units.percent(energy.uncertainty / energy.per_step)
+def relative(energy: Energy) -> str | None:
+    """Write the uncertainty as a share, "1.2 %"; None where the counter did not move."""
+    return units.percent(energy.uncertainty / energy.per_step) if energy.per_step else None
 
 
 def _origin(energy: Energy) -> str:

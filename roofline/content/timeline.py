@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -154,9 +155,14 @@ def timeline(analysis: Analysis) -> Timeline:
 
 
 def _loops(start: Array, own: Array, turns: Ints, wall: float) -> Iterator[Loop]:
-    """Find the loops of a step; own: of all turns of each op. The next op, or the end of the step, ends the last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], turns > 1, [False]]).astype(np.int8)))
-    for first, last in edges.reshape(-1, 2).tolist():
+    """Find the loops of a step: neighbours that run equally often. The next op, or the end of the step, ends the last.
+
+    own: of all turns of each op [s].
+    """
+    edges = [0, *(np.flatnonzero(np.diff(turns)) + 1).tolist(), len(turns)]
+    for first, last in pairwise(edges):
+        if turns[first] == 1:
+            continue
         begins, once = start[first:last], own[first:last] / turns[first:last]
         begin = float((begins + once).max())
         end = float(start[last]) if last < len(start) else wall

@@ -897,6 +897,22 @@ def test_a_timeline_is_the_first_kept_step() -> None:
     assert found.idle.by_cause()["host in Python"] == pytest.approx(300e-6)
 
 
+def test_two_loops_in_a_row_are_two() -> None:
+    """Ops of 100 µs: two of four turns from 0 and 100 on, one of three turns from 1000 on, then one that runs once."""
+    begins, turns = (0, 100, 1000, 2000), (4, 4, 3, 1)
+    ops = tuple(
+        replace(op, start_ns=begin * 1000, own_ns=(100_000 * number,) * 3, overlap_ns=0, times=number)
+        for op, begin, number in zip(handmade.OPS, begins, turns, strict=False)
+    )
+    profiled = replace(handmade.profile().profiled, walls=(3e-3,) * 3, corrected=(3e-3,) * 3, idle=())
+    found = timeline.timeline(analyze(handmade.profile(ops=ops, profiled=profiled)))
+    # Of the first 200 + 6 * 100 = 800 µs, of the second 1100 + 2 * 100 = 1300.
+    assert [(loop.first, loop.last) for loop in found.loops] == [(0, 2), (2, 3)]
+    assert [end for loop in found.loops for end in (loop.begin, loop.end)] == pytest.approx(
+        [200e-6, 800e-6, 1100e-6, 1300e-6]
+    )
+
+
 def test_of_an_op_in_a_loop_the_first_turn_is_drawn_and_where_the_others_ran() -> None:
     """Ops of 1000 and 200 µs run four times from 500 and 1500 µs on, as in [500, 1700], and 3600 µs more: to 5300.
 

@@ -123,7 +123,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     host_calls: _Count | None = None
     python_ns: _Host | None = None
     times: int = 1
-    line: int | None = None
+    line: _Count | None = None
 
 
 class Turns(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -335,6 +335,7 @@ def _host_columns(ops: Sequence[Op]) -> Iterator[tuple[str, list[int], int]]:
     yield "host_reads", [op.host_reads or 0 for op in ops], MOST
     yield "host_calls", [op.host_calls or 0 for op in ops], MOST
     yield "python_ns", [op.python_ns or 0 for op in ops], LONGEST
+    yield "line", [op.line or 0 for op in ops], MOST
 
 
 def _within(values: list[int], upper: int) -> bool:

@@ -120,6 +120,7 @@ def test_rows_of_ops_too(field: int, value: object, name: str) -> None:
         (14, 2**40 + 1, f"host_reads of op 1 is {2**40 + 1}"),
         (15, -1, "host_calls of op 1 is -1"),
         (16, 2**70, f"python_ns of op 1 is {2**70}"),
+        (18, -1, "line of op 1 is -1"),
     ],
 )
 def test_what_the_host_did_before_an_op_is_bounded_by_its_type(field: int, value: Any, name: str) -> None:
@@ -127,7 +128,7 @@ def test_what_the_host_did_before_an_op_is_bounded_by_its_type(field: int, value
     profile = handmade.profile()
     plain = json.loads(encode(profile))
     filled = [*plain["ops"][1], [], [], []][:13]
-    row = [*filled, [1, 1], 0, 0, 0, 1]
+    row = [*filled, [1, 1], 0, 0, 0, 1, None]
     plain["ops"][1] = row
     decode(json.dumps(plain).encode())
     row[field] = value

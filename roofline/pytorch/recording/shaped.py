@@ -15,10 +15,9 @@ def step(called: Callable[..., object], inputs: Sequence[Input], device: str) ->
     """Make the step that calls a function, or a module as inference does: on the device, in eval mode, `no_grad`."""
     model = called if isinstance(called, torch.nn.Module) else None
     rows = None
-    if model is not None and not isinstance(model, torch.jit.ScriptModule):
+    if model is not None:
         model.eval().to(device)
-        tables = (torch.nn.Embedding, torch.nn.EmbeddingBag)
-        rows = min((table.num_embeddings for table in model.modules() if isinstance(table, tables)), default=None)
+        rows = min(filter(None, map(_rows, model.modules())), default=None)
     given = [
         torch.from_numpy(array).to(device, getattr(torch, asked.dtype))
         for array, asked in zip(arrays(inputs, rows), inputs, strict=True)
@@ -37,3 +36,14 @@ def step(called: Callable[..., object], inputs: Sequence[Input], device: str) ->
         trainable=None if model is None else sum(p.numel() for p in parameters if p.requires_grad),
         switches={"inputs": described(inputs)},
     )
+
+
+def _rows(module: torch.nn.Module) -> int | None:
+    """Return the rows of an embedding's table, None of another module; a scripted one keeps the name of its class."""
+    kinds = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+    if isinstance(module, kinds):
+        return module.num_embeddings
+    if not isinstance(module, torch.jit.ScriptModule) or module.original_name not in {kind.__name__ for kind in kinds}:
+        return None
+    table = dict(module.named_parameters(recurse=False)).get("weight")
+    return None if table is None else len(table)

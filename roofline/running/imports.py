@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -42,16 +43,25 @@ class AfterImport(MetaPathFinder):
             spec = None if finder is self else finder.find_spec(fullname, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader, self._waiting.pop(fullname))
+                    spec.loader = _Loader(spec.loader, partial(self._imported, fullname))
                 return spec
         return None
 
+    def _imported(self, module: str) -> None:
+        """Call what waits for a module; a spec alone, which some ask for to know whether it is there, calls nothing."""
+        for function in self._waiting.pop(module, ()):
+            function()
+
 
 class _Loader(Loader):
-    """Load a module by its own loader, which it also has again while it is executed, and then call functions."""
+    """Load a module by its own loader, which it also has again while it is executed, and then call a function."""
 
-    def __init__(self, loader: Any, functions: Sequence[Callable[[], None]]) -> None:
-        self._loader, self._functions = loader, functions
+    def __init__(self, loader: Any, imported: Callable[[], None]) -> None:
+        self._loader, self._imported = loader, imported
+
+    def __getattr__(self, name: str) -> Any:
+        """Ask the module's own loader, as who found the spec may."""
+        return getattr(vars(self)["_loader"], name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         module: ModuleType | None = self._loader.create_module(spec)
@@ -62,5 +72,4 @@ class _Loader(Loader):
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        for function in self._functions:
-            function()
+        self._imported()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -43,3 +44,16 @@ def test_a_module_that_fails_calls_nothing(imports: AfterImport) -> None:
     with pytest.raises(ImportError):
         importlib.import_module("awaited_not_there")
     assert seen == []
+
+
+def test_a_module_that_is_only_looked_for_is_still_awaited(imports: AfterImport) -> None:
+    """What is asked of the spec's loader is asked of the module's own."""
+    seen: list[object] = []
+    imports.call("awaited_once", lambda: seen.append(1))
+    spec = importlib.util.find_spec("awaited_once")
+    assert spec is not None
+    assert spec.loader.get_source("awaited_once").startswith("import sys")  # type: ignore[union-attr]
+    assert seen == []
+    importlib.import_module("awaited_once")
+    assert seen == [1]
+    del sys.modules["awaited_once"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import wraps
 from itertools import count
 from typing import Any
 
@@ -51,9 +52,11 @@ def _sizes(prompt: Any, result: Any) -> Mapping[str, int]:
 def _phases(model: Any) -> Iterator[None]:
     """Mark what runs inside as prefill, and as decode from when the inputs of the second pass are prepared."""
     prepare, passes = model.prepare_inputs_for_generation, count()
+    own = vars(model).get("prepare_inputs_for_generation")
     with ExitStack() as phase:
         phase.enter_context(scope("prefill"))
 
+        @wraps(prepare)  # its signature tells transformers what may be given
         def prepared(*args: Any, **kwargs: Any) -> Any:
             if next(passes) == 1:
                 phase.pop_all().close()
@@ -64,7 +67,10 @@ def _phases(model: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            del model.prepare_inputs_for_generation
+            if own is None:
+                del model.prepare_inputs_for_generation
+            else:
+                model.prepare_inputs_for_generation = own
 
 
 BOUNDARY = Boundary(

@@ -55,20 +55,29 @@ class LoopRecording(Generic[Result]):
     def step(self, results: object = ()) -> None:
         """Mark the end of a step. results: of the step, which the recorder awaits where steps are asynchronous."""
         if self._recorder is not None:
+            self._return_here(self._recorder)
             self._recorder.switch(results)
 
     def close(self) -> None:
         """End a recorder that has not finished, and remove its hooks."""
         if self._recorder is not None and not self._recorder.dead:
+            self._return_here(self._recorder)
             self._recorder.throw()  # GreenletExit, at the call of the step: profilers stop on its way out
         self._recorder = None
 
+    @staticmethod
+    def _return_here(recorder: greenlet) -> None:
+        """Have the recorder go on with what runs now: a loop may run in coroutines of its own."""
+        from greenlet import getcurrent
+
+        recorder.parent = getcurrent()
+
     def _run(self) -> None:
         """Record, in the coroutine. An error of the measurement does not end the loop."""
-        assert self._recorder is not None
-        loop = self._recorder.parent
+        recorder = self._recorder
+        assert recorder is not None
         try:
-            self.result = self._record(loop.switch)
+            self.result = self._record(lambda: recorder.parent.switch())
         except RooflineError as error:
             self.error = error
         except Exception as error:

@@ -22,13 +22,12 @@ class CompiledFunctions:
     def __init__(self) -> None:
         self.training: Watcher | None = None
         self.inferring: Watcher | None = None
-        self._running: Hashable | None = None
         self._train: set[Hashable] = set()
 
     def takes_gradients(self) -> None:
         """Note that the function that is being traced takes gradients."""
-        if self._running is not None:
-            self._train.add(self._running)
+        if OUTERMOST.running is not None:
+            self._train.add(OUTERMOST.running)
 
     def call(
         self, source: Hashable, label: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -37,11 +36,11 @@ class CompiledFunctions:
         watcher = self.inferring
         if OUTERMOST.inside or watcher is None or not watcher.wanted:
             return function(*args, **kwargs)
-        OUTERMOST.inside, self._running = True, source
+        OUTERMOST.inside, OUTERMOST.running = True, source
         try:
             result = function(*args, **kwargs)
         finally:
-            OUTERMOST.inside, self._running = False, None
+            OUTERMOST.inside, OUTERMOST.running = False, None
         if source in self._train and self.training is not None:
             watcher = self.training
         watcher.ended(source, f"{label}()", results=(result,), detail=_shapes((*args, *kwargs.values())))

@@ -7,6 +7,7 @@ leaves out, as its gradients are not finite, ends a step, too.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
@@ -18,8 +19,8 @@ from roofline.running.boundary import Boundary, Watcher
 SKIPPED = "an update skipped by GradScaler"
 
 
-class _Updates:
-    """Report updates, the outermost of each: one inside is that of a base class, or of an optimizer that wraps one."""
+class _Updates(threading.local):
+    """Report updates of a thread, the outermost of each: one inside is that of a base class, or of a wrapped one."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

@@ -9,6 +9,7 @@ from typing import Any
 
 from roofline.core.schema import Profile
 from roofline.core.step import Step
+from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import InputError, MeasurementError, RooflineError
 from roofline.measuring.in_loop import LoopRecording
 from roofline.recording import protocol
@@ -16,8 +17,6 @@ from roofline.recording.recording import Recording, Say
 
 #: Steps that are left alone before the measurement: they compile, and fill caches. By choice, as of `StepProfiler`.
 FIRST = 5
-#: The frameworks whose backend records a program's steps where the boundary names none: the first that it has imported.
-_FRAMEWORKS = ("torch", "jax", "tensorflow")
 
 
 class Stopped(SystemExit):
@@ -109,23 +108,31 @@ class Measurement:
         """True if no further step is to be measured."""
         return self.error is not None or (bool(self.measured) and self._wanted.every is None)
 
-    def block(self, by: str | None) -> None:
-        """Measure nothing while another profiler runs; None: it no longer does. A recording begins anew."""
+    @property
+    def settled(self) -> bool:
+        """True if something came of a measurement: the steps stay those that it took."""
+        return bool(self.measured) or self.error is not None
+
+    def block(self, by: str | None, here: bool = True) -> None:
+        """Measure nothing while another profiler runs; None: it no longer does. A recording begins anew.
+
+        here: False in another thread than that of the recording, which then ends with the step.
+        """
         self._blocked = by
         if by is not None:
             self.was_blocked = by
-            self._close()
+            if here:
+                self._close()
 
     def discard(self) -> None:
-        """Forget what was measured, as the steps turned out to be others."""
+        """End a recording, before anything was measured, as the steps turned out to be others."""
         self._close()
-        self.measured.clear()
-        self.error = None
         self._next = self._wanted.first
 
-    def fail(self, error: Exception) -> None:
-        """End a recording, and measure nothing any more."""
-        self._close()
+    def fail(self, error: Exception, here: bool = True) -> None:
+        """End a recording, and measure nothing any more. here: as of `block`."""
+        if here:
+            self._close()
         self.error = MeasurementError(f"Following the program's steps failed: {type(error).__name__}: {error}")
 
     def close(self) -> None:
@@ -142,6 +149,8 @@ class Measurement:
 
         Raises Stopped, out of the program's own call, when all is measured and the program is to end.
         """
+        if self._blocked is not None or self.error is not None:
+            self._close()
         if self.running is not None:
             self.running.step(results)
         elif not self.done and self._blocked is None and number >= self._next:
@@ -207,7 +216,7 @@ def _backend(asked: str | None) -> str:
 
     Keras's own where the program has imported Keras, and it runs on the framework.
     """
-    backend = asked or next((name for name in _FRAMEWORKS if name in sys.modules), "")
+    backend = asked or next((name for name in FRAMEWORKS if name in sys.modules), "")
     keras = getattr(sys.modules.get("keras"), "backend", None)
     engine = keras.backend() if keras is not None else None
     if backend in ("keras", "tensorflow") and "tf_keras" in sys.modules:

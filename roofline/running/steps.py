@@ -18,6 +18,9 @@ from roofline.running.kinds import Call, StepKinds
 from roofline.running.measurement import Measurement
 from roofline.running.periods import Period, Periods
 
+#: Calls that are kept of a step. By choice: more than one has.
+_MOST_CALLS = 1 << 16
+
 
 @dataclass(slots=True)
 class Choice:
@@ -42,6 +45,11 @@ class Choice:
     def ends_step(self) -> bool:
         """True if a step ends with the call that was reported last."""
         return self.period.at_begin if self.boundary.at_begin else self.period.at_end
+
+    def note(self, label: str, detail: Hashable) -> None:
+        """Note a call of the current step; where no step ends any more, only the first ones."""
+        if len(self.calls) < _MOST_CALLS:
+            self.calls.append((label, detail))
 
     @property
     def sentence(self) -> str:
@@ -71,12 +79,18 @@ class Steps:
         self._before: Counter[int] | None = None
         #: The models of the current step, by their `id`: (rank of who reported it, the model).
         self._models: dict[int, tuple[int, weakref.ref[Any]]] = {}
-        self._sizes: Mapping[str, int] = EMPTY
+        #: Rank -> sizes of the step that it reported last.
+        self._sizes: dict[int, Mapping[str, int]] = {}
         self.choice: Choice | None = None
         self.closed = False
         #: What was called: name -> number of calls; and in other threads than the program's own.
         self.called: Counter[str] = Counter()
         self.elsewhere: Counter[str] = Counter()
+
+    @property
+    def _is_here(self) -> bool:
+        """True in the program's own thread, that of the recorder: in another one no coroutine is to be touched."""
+        return threading.get_ident() == self._thread
 
     def watcher(self, rank: int) -> StepWatcher:
         """Make the watcher of a boundary."""
@@ -96,18 +110,19 @@ class Steps:
 
     def fail(self, error: Exception) -> None:
         """Give up all measuring, as something of ours has failed, and let the program run on."""
-        self.close()
-        self._measurement.fail(error)
+        if self._is_here:
+            self.close()
+        self._measurement.fail(error, here=self._is_here)
 
     def expect(self, rank: int) -> None:
         """Let the boundaries behind this one wait for it."""
-        if self.listens and not self._measurement.done:
+        if self.listens and self._is_here and not self._measurement.settled:
             self._prefer(rank)
 
     def met(self, label: str) -> None:
         """Note what makes the current step unlike others."""
-        if self.choice is not None and self.listens and threading.get_ident() == self._thread:
-            self.choice.calls.append((label, None))
+        if self.choice is not None and self.listens and self._is_here:
+            self.choice.note(label, None)
 
     def ended(
         self,
@@ -122,7 +137,7 @@ class Steps:
         """Take the report of a boundary that something of its kind has ended, see `Watcher.ended`."""
         if not self.listens:
             return
-        if threading.get_ident() != self._thread:
+        if not self._is_here:
             self.elsewhere[label] += 1
             return
         self.called[label] += 1
@@ -136,33 +151,32 @@ class Steps:
             self._prefer(rank)
         if model is not None:
             self._models[id(model)] = (rank, weakref.ref(model))
-        if sizes:
-            self._sizes = sizes
+        self._sizes[rank] = sizes
         choice = self.choice
         if choice is None:
             self._choose(self._periods[rank].add(source), rank, label)
             return
         if rank != choice.rank:
-            choice.calls.append((label, detail))
+            choice.note(label, detail)
             return
         period = self._periods[rank].add(source)
-        if period is not choice.period and not self._measurement.done:
+        if period is not choice.period and not self._measurement.settled:
             self._begin_anew()
             self._choose(period, rank, label)
             return
         choice.period = period or choice.period
         if not choice.boundary.at_begin:
-            choice.calls.append((label, detail))
+            choice.note(label, detail)
         if period is not None and choice.ends_step:
             choice.label = label
             self._end_step(choice, results)
         if choice.boundary.at_begin:
-            choice.calls.append((label, detail))
+            choice.note(label, detail)
 
     def _prefer(self, rank: int) -> None:
-        """Give up a choice further down than this boundary."""
+        """Give up a choice further down than this boundary, if nothing was measured of it."""
         self._ranks.add(rank)
-        if self.choice is not None and rank < self.choice.rank:
+        if self.choice is not None and rank < self.choice.rank and not self._measurement.settled:
             self._begin_anew()
 
     def _give_up_what_ceased(self, rank: int, before: Counter[int]) -> None:
@@ -172,7 +186,7 @@ class Steps:
         self._before = None
         ceased = {rank for rank in self._ranks if self._boundaries[rank].may_cease}
         self._ranks -= ceased
-        if self.choice is not None and self.choice.rank in ceased and not self._measurement.done:
+        if self.choice is not None and self.choice.rank in ceased and not self._measurement.settled:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -220,14 +234,15 @@ class Steps:
             mode=mode,
             model=model,
             irregular=lambda: not choice.is_regular,
-            **self._sizes,  # type: ignore[arg-type]
+            **self._sizes.get(choice.rank, EMPTY),  # type: ignore[arg-type]
         )
-        self._measurement.begin(step, choice.boundary.backend, choice.seen)
+        backends = (self._boundaries[rank].backend for rank in (choice.rank, *sorted(self._ranks)))
+        self._measurement.begin(step, next(filter(None, backends), None), choice.seen)
 
     def blocked(self, by: str | None) -> None:
         """Note that the program's own profiler runs, or None: no longer."""
         if self.listens:
-            self._measurement.block(by)
+            self._measurement.block(by, here=self._is_here)
 
 
 def _unbound() -> None:
@@ -268,11 +283,17 @@ class StepWatcher:
 
     def expect(self) -> None:
         """See `boundary.Watcher`."""
-        self._steps.expect(self._rank)
+        try:
+            self._steps.expect(self._rank)
+        except Exception as error:
+            self._steps.fail(error)
 
     def blocked(self, by: str | None) -> None:
         """See `boundary.Watcher`."""
-        self._steps.blocked(by)
+        try:
+            self._steps.blocked(by)
+        except Exception as error:
+            self._steps.fail(error)
 
     def when_imported(self, module: str, function: Callable[[], None]) -> None:
         """See `boundary.Watcher`."""

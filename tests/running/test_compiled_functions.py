@@ -68,6 +68,7 @@ def jax_program() -> tuple[Any, Callable[..., Any], Callable[..., Any]]:
 
     @jax.jit
     def infer(weights: Any, x: Any) -> Any:
+        """Multiply."""
         return x @ weights
 
     return jax, train, infer
@@ -83,6 +84,19 @@ def test_jitted_functions_report_when_they_are_the_outermost_ones(seen: list[Any
         infer(weights, x)
     assert names(seen) == 2 * [("jax_update", "train()"), ("jax_call", "infer()")]
     assert seen[2][2][0] is weights, "what is returned is awaited"
+
+
+def test_a_jitted_function_that_is_only_traced_reports_nothing(seen: list[Any]) -> None:
+    """Of a scan by itself one call would be reported, of its body; one inside of `grad` does run."""
+    jax, _, infer = jax_program()
+    weights, x = jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4))
+    seen.clear()
+    jax.make_jaxpr(infer)(weights, x)
+    jax.eval_shape(infer, weights, x)
+    jax.lax.scan(lambda carry, _: (carry + infer(weights, x), None), jax.numpy.zeros((3, 2)), length=2)
+    assert seen == []
+    jax.grad(lambda w: infer(w, x).sum())(weights)
+    assert names(seen) == [("jax_call", "infer()")]
 
 
 def test_a_jitted_function_is_like_itself(seen: list[Any]) -> None:
@@ -102,7 +116,7 @@ def test_a_jitted_function_is_like_itself(seen: list[Any]) -> None:
     assert Model().triple(x).tolist() == [3, 3, 3]
     jitted = infer
     assert isinstance(jitted, jax.stages.Wrapped)
-    assert jitted.__name__ == "infer"
+    assert (jitted.__name__, jitted.__doc__, jitted.__module__) == ("infer", "Multiply.", __name__)
     assert jitted.__wrapped__(jax.numpy.ones((4, 2)), jax.numpy.ones((3, 4))).shape == (3, 2)
     assert weakref.ref(jitted)() is jitted
     assert {jitted: 1}[jitted] == 1

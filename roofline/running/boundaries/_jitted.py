@@ -18,17 +18,20 @@ LAST: list[weakref.ref[Any]] = []
 class Jitted:
     """Stand for a jitted function: calls of it are seen, and all else is asked of the function itself."""
 
-    __slots__ = ("__weakref__", "_jitted", "_label", "_source")
+    __slots__ = ("__weakref__", "_jitted", "_label", "_source", "_traced")
 
-    def __init__(self, jitted: Any, function: Any) -> None:
-        """Remember the jitted function, and of what it was made."""
+    def __init__(self, jitted: Any, function: Any, traced: Callable[[], bool]) -> None:
+        """Remember the jitted function, and of what it was made. traced: whether a call would only be traced now."""
         set_own = object.__setattr__
         set_own(self, "_jitted", jitted)
         set_own(self, "_label", name_of(function))
         set_own(self, "_source", source_of(function))
+        set_own(self, "_traced", traced)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function, and report it where it is the outermost one."""
+        """Call the function, and report it where it is the outermost one, and runs."""
+        if self._traced():
+            return self._jitted(*args, **kwargs)
         result = FUNCTIONS.call(self._source, self._label, self._jitted, args, kwargs)
         note_result(result)
         return result
@@ -65,6 +68,16 @@ class Jitted:
         """Show the function."""
         return repr(self._jitted)
 
+    @property
+    def __doc__(self) -> Any:  # type: ignore[override]
+        """Have the function's."""
+        return self._jitted.__doc__
+
+    @property
+    def __module__(self) -> Any:  # type: ignore[override]
+        """Have the function's."""
+        return self._jitted.__module__
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the function alone: where it is read, nothing of this is needed."""
         return _same, (self._jitted,)
@@ -100,14 +113,20 @@ def last_results() -> tuple[object, ...]:
 def watch(watcher: Watcher) -> None:
     """Put such an object around what `jax.jit` and `jax.pmap` return from now on; see compiled ones and gradients."""
     import jax
-    from jax._src import api
+    from jax._src import api, core
+    from jax._src.interpreters.partial_eval import DynamicJaxprTrace
+
+    def traced() -> bool:
+        """Return whether a jaxpr is made, as of `make_jaxpr` or a scan; under `grad` and `vmap` alone calls do run."""
+        stack = core.unsafe_get_trace_stack(core.trace_ctx.trace)
+        return any(isinstance(trace, DynamicJaxprTrace) for trace in stack)
 
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
         def jit(*args: Any, **kwargs: Any) -> Any:
             made = original(*args, **kwargs)
             if not args and "fun" not in kwargs and not hasattr(made, "lower"):  # a decorator, from its options alone
-                return lambda function: Jitted(made(function), function)
-            return Jitted(made, args[0] if args else kwargs["fun"])
+                return lambda function: Jitted(made(function), function, traced)
+            return Jitted(made, args[0] if args else kwargs["fun"], traced)
 
         return jit
 

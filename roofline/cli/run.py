@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
@@ -101,7 +103,7 @@ def command(
         run_program = replace(run_program, compile=named[1] or run_program.compile)
     first, last = _range(steps)
     wanted = Wanted(**({} if first is None else {"first": first}), last=last, every=every, stop=stop)
-    command_line = words.command_line()
+    command_line = words.command_line(len(run_program.arguments))
     rank, picked = of_launcher(), _picked(ranks)
     if rank is not None:
         return _of_a_job(run_program, wanted, kinds, rank, picked, output, force, command_line, details)
@@ -111,14 +113,18 @@ def command(
         check_output(Path(output), force, (".json",), (script,))
     check_writable(Path.cwd() if output is None else Path(output).parent)
     place = Path.cwd() if output is None else Path(output).absolute()  # the program may go to another folder
-    return partial(_start, run_program, wanted, kinds, partial(_report, command_line, place, details))
+    return partial(_start, run_program, wanted, kinds, partial(_report, command_line, place, force, details))
+
+
+#: Fewer than that have the numbers that are typed: Python reads no number of thousands of digits. By choice.
+_DIGITS = 13
 
 
 def _picked(ranks: str | None) -> frozenset[int] | None:
     """Read the numbers of --ranks. Raises InputError for anything else."""
     if ranks is None:
         return None
-    if not all(word.isdecimal() for word in ranks.split(",")):
+    if not all(word.isdecimal() and len(word) < _DIGITS for word in ranks.split(",")):
         raise InputError(f"--ranks {ranks} is no list of ranks: give numbers, as in 0,3.")
     return frozenset(map(int, ranks.split(",")))
 
@@ -144,14 +150,25 @@ def _of_a_job(
         raise InputError(f"Cannot write {into}: the profiles of ranks go into a folder; give the name of one.")
     if not into.parent.is_dir():
         raise InputError(f"Cannot write {into}: there is no folder {into.parent}; make it.")
-    if folder.is_folder(into) and not force:
-        raise InputError(f"{into} has profiles of ranks already: give --force, or another folder.")
-    (into / folder.MANIFEST).unlink(missing_ok=True)  # the ranks of this run list themselves, at their ends
+    if picked is not None and max(picked) >= rank.of:
+        raise InputError(f"There is no rank {max(picked)} of {rank.of}: --ranks counts from 0.")
+    if _is_earlier(into / folder.MANIFEST):
+        if not force and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
+            raise InputError(f"{into} has profiles of ranks already: give --force, or another folder.")
+        (into / folder.MANIFEST).unlink(missing_ok=True)  # the ranks of this run list themselves, at their ends
     if picked is not None and rank.number not in picked:
         return partial(_start, program, wanted, (), lambda ended: None)
     speaks = rank.number == min(picked or {0})
     report = partial(_report_rank, command_line, into, rank, details if speaks else None)
     return partial(_start, program, wanted, kinds, report, f"roofline, rank {rank.number}", speaks)
+
+
+def _is_earlier(file: Path) -> bool:
+    """Return whether a file is older than this process: what is not, another rank of this job may have written."""
+    try:
+        return file.stat().st_mtime < time.time() - time.process_time()
+    except FileNotFoundError:
+        return False
 
 
 def _report_rank(command_line: str, into: Path, rank: Rank, details: bool | None, ended: Ended) -> None:
@@ -183,7 +200,7 @@ def _range(steps: str | None) -> tuple[int | None, int | None]:
     if steps is None:
         return None, None
     first, colon, last = steps.partition(":")
-    if not colon or not all(word == "" or word.isdecimal() for word in (first, last)):
+    if not colon or not all(word == "" or (word.isdecimal() and len(word) < _DIGITS) for word in (first, last)):
         raise InputError(f"--steps {steps} is no range: give FIRST:LAST, as in 100:200.")
     return (int(first) if first else None), (int(last) if last else None)
 
@@ -227,7 +244,15 @@ def _start(
     sys.exit(code)
 
 
-def _report(command_line: str, place: Path, details: bool, ended: Ended) -> None:
+def _of_step(first_path: Path, step: int, force: bool) -> Path:
+    """Choose the path of a further measurement, `net-step1006.json`; where that is taken, `net-step1006-2.json`."""
+    path, number = first_path.with_stem(f"{first_path.stem}-step{step}"), 2
+    while not force and path.exists():
+        path, number = first_path.with_stem(f"{first_path.stem}-step{step}-{number}"), number + 1
+    return path
+
+
+def _report(command_line: str, place: Path, force: bool, details: bool, ended: Ended) -> None:
     """Write the profiles, and print the first one's screen, and how the others differ.
 
     place: the file to write, or a folder.
@@ -246,7 +271,7 @@ def _report(command_line: str, place: Path, details: bool, ended: Ended) -> None
     analyses = []
     with printing_anything():
         for number, (profile, taken) in enumerate(zip(profiles, ended.measurement.measured, strict=True)):
-            file = first_path.with_stem(f"{first_path.stem}-step{taken.first}") if number else first_path
+            file = _of_step(first_path, taken.first, force) if number else first_path
             save(profile, file)
             analysis = analyze(profile)
             if not number:

@@ -31,7 +31,7 @@ def test_defaults_hold_where_the_command_line_says_nothing(measuring: Run, tmp_p
     assert said == "Defaults of pyproject.toml: --backend torch --batch 5 --count-only"
     first = package.load(tmp_path / "a.json")
     assert (first.backend, first.batch, first.has_times) == ("torch", 5, False)
-    assert first.command == "roofline profile mlp --size tiny -o a.json --backend torch --batch 5 --count-only"
+    assert first.command == "roofline profile --backend torch --batch 5 --count-only mlp --size tiny -o a.json"
     again = measuring("profile", "mlp", "--size", "tiny", "--batch=2", "-o", "b.json")
     assert "--batch 5" not in again.err
     assert package.load(tmp_path / "b.json").batch == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,8 @@ PROGRAMS = Path(__file__).parent / "programs"
     [
         ({"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}, Rank(1, 4)),
         ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}, Rank(0, 2)),
-        ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8"}, Rank(3, 8)),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "1"}, None),
+        ({"SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "8"}, Rank(3, 8)),
+        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "8"}, None),
         ({}, None),
     ],
 )
@@ -43,3 +44,42 @@ def test_each_rank_writes_into_the_folder_of_the_job(tmp_path: Path) -> None:
     assert ([row.number for row in job.ranks], job.of) == ([0, 1], 2)
     assert {profile.mode for profile in job.profiles} == {"train"}
     assert sorted(path.name for path in (tmp_path / "job").iterdir()) == ["rank-0.json", "rank-1.json", "ranks.json"]
+
+
+JOB = {"RANK": "0", "WORLD_SIZE": "2"}
+
+
+def run(folder: Path, *words: str, **variables: str) -> tuple[int, str]:
+    """Run a program that does nothing as a rank: (exit code, standard error)."""
+    (folder / "nothing.py").write_text("")
+    command = (sys.executable, "-m", "roofline", "run", "-o", "job", *words, "nothing.py")
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **JOB, **variables}, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("option", ["--ranks=0,2", f"--ranks={'1' * 5000}", f"--steps={'1' * 5000}:"])
+def test_ranks_that_are_not_there_and_endless_numbers_are_refused(tmp_path: Path, option: str) -> None:
+    code, error = run(tmp_path, option)
+    assert (code, "Traceback" in error) == (2, False)
+
+
+def test_ranks_of_an_earlier_job_are_refused_but_not_those_of_a_restarted_one(tmp_path: Path) -> None:
+    """The list of an hour ago goes; one that is younger than the process is of another rank of this job, and stays.
+
+    Where nothing is measured the exit code is 4.
+    """
+    (tmp_path / "job").mkdir()
+    listed = tmp_path / "job" / folder.MANIFEST
+    hour_ago, ahead = time.time() - 3600, time.time() + 3600
+    listed.write_text("{}")
+    os.utime(listed, (hour_ago, hour_ago))
+    assert run(tmp_path)[0] == 2
+    assert listed.exists()
+    assert run(tmp_path, TORCHELASTIC_RESTART_COUNT="1")[0] == 4
+    assert not listed.exists()
+    listed.write_text("{}")
+    os.utime(listed, (ahead, ahead))
+    assert run(tmp_path, "--force")[0] == 4
+    assert listed.exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def python(*words: object) -> subprocess.CompletedProcess[str]:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
     path = tmp_path_factory.mktemp("run") / "net.json"
-    return python("-m", "roofline", "run", "-o", path, PROGRAMS / "loop.py", STEPS), path
+    return python("-m", "roofline", "run", "-o", path, PROGRAMS / "loop.py", STEPS, "--token", "t0"), path
 
 
 def test_weights_and_all_else_are_those_of_the_program_bit_for_bit(
@@ -61,7 +62,7 @@ def test_the_profile_is_that_of_a_step(done: tuple[subprocess.CompletedProcess[s
     assert (profile.model, profile.backend, profile.mode) == ("Net", "torch", "train")
     assert "in_process" in profile.flags
     assert profile.wall.first is None  # others had run before
-    assert profile.command == f"roofline run -o {done[1].name} loop.py {STEPS}"
+    assert profile.command == f"roofline run -o {done[1].name} loop.py", "arguments may be secrets"
 
 
 def test_a_program_whose_steps_are_not_found_ends_with_4(tmp_path: Path) -> None:
@@ -78,3 +79,12 @@ def test_an_error_of_ours_does_not_end_the_program() -> None:
     steps.watcher(0).ended([], "call")  # type: ignore[arg-type]
     assert steps.closed
     assert isinstance(measurement.error, MeasurementError)
+
+
+def test_a_further_measurement_overwrites_no_file(tmp_path: Path) -> None:
+    of_step = import_module("roofline.cli.run")._of_step
+    path = tmp_path / "net.json"
+    assert of_step(path, 100, False) == tmp_path / "net-step100.json"
+    (tmp_path / "net-step100.json").touch()
+    assert of_step(path, 100, False) == tmp_path / "net-step100-2.json"
+    assert of_step(path, 100, True) == tmp_path / "net-step100.json"

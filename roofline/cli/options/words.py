@@ -70,7 +70,10 @@ def quoted(path: object) -> str:
     return f"$'{escaped}'"
 
 
-def command_line() -> str:
-    """Write the command that the user typed, and its defaults, without folders: a profile is made to be passed on."""
-    typed = [word for word in sys.argv[1:] if word != "--debug"]
-    return shlex.join(["roofline", *(word.rpartition("/")[2] or word for word in (*typed, *DEFAULTS))])
+def command_line(others: int = 0) -> str:
+    """Write the command that the user typed, and its defaults, without folders: a profile is made to be passed on.
+
+    others: number of words at its end that are another program's, among which may be a secret: they are left out.
+    """
+    verb, *typed = [word for word in sys.argv[1 : len(sys.argv) - others] if word != "--debug"] or [""]
+    return shlex.join(["roofline", *(word.rpartition("/")[2] or word for word in (verb, *DEFAULTS, *typed))])

@@ -11,6 +11,7 @@ import pytest
 from roofline.errors import MeasurementError
 from roofline.measuring.in_loop import LoopRecording
 from roofline.running.boundaries import ORDER
+from roofline.running.boundaries._functions import CompiledFunctions
 from roofline.running.imports import AfterImport
 from roofline.running.measurement import Measurement, Wanted
 from roofline.running.run import boundaries
@@ -121,3 +122,19 @@ def test_calls_are_not_kept_without_end(steps: Steps, measurement: _Measurement)
     assert steps.choice is not None
     repeat(steps.watcher(CALL), (1 << 16) + 8)
     assert len(steps.choice.calls) == 1 << 16
+
+
+def test_a_call_in_another_thread_is_no_part_of_one_that_runs(steps: Steps, measurement: _Measurement) -> None:
+    """It would not be counted, and its end would make what follows in the first thread an outermost call."""
+    functions = CompiledFunctions()
+    functions.inferring = steps.watcher(CALL)
+
+    def call(label: str, function: Callable[..., object]) -> None:
+        functions.call(label, label, function, (), {})
+
+    def outer() -> None:
+        elsewhere(lambda: call("other", lambda: None))
+        call("inner", lambda: None)
+
+    call("outer", outer)
+    assert (steps.called, steps.elsewhere) == ({"outer()": 1}, {"other()": 1})

@@ -43,15 +43,15 @@ def test_the_last_step_of_the_warm_up_is_marked(backend: str, monkeypatch: pytes
     pytest.importorskip(backend.removesuffix("script"))
     marks, build = Written(), child.build
 
-    def counting(*arguments: object) -> tuple[Step, dict[str, str]]:
-        step, read = build(*arguments)
+    def counting(*arguments: object) -> tuple[Step, dict[str, str], bool]:
+        step, read, is_step = build(*arguments)
         run = step.run
 
         def counted() -> object:
             marks.seen.append("step")
             return run()
 
-        return one_step.replace(step, run=counted), read
+        return one_step.replace(step, run=counted), read, is_step
 
     monkeypatch.setattr(child, "build", counting)
     request = Request(backend=backend, workload=Workload(model="mlp", mode="infer", batch=2), threads=1)

@@ -63,7 +63,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Reques
 @pytest.mark.parametrize(
     ("function", "sentence"),
     [
-        ("number", "must return"),
+        ("number", "ran no op that does work"),
         ("wrong", "The step raised RuntimeError"),
         ("ends", "which ends the measurement"),
         ("missing", "no function"),
@@ -179,7 +179,9 @@ class Machine:
         self.policies: list[str] = []
         looks, made = iter(free), iter(steps)
 
-        def record(request: Request, backend: object, variables: dict[str, str], shared: Path) -> object:
+        def record(
+            request: Request, backend: object, variables: dict[str, str], shared: Path, prepared: object
+        ) -> object:
             self.policies.append(variables.get("OMP_WAIT_POLICY", ""))
             contended, seconds = next(made)
             flags = ("contended",) if contended else ()
@@ -191,7 +193,7 @@ class Machine:
 
     def run(self, device: str = "cpu") -> float:
         request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=2)
-        return session._record_rounds(request, None, 1, lambda text: None, Path()).wall.steps[0]  # type: ignore[arg-type]
+        return session._record_rounds(request, None, 1, lambda text: None, Path(), None).wall.steps[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

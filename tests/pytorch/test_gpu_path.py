@@ -259,7 +259,8 @@ def test_work_of_the_recorded_arguments(path):
     # A copy on the device has no work but bytes, all of them still in the cache, whose bandwidth is known. The copies
     # from and to the host (20 and 2) go over a known link.
     assert path.analysis.total.uncosted == us(120 + 40 + 4 + 24)
-    assert path.analysis.coverage["flops"] == pytest.approx(1 - 188 / 521)
+    # Of the 120 of the exchange 80 are shared with a kernel that runs beside it: 188 - 40 of 441 busy ones.
+    assert path.analysis.coverage["flops"] == pytest.approx(1 - 148 / 441)
 
 
 def test_a_kernels_name_proves_tf32(make_kineto):

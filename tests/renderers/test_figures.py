@@ -163,7 +163,7 @@ def test_file_and_caption(drawn: Drawn, kind: str, suffix: str) -> None:
     assert "Round Device" in told
     if kind != "devices":
         assert "torch 2.13.0" in told
-        assert "n = 10 steps, median 12.5 ms, p10–p90 12.4–12.6 ms" in told
+        assert "n = 10 steps back to back, median 12.5 ms, p10–p90 12.4–12.6 ms" in told
     # Nothing beside it: the same figure in another format finds its place free.
     assert [file.name for file in path.parent.iterdir()] == [f"x{suffix}"]
 

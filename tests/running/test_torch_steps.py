@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 sys.path.append(str(Path(__file__).parent))
 
-from running import asides, found, ran
+from steps_found import asides, found, ran
 
 import roofline
 from roofline.core.executor import ASLEEP

@@ -22,7 +22,12 @@ def python(*words: object) -> subprocess.CompletedProcess[str]:
     ("program", "backend", "step"),
     [
         ("jitted", "jax", f"a step: from one call of train() to the next, {STEPS} seen"),
-        ("fitted", "keras-jax", f"a step: from one batch of fit to the next, {STEPS} seen"),
+        pytest.param(
+            "fitted",
+            "keras-jax",
+            f"a step: from one batch of fit to the next, {STEPS} seen",
+            marks=pytest.mark.thorough,
+        ),
     ],
 )
 def test_a_program_is_measured_and_ends_with_the_same_weights(

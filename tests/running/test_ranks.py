@@ -30,6 +30,7 @@ def test_a_launcher_says_the_rank(variables: dict[str, str], rank: Rank | None) 
     assert of_launcher(variables) == rank
 
 
+@pytest.mark.thorough
 def test_each_rank_writes_into_the_folder_of_the_job(tmp_path: Path) -> None:
     """Two ranks take 200 steps; rank 0 alone prints a screen."""
     pytest.importorskip("torch")

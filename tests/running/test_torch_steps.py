@@ -89,6 +89,7 @@ def test_the_outermost_call_of_a_compiled_function_is_a_step(kind: str) -> None:
     assert found(ran("functions", kind, 30)) == ("torch_call", 1, 30)
 
 
+@pytest.mark.thorough
 def test_updates_by_accelerate_with_a_process_that_reads_data() -> None:
     pytest.importorskip("accelerate")
     ended = ran("accelerated")
@@ -191,6 +192,7 @@ def test_the_loop_stops_when_all_is_measured() -> None:
     assert found(ended)[2] <= 47
 
 
+@pytest.mark.thorough
 def test_steps_are_measured_again_and_again() -> None:
     ended = ran("loop", 120, wanted=Wanted(first=10, last=55, every=60))
     measured = ended.measurement.measured

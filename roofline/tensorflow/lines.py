@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tensorflow.python.eager import context
+from tensorflow.python.framework.errors_impl import NotFoundError
 
 from roofline.recording.source_lines import SourceFiles
 from roofline.tensorflow.count import Line
@@ -42,7 +43,10 @@ def _tracebacks(files: SourceFiles) -> Iterator[tuple[str, str | None]]:
     """Yield the name of each node of a function, and its line."""
     eager_context = context.context()
     for function in eager_context.list_function_names():
-        info = eager_context.get_graph_debug_info(function)
+        try:
+            info = eager_context.get_graph_debug_info(function)
+        except NotFoundError:  # a function of which nothing is left has been dropped since they were listed
+            continue
         for name, number in info.name_to_trace_id.items():
             frames = (info.frames_by_id[frame] for frame in reversed(info.traces_by_id[number].frame_id))
             places = ((info.files[frame.file_index], frame.line) for frame in frames)

@@ -67,3 +67,11 @@ def test_names_that_grappler_and_gradients_make() -> None:
     assert line("gradient_tape/TanhGrad") == "m.py:4"
     assert line("b/Tanh") is None  # two functions have one
     assert line("a/Add") is None
+
+
+def test_a_function_that_is_dropped_meanwhile_has_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    eager_context = lines.context.context()
+    eager_context.ensure_initialized()
+    names = eager_context.list_function_names()
+    monkeypatch.setattr(eager_context, "list_function_names", lambda: [*names, "dropped_meanwhile"])
+    assert lines.by_traceback()("no node") is None

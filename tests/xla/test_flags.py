@@ -32,7 +32,9 @@ def test_plain_and_profiled_steps_find_the_same_kernels(monkeypatch: pytest.Monk
     # name no op: so has what is counted alone, and what is verified.
     given: list[Any] = []
 
-    def stand_in(request: Request, variables: dict[str, str], shared: Path | None = None) -> Any:
+    def stand_in(
+        request: Request, variables: dict[str, str], shared: Path | None = None, prepared: object = None
+    ) -> Any:
         given.append((request.plain_only, OFF in variables["XLA_FLAGS"], shared))
         return launch.Result(recording=Recorded(environment="plain" if request.plain_only else "profiled"))  # type: ignore[arg-type]
 
@@ -71,6 +73,7 @@ class Recorded(msgspec.Struct):
     wall: Any = None
     conditions: Any = None
     memory: Any = None
+    energy: Any = None
     environment: str = ""
     notes: tuple[str, ...] = ()
     api: Any = None

@@ -80,6 +80,9 @@ LONG = ("cli/test_bad_input.py", "comparison/account/test_planted.py")
 #: takes a second or more, and the same code runs in a test that stays. Models are left out that others stand for: of
 #: the transformers BERT, of images LeNet5.
 LEFT_OUT = (
+    "benchmarks/test_forms.py::",
+    "cli/test_stable_diffusion.py::",
+    "models/test_transformer_xl.py::",
     "backends/test_without_data.py::test_the_same_ops_of_tiny_models[keras-",
     "backends/test_without_data.py::test_the_same_ops_of_tiny_models[torch]",
     "cli/test_backends.py::test_a_training_step[torch]",

@@ -23,10 +23,7 @@ from roofline.pytorch.recording import allocations, compile_time, event_tree, ne
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
 from roofline.pytorch.recording.lines import marked_lines
 from roofline.recording.backend import NeedsData
-from roofline.recording.standard_error import quiet, without_lines
-
-#: What PyTorch says each time that a block is released which was there before the profiler (torch 2.13).
-_UNSEEN_RELEASE = b"Memory block of unknown size was allocated before the profiling started"
+from roofline.recording.standard_error import quiet
 
 
 def record(
@@ -97,13 +94,16 @@ class _Recorder:
     def recording(self) -> Iterator[None]:
         """Record the calls that are made while this is active."""
         self._observer.register_callback(str(self._path))
+        unseen = torch.empty(1, device="cpu")
         try:
             with quiet():
                 self._profiler.__enter__()
+                # Of a thousand releases of memory from before the profiler torch warns at the first (CPUAllocator.cpp).
+                del unseen
                 if self._observes:
                     self._observer.start()
             try:
-                with nullcontext() if self._held is None else self._held.watched(), without_lines(_UNSEEN_RELEASE):
+                with nullcontext() if self._held is None else self._held.watched():
                     yield
             finally:
                 with quiet():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -113,3 +116,27 @@ def test_what_a_checkpoint_repeats_is_marked_beside_compressed_tensors_as_well()
     costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
     # The product, the sparse one, the product again, and its two gradients.
     assert [cost.model_flops for cost in costs] == [128, 32, 0, 128, 128]
+
+
+#: Releases memory from before the step, as an optimizer does with the gradients of the last one, and dies.
+_DIES = """
+import os, torch
+from roofline.core.step import Step
+from roofline.pytorch.recording import counting
+
+held = [torch.empty(8) for _ in range(998)]
+
+def step():
+    held.clear()
+    os.system("echo a child >&2")
+    os.write(2, b"last words")
+    os._exit(3)
+
+counting.record(Step(run=step))
+"""
+
+
+def test_a_step_that_dies_says_why_and_torch_says_nothing_of_memory_from_before_it():
+    """Of a thousand such releases torch warns at one: the recorder's own is the first, 998 are the step's."""
+    ended = subprocess.run([sys.executable, "-c", _DIES], stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (3, b"a child\nlast words")

@@ -15,8 +15,6 @@ from itertools import pairwise
 from roofline.core.schema import Energy
 from roofline.devices import nvidia
 
-#: An energy that is less sure than this share of it is none. By choice: "a few percent".
-MOST = 0.05
 #: A counter that does not move for so long [s], ten of its longest ticks, does not count. And moves that show a tick.
 _PATIENCE, _MOVES = 1.0, 3
 #: Time between two looks at the counter [s]: so finely is a tick known.
@@ -75,19 +73,22 @@ class Meter:
         return None
 
     def energy(self) -> Energy | None:
-        """Return the energy per step; None where it is not known, or less sure than `MOST` of it."""
+        """Return the energy per step; None where it is not known, or no surer than to all of itself.
+
+        The energy read is that of a time which differs from `taken` by a tick per stretch at most.
+        """
         used = [joules for joules, _, _ in self._stretches if joules is not None and joules > 0]
         if not used or len(used) < len(self._stretches) or self._tick is None or True in self._shared:
             return None
         taken = sum(seconds for _, seconds, _ in self._stretches)
         steps = sum(number for _, _, number in self._stretches)
-        unsure = len(used) * self._tick / taken
-        if unsure > MOST:
+        ticks = len(used) * self._tick
+        if ticks >= taken - ticks:
             return None
         step = sum(used) / steps
         return Energy(
             per_step=step,
-            uncertainty=unsure * step,
+            uncertainty=step * ticks / (taken - ticks),
             tick=self._tick,
             seconds=taken,
             steps=steps,

@@ -67,13 +67,15 @@ class Card:
         return 1_000_000 + round(1e3 * POWER * self.tick * (self.clock.now // self.tick))
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, seconds: float = 1.0, **differs: Any) -> tuple[Energy | None, Card]:
-    """Meter two stretches of 50 steps; a step takes 1/50 of `seconds`, and the first begins between two ticks."""
+def measured(
+    monkeypatch: pytest.MonkeyPatch, seconds: float = 1.0, begin: float = 0.013, **differs: Any
+) -> tuple[Energy | None, Card]:
+    """Meter two stretches of 50 steps; a step takes 1/50 of `seconds`, and the first begins at `begin` [s]."""
     clock = Clock()
     card = Card(clock, **differs)
     monkeypatch.setattr(energy, "time", clock)
     monkeypatch.setattr(nvidia, "_library", lambda: nullcontext(card))
-    clock.sleep(0.013)
+    clock.sleep(begin)
     with energy.metered("cuda") as meter:
         for _ in range(2):
             with meter.stretch(50):
@@ -82,12 +84,12 @@ def measured(monkeypatch: pytest.MonkeyPatch, seconds: float = 1.0, **differs: A
 
 
 def test_energy_is_power_times_time_to_within_the_tick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """300 W for 2 s are 600 J, 6 J for each of 100 steps; of two stretches of 1 s a tick of 20 ms each is 2 %."""
+    """300 W for 2 s are 600 J, 6 J for each of 100 steps; two ticks of 20 ms are 2 % of the other 1.96 s."""
     found, card = measured(monkeypatch)
     assert found is not None
     assert card.asked == [0]
     assert found.tick == pytest.approx(TICK, abs=2e-3)
-    assert found.uncertainty / found.per_step == pytest.approx(2 * found.tick / found.seconds)
+    assert found.uncertainty / found.per_step == pytest.approx(2 * found.tick / (found.seconds - 2 * found.tick))
     assert found.per_step == pytest.approx(6.0, abs=found.uncertainty)
     assert found.uncertainty == pytest.approx(0.02 * 6.0, rel=0.2)
     assert (found.steps, found.seconds, found.alone) == (100, pytest.approx(2.0, abs=1e-3), True)
@@ -95,14 +97,19 @@ def test_energy_is_power_times_time_to_within_the_tick(monkeypatch: pytest.Monke
     assert found.per_sample(None) is None
 
 
-def test_a_coarser_counter_is_less_sure_and_at_last_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 2 x 1 s two ticks of 45 ms are 4.5 %, of 60 ms 6 %; and of 2 x 0.3 s two of 20 ms are 6.7 %."""
-    found, _ = measured(monkeypatch, tick=0.045)
+@pytest.mark.parametrize("begin", [0.001 * number for number in range(0, 20, 3)])
+@pytest.mark.parametrize("seconds", [0.045, 0.058, 0.3])
+def test_a_short_run_is_less_sure(seconds: float, begin: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """300 W for 2 x 45 ms are 27 J, and as the counter moves it reads two ticks or three of each: 24 to 36 J."""
+    found, _ = measured(monkeypatch, seconds=seconds, begin=begin)
     assert found is not None
-    assert found.uncertainty / found.per_step == pytest.approx(0.045, abs=2e-3)
-    assert found.per_step == pytest.approx(6.0, abs=found.uncertainty)
-    assert measured(monkeypatch, tick=0.06)[0] is None
-    assert measured(monkeypatch, seconds=0.3)[0] is None
+    assert found.uncertainty / found.per_step == pytest.approx(TICK / (seconds - TICK), rel=0.2)
+    assert found.per_step == pytest.approx(POWER * seconds / 50, abs=found.uncertainty)
+
+
+def test_a_run_of_no_more_than_two_ticks_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 2 x 39 ms two ticks of 20 ms are more than the rest."""
+    assert measured(monkeypatch, seconds=0.039)[0] is None
 
 
 @pytest.mark.parametrize(

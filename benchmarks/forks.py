@@ -52,7 +52,7 @@ SPAN, MOST = 1.0, 5000
 def timed() -> None:
     """Time the steps of a model, in a measuring process, and end it."""
     request = msgspec.json.decode(os.environ[ASKED], type=Request)
-    step, _ = child.build(request, load(request.backend))
+    step, *_ = child.build(request, load(request.backend))
     wait = import_module("jax").block_until_ready if load(request.backend).framework == "jax" else lambda result: result
 
     def once() -> float:

@@ -163,9 +163,10 @@ def energy_counter() -> Iterator[EnergyCounter]:
     where CUDA_VISIBLE_DEVICES names it in another way than by number or UUID.
     """
     with _library() as nvml:
-        handle = None if isinstance(nvml, str) else _visible(nvml)
-        known = not isinstance(nvml, str) and handle is not None and not _is_split(nvml, handle)
-        yield EnergyCounter(nvml, handle) if known and not isinstance(nvml, str) else EnergyCounter()
+        if isinstance(nvml, str) or (handle := _visible(nvml)) is None or _is_split(nvml, handle):
+            yield EnergyCounter()
+        else:
+            yield EnergyCounter(nvml, handle)
 
 
 def _visible(nvml: ModuleType) -> Any:

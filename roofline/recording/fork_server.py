@@ -55,8 +55,9 @@ def serve(connection: socket.socket, modules: Sequence[str]) -> list[str] | None
         pid = os.fork()
         if pid == 0:
             connection.close()
-            _become(order, *descriptors)
-            return [str(descriptors[0]), *order.arguments]
+            gone, output = descriptors
+            _become(order, output)
+            return [str(gone), *order.arguments]
         for descriptor in descriptors:
             os.close(descriptor)
         connection.send(str(pid).encode())
@@ -76,7 +77,7 @@ def can_fork() -> bool:
     return len(os.listdir("/proc/self/task")) == 1
 
 
-def _become(order: Order, _: int, output: int) -> None:
+def _become(order: Order, output: int) -> None:
     """Make this fork what a fresh process is: a group, an environment, arguments and an output of its own."""
     os.setpgid(0, 0)
     os.environ.update(order.variables)

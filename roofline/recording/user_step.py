@@ -81,8 +81,9 @@ def load_step(request: Request, call_with_inputs: CallWithInputs | None) -> Load
         called: Any = function() if inspect.isclass(function) else function
         return LoadedStep(call_with_inputs(called, request.shapes, request.workload.device))
     wanted = _chosen_arguments(function, request.workload)
+    itself = _step_of(partial(function, **wanted), request.workload)
     if request.is_step:
-        return LoadedStep(_step_of(partial(function, **wanted), request.workload))
+        return LoadedStep(itself)
     try:
         returned = function(**wanted)
     except SystemExit as error:
@@ -96,7 +97,7 @@ def load_step(request: Request, call_with_inputs: CallWithInputs | None) -> Load
     if callable(returned):
         _refuse_arguments(returned, name)
         return LoadedStep(_step_of(returned, request.workload))
-    return LoadedStep(_step_of(partial(function, **wanted), request.workload), has_run=True)
+    return LoadedStep(itself, has_run=True)
 
 
 def _function(request: Request) -> tuple[Any, str]:

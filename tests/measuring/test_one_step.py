@@ -44,14 +44,14 @@ def test_the_last_step_of_the_warm_up_is_marked(backend: str, monkeypatch: pytes
     marks, build = Written(), child.build
 
     def counting(*arguments: object) -> tuple[Step, dict[str, str], bool]:
-        step, read, is_step = build(*arguments)
+        step, read, has_run = build(*arguments)
         run = step.run
 
         def counted() -> object:
             marks.seen.append("step")
             return run()
 
-        return one_step.replace(step, run=counted), read, is_step
+        return one_step.replace(step, run=counted), read, has_run
 
     monkeypatch.setattr(child, "build", counting)
     request = Request(backend=backend, workload=Workload(model="mlp", mode="infer", batch=2), threads=1)

@@ -6,17 +6,16 @@ samples get all of their tokens, whatever they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from itertools import count
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import nn
 
-from roofline.core.step import Step, Workload, scope
+from roofline.core.step import Step, Workload
 from roofline.models._step import generation_switches, transformer_switches
 from roofline.models.torch._step import own_step, transformers
+from roofline.pytorch.generate_phases import generate_phases
 
 
 def generation(workload: Workload, dims: Mapping[str, Any], model: nn.Module) -> Step:
@@ -30,7 +29,7 @@ def generation(workload: Workload, dims: Mapping[str, Any], model: nn.Module) ->
     }
 
     def called(**arrived: torch.Tensor) -> object:
-        with _phases(model):
+        with generate_phases(model):
             return model.generate(**arrived, generation_config=config)
 
     return own_step(
@@ -47,23 +46,3 @@ def generation(workload: Workload, dims: Mapping[str, Any], model: nn.Module) ->
         )
         | generation_switches(kv_cache="grows", passes=dims["new_tokens"] - 1),
     )
-
-
-@contextmanager
-def _phases(model: Any) -> Iterator[None]:
-    """Marks what runs inside as prefill, and as decode from when the inputs of the second pass are prepared."""
-    prepare, passes = model.prepare_inputs_for_generation, count()
-    with ExitStack() as phase:
-        phase.enter_context(scope("prefill"))
-
-        def prepared(*args: Any, **kwargs: Any) -> Any:
-            if next(passes) == 1:
-                phase.pop_all().close()
-                phase.enter_context(scope("decode"))
-            return prepare(*args, **kwargs)
-
-        model.prepare_inputs_for_generation = prepared
-        try:
-            yield
-        finally:
-            del model.prepare_inputs_for_generation

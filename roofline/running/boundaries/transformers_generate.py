@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import wraps
-from itertools import count
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from roofline.core.step import scope
+from roofline.pytorch.generate_phases import generate_phases
 from roofline.running.boundaries import torch_call
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher
@@ -24,7 +21,7 @@ def watch(watcher: Watcher) -> None:
                 return original(self, *args, **kwargs)
             OUTERMOST.inside = True
             try:
-                with _phases(self):
+                with generate_phases(self):
                     result = original(self, *args, **kwargs)
             finally:
                 OUTERMOST.inside = False
@@ -46,31 +43,6 @@ def _sizes(prompt: Any, result: Any) -> Mapping[str, int]:
         return {}
     (batch, seq), (_, length) = given, made
     return {"batch": batch, "samples": batch, "seq": seq, "new_tokens": length - seq}
-
-
-@contextmanager
-def _phases(model: Any) -> Iterator[None]:
-    """Mark what runs inside as prefill, and as decode from when the inputs of the second pass are prepared."""
-    prepare, passes = model.prepare_inputs_for_generation, count()
-    own = vars(model).get("prepare_inputs_for_generation")
-    with ExitStack() as phase:
-        phase.enter_context(scope("prefill"))
-
-        @wraps(prepare)  # its signature tells transformers what may be given
-        def prepared(*args: Any, **kwargs: Any) -> Any:
-            if next(passes) == 1:
-                phase.pop_all().close()
-                phase.enter_context(scope("decode"))
-            return prepare(*args, **kwargs)
-
-        model.prepare_inputs_for_generation = prepared
-        try:
-            yield
-        finally:
-            if own is None:
-                del model.prepare_inputs_for_generation
-            else:
-                model.prepare_inputs_for_generation = own
 
 
 BOUNDARY = Boundary(

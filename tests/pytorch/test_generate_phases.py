@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from roofline.running.boundaries.transformers_generate import _phases
+from roofline.pytorch.generate_phases import generate_phases
 
 
 class Model:
@@ -15,7 +15,7 @@ class Model:
 def test_what_prepares_inputs_keeps_its_signature() -> None:
     """Transformers reads in it whether `inputs_embeds` may be given."""
     model = Model()
-    with _phases(model):
+    with generate_phases(model):
         assert list(inspect.signature(model.prepare_inputs_for_generation).parameters) == ["input_ids", "inputs_embeds"]
         assert model.prepare_inputs_for_generation(1) == 1
     assert vars(model) == {}
@@ -24,6 +24,6 @@ def test_what_prepares_inputs_keeps_its_signature() -> None:
 def test_a_models_own_function_is_there_again() -> None:
     model, own = Model(), lambda input_ids: input_ids
     model.prepare_inputs_for_generation = own  # type: ignore[method-assign,assignment]
-    with _phases(model):
+    with generate_phases(model):
         assert model.prepare_inputs_for_generation is not own
     assert model.prepare_inputs_for_generation is own

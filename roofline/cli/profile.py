@@ -8,7 +8,7 @@ import typer
 
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
-from roofline.cli.options.request import DEFAULTS, backend_of_file, default_backend, make_request
+from roofline.cli.options.request import DEFAULTS, chosen_backend, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
 
@@ -90,9 +90,7 @@ def command(
     from roofline.measuring import session
     from roofline.units import printable
 
-    by_import = backend_of_file(model) if backend is None else None
-    if backend is None:
-        backend = by_import or default_backend(python)
+    backend, by_import = chosen_backend(model, backend, python)
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:
@@ -128,7 +126,7 @@ def command(
         python=python,
         preset=preset,
         shapes=shapes,
-        framework_by_import=by_import is not None,
+        framework_by_import=by_import,
     )
     given_device = given_ceilings(ceilings, request)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from roofline.cli.options import completion
-from roofline.cli.options.request import DEFAULTS, backend_of_file, default_backend, make_request
+from roofline.cli.options.request import DEFAULTS, chosen_backend, make_request
 from roofline.cli.options.words import result
 from roofline.errors import GateError
 
@@ -48,9 +48,7 @@ def command(
     from roofline.measuring import session
     from roofline.units import flop
 
-    by_import = backend_of_file(model) if backend is None else None
-    if backend is None:
-        backend = by_import or default_backend(python)
+    backend, by_import = chosen_backend(model, backend, python)
     request = make_request(
         model,
         backend,
@@ -62,7 +60,7 @@ def command(
         layers=layers,
         device=device,
         python=python,
-        framework_by_import=by_import is not None,
+        framework_by_import=by_import,
     )
     checks = session.verify(request)
     rows = [("reference", "what", "ours", "reference", "", "verdict")]

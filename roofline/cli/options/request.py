@@ -152,6 +152,17 @@ def backend_of_file(model: str) -> str | None:
     return f"keras-{frameworks.pop()}" if "keras" in imported else frameworks.pop()
 
 
+def chosen_backend(model: str, backend: str | None, python: str | None) -> tuple[str, bool]:
+    """Return the backend that was asked for, else that of the user's file or of the only framework that is installed.
+
+    Also return whether the file's imports decided. python: see `default_backend`, whose errors are raised.
+    """
+    if backend is not None:
+        return backend, False
+    by_import = backend_of_file(model)
+    return by_import or default_backend(python), by_import is not None
+
+
 def default_backend(python: str | None) -> str:
     """Return the backend of the only framework that is installed. python: another interpreter, of which it is unknown.
 

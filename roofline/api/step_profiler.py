@@ -11,7 +11,7 @@ from typing import Any, Self
 from roofline.core.schema import Profile
 from roofline.core.step import Mode
 from roofline.errors import InputError, MeasurementError
-from roofline.measuring.in_loop import LoopRecording
+from roofline.measuring.in_loop import LEFT_ALONE, LoopRecording
 
 
 class StepProfiler:
@@ -39,7 +39,7 @@ class StepProfiler:
         *,
         backend: str = "torch",
         mode: Mode = "train",
-        first: int = 5,
+        first: int = LEFT_ALONE,
         steps: int = 20,
         name: str | None = None,
         model: Any = None,

@@ -10,6 +10,7 @@ import keras
 from roofline.api.step_profiler import StepProfiler
 from roofline.core.schema import Profile
 from roofline.errors import MeasurementError
+from roofline.measuring.in_loop import LEFT_ALONE
 
 
 class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
@@ -24,7 +25,7 @@ class KerasCallback(keras.callbacks.Callback):  # type: ignore[misc]
     >>> roofline.save(profiled.profile, "fit.json")
     """
 
-    def __init__(self, *, first: int = 5, steps: int = 20, name: str | None = None) -> None:
+    def __init__(self, *, first: int = LEFT_ALONE, steps: int = 20, name: str | None = None) -> None:
         super().__init__()
         self._asked: dict[str, Any] = {"first": first, "steps": steps, "name": name}
         self._profiler: StepProfiler | None = None

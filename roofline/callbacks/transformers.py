@@ -9,6 +9,7 @@ from transformers import TrainerCallback
 from roofline.api.step_profiler import StepProfiler
 from roofline.core.schema import Profile
 from roofline.errors import MeasurementError
+from roofline.measuring.in_loop import LEFT_ALONE
 
 
 class TransformersCallback(TrainerCallback):
@@ -22,7 +23,7 @@ class TransformersCallback(TrainerCallback):
     >>> roofline.save(profiled.profile, "training.json")
     """
 
-    def __init__(self, *, first: int = 5, steps: int = 20, name: str | None = None) -> None:
+    def __init__(self, *, first: int = LEFT_ALONE, steps: int = 20, name: str | None = None) -> None:
         self._asked: dict[str, Any] = {"first": first, "steps": steps, "name": name}
         self._profiler: StepProfiler | None = None
 

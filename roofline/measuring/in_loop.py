@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+#: Steps of a loop that are left alone before it is measured: they compile, and fill caches. By choice.
+LEFT_ALONE = 5
+
 
 class LoopRecording(Generic[Result]):
     """Run a recorder as a coroutine of a loop, whose steps each run once, as they would have run.

@@ -11,12 +11,9 @@ from roofline.core.schema import Profile
 from roofline.core.step import Step
 from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import InputError, MeasurementError, RooflineError
-from roofline.measuring.in_loop import LoopRecording
+from roofline.measuring.in_loop import LEFT_ALONE, LoopRecording
 from roofline.recording import protocol
 from roofline.recording.recording import Recording, Say
-
-#: Steps that are left alone before the measurement: they compile, and fill caches. By choice, as of `StepProfiler`.
-FIRST = 5
 
 
 class Stopped(SystemExit):
@@ -34,7 +31,7 @@ class Wanted:
     again as many steps after a measurement began; None: once. stop: end the program after that.
     """
 
-    first: int = FIRST
+    first: int = LEFT_ALONE
     last: int | None = None
     every: int | None = None
     stop: bool = False
@@ -57,7 +54,9 @@ class Wanted:
         if self.last is None:
             return None, None
         room = self.last - self.first
-        profiled = next(count for count in (10, 5, protocol.CPU_LEAST) if room >= _steps_for(protocol.CPU_LEAST, count))
+        many, few = (protocol.profiled_steps(0.0, plain) for plain in (protocol.CPU_STEPS, protocol.CPU_LEAST))
+        counts = (many, few, protocol.CPU_LEAST)
+        profiled = next(count for count in counts if room >= _steps_for(protocol.CPU_LEAST, count))
         return min(protocol.CPU_STEPS, room - _steps_for(0, profiled)), profiled
 
 
@@ -122,24 +121,21 @@ class Measurement:
         if by is not None:
             self.was_blocked = by
             if here:
-                self._close()
+                self.close()
 
     def discard(self) -> None:
         """End a recording, before anything was measured, as the steps turned out to be others."""
-        self._close()
+        self.close()
         self._next = self._wanted.first
 
     def fail(self, error: Exception, here: bool = True) -> None:
         """End a recording, and measure nothing any more. here: as of `block`."""
         if here:
-            self._close()
+            self.close()
         self.error = MeasurementError(f"Following the program's steps failed: {type(error).__name__}: {error}")
 
     def close(self) -> None:
-        """End a recording that the program did not run to its end."""
-        self._close()
-
-    def _close(self) -> None:
+        """End a recording that has not finished."""
         if self.running is not None:
             self.running.close()
             self.running = None
@@ -150,7 +146,7 @@ class Measurement:
         Raises Stopped, out of the program's own call, when all is measured and the program is to end.
         """
         if self._blocked is not None or self.error is not None:
-            self._close()
+            self.close()
         if self.running is not None:
             self.running.step(results)
         elif not self.done and self._blocked is None and number >= self._next:

@@ -92,7 +92,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, s
     all_marks, asked = find(trace, selection, links)
     rows = _looked_at(asked)
     marks = all_marks.select(rows)
-    chosen = choose(trace, links, marks, None if selection.numbers is None else asked[rows])
+    chosen = choose(trace, links, marks, asked[rows], by_number=selection.numbers is not None)
     on = path(trace, links)
     counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)

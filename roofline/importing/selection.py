@@ -78,8 +78,7 @@ def _is_reversed(first: float | None, last: float | None) -> bool:
 def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
     """The trace without what begins outside of `selection.trim`. Raises InputError where nothing begins inside.
 
-    A device event goes with its launch, where it has one, as a step holds what was launched in it. An annotation must
-    end inside, too: it may mark a step, of which the rest is not there.
+    Where a GPU's step is marked, and it alone lies in that part, what else does is of no step, and left out, too.
     """
     if selection.trim is None:
         return trace
@@ -88,24 +87,38 @@ def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
     # An annotation may begin before all ops, and what ends a step lies behind them: an open end leaves nothing out.
     low = begin + round(first * _MILLISECOND) if first else -math.inf
     high = math.inf if last is None else begin + round(last * _MILLISECOND)
+    part = _between(trace, low, high)
+    if not len(part.ops) + len(part.launches) + len(part.device):
+        length = (end - begin) / _MILLISECOND
+        raise InputError(f"nothing begins in that part of the trace, which lasts {length:.6g} ms: give another --trim.")
+    if selection.between is None and len(part.device):
+        found = steps.find(part)
+        if len(found) == 1 and found.source:
+            alone = _between(part, int(found.start[0]), int(found.end[0]))
+            part = alone if len(alone.device) else part
+    return part
+
+
+def _between(trace: KinetoTrace, low: float, high: float) -> KinetoTrace:
+    """The trace with what begins from one time to another [ns].
+
+    A device event goes with its launch, where it has one, as a step holds what was launched in it. An annotation must
+    end inside, too: it may mark a step, of which the rest is not there.
+    """
 
     def inside(start: NDArray[np.int64]) -> NDArray[np.bool_]:
         return (start >= low) & (start <= high)
 
-    ops, launches, marks = trace.ops, trace.launches, trace.annotations
     launch = link(trace).launch if len(trace.device) else np.zeros(0, np.int64)
-    launched = np.where(launch >= 0, np.append(launches.start, 0)[launch], trace.device.start)
-    part = replace(
+    launched = np.where(launch >= 0, np.append(trace.launches.start, 0)[launch], trace.device.start)
+    annotations = trace.annotations
+    return replace(
         trace,
-        ops=ops.select(inside(ops.start)),
-        launches=launches.select(inside(launches.start)),
+        ops=trace.ops.select(inside(trace.ops.start)),
+        launches=trace.launches.select(inside(trace.launches.start)),
         device=trace.device.select(inside(launched)),
-        annotations=marks.select(inside(marks.start) & (marks.end <= high)),
+        annotations=annotations.select(inside(annotations.start) & (annotations.end <= high)),
     )
-    if not len(part.ops) + len(part.launches) + len(part.device):
-        length = (end - begin) / _MILLISECOND
-        raise InputError(f"nothing begins in that part of the trace, which lasts {length:.6g} ms: give another --trim.")
-    return part
 
 
 def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -> tuple[Steps, NDArray[np.bool_]]:

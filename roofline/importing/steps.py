@@ -11,7 +11,7 @@ from roofline.errors import MeasurementError
 from roofline.importing.calls import ANNOTATION, StepCalls
 from roofline.timing.timed import OUTLIER
 from roofline.traces import alignment
-from roofline.traces.kineto import steps
+from roofline.traces.kineto import period, steps
 from roofline.traces.kineto.links import Links, without_kernel
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.kineto.steps import Steps
@@ -43,34 +43,30 @@ class Chosen:
     before: int = 0
 
 
-def choose(trace: KinetoTrace, links: Links, marks: Steps, asked: NDArray[np.bool_] | None = None) -> Chosen:
+def choose(trace: KinetoTrace, links: Links, marks: Steps, asked: NDArray[np.bool_], by_number: bool) -> Chosen:
     """The windows of the steps, and those to keep. MeasurementError where none took time on the device.
 
     A lone step is the whole trace, from its first device event to its last: before the first one the trace does not
     show what the device did. If it is marked, what was launched before the trace began and had ended when its first
     kernel ran is of the step before. Of several the first is left out, whose window holds the ramp-up of the queue.
-    asked: bool[steps], those chosen by hand, of which none is left out for being the first; None: no choice.
+    asked: bool[steps], those to choose from. by_number: whether they were named one by one, so that the first stays.
     """
     device = trace.device
     if len(marks) == 1:
-        tables = [table for table in (trace.ops, trace.launches, device) if len(table)]
-        window = (min(int(table.start.min()) for table in tables), max(int(table.end.max()) for table in tables))
         before = _queued_before(trace, links) if marks.source else np.zeros(len(device), bool)
         begin = device.end[before].max() if before.any() else device.start.min()
         low, high = np.asarray([begin]), np.asarray([device.end.max()])
         if high[0] <= low[0]:
             raise MeasurementError("No device event of the trace lasted any time; record the trace again.")
+        window = period.bounds(trace)
         return Chosen(-before.astype(np.int64), low, high, (window,), (0,), 0, 0, 0, int(before.sum()))
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
     walls = (high - low).astype(np.float64)
     used = np.bincount(step[step >= 0], minlength=len(marks)) > 0
-    timed = (walls > 0) & used
-    if asked is None:
-        usable = np.flatnonzero(timed & (np.arange(len(marks)) > 0))
-        usable = usable if len(usable) else np.flatnonzero(timed)
-    else:
-        usable = np.flatnonzero(timed & asked)
+    usable = np.flatnonzero((walls > 0) & used & asked)
+    if not by_number and (usable > 0).any():
+        usable = usable[usable > 0]
     if not len(usable):
         raise MeasurementError("No step of the trace took any time on the device; record the trace again.")
     unlaunched = np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks))

@@ -61,6 +61,25 @@ def test_a_part_of_the_trace(make_kineto):
         read(make_kineto.training(4), trim=(4.0, None))
 
 
+@pytest.mark.parametrize(("trim", "number"), [((0, 1.4), 0), ((0.5, 2.0), 1), ((0.5, 2.4), 1)])
+def test_a_step_that_lies_alone_in_a_part(make_kineto, trim, number):
+    """It lasts from its first device event, at 110 µs, to its last, at 860: what half steps beside it launch is not."""
+    found = read(make_kineto.training(4), trim=trim)
+    assert found.steps.number.tolist() == [number]
+    assert found.timed.walls == pytest.approx([750e-6])
+
+
+def test_a_whole_step_before_half_of_one(make_kineto):
+    """Batches begin 5 µs after each ms; of the second one the part has 505 µs, of which no step is made."""
+    text = make_kineto.training(6).write()
+    text = text.replace(b"roofline:step#", b"iteration ").replace(b"Optimizer.step#", b"update ")
+    asked = Selection(trim=(None, 1.414))
+    part = selection.trimmed(reader.read(text), asked)
+    found, whole = selection.find(part, asked)
+    assert (len(found), whole.tolist()) == (2, [True, False])
+    assert gpu.read(part, Costs(), selection=asked).chosen.selected == (0,)
+
+
 def test_steps_of_a_cpu(make_kineto):
     made = make_kineto.Trace()
     for number in range(4):

@@ -184,7 +184,7 @@ _AT_MOST = math.log(3)
 
 
 def interval(drawn: Array, *of: Resamples, kind: Drawn) -> Interval | None:
-    """Return the 95 % interval of drawn values of a kind; None where one of the runs has too few steps for one."""
+    """Return the 95 % interval of drawn values of a kind; None where one of the runs does not tell it."""
     if not all(kind in resamples.known for resamples in of):
         return None
     low, high = np.percentile(drawn, (2.5, 97.5))

@@ -119,7 +119,7 @@ class Comparison:
 
     @cached_property
     def ci95(self) -> Interval | None:
-        """Return the 95 % interval of the difference [s]; None below three plain steps of either run."""
+        """Return the 95 % interval of the difference [s]; None where a run's walls do not tell their spread."""
         a, b = self.work.a.resamples, self.work.b.resamples
         return interval(a.wall - b.wall, a, b, kind="wall")
 
@@ -135,13 +135,13 @@ class Comparison:
 
     @cached_property
     def speedup_ci95(self) -> Interval | None:
-        """Return the 95 % interval of the speedup; None below three plain steps of either run."""
+        """Return the 95 % interval of the speedup; None where a run's walls do not tell their spread."""
         a, b = self.work.a.resamples, self.work.b.resamples
         return interval(a.wall / b.wall, a, b, kind="wall")
 
     @property
-    def is_resolved(self) -> bool:
-        """Return whether ops and gaps have intervals: both runs have three steps, plain and profiled."""
+    def has_intervals(self) -> bool:
+        """Return whether all rows of both runs have intervals, those of ops and those of gaps."""
         return all("gap" in side.resamples.known for side in (self.work.a, self.work.b))
 
 

@@ -14,6 +14,7 @@ from roofline.analysis.bootstrap import draw, interval
 from roofline.comparison.headline import headline
 from roofline.comparison.terms import compare
 from roofline.core.schema import Profile, Wall
+from roofline.projection.project import project
 
 
 def one_profiled(profile: Profile, owns: tuple[int, ...] | None = None, **changes: object) -> Profile:
@@ -36,7 +37,7 @@ def test_a_verdict_of_the_walls_needs_plain_steps_only() -> None:
     comparison = compare(*runs)
     assert comparison.ci95 == pytest.approx((1.236e-3, 1.236e-3), rel=0.02)
     assert comparison.resolved
-    assert not comparison.is_resolved
+    assert not comparison.has_intervals
     assert headline(comparison, ("A", "B")).slower == 0
     assert draw(comparison.a).known == {"wall"}
 
@@ -54,6 +55,8 @@ def test_calls_within_a_step_tell_how_far_ops_lie_apart() -> None:
     assert (low, high) == pytest.approx((analysis.scale * 400e-6 / spread, analysis.scale * 400e-6 * spread), rel=0.02)
     assert interval(drawn.wall, drawn, kind="wall") is None
     assert interval(drawn.gap, drawn, kind="gap") is None
+    # Projected onto its own device, where no kernel is another, the step lies apart by that, once.
+    assert project(analysis, analysis.device).total.interval == pytest.approx((low, high), rel=1e-9)
 
 
 def test_times_from_op_to_op_tell_how_far_a_step_of_a_trace_lies_apart() -> None:

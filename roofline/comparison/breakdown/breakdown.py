@@ -49,8 +49,8 @@ def breakdown(comparison: Comparison, by: str | None = None) -> Breakdown | None
 
 
 def observations(comparison: Comparison, shown: Breakdown | None) -> Breakdown | None:
-    """Break a comparison down by name where no block says where to look, or where there is no interval; else None."""
-    if not comparison.is_resolved or (shown is not None and shown.why):
+    """Break a comparison down by name where no block says where to look, or not all rows have intervals; else None."""
+    if not comparison.has_intervals or (shown is not None and shown.why):
         return _first_common(comparison, ("op", "kernel"), 1)
     return None
 

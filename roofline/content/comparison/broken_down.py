@@ -226,7 +226,7 @@ def unresolved(pair: RankedPair) -> str:
         return ""
     few = f"{wording.counted(numbers[0], 'step')} of A and {wording.counted(numbers[1], 'step')} of B"
     if all("ops" in side.resamples.known for side in (comparison.work.a, comparison.work.b)):
-        gaps = "" if comparison.is_resolved else "; time without an op has none"
+        gaps = "" if comparison.has_intervals else "; time without an op has none"
         return (
             f"With {few}, intervals are those by which calls of one op, and times from one op to the next, differ "
             f"within a step{gaps}. Other steps may differ by more ({FEWEST} of each would tell)."

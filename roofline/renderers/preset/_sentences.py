@@ -136,7 +136,7 @@ def _interval(pair: PresetPair) -> Iterator[str]:
 
 def _rows(pair: RankedPair) -> Iterator[str]:
     """Say the largest rows of the account and the sum of the others."""
-    if not pair.comparison.is_resolved:
+    if not pair.comparison.has_intervals:
         yield "No part of it can be separated from noise: that needs 3 plain and 3 profiled steps of each."
         return
     rows = account_rows.rows(pair)[: account_rows.FEW]

@@ -21,7 +21,7 @@ from roofline.projection.roofs import Roofs
 
 Interval = tuple[float, float]
 #: Factor by which kernels may be faster or slower than projected, on a device of the same kind and of another kind. By
-#: choice, from the pairs in docs/whatif.md, which all lie within: so their ranges span less than 2.
+#: choice, from the pairs in docs/whatif.md, which all lie within: these factors alone span less than 2.
 _SAME_KIND, _OTHER_KIND = 1.3, 1.4
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
 _MOST = 0.99

@@ -29,17 +29,15 @@ _ON_THE_BUS = (
 _LINK = "link.peer"
 
 
-@dataclass(frozen=True, slots=True)
-class RankRow:
-    """A rank, per step [s]. computing: time in which anything but collectives ran.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankTimes:
+    """What a rank does per step, or all ranks in the mean [s]. computing: time in which anything but collectives ran.
 
     communication: time in collectives; exposed: of it what no computation hides; hidden: the share that one does;
-    waiting: of communication what slower ranks take. idle: time in which nothing ran. last: of how many collectives it
-    is the last to arrive. None: not known, as of a rank none of whose collectives was matched.
+    waiting: of communication what slower ranks take. idle: time in which nothing ran. None: not known, as of a rank
+    none of whose collectives was matched, and the mean of what is not known of each rank.
     """
 
-    number: int
-    model: str
     wall: float
     computing: float | None
     communication: float | None
@@ -47,20 +45,15 @@ class RankRow:
     hidden: float | None
     waiting: float | None
     idle: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankRow(RankTimes):
+    """A rank. last: of how many collectives it is the last to arrive; None: none of its own was matched."""
+
+    number: int
+    model: str
     last: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class RankMeans:
-    """The means of `RankRow` over all ranks; None where a number is not known of each of them."""
-
-    wall: float | None
-    computing: float | None
-    communication: float | None
-    exposed: float | None
-    hidden: float | None
-    waiting: float | None
-    idle: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +109,7 @@ class Job:
     profiles: tuple[Profile, ...]
     of: int | None
     ranks: tuple[RankRow, ...]
-    mean: RankMeans
+    mean: RankTimes
     collectives: tuple[CollectiveRow, ...]
     phases: tuple[PhaseRow, ...]
     straggler: Straggler | None
@@ -184,18 +177,18 @@ def _share_hidden(communication: float, exposed: float) -> float:
     return hidden / communication if hidden else 0.0
 
 
-def _means(rows: Sequence[RankRow]) -> RankMeans:
-    means: dict[str, float | None] = {}
-    for field in fields(RankMeans):
-        values = [getattr(row, field.name) for row in rows]
-        means[field.name] = None if None in values else fmean(values)
-    return RankMeans(**means)
+def _means(rows: Sequence[RankRow]) -> RankTimes:
+    """Return the mean of each time; None of those that are not known of each rank."""
+    names = [field.name for field in fields(RankTimes) if field.name != "wall"]
+    columns = {name: [getattr(row, name) for row in rows] for name in names}
+    means = {name: None if None in values else fmean(values) for name, values in columns.items()}
+    return RankTimes(wall=fmean(row.wall for row in rows), **means)
 
 
 def _link(profiles: Sequence[Profile]) -> float | None:
     """Return what the slowest of the ranks' devices moves to others, each way [B/s]; None where one is not known."""
     ceilings = [profile.device.ceilings.get(_LINK) for profile in profiles]
-    return min((ceiling.value for ceiling in ceilings if ceiling), default=None) if all(ceilings) else None
+    return min(ceiling.value for ceiling in ceilings if ceiling) if all(ceilings) else None
 
 
 def _collective_rows(matched: Matched, numbers: Sequence[int], link: float | None) -> tuple[CollectiveRow, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from roofline import units
 from roofline.content import terminal, wording
 from roofline.content.terminal import SHEET, Page
-from roofline.ranks.job import Job, RankMeans, RankRow
+from roofline.ranks.job import Job, RankTimes
 from roofline.renderers.ranks import _sentences
 
 #: Ranks, and kinds of collectives, that are shown in full; of more ranks, those that wait least and most.
@@ -60,7 +60,7 @@ def _ranks(job: Job, page: Page, every: bool) -> list[str]:
     return lines
 
 
-def _times(row: RankRow | RankMeans, unit: Callable[[float | None], str]) -> list[str]:
+def _times(row: RankTimes, unit: Callable[[float | None], str]) -> list[str]:
     times = (row.wall, row.computing, row.idle, row.communication, row.exposed)
     return [*map(unit, times), units.percent(row.hidden), unit(row.waiting)]
 

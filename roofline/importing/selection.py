@@ -76,7 +76,7 @@ def _is_reversed(first: float | None, last: float | None) -> bool:
 
 
 def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
-    """The trace without what begins outside of `selection.trim`. Raises InputError where nothing begins inside.
+    """Leave out of a trace what begins outside of `selection.trim`. Raises InputError where nothing begins inside.
 
     Where a GPU's step is marked, and it alone lies in that part, what else does is of no step, and left out, too.
     """
@@ -92,15 +92,15 @@ def trimmed(trace: KinetoTrace, selection: Selection) -> KinetoTrace:
         length = (end - begin) / _MILLISECOND
         raise InputError(f"nothing begins in that part of the trace, which lasts {length:.6g} ms: give another --trim.")
     if selection.between is None and len(part.device):
-        found = steps.find(part)
-        if len(found) == 1 and found.source:
-            alone = _between(part, int(found.start[0]), int(found.end[0]))
-            part = alone if len(alone.device) else part
+        windows = steps.find(part)
+        if len(windows) == 1 and windows.source:
+            lone_step = _between(part, int(windows.start[0]), int(windows.end[0]))
+            part = lone_step if len(lone_step.device) else part
     return part
 
 
 def _between(trace: KinetoTrace, low: float, high: float) -> KinetoTrace:
-    """The trace with what begins from one time to another [ns].
+    """Keep of a trace what begins from one time to another [ns].
 
     A device event goes with its launch, where it has one, as a step holds what was launched in it. An annotation must
     end inside, too: it may mark a step, of which the rest is not there.
@@ -122,41 +122,43 @@ def _between(trace: KinetoTrace, low: float, high: float) -> KinetoTrace:
 
 
 def find(trace: KinetoTrace, selection: Selection, links: Links | None = None) -> tuple[Steps, NDArray[np.bool_]]:
-    """The steps of a trace, and which of them were chosen: bool[steps], all where nothing was.
+    """Find the steps of a trace, and which of them were chosen: bool[steps], all where nothing was.
 
     links: those of the trace, where they are known. Raises InputError where what was chosen is not in the trace.
     """
     if selection.between is None:
-        found = steps.find(trace, links=links)
+        windows = steps.find(trace, links=links)
     else:
-        found = steps.between(marks.named(trace, selection.between), selection.between)
+        windows = steps.between(marks.named(trace, selection.between), selection.between)
     if selection.trim is not None:
-        found = replace(found, rule=f"{found.rule}, in a part of the trace")
-    chosen = _whole(trace, found, selection)
+        windows = replace(windows, rule=f"{windows.rule}, in a part of the trace")
+    chosen = _are_whole(trace, windows, selection)
     if selection.numbers is None:
-        return found, chosen
+        return windows, chosen
     first, last = selection.numbers
-    chosen &= found.number >= (0 if first is None else first)
-    chosen &= found.number <= (np.iinfo(np.int64).max if last is None else last)
+    chosen &= windows.number >= (0 if first is None else first)
+    chosen &= windows.number <= (np.iinfo(np.int64).max if last is None else last)
     if not chosen.any():
         has = (
-            f"steps {found.number.min()} to {found.number.max()}" if len(found) > 1 else f"step {found.number[0]} alone"
+            f"steps {windows.number.min()} to {windows.number.max()}"
+            if len(windows) > 1
+            else f"step {windows.number[0]} alone"
         )
-        raise InputError(f"the trace has {has} ({found.rule}): give others of them.")
-    numbers = found.number[chosen]
-    which = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
-    return replace(found, rule=f"{found.rule}, number {which} by hand"), chosen
+        raise InputError(f"the trace has {has} ({windows.rule}): give others of them.")
+    numbers = windows.number[chosen]
+    span = f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 1 else f"{numbers[0]}"
+    return replace(windows, rule=f"{windows.rule}, number {span} by hand"), chosen
 
 
-def _whole(trace: KinetoTrace, found: Steps, selection: Selection) -> NDArray[np.bool_]:
-    """Which steps lie whole in the part of the trace that is looked at, bool[steps]: all where none does.
+def _are_whole(trace: KinetoTrace, windows: Steps, selection: Selection) -> NDArray[np.bool_]:
+    """Tell which steps lie whole in the part of the trace that is looked at, bool[steps]: all where none does.
 
     A step from one cut to the next reaches to the begin or the end of that part where its own cut lies outside; one
     between two marks has both inside.
     """
-    whole = np.ones(len(found), bool)
+    inside = np.ones(len(windows), bool)
     if selection.trim is not None and selection.between is None:
         begin, end = period.bounds(trace)
         first, last = selection.trim
-        whole = ((found.start != begin) | (not first)) & ((found.end != end) | (last is None))
-    return whole if whole.any() else ~whole
+        inside = ((windows.start != begin) | (not first)) & ((windows.end != end) | (last is None))
+    return inside if inside.any() else ~inside

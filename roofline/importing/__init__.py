@@ -108,14 +108,14 @@ def read(
     profiles: list[Profile] = []
     ranks: list[Rank] = []
     with closing(pool.read(files, request, workers)) as outcomes:
-        for rank, made, error in outcomes:
+        for rank, profile, error in outcomes:
             if rank is not None:
                 ranks.append(rank)
             if several and rank is not None:
                 check_ranks(files[: len(ranks)], ranks)
             if error is not None:
                 raise error
-            profiles += [] if made is None else [made]
+            profiles += [] if profile is None else [profile]
     profiles = [_called(profile, name, several) for profile in (with_waiting(profiles) if several else profiles)]
     for profile in profiles:
         facts = profile.imported

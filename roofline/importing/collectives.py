@@ -19,6 +19,7 @@ from roofline.core.validate import LONGEST
 from roofline.costs.counted import Counted
 from roofline.importing.work import communication
 from roofline.traces import intervals
+from roofline.traces.kineto import period
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.kineto.steps import Steps
@@ -55,7 +56,7 @@ def collectives(
     free = np.maximum.accumulate(np.append(begin, device.end[rows]))[:-1]
     free = np.minimum(free, start)
     computing = intervals.covered(device.start[~is_comm], device.end[~is_comm], free, start)
-    origin = min(int(table.start.min()) for table in (trace.ops, trace.launches, device) if len(table))
+    origin, _ = period.bounds(trace)
     numbers = np.where(marks.number <= LONGEST, marks.number, np.arange(len(marks)))
     columns = (numbers[step[rows]], start - origin, device.duration[rows], start - free, computing)
     return Collectives(

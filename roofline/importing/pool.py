@@ -97,6 +97,11 @@ class _Shared:
             self.outcomes[number] = outcome
             self.changed.notify_all()
 
+    def lacks(self, number: int) -> bool:
+        """Tell whether a trace still waits, or is being read."""
+        with self.changed:
+            return number not in self.outcomes
+
     def get(self, number: int) -> Outcome:
         """Wait for what comes of a trace. Raises MeasurementError where all are given up."""
         with self.changed:
@@ -125,8 +130,8 @@ def _read_with_others(files: Sequence[Path], request: Request, importer: Importe
         for thread in threads:
             thread.start()
         for number in range(len(files)):
-            while number not in shared.outcomes and (own := shared.take()) is not None:
-                shared.put(own, importer.read(files[own]))
+            while shared.lacks(number) and (following := shared.take()) is not None:
+                shared.put(following, importer.read(files[following]))
             yield shared.get(number)
         for child, thread in zip(children, threads, strict=True):
             thread.join()

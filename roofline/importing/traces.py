@@ -33,7 +33,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Outcome(NamedTuple):
-    """What came of a trace: its rank, None where it could not be read, and a profile or an error."""
+    """Hold what came of a trace: its rank, None where it could not be read, and a profile or an error."""
 
     rank: Rank | None
     profile: Profile | None = None
@@ -58,7 +58,7 @@ class Importer:
             trace = reader.read(file)
             rank = rank_of(trace.metadata)
             asked = self._request
-            made = from_kineto.profile(
+            profile = from_kineto.profile(
                 file,
                 trace,
                 rank,
@@ -71,7 +71,7 @@ class Importer:
             )
         except RooflineError as error:
             return Outcome(rank, error=error)
-        return Outcome(rank, made)
+        return Outcome(rank, profile)
 
     def close(self) -> None:
         """Keep the costs of what was read in the user's cache."""

@@ -31,7 +31,7 @@ _LINK = "link.peer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankTimes:
-    """What a rank does per step, or all ranks in the mean [s]. computing: time in which anything but collectives ran.
+    """Hold what a rank does per step, or all do in the mean [s]. computing: time in which anything but collectives ran.
 
     communication: time in collectives; exposed: of it what no computation hides; hidden: the share that one does;
     waiting: of communication what slower ranks take. idle: time in which nothing ran. None: not known, as of a rank

@@ -50,8 +50,8 @@ def _moved(row: Row) -> str:
         return ""
     apart = (row.a.seconds or 0.0) - (row.b.seconds or 0.0)
     own = row.seconds or 0.0
-    whole, here, moved = (units.seconds(abs(time)) for time in (apart, own, apart - own))
-    return f"; their times differ by {whole}: {here} in this row, {moved} of page faults in another"
+    difference, in_row, moved = (units.seconds(abs(time)) for time in (apart, own, apart - own))
+    return f"; their times differ by {difference}: {in_row} in this row, {moved} of page faults in another"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:

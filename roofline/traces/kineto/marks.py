@@ -92,7 +92,7 @@ def by_torch(trace: KinetoTrace) -> Marked | None:
 
 
 def stepped_once(trace: KinetoTrace) -> bool:
-    """Whether an optimizer stepped, and none of them more than once: what lies before that makes one step with it."""
+    """Tell whether an optimizer stepped, and none more than once: what lies before that makes one step with it."""
     marks = _most(trace, _OPTIMIZER)
     return marks is not None and len(marks) == 1
 
@@ -111,14 +111,14 @@ def ranges(trace: KinetoTrace, work: period.Work) -> Marked | None:
     stem = np.zeros(len(trace.names), np.int64)
     stem[list(stems)] = [code_of[text] for text in stems.values()]
     asked = np.maximum.accumulate(work.asked)
-    done = np.append(0, np.cumsum(work.duration))
+    spent = np.append(0, np.cumsum(work.duration))
     family_of = stem[marks.name]
     number = np.bincount(family_of)
     low, high = np.full(len(number), np.iinfo(np.int64).max), np.zeros(len(number), np.int64)
     np.minimum.at(low, family_of, marks.start)
     np.maximum.at(high, family_of, marks.end)
-    held = done[np.searchsorted(asked, high, "right")] - done[np.searchsorted(asked, low)]
-    candidates = np.flatnonzero((number >= period.LEAST) & (held >= period.SHARE * done[-1]) & (done[-1] > 0))
+    held = spent[np.searchsorted(asked, high, "right")] - spent[np.searchsorted(asked, low)]
+    candidates = np.flatnonzero((number >= period.LEAST) & (held >= period.SHARE * spent[-1]) & (spent[-1] > 0))
     for family_code in candidates[np.lexsort((low[candidates], number[candidates]))].tolist():
         chosen = marks.select(np.flatnonzero(family_of == family_code))
         if len(np.unique(chosen.thread)) > 1 or _overlap(chosen):

@@ -42,7 +42,7 @@ class Steps:
 
     @property
     def inferred(self) -> bool:
-        """Whether repetition alone tells the steps."""
+        """Tell whether repetition alone tells the steps."""
         return self.source == PERIODIC
 
     def select(self, rows: np.ndarray) -> Steps:

@@ -7,7 +7,8 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -28,7 +29,6 @@ from roofline.analysis.step_times import trend
 from roofline.analysis.threads import threads_of
 from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
 from roofline.core import statistics
-from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
 from roofline.core.rows import Ints, buffers_known
@@ -457,21 +457,20 @@ class Analysis(WorkAnalysis):
     @cached_property
     def quality(self) -> dict[str, float]:
         """Return the shares of busy time by the quality of the cost: exact, assumed, unknown."""
-        sums = dict.fromkeys(("exact", "assumed", "unknown"), 0.0)
-        for cost, share in _busy_shares(self):
-            sums[cost.quality] += share
-        return sums
+        qualities = [signature.cost.quality for signature in self.profile.signatures]
+        return {
+            name: _busy_share(self, [quality == name for quality in qualities]) or 0.0
+            for name in ("exact", "assumed", "unknown")
+        }
 
     @property
     def coverage(self) -> dict[str, float | None]:
         """Return the shares of busy time with known FLOPs and with known bytes, and of events joined to a record."""
         joined = self.profile.profiled.joined if self.profile.profiled else None
-        if not self.total.seconds:
-            return {"flops": None, "bytes": None, "time": joined}
-        shares = _busy_shares(self)
+        costs = [signature.cost for signature in self.profile.signatures]
         return {
-            "flops": 1 - sum(share for cost, share in shares if not cost.flops_known),
-            "bytes": 1 - sum(share for cost, share in shares if cost.bytes is None),
+            "flops": _busy_share(self, [cost.flops_known for cost in costs]),
+            "bytes": _busy_share(self, [cost.bytes is not None for cost in costs]),
             "time": joined,
         }
 
@@ -496,12 +495,14 @@ class Analysis(WorkAnalysis):
         return tuple(dict.fromkeys(flags))
 
 
-def _busy_shares(analysis: Analysis) -> list[tuple[Cost, float]]:
-    """Pair the cost of each signature with its share of busy time: an instant of two ops counts half for each."""
-    signatures, busy = analysis.profile.signatures, analysis.total.seconds
-    spent = np.bincount(analysis.table.columns.signature, analysis.table.share, len(signatures))
-    shares = (spent / busy if busy else np.zeros(len(signatures))).tolist()
-    return [(signature.cost, share) for signature, share in zip(signatures, shares, strict=True)]
+def _busy_share(analysis: Analysis, chosen: Sequence[bool]) -> float | None:
+    """Return the share of busy time of the ops of chosen signatures: exactly 0 of none, 1 of all; None of no time.
+
+    chosen: of each signature. An instant of two ops counts half for each.
+    """
+    spent = np.bincount(analysis.table.columns.signature, analysis.table.share, len(chosen))
+    busy = math.fsum(spent)
+    return math.fsum(spent[np.asarray(chosen, bool)]) / busy if busy else None
 
 
 def _recorded_flags(profile: Profile) -> Iterator[str]:

@@ -15,7 +15,7 @@ from roofline.analysis.analysis import KEYS, Analysis, analyze, analyze_timed
 from roofline.content import json_document, wording
 from roofline.content.facts import evidence
 from roofline.content.points import points
-from roofline.core.cost import Cost, matrix
+from roofline.core.cost import Cost, matrix, unknown
 from roofline.core.device import Cache, Ceiling, Device
 from roofline.core.schema import Imported, Op, Profile, Signature, Wall, load
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
@@ -160,6 +160,19 @@ def test_work_and_coverage(analysis: Analysis) -> None:
     assert points(analysis).unknown / analysis.busy == pytest.approx(unknown)
     assert analysis.quality["assumed"] == pytest.approx(8 / 10700)
     assert sum(analysis.quality.values()) == pytest.approx(1)
+
+
+def test_where_no_work_is_known_nothing_of_it_is(analysis: Analysis) -> None:
+    """Thirds and sevenths of microseconds, whose sums are rounded: no share of 0 is a little more."""
+    profile = analysis.profile
+    signatures = tuple(replace(signature, cost=unknown("nobody knows it")) for signature in profile.signatures)
+    for number in range(1, 20):
+        ops = tuple(
+            replace(op, own_ns=tuple(own // 7 + number for own in op.own_ns), overlap_ns=0) for op in profile.ops
+        )
+        nothing = analyze_timed(replace(profile, signatures=signatures, ops=ops))
+        assert (nothing.coverage["flops"], nothing.coverage["bytes"]) == (0, 0)
+        assert nothing.quality == {"exact": 0, "assumed": 0, "unknown": 1}
 
 
 def test_roofs(analysis: Analysis) -> None:

@@ -17,6 +17,9 @@ PRECISE = 5
 #: Letters of a text in a sentence, and of a name there; longer ones are cut.
 LONGEST, LONGEST_NAME = 80, 60
 
+#: The blank between a number and its unit, where no line ends.
+BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[kMGTPmµn]?(?:s|B|Hz|FLOP)\b)")
+
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
 #: Units of time, and the least time that is written in each [s]; the last one serves all shorter times.

@@ -10,6 +10,7 @@ from typing import Literal
 
 from roofline.content.grid import Grid
 from roofline.content.wording import conjunction, plain
+from roofline.units import BEFORE_UNIT
 
 #: Letters in a line.
 WIDTH = 100
@@ -170,15 +171,19 @@ def ruled(lines: Sequence[str], *before: int, page: Page = SHEET) -> list[str]:
 
 def wrapped(text: str, page: Page, style: Style | None = None) -> list[str]:
     """Break sentences into lines."""
-    return [page.painted(line, style) for line in textwrap.wrap(text, page.prose, break_on_hyphens=False)]
+    return [page.painted(line, style) for line in broken(text, page)]
+
+
+def broken(text: str, page: Page, margin: str = "") -> list[str]:
+    """Break a text into lines of prose, no word at its hyphen and no number from its unit.
+
+    margin: the blanks before each line but the first.
+    """
+    glued = BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+    lines = textwrap.wrap(glued, page.prose, subsequent_indent=margin, break_on_hyphens=False)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def facts(pairs: Iterable[tuple[str, str]], page: Page = SHEET) -> list[str]:
     """Write names with words beside them, which stay beside them where they take several lines."""
-    return [
-        line
-        for name, words in pairs
-        for line in textwrap.wrap(
-            f"{name:<{_INDENT}}{words}", page.prose, subsequent_indent=" " * _INDENT, break_on_hyphens=False
-        )
-    ]
+    return [line for name, words in pairs for line in broken(f"{name:<{_INDENT}}{words}", page, " " * _INDENT)]

@@ -4,7 +4,6 @@ doubt. It fits 24 lines; `--details` has all else.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -57,7 +56,7 @@ def lines(analysis: Analysis, page: Page, limit: int | None = None) -> list[str]
     sentences = _sentences(analysis, rows)
     # Those on ranges and on minima where they have room; the latter also where one screen has none in any case.
     for told in (sentences, sentences[:-1], sentences[:1], sentences[:-1]):
-        parts = [*head, _prose(" ".join(filter(None, told)), page)]
+        parts = [*head, terminal.wrapped(" ".join(filter(None, told)), page)]
         tail = _tail(analysis, rows, list(chain(*parts)), page)
         if len(_stacked([list(chain(*parts)), _LEAST_TABLE, tail])) <= LINES:
             break
@@ -249,12 +248,6 @@ def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, st
     return limit, _at_their_roofs(analysis), wording.range_ends(analysis, ranges[0]) if ranges else ""
 
 
-def _prose(text: str, page: Page) -> list[str]:
-    """Break sentences into lines, and no number from its unit."""
-    glued = re.sub(r"(?<=\d) (?=%|[mµn]?s\b)", "\N{NO-BREAK SPACE}", text)
-    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in terminal.wrapped(glued, page)]
-
-
 def _limit(analysis: Analysis, bar: Bar) -> str:
     """Say what limits the longest part of the step."""
     share = f"{units.percent(bar.share, 0)} of the {_step(analysis)}"
@@ -300,6 +293,9 @@ def _at_their_roofs(analysis: Analysis) -> str:
     took = units.seconds(total.own_seconds - total.uncosted)
     small = f", or the least time of {'a launch' if analysis.has_queue else 'an op'},"
     limits = small if bounds.split(analysis)["overhead"].seconds else ""
+    # What runs beside other ops is counted in each: their sum may be longer than the step.
+    beside = total.overlap if not total.uncosted and units.seconds(total.own_seconds - total.overlap) != took else 0.0
+    took += f", {units.seconds(beside)} of it beside others" if beside else ""
     return f"{ops} together run for {took}; at their roofs{limits} they would take {ends}."
 
 

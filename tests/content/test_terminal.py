@@ -31,3 +31,11 @@ def test_the_words_of_a_fact_stay_beside_its_name() -> None:
     assert first.startswith("steps        word")
     assert len(first) <= terminal.WIDTH
     assert second.startswith(" " * 13 + "word")
+
+
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    page = terminal.Page(width=12)
+    assert terminal.wrapped("of 43.0 ms a step", page) == ["of 43.0 ms a", "step"]
+    assert terminal.wrapped("nearly 43.0 ms", page) == ["nearly", "43.0 ms"]
+    assert terminal.broken("- nearly 43 % off", page, "  ") == ["- nearly", "  43 % off"]
+    assert terminal.wrapped("took 43 steps", terminal.Page(width=8)) == ["took 43", "steps"], "no unit"

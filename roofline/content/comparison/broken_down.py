@@ -283,8 +283,8 @@ def hardware(pair: RankedPair) -> str:
     parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.unshared)]
     gap = f"{signed(sum(row.seconds for row in term_table.gap_rows(comparison)))} the {term_table.gap_name(comparison)}"
     return (
-        f"{devices}: of {signed(comparison.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the "
-        f"kernels' distance from them, {parts[2]} other work or work without a minimum, and {gap}."
+        f"{devices}: of {signed(comparison.difference)}, the devices' ceilings explain {parts[0]} and the kernels' "
+        f"distance from them {parts[1]}; {parts[2]} is other work or work without a minimum, and {gap}."
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Sequence
 
 from roofline.content import terminal, wording
@@ -32,7 +31,7 @@ def report(judged: Sequence[Judged], page: Page = SHEET) -> str:
     parts = []
     for profile in judged:
         file = f"{wording.plain(profile.file)}: "
-        lines = textwrap.wrap(f"{file}not judged: {wording.plain(str(profile.error))}", page.prose)
+        lines = terminal.broken(f"{file}not judged: {wording.plain(str(profile.error))}", page)
         parts.append(_one(profile.result, file, page) if profile.result else "\n".join(map(_inert, lines)) + "\n")
     return "\n".join(parts)
 
@@ -43,7 +42,7 @@ def _one(result: Result, file: str, page: Page) -> str:
     if result.differences:
         sentences.append(f"Different, too: {_differences(result)}.")
     for words in sentences:
-        lines += ["", *textwrap.wrap(words, page.prose, subsequent_indent="  ", break_on_hyphens=False)]
+        lines += ["", *terminal.broken(words, page, "  ")]
     return "\n".join(_inert(line) for line in lines) + "\n"
 
 

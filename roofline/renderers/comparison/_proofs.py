@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from roofline import units
 from roofline.comparison.proof.proof import Proof
 from roofline.content import terminal, wording
 from roofline.content.signed import signed, snapped
+from roofline.content.terminal import Page
 from roofline.renderers._markdown import escape, grid
 
 HEADINGS = ("", "rows", "turned", "predicted", "95 %", "observed", "95 %", "verdict")
@@ -99,13 +99,13 @@ def _time(seconds: float | None) -> str:
     return "none" if seconds is None else signed(seconds)
 
 
-def text(proofs: Sequence[Proof], width: int) -> list[str]:
+def text(proofs: Sequence[Proof], page: Page) -> list[str]:
     """Return the lines of a terminal."""
     if not proofs:
         return [NOTHING]
     heads: Sequence[str] = (HEADINGS[0], *HEADINGS[3:])
     cells: list[Sequence[str]] = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
-    columns = terminal.fitting_columns(cells, _RANKS, width + 2)
+    columns = terminal.fitting_columns(cells, _RANKS, page.prose + 2)
     heads, cells = [heads[number] for number in columns], [[row[number] for number in columns] for row in cells]
     wide = terminal.widths(cells)
     lines = terminal.columns(cells, left_aligned=(len(heads) - 1,))
@@ -114,13 +114,13 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
         indent = " " * (wide[0] + 2)
         turned = "" if proof.switch is None else f"; {_switch(proof)}"
         words = f"{_names(proof)}{turned}"
-        body += [line, *textwrap.wrap(words, width, initial_indent=indent, subsequent_indent=indent)]
-    remarks = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]
+        body += [line, *terminal.broken(f"{indent}{words}", page, indent)]
+    remarks = [line for note in notes(proofs) for line in terminal.wrapped(note, page)]
     for number, proof in enumerate(proofs, 1):
         if proof.moved:
             table = terminal.columns([("before", "after", f"{number}: {MOVED}"), *moved(proof)], left_aligned=(2,))
-            remarks += ["", *(line[:width] for line in table)]
-    head = textwrap.wrap(HEAD, width)
+            remarks += ["", *(line[: page.prose] for line in table)]
+    head = terminal.wrapped(HEAD, page)
     return [*head, lines[0], "─" * max(map(len, lines)), *body, *remarks]
 
 

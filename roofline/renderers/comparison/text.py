@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline import units
@@ -86,7 +85,7 @@ def _warning(pair: RankedPair, page: Page) -> list[str]:
 
 
 def _proven(pair: RankedPair, page: Page) -> list[str]:
-    return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page.prose)]
+    return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page)]
 
 
 def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) -> list[str]:
@@ -110,7 +109,7 @@ def _rows(pair: RankedPair, page: Page, view: View, limit: int | None = None) ->
         widest = max(len(account_rows.size(pair, row)) for row in every)
         time = account_rows.written(pair, others_seconds)
         head = f"    {time:>{widest}}  {comparing.share(others_seconds, pair):>6}  "
-        lines += _wrapped(f"{head}{smaller} (--all shows them)", page, _margin(head, page))
+        lines += terminal.broken(f"{head}{smaller} (--all shows them)", page, _margin(head, page))
     if view.why:
         notes = list(account_rows.notes(pair)) or ["no pass merged or moved anything"]
         lines += ["", *terminal.facts((("passes" if not n else "", note) for n, note in enumerate(notes)), page)]
@@ -128,19 +127,15 @@ def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[
         head += f"{account_rows.bar(pair, row, largest, width):<{width}}  " if width else ""
         indent = _margin(head, page)
         opening, *others = account_rows.lines(pair, row)
-        lines = _wrapped(f"{head}{account_rows.with_pages(row, opening)}", page, indent)
+        lines = terminal.broken(f"{head}{account_rows.with_pages(row, opening)}", page, indent)
         for words in others:
-            lines += _wrapped(f"{indent}{words}", page, f"{indent}  ")
+            lines += terminal.broken(f"{indent}{words}", page, f"{indent}  ")
         yield lines
 
 
 def _margin(head: str, page: Page) -> str:
     """Return the blanks before what stands below the body of a row, which has its numbers in front."""
     return " " * (len(head) if page.prose - len(head) >= _LEAST_BODY else 4)
-
-
-def _wrapped(text: str, page: Page, margin: str) -> list[str]:
-    return textwrap.wrap(text, page.prose, subsequent_indent=margin, break_on_hyphens=False)
 
 
 def _row(pair: RankedPair, number: int, page: Page) -> list[str]:

@@ -374,7 +374,7 @@ def test_hardware_and_the_table_by_another_key_are_one_split() -> None:
     told = broken_down.lines(found, found.breakdown).ops.split
     # The same kernels do other work here: the table has none of it under ceilings.
     assert told.ceilings != split_busy(found.comparison).ceilings
-    assert f"{broken_down._amount(told.ceilings)} is the ceilings" in broken_down.hardware(found)
+    assert f"ceilings explain {broken_down._amount(told.ceilings)} and" in broken_down.hardware(found)
 
 
 def test_hardware_is_told_apart() -> None:
@@ -385,10 +385,9 @@ def test_hardware_is_told_apart() -> None:
     # results reach memory, as far as own times allow it. Kernels: what is left of 96.25 % of the 1000 µs of that work.
     # Other: 37.5 µs of it, and layer_norm, 8 µs, that B does not have.
     assert broken_down.hardware(found) == (
-        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.85 ms to +4.09 ms is the "
-        "ceilings of the devices, -2.88 ms to -3.13 ms the kernels' distance from them, +45.5 µs other work or work "
-        "without a minimum, and +492 µs "
-        "the host time."
+        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, the devices' ceilings explain "
+        "+3.85 ms to +4.09 ms and the kernels' distance from them -2.88 ms to -3.13 ms; +45.5 µs is other work or work "
+        "without a minimum, and +492 µs the host time."
     )
     assert broken_down.hardware(two().pairs[0]) == ""
     blank = pair(handmade.profile(), faster(device=replace(other, name="Unheard of", ceilings={})))

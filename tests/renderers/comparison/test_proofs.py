@@ -13,6 +13,7 @@ import set_in_latex
 
 from roofline.comparison.proof.proof import Moved, Proof
 from roofline.comparison.ranking import Ranking, rank
+from roofline.content.terminal import SHEET
 from roofline.renderers.comparison import _proofs, latex
 from roofline.renderers.comparison import csv as comparison_csv
 
@@ -100,7 +101,7 @@ PROOFS = (
 
 
 def test_predicted_and_observed_stand_side_by_side(golden: Callable[[str, str], None]) -> None:
-    golden("proofs.txt", "\n".join(_proofs.text(PROOFS, 100)) + "\n")
+    golden("proofs.txt", "\n".join(_proofs.text(PROOFS, SHEET)) + "\n")
     golden("proofs.md", "\n".join(_proofs.markdown(PROOFS)) + "\n")
 
 
@@ -120,11 +121,11 @@ def test_a_paper_and_a_spreadsheet_have_them_too() -> None:
 
 
 def test_lines_fit_the_terminal() -> None:
-    assert max(map(len, _proofs.text(PROOFS, 100))) <= 100
+    assert max(map(len, _proofs.text(PROOFS, SHEET))) <= 100
 
 
 def test_nothing_to_prove_is_said() -> None:
-    assert _proofs.text((), 100) == _proofs.markdown(()) == ["Proof: no row of the account has a switch."]
+    assert _proofs.text((), SHEET) == _proofs.markdown(()) == ["Proof: no row of the account has a switch."]
     assert _proofs.document(()) == []
 
 
@@ -144,7 +145,7 @@ def test_hostile_names_do_nothing() -> None:
             rule=name, rules=(name,), rows=(1,), run="a", switch=name, predicted=1.0, predicted_ci95=(0.5, 1.5),
             verdict="not proven", text=name,
         )  # fmt: skip
-        lines = _proofs.text((proof,), 100)
+        lines = _proofs.text((proof,), SHEET)
         assert all(line.isprintable() for line in lines)
         table = [line for line in _proofs.markdown((proof,)) if line.startswith("|")]
         assert [line.replace("\\|", "").count("|") for line in table] == [9] * 3

@@ -15,16 +15,15 @@ import re
 from typing import Any
 
 from roofline.content.wording import plain
-from roofline.units import cut
+from roofline.units import BEFORE_UNIT, cut
 
 #: Letters of a name that a title holds: what is longer is no name that anybody reads.
 TITLE = 1000
 #: Characters that turn the text around them (Unicode's bidirectional formatting), and controls.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta", "wbr"))
-#: Elements that hold sentences, and the space between a number and its unit, at which no line ends.
+#: Elements that hold sentences.
 _PROSE = frozenset(("p", "li", "dd", "caption", "summary"))
-_UNIT = re.compile(r"(?<=\d) (?=%|[kMGTPmµn]?(?:s|B|Hz|FLOP)\b)")
 #: Where a name may go on in a new line: where a part of it ends.
 _PART = re.compile(r"(?<=[/,_:])(?=\w)")
 
@@ -65,7 +64,7 @@ def tag(element: str, *content: Any, **attributes: str | int | float | bool | No
     opened = f"<{' '.join(words)}>"
     if element in _VOID:
         return Html(opened)
-    inside = _UNIT.sub("\u00a0", join(content)) if element in _PROSE else join(content)
+    inside = BEFORE_UNIT.sub("\u00a0", join(content)) if element in _PROSE else join(content)
     return Html(f"{opened}{inside}</{element}>")
 
 

@@ -160,7 +160,7 @@ def _fastest(cell: Cell, fills: dict[str, _Fill]) -> _Square:
     if cell.predicted is not None:
         return _Square(fills[cell.predicted].pale(), marks=tuple(filter(None, marks)))
     if len(cell.machines) > 1:
-        return _Square(_Fill("not settled", _UNSETTLED), marks=tuple(filter(None, marks)))
+        return _Square(_NOT_SETTLED, marks=tuple(filter(None, marks)))
     if cell.fastest is None:
         return _Square(_Fill("", _EMPTY), marks=tuple(filter(None, marks)))
     marks |= dict.fromkeys(["disturbed"] if sweep.is_disturbed(cell) else [])

@@ -181,8 +181,8 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     # Other rows have what both runs run there.
     opening = f"ops that differ {place}".rstrip()
     if causes:
-        opening = f"{' '.join(causes).rstrip('.')}{around}"
-    said_runs = [place] if causes and place else []
+        opening = ", ".join(filter(None, (f"{' '.join(causes).rstrip('.')}{around}", place)))
+    said_runs = []
     for side, ops in zip(sides, list_ops(row, style), strict=True):
         amount = ": ".join(filter(None, (describe_amount(side, row, style), ops))) or "nothing instead"
         where = f"; at {places[side]}" if has_own else ""

@@ -215,7 +215,7 @@ def command(
         ranking = turns.prove(ranking, say, requests, rounds)
     tables.write(renderer.render(ranking, **extra), extra)
     if format == "text" and row is None:
-        _next(paths, ranking)
+        _next(paths, ranking, allow)
 
 
 def _view(every: bool, row: int | None, why: bool, details: bool) -> Any:
@@ -413,7 +413,7 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 # --------------------------------------------------------------------------------------------------------- results
 
 
-def _next(paths: list[Path], ranking: Ranking) -> None:
+def _next(paths: list[Path], ranking: Ranking, allow: bool) -> None:
     from roofline.content.comparison.comparing import can_repeat
 
     if STDIN in paths:
@@ -421,7 +421,8 @@ def _next(paths: list[Path], ranking: Ranking) -> None:
     files = " ".join(map(quoted, paths))
     where = paths[0].parent if paths[0].exists() else Path()  # not where profiles that ship lie
     if len(paths) == 2 and can_repeat(ranking.pairs[0]):
-        typer.echo(f"Next: roofline compare {files} --again")
+        allowed = " --allow" if allow else ""
+        typer.echo(f"Next: roofline compare {files} --again{allowed}")
     elif len(paths) == 2:
         typer.echo(f"Next: roofline plot {files} --kind waterfall -o {quoted(where / 'waterfall.svg')}")
     else:

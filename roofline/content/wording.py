@@ -490,8 +490,8 @@ def uneven(wall: Wall) -> str:
 
 def _far(wall: Wall) -> str:
     """Say how many steps lie far from the median."""
-    number, off = len(wall.steps), f"over {units.percent(FAR, 0)} off the median"
-    return f"{units.count(far_steps(wall))} of {units.count(number)} steps are {off}"
+    far, number, off = far_steps(wall), len(wall.steps), f"over {units.percent(FAR, 0)} off the median"
+    return f"{units.count(far)} of {units.count(number)} steps {'is' if far == 1 else 'are'} {off}"
 
 
 def changing(change: Trend) -> str:

@@ -124,6 +124,7 @@ def test_more_than_two_profiles(roofline: Run, tmp_path: Path) -> None:
 def test_runs_that_are_not_comparable(roofline: Run, tmp_path: Path) -> None:
     a, b = write(tmp_path, "a.json"), write(tmp_path, "b.json", 20, batch=8, backend="jax")
     refused(roofline("compare", a, b), 1, "not comparable", "batch (4 against 8)", "--allow")
+    assert roofline("compare", a, b, "--allow").out.endswith("Next: roofline compare a.json b.json --again --allow\n")
     for format in ("text", "markdown", "json"):
         ended = roofline("compare", a, b, "--allow", "--format", format)
         assert ended.code == 0

@@ -306,6 +306,7 @@ def test_how_steps_were_timed_is_told_apart_from_what_they_show() -> None:
     assert steps([12.5e-3]) == "n = 1 step back to back, 12.5 ms, so its spread is not known"
     uneven = steps([0.031, 5.5, 0.04, 0.9, 2.0, 0.05, 3.1, 0.2])
     assert uneven.endswith("; uneven: 8 of 8 steps are over 10 % off the median")
+    assert "; 1 of 3 steps is over 10 % off the median" in steps([1.0, 1.0, 1.2])
     # A thousandth of the median for each of 40 steps: 2 % before and behind it
     growing = steps(12.5e-3 * (1 + 0.003 * (np.arange(40) - 19.5)))
     assert growing.endswith(

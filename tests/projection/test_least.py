@@ -51,6 +51,7 @@ def test_in_words() -> None:
     told = " ".join(text.render(least(counted(), THERE)).split())
     assert "counted and not run; on Made Up at least 120 µs per step by the ceilings alone (100.0 %" in told
     assert "least step serial 120 µs" in told
+    assert told.endswith("missing launch.torch-eager: not known for Made Up, so not in the column minimum")
 
 
 def test_products_without_a_ceiling_leave_no_least_time() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby
@@ -10,6 +9,7 @@ from string import ascii_lowercase
 
 from roofline import units
 from roofline.content import terminal
+from roofline.content.terminal import SHEET
 from roofline.core.device import Device
 from roofline.published.implied import ALLOWED, Implied
 from roofline.published.means import speedups
@@ -170,6 +170,4 @@ def _sources(cells: Iterable[Implied]) -> list[str]:
 
 
 def _hanging(first: str, words: str) -> list[str]:
-    return textwrap.wrap(
-        words, terminal.WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
-    )
+    return terminal.broken(f"{first}{words}", SHEET, " " * len(first))

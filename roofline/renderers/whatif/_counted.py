@@ -44,7 +44,9 @@ def render(least_time: Least, page: Page = SHEET) -> str:
             ("not known", f"{wording.counted(least_time.unknown_ops, 'op')} without known work, or a ceiling for it")
         )
     if least_time.step.missing:
-        facts.append(("missing", ", ".join(map(wording.plain, least_time.step.missing))))
+        names = wording.conjunction(list(map(wording.plain, least_time.step.missing)))
+        device = wording.plain(least_time.device.name)
+        facts.append(("missing", f"{names}: not known for {device}, so not in the column minimum"))
     table = terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
     sentence = terminal.wrapped(verdict, page, "bold")
     return "\n".join([*sentence, "", *table, "", *terminal.facts(facts, page)]) + "\n"

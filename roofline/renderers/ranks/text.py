@@ -15,22 +15,21 @@ from roofline.renderers.ranks import _sentences
 _MOST, _ENDS = 16, 6
 #: What goes first of a table for want of room: the highest.
 _RANK_RANKS = (0, 0, 3, 2, 4, 1, 6, 0, 5)
-_COLLECTIVE_RANKS = (0, 9, 5, 3, 2, 0, 8, 10, 4, 11, 1, 6, 7)
-_COLLECTIVE_HEADS = (
-    "collective",
-    "group",
-    "ranks",
-    "sent",
-    "seen",
-    "shortest",
-    "longest",
-    "last at",
-    "apart",
-    "algorithm",
-    "bus bandwidth",
-    "of link",
-    "last to arrive",
-)
+_COLLECTIVE_RANKS = {
+    "collective": 0,
+    "group": 9,
+    "ranks": 5,
+    "sent": 3,
+    "seen": 2,
+    "shortest": 0,
+    "longest": 8,
+    "last at": 10,
+    "apart": 4,
+    "algorithm": 11,
+    "bus bandwidth": 1,
+    "of link": 6,
+    "last to arrive": 7,
+}
 #: Which of them hold words.
 _COLLECTIVE_WORDS = ("collective", "group", "last to arrive")
 
@@ -70,13 +69,13 @@ def _collectives(job: Job, page: Page, every: bool) -> list[str]:
         return []
     rows = job.collectives if every else job.collectives[:_MOST]
     unit = units.seconds_unit(max(row.longest for row in rows))
-    cells = [list(_COLLECTIVE_HEADS)]
+    cells = [list(_COLLECTIVE_RANKS)]
     for row in rows:
         message, last = row.message, f"rank {row.last}, {units.count(row.times_last)} of {row.runs}"
         cells.append(
             [
                 wording.plain(message.name, 40),
-                wording.plain(message.group, 24) or "\N{EN DASH}",
+                wording.plain(message.group, 24) or units.UNKNOWN,
                 units.count(row.ranks),
                 units.byte(message.sent),
                 units.count(row.runs),
@@ -87,9 +86,9 @@ def _collectives(job: Job, page: Page, every: bool) -> list[str]:
             ]
         )
     # A job of one group without a name, or devices without a ceiling of their link, need no column for it.
-    told = [any(row[number] != "\N{EN DASH}" for row in cells[1:]) for number in range(len(_COLLECTIVE_HEADS))]
+    told = [any(cell != units.UNKNOWN for cell in column) for column in zip(*cells[1:], strict=True)]
     cells = [[cell for cell, is_told in zip(row, told, strict=True) if is_told] for row in cells]
-    ranks = [rank for rank, is_told in zip(_COLLECTIVE_RANKS, told, strict=True) if is_told]
+    ranks = [_COLLECTIVE_RANKS[head] for head in cells[0]]
     words = {number for number, head in enumerate(cells[0]) if head in _COLLECTIVE_WORDS}
     lines = ["", *terminal.fitted(cells, words, ranks, page, 1)]
     if hidden := len(job.collectives) - len(rows):

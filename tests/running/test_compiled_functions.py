@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from roofline.running.steps import Steps, StepWatcher
 
 
 class _Watcher(StepWatcher):
-    """Keep what a boundary reports: (name of its file, label, results)."""
+    """Keep what a boundary reports: (name of its file, label, results), and of a profiler (name of its file, which)."""
 
     def __init__(self, steps: Steps, rank: int, name: str, seen: list[tuple[str, str, tuple[object, ...]]]) -> None:
         super().__init__(steps, rank)
@@ -36,6 +37,9 @@ class _Watcher(StepWatcher):
         sizes: Mapping[str, int] = EMPTY,
     ) -> None:
         self._seen.append((self._name, label, results))
+
+    def blocked(self, by: str | None) -> None:
+        self._seen.append((self._name, str(by), ()))
 
 
 @pytest.fixture
@@ -166,6 +170,25 @@ def test_functions_of_tensorflow_report(seen: list[Any]) -> None:
     with tf.profiler.experimental.Trace("something else"):
         pass
     assert names(seen)[1:] == [("tensorflow_trace", "tf.profiler.experimental.Trace('train')")]
+
+
+def test_profilers_of_the_program_report_their_begin_and_end(seen: list[Any], tmp_path: Path) -> None:
+    """By both names that JAX has for them, and both that TensorFlow has."""
+    import jax
+    import tensorflow as tf
+    from tensorflow.python.profiler import profiler_v2
+
+    seen.clear()
+    with jax.profiler.trace(str(tmp_path / "a")):
+        pass
+    jax.profiler.start_trace(str(tmp_path / "b"))
+    jax.profiler.stop_trace()
+    assert names(seen) == 2 * [("jax_annotation", "jax.profiler"), ("jax_annotation", "None")]
+    seen.clear()
+    for profiler in (tf.profiler.experimental, profiler_v2):
+        profiler.start(str(tmp_path / "c"))
+        profiler.stop(save=False)
+    assert names(seen) == 2 * [("tensorflow_trace", "tf.profiler.experimental"), ("tensorflow_trace", "None")]
 
 
 def test_loops_and_updates_of_keras_report(seen: list[Any]) -> None:

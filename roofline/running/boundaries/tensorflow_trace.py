@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from roofline.running.boundaries import _own_profiler
 from roofline.running.boundary import Boundary, Watcher
-
-#: What a program calls that profiles itself.
-_PROFILER = "tf.profiler.experimental"
 
 
 def watch(watcher: Watcher) -> None:
@@ -35,28 +33,12 @@ def watch(watcher: Watcher) -> None:
 
         return leave
 
-    def starting(original: Callable[..., Any]) -> Callable[..., Any]:
-        def start(*args: Any, **kwargs: Any) -> Any:
-            watcher.blocked(_PROFILER)
-            return original(*args, **kwargs)
-
-        return start
-
-    def stopping(original: Callable[..., Any]) -> Callable[..., Any]:
-        def stop(*args: Any, **kwargs: Any) -> Any:
-            result = original(*args, **kwargs)
-            watcher.blocked(None)
-            return result
-
-        return stop
-
     import tensorflow as tf
 
     watcher.wrap(Trace, "__init__", making)
     watcher.wrap(Trace, "__exit__", leaving)
-    for module in (profiler_v2, tf.profiler.experimental):  # each has a name of its own for both
-        watcher.wrap(module, "start", starting)
-        watcher.wrap(module, "stop", stopping)
+    owners = (profiler_v2, tf.profiler.experimental)
+    _own_profiler.watch(watcher, "tf.profiler.experimental", owners, "start", "stop")
 
 
 BOUNDARY = Boundary(name="{label}", module="tensorflow", watch=watch, backend="tensorflow")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from roofline.running.boundaries import _own_profiler
 from roofline.running.boundary import Boundary, Watcher
 
 
@@ -24,24 +25,8 @@ def watch(watcher: Watcher) -> None:
 
         return step
 
-    def preparing(original: Callable[..., Any]) -> Callable[..., Any]:
-        def prepare(self: Any) -> Any:
-            watcher.blocked("torch.profiler")
-            return original(self)
-
-        return prepare
-
-    def leaving(original: Callable[..., Any]) -> Callable[..., Any]:
-        def leave(self: Any, *error: Any) -> Any:
-            result = original(self, *error)
-            watcher.blocked(None)
-            return result
-
-        return leave
-
     watcher.wrap(profile, "step", stepping)
-    watcher.wrap(autograd.profile, "_prepare_trace", preparing)
-    watcher.wrap(autograd.profile, "__exit__", leaving)
+    _own_profiler.watch(watcher, "torch.profiler", (autograd.profile,), "_prepare_trace", "__exit__")
 
 
 BOUNDARY = Boundary(name="torch.profiler.profile.step()", module="torch", watch=watch, backend="torch", may_cease=True)

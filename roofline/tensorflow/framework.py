@@ -155,7 +155,7 @@ class TensorFlow:
         # Of a step of nodes and instructions the floor is that of the executor whose least op is the cheaper one.
         self._compiled |= any(bool((trace.hlo_op >= 0).any()) for trace in traces)
         if self._line is None:
-            self._line = lines.by_traceback()
+            self._line = lines.by_traceback(self._collected.metadata.function_graphs if self._collected else ())
         if self._nodes is None:  # of the step, which is read before the programs that measure the executor
             self._nodes = any(events.runs_nodes(trace, prefix) for trace in traces)
         before = list(xla_flags.before_optimizations())

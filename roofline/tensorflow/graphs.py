@@ -39,6 +39,8 @@ _NUMBERS = tuple(
 _SMALL = 16
 #: The op that makes a tensor of a number of Python's, outside of every function.
 _CONSTANT = "_EagerConst"
+#: Nodes of a shown graph that its function does not have: what goes in and comes out.
+ARGUMENTS = ("_Arg", "_DeviceArg", "_Retval", "_DeviceRetval")
 #: Calls in calls beyond this depth are damage.
 _DEEPEST = 32
 
@@ -220,7 +222,7 @@ def _hidden(call: Any, joined: Any) -> bool:
 
 def _is_eager(graph: Any) -> bool:
     """Tell an op of arguments whose shapes nobody knows, or several of these recorded as one, names repeated."""
-    inner = [node for node in graph.node if node.op not in ("_Arg", "_DeviceArg", "_Retval", "_DeviceRetval")]
+    inner = [node for node in graph.node if node.op not in ARGUMENTS]
     named = any("_user_specified_name" in node.attr for node in graph.node if node.op == "_Arg")
     return len({node.name for node in graph.node}) < len(graph.node) or (len(inner) <= 1 and not named)
 

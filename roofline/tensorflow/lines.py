@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from tensorflow.python.eager import context
 from tensorflow.python.framework.errors_impl import NotFoundError
 
 from roofline.recording.source_lines import SourceFiles
 from roofline.tensorflow.count import Line
+from roofline.tensorflow.graphs import ARGUMENTS
 from roofline.tensorflow.scopes import path
 
 
-def by_traceback() -> Line:
-    """Return what names the lines of the nodes of all functions that this process has traced so far."""
-    return by_name(_tracebacks(SourceFiles()))
+def by_traceback(function_graphs: Iterable[Any]) -> Line:
+    """Return what names the lines of the nodes of functions that ran. function_graphs: as TensorFlow showed them."""
+    return by_name(_tracebacks([graphs.pre_optimization_graph for graphs in function_graphs], SourceFiles()))
 
 
 def by_name(lines: Iterable[tuple[str, str | None]]) -> Line:
@@ -39,13 +41,22 @@ def by_name(lines: Iterable[tuple[str, str | None]]) -> Line:
     return line_of
 
 
-def _tracebacks(files: SourceFiles) -> Iterator[tuple[str, str | None]]:
-    """Yield the name of each node of a function, and its line."""
+def _tracebacks(graphs: Sequence[Any], files: SourceFiles) -> Iterator[tuple[str, str | None]]:
+    """Yield the name of each node of the functions of which graphs are, and its line.
+
+    Other functions of this process have nodes of the same names. A graph holds the functions that it calls by their
+    names, and itself has none: it is of the function that has all of its nodes.
+    """
     eager_context = context.context()
+    called = {function.signature.name for graph in graphs for function in graph.library.function}
+    bodies = [{node.name for node in graph.node if node.op not in ARGUMENTS} for graph in graphs]
     for function in eager_context.list_function_names():
         try:
             info = eager_context.get_graph_debug_info(function)
         except NotFoundError:  # a function of which nothing is left has been dropped since they were listed
+            continue
+        names = info.name_to_trace_id.keys()
+        if function not in called and not any(body <= names for body in bodies):
             continue
         for name, number in info.name_to_trace_id.items():
             frames = (info.frames_by_id[frame] for frame in reversed(info.traces_by_id[number].frame_id))

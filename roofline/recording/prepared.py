@@ -31,12 +31,15 @@ class Fork:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._status: int | None = None
         self.pid = 0
         self.pid = self._receive()
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit status. Raises ServerDied, or TimeoutExpired after `timeout` [s]."""
-        return self._receive(timeout)
+        """Wait for the exit status, which is told once. Raises ServerDied, or TimeoutExpired after `timeout` [s]."""
+        if self._status is None:
+            self._status = self._receive(timeout)
+        return self._status
 
     def terminate(self) -> None:
         """Send SIGTERM."""

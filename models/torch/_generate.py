@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from roofline.core.generate_phases import generate_phases
 from roofline.core.step import Step, Workload
 from roofline.models._step import generation_switches, transformer_switches
 from roofline.models.torch._step import own_step, transformers
-from roofline.pytorch.generate_phases import generate_phases
 
 
 def generation(workload: Workload, dims: Mapping[str, Any], model: nn.Module) -> Step:

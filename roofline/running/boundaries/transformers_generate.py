@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from roofline.pytorch.generate_phases import generate_phases
+from roofline.core.generate_phases import generate_phases
 from roofline.running.boundaries import torch_call
 from roofline.running.boundaries._outermost import OUTERMOST
 from roofline.running.boundary import Boundary, Watcher

@@ -168,7 +168,7 @@ def _functions(function_graphs: Any, run_shapes: Seen) -> Iterator[Function]:
 
     An op run eagerly is a function of one node in TensorFlow's eyes; it leaves no events of nodes.
     """
-    if _is_eager(function_graphs.pre_optimization_graph):
+    if is_eager(function_graphs.pre_optimization_graph):
         return
     joined = _joined(function_graphs.partition_graphs)
     shapes = inferred(joined, run_shapes)
@@ -220,7 +220,7 @@ def _hidden(call: Any, joined: Any) -> bool:
     return not shown.issuperset(names)
 
 
-def _is_eager(graph: Any) -> bool:
+def is_eager(graph: Any) -> bool:
     """Tell an op of arguments whose shapes nobody knows, or several of these recorded as one, names repeated."""
     inner = [node for node in graph.node if node.op not in ARGUMENTS]
     named = any("_user_specified_name" in node.attr for node in graph.node if node.op == "_Arg")

@@ -10,7 +10,7 @@ from tensorflow.python.framework.errors_impl import NotFoundError
 
 from roofline.recording.source_lines import SourceFiles
 from roofline.tensorflow.count import Line
-from roofline.tensorflow.graphs import ARGUMENTS
+from roofline.tensorflow.graphs import ARGUMENTS, is_eager
 from roofline.tensorflow.scopes import path
 
 
@@ -45,18 +45,23 @@ def _tracebacks(graphs: Sequence[Any], files: SourceFiles) -> Iterator[tuple[str
     """Yield the name of each node of the functions of which graphs are, and its line.
 
     Other functions of this process have nodes of the same names. A graph holds the functions that it calls by their
-    names, and itself has none: it is of the function that has all of its nodes.
+    names, and itself has none: it is of the function that has its nodes, and one for each of its arguments.
     """
     eager_context = context.context()
     called = {function.signature.name for graph in graphs for function in graph.library.function}
-    bodies = [{node.name for node in graph.node if node.op not in ARGUMENTS} for graph in graphs]
+    shown = [
+        ({node.name for node in graph.node if node.op not in ARGUMENTS}, sum(node.op == "_Arg" for node in graph.node))
+        for graph in graphs
+        if not is_eager(graph)
+    ]
     for function in eager_context.list_function_names():
         try:
             info = eager_context.get_graph_debug_info(function)
         except NotFoundError:  # a function of which nothing is left has been dropped since they were listed
             continue
         names = info.name_to_trace_id.keys()
-        if function not in called and not any(body <= names for body in bodies):
+        is_shown = any(body <= names and len(names) == len(body) + arguments for body, arguments in shown)
+        if function not in called and not is_shown:
             continue
         for name, number in info.name_to_trace_id.items():
             frames = (info.frames_by_id[frame] for frame in reversed(info.traces_by_id[number].frame_id))

@@ -49,7 +49,7 @@ MODELS: dict[str, set[str]] = {
     "models/float32": {"torch", "jax", "tensorflow"},
     # Keras itself is an argument here; its backends are not.
     "models/_keras": {"torch", "jax", "tensorflow", "numpy"},
-    "models/torch": {"torch", "transformers", "diffusers", "roofline.pytorch.generate_phases"},
+    "models/torch": {"torch", "transformers", "diffusers", "roofline.core.generate_phases"},
     "models/jax": {"jax", "flax", "optax", "numpy"},
     "models/keras": {"keras", "keras_hub", "tensorflow", "numpy"},
     "models/keras2": {"tf_keras", "keras_nlp", "keras_cv", "tensorflow", "numpy"},

@@ -18,7 +18,7 @@ def name_scopes(scopes: Sequence[str]) -> str:
     for (name, _), number in groups.items():
         numbers[name] += number
     words = [name if number == 1 else f"{number} places in {name}" for name, number in numbers.items()]
-    return ", ".join([*words, f"{unnamed} more"] if unnamed else words)
+    return ", ".join([*words, f"{unnamed} more place{'' if unnamed == 1 else 's'}"] if unnamed else words)
 
 
 def label_scopes(scopes: Sequence[str]) -> str:

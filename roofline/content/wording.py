@@ -462,8 +462,9 @@ def spread(analysis: WorkAnalysis) -> str:
     interval = analysis.wall_interval
     if interval:
         further = f"this one and {units.count(len(wall.processes))} {'in turns' if wall.turns else 'more'}"
-        across = f" over {1 + len(wall.processes)} processes ({further}):" if wall.processes else ""
-        words += f"{';' if across else ','} 95 % interval of the median{across} {units.seconds_between(*interval)}"
+        ends = units.seconds_between(*interval)
+        across = f"; medians of {1 + len(wall.processes)} processes ({further}): 95 % interval {ends}"
+        words += across if wall.processes else f", 95 % interval of the median {ends}"
     return "; ".join(filter(None, (words, evenness(wall))))
 
 
@@ -478,7 +479,7 @@ def evenness(wall: Wall) -> str:
     """Say whether steps were found to grow or shrink, to be steady or uneven, else how many lie far off, if any."""
     if change := trend(wall):
         return changing(change)
-    return uneven(wall) or spread_of(wall) or f"{_far(wall)}, between steady and uneven" * (far_steps(wall) > 0)
+    return uneven(wall) or spread_of(wall) or _far(wall) * (far_steps(wall) > 0)
 
 
 def uneven(wall: Wall) -> str:
@@ -600,14 +601,6 @@ def compilation(analysis: WorkAnalysis) -> list[str]:
     lines += _some("graph break", breaks_told)
     lines += _some("recompiled", [plain(why) for why in facts.recompilations])
     return lines + [plain(note) for note in facts.notes]
-
-
-def unknown_share(analysis: Analysis) -> list[str]:
-    """Say of how much of the ops' time no work is known; nothing where it is known of all, or nothing of any."""
-    shares = [share for kind in ("flops", "bytes") if (share := analysis.coverage[kind]) is not None]
-    if not shares or units.is_whole(min(shares)) or not max(shares):
-        return []
-    return [f"no FLOPs or bytes of ops that take {units.percent(1 - min(shares))} of the ops' time"]
 
 
 def step_rule(profile: Profile) -> str:

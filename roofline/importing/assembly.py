@@ -36,7 +36,7 @@ GRAPHS = (
 )
 CEILINGS = (
     "No ceilings are known for this device. A minimum time needs an op's work and the device's ceilings: name "
-    "a device that `roofline devices` lists, with --device NAME, or give the file of a calibration."
+    "a device that `roofline devices` lists, with --device NAME, or give a calibration's file, with --device FILE."
 )
 _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 

@@ -190,12 +190,12 @@ def _of_roof(analysis: Analysis, bound: Bound, ends: tuple[float, float]) -> str
 
 
 def _least_launch(analysis: Analysis) -> str:
-    """Write the least time of a launch, for behind it; "" where the step's executors differ in it, or it is a range."""
+    """Write the least time of a launch; "" where the step's executors differ in it, or it is a range."""
     usual = executor_of(analysis.profile)
     names = {f"launch.{signature.executor or usual}" for signature in analysis.profile.signatures}
     launches = {ceiling for name in names if (ceiling := analysis.device.ceilings.get(name))}
     values = {ceiling.value for ceiling in launches if ceiling.high is None and ceiling.value > NANOSECOND}
-    return f", which is {units.seconds(values.pop())}" if len(values) == len(launches) == 1 else ""
+    return units.seconds(values.pop()) if len(values) == len(launches) == 1 else ""
 
 
 def _largest_part(analysis: Analysis) -> tuple[str, float]:
@@ -245,7 +245,11 @@ def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, st
     ranges += [_least_sum(analysis)] if wording.is_range(analysis) else []
     ranges += [f"{row.of_roof} %" for row in rows[:_FEWEST] if row.is_range and row.of_roof != units.UNKNOWN]
     limit = f"{'; '.join(limits)}." if limits else ""
-    return limit, _at_their_roofs(analysis), wording.range_ends(analysis, ranges[0]) if ranges else ""
+    value = _least_launch(analysis)
+    least = f"the least time of {'a launch' if analysis.has_queue else 'an op'}{f' ({value})' if value else ''}"
+    if any(bar.bound == "overhead" for bar in shown[:2]):  # which says it
+        least = "that least time"
+    return limit, _at_their_roofs(analysis, least), wording.range_ends(analysis, ranges[0]) if ranges else ""
 
 
 def _limit(analysis: Analysis, bar: Bar) -> str:
@@ -261,12 +265,11 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     if ends is None or bar.bound == "unknown":
         kind = wording.unknown_work(analysis, {bar.bound})
         lacking = [] if analysis.device.ceilings else ["no ceilings of this device are known"]
-        lacking += wording.unknown_share(analysis) if lacking else []
         lacking += ["the trace has no shapes"] if "no-shapes" in map(slug, analysis.flags) else []
         why = wording.conjunction(lacking) or kind or "the work of its ops is not known"
         return f"What limits {share} is not known: {why}"
     if bar.bound == "overhead":
-        return f"Overhead limits {share}, {_SMALL}{bar.words}{_least_launch(analysis)}"
+        return f"Overhead limits {share}, {_small_ops(analysis, bar)}"
     return f"{bar.bound.capitalize()} limits {share}, {wording.closeness(analysis, bar.bound, *ends)}"
 
 
@@ -279,20 +282,28 @@ def _next_limit(analysis: Analysis, bar: Bar, before: Bar) -> str:
         return f"what limits {share} is not known"
     limits = " limits" if before.bound in (None, "unknown") else ""
     if bar.bound == "overhead":
-        return f"{bar.bound}{limits} {share}, {_SMALL}{bar.words}{_least_launch(analysis)}"
+        return f"{bar.bound}{limits} {share}, {_small_ops(analysis, bar)}"
     return f"{bar.bound}{limits} {share}, {bar.words}"
 
 
-def _at_their_roofs(analysis: Analysis) -> str:
-    """Sum the least times of the ops, next to what they took; what the gap would be then nobody has seen."""
+def _small_ops(analysis: Analysis, bar: Bar) -> str:
+    """Say how much longer small ops take than the least, and what that is."""
+    value = _least_launch(analysis)
+    return f"{_SMALL}{bar.words}{f', which is {value}' if value else ''}"
+
+
+def _at_their_roofs(analysis: Analysis, least: str) -> str:
+    """Sum the least times of the ops, next to what they took; what the gap would be then nobody has seen.
+
+    least: names the least time of an op.
+    """
     total = analysis.total
     if total.own_seconds <= total.uncosted:
         return ""
     ends = _least_sum(analysis)
     ops = "All ops" if floors.complete(total) else "The ops of known work"
     took = units.seconds(total.own_seconds - total.uncosted)
-    small = f", or the least time of {'a launch' if analysis.has_queue else 'an op'},"
-    limits = small if bounds.split(analysis)["overhead"].seconds else ""
+    limits = f", or {least}," if bounds.split(analysis)["overhead"].seconds else ""
     # What runs beside other ops is counted in each: their sum may be longer than the step.
     beside = total.overlap if not total.uncosted and units.seconds(total.own_seconds - total.overlap) != took else 0.0
     took += f", {units.seconds(beside)} of it beside others" if beside else ""
@@ -388,7 +399,7 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     if len(grouped) == 1:
         shown, grouped = rows, []
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
-    cells = [["", "", "time", "share", "minimum", "above minimum"]]
+    cells = [["", "", "time", "share", "min./time", "above minimum"]]
     number_at_place = Counter(row.where for row in shown)
     is_imported = analysis.profile.imported is not None  # its blocks are ranges of a trace, and may be anything
     for number, row in enumerate(shown, 1):

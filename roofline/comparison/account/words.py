@@ -29,9 +29,9 @@ def sentence(row: Row, style: Style) -> str:
         case "only":
             amounts = zip(names, (describe_amount(side, row, style) for side in (0, 1)), strict=True)
             work = "".join(f"; {name}: {words}" for name, words in amounts if words)
-            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row)}."
+            return f"{': '.join(filter(None, (where(row, style), _only(row, style))))}{work}{_moved(row, names)}."
         case "rate":
-            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row)}."
+            return f"{_same(row, style)}{_roofs(row, names)}{_moved(row, names)}."
         case "gap" if None in (row.a.seconds, row.b.seconds):
             times = dict(zip(names, (row.a.seconds, row.b.seconds), strict=True))
             unseen = " and ".join(name for name, time in times.items() if time is None)
@@ -41,17 +41,15 @@ def sentence(row: Row, style: Style) -> str:
             place = _SAID.get(row.place or "", row.place)
             if row.place != PAGE_FAULTS:
                 place = f"{'GPU idle' if style.kernels else 'time without an op'}, {place}"
-            return f"{place}: {_part(row, names)}{_moved(row)}."
+            return f"{place}: {_part(row, names)}{_moved(row, names)}."
 
 
-def _moved(row: Row) -> str:
-    """Say which part of the difference of a row's times is in the row of page faults."""
+def _moved(row: Row, names: tuple[str, str]) -> str:
+    """Say which part of the difference of a row's times is in the row of page faults, and in which run it is more."""
     if not any(note.step == MOVED_BY for note in row.notes):
         return ""
-    apart = (row.a.seconds or 0.0) - (row.b.seconds or 0.0)
-    own = row.seconds or 0.0
-    difference, in_row, moved = (units.seconds(abs(time)) for time in (apart, own, apart - own))
-    return f"; their times differ by {difference}: {in_row} in this row, {moved} of page faults in another"
+    moved = (row.a.seconds or 0.0) - (row.b.seconds or 0.0) - (row.seconds or 0.0)
+    return f"; {names[moved < 0]} has {units.seconds(abs(moved))} more of page faults in it, which another row counts"
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:

@@ -133,16 +133,16 @@ def heading(pair: RankedPair) -> str:
     faster = 1 - head.slower
     took, signs = f"{names[head.slower]} took {time} more than {names[faster]}", f"minus: {'AB'[faster]} takes longer"
     if head.settled or in_processes(pair):
-        return f"Why {took} in the two profiled processes; {_compared(pair)} ({signs})"
+        return f"Why {took} in the two processes above; {_compared(pair)} ({signs})"
     return f"Why {took} ({signs})"
 
 
 def _compared(pair: RankedPair) -> str:
     """Say what the headline compares: turns, without the profiled processes, else all processes."""
     return (
-        "the headline is about all processes"
+        "the headline compares all processes"
         if pair.headline.settled is None
-        else "the headline is about their runs in turns, without a profiler"
+        else "the headline compares others, run in turns"
     )
 
 
@@ -177,7 +177,7 @@ def lines(pair: RankedPair, row: Row) -> list[str]:
     has_own = all(places) and not {*row.run_scopes[0]} & {*row.run_scopes[1]}
     scope, within = "" if has_own else name_scopes(row.scopes), f"in {wording.in_words(row.phase)}" if row.phase else ""
     place = ", ".join(filter(None, (f"at {scope}" if scope and scope != row.phase else "", within)))
-    around = ". This row is of these and of the ops around them" if holds_neighbours(row) else ""
+    around = ". This row also holds the other ops that differ at its places" if holds_neighbours(row) else ""
     # Other rows have what both runs run there.
     opening = f"ops that differ {place}".rstrip()
     if causes:

@@ -23,7 +23,7 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         subject = "" if len(subjects) == 1 else f"{comparing.subject([run])}: "
         times = f"{units.seconds(run.busy)} busy, {wording.gap_name(run)} {host.gap_time(run)}"
         head = f"{comparing.name(pair, side)}, {subject}{units.seconds(run.wall)} per step"
-        head += " of the profiled process" if run.profile.wall.processes else ""
+        head += " in one process" if run.profile.wall.processes else ""
         yield letter, f"{head} ({times if run.busy else 'its ops were not seen'}); {wording.spread(run)}"
     if energies := _energies(pair):
         yield "energy", energies
@@ -32,7 +32,7 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         gap = " or ".join(dict.fromkeys(map(wording.gap_name, analyses)))
         parts = {"busy": snapped(a.busy - b.busy, a.wall), gap: snapped(a.gap - b.gap, a.wall)}
         words = [f"{signed(seconds)} {part}" for part, seconds in sorted(parts.items(), key=lambda part: -abs(part[1]))]
-        where = " in the profiled processes" if account_rows.in_processes(pair) else ""
+        where = " in these two processes" if account_rows.in_processes(pair) else ""
         yield "A − B", f"{signed(pair.comparison.difference)}{where}: {', '.join(words)}"
 
 

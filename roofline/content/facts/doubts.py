@@ -48,7 +48,7 @@ def reasons(analysis: Analysis) -> Iterator[str]:
     lacking = {kind: share for kind, share in known.items() if share is not None and not units.is_whole(share)}
     if ("flops" in lacking or "bytes" in lacking) and "no-shapes" not in flags:
         share = min(lacking.get("flops", 1.0), lacking.get("bytes", 1.0))
-        unknown_share = f"FLOPs or bytes are not known of ops that take {units.percent(1 - share)} of the time of all"
-        yield f"{unknown_share}{'' if 'no-ceilings' in flags else ', so these have no minimum'}."
+        unknown = f"Ops that take {units.percent(1 - share)} of all ops' time have no known FLOPs or bytes"
+        yield f"{unknown}{'' if 'no-ceilings' in flags else ', so no minimum'}."
     if "time" in lacking:
         yield f"{units.percent(1 - lacking['time'])} of the recorded time belongs to no known op."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from roofline.pytorch.generate_phases import generate_phases
+from roofline.core.generate_phases import generate_phases
 
 
 class Model:

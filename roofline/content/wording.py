@@ -271,14 +271,8 @@ _ENDS: dict[RangeReason, str] = {
     "too many touches": f"{_RESULTS} would evict if no two buffers shared memory",
 }
 #: What holds at the lower ends of shares of roofs, and what at the upper ends.
-_CACHES: tuple[str, str] = (
-    "the fewest bytes that may have moved (caches held all they could)",
-    "the most (caches held nothing)",
-)
-_EVICTIONS = (
-    "the fewest bytes that may have moved (caches kept the results that fit)",
-    "the most (caches evicted all they could)",
-)
+_CACHES: tuple[str, str] = ("the fewest bytes that may have moved (caches held all they could)", "the most")
+_EVICTIONS = ("the fewest bytes that may have moved (caches kept the results that fit)", "the most")
 _ARITHMETIC = (
     "matmuls of unknown precision that traffic alone limits",
     "the slowest arithmetic that their inputs allow",

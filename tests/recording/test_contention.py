@@ -8,20 +8,23 @@ import subprocess
 import sys
 import threading
 import time
+from collections import namedtuple
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 
 from roofline.backends.torch import BACKEND
 from roofline.core.step import Step
+from roofline.devices.cpu import affinity
 from roofline.recording import contention
 from roofline.recording.contention import System, Usage, since, start, was_contended
 from roofline.recording.recording import Plan
 
 pytestmark = pytest.mark.xdist_group("timing")
-CORES = os.cpu_count() or 1
+CORES = len(affinity())
 
 
 def usage(own: float, others: float, switches: int = 0) -> Usage:
@@ -50,6 +53,18 @@ def test_what_this_process_takes_is_not_taken_by_others() -> None:
     assert used.cpu >= 0.2
     # Clocks tick in hundredths of a second per core; others cannot have had more than there is.
     assert 0 <= used.others <= used.wall * CORES + 0.1
+
+
+def test_others_are_those_on_the_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two cores it has the second, where 3 s pass meanwhile; 40 s on the first are no concern of it."""
+    core = namedtuple("core", ("user", "system", "idle"))
+    clocks = iter([[core(5, 1, 0), core(7, 2, 9)], [core(40, 6, 0), core(9, 3, 9)]])
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1}, raising=False)
+    monkeypatch.setattr(psutil, "cpu_times", lambda *, percpu: next(clocks))
+    used = since(start())
+    assert used.others == pytest.approx(3 - used.cpu)
+    assert Usage(wall=4.0, cpu=1.0, switches=0, load=0.0, others=2.9).crowded()  # 3.9 of 4 s of one core
+    assert not Usage(wall=4.0, cpu=1.0, switches=0, load=0.0, others=2.7).crowded()
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_NOHUGEPAGE"), reason="only Linux lets a program refuse huge pages")

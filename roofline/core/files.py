@@ -6,11 +6,9 @@ import os
 import secrets
 import sys
 import tempfile
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from roofline.errors import InputError
 
@@ -34,16 +32,6 @@ def read(file: Path, limit: int, kind: str) -> bytes:
     if len(data) > limit:
         raise InputError(f"{file} is larger than {limit >> 20} MiB, so it is not {kind}; give the path of one.")
     return data
-
-
-def read_toml(
-    file: Path, limit: int, kind: str, cure: str, parse_float: Callable[[str], Any] = float
-) -> dict[str, Any]:
-    """Read the table in a TOML of at most so many bytes. Raises InputError, with the cure, where there is none."""
-    try:
-        return tomllib.loads(read(file, limit, kind).decode("utf-8"), parse_float=parse_float)
-    except (ValueError, RecursionError) as error:  # also an integer of more digits than Python reads
-        raise InputError(f"{file} is not {kind} ({error}); {cure}.") from None
 
 
 def read_standard_input(limit: int, kind: str) -> bytes:

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from roofline.core import files, shipped, validate
 from roofline.core.cost import Cost
+from roofline.core.decoding import UndecodableError, from_json, undecodable
 from roofline.core.device import Device
 from roofline.core.vocabulary import RESIDENT, STORAGE_KINDS, OpClass
 from roofline.errors import InputError
@@ -508,7 +509,7 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
     try:
         profile = _current(data)
         if profile is None:
-            version = msgspec.json.decode(data, type=_Peek).schema
+            version = from_json(data, _Peek).schema
             if not isinstance(version, int) or isinstance(version, bool) or version < 1:
                 raise InputError(f"{source} is not a roofline profile: it has no schema number; {_MADE}.")
             if version > SCHEMA:
@@ -516,11 +517,12 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
                     f"{source} was made by a newer roofline (schema {validate.reported(version)}, this one reads up to "
                     f"{SCHEMA}): upgrade."
                 )
-            plain = msgspec.json.decode(data)
+            plain = from_json(data, dict[str, Any])
             for step in range(version, SCHEMA):
                 plain = MIGRATIONS[step](plain)
-            profile = msgspec.convert(plain, type=Profile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            with undecodable():
+                profile = msgspec.convert(plain, type=Profile)
+    except UndecodableError as error:
         raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
     validate.check(profile, source, decoded=True)
     return _with_known_memory(profile if profile.profiled is not None else _without_steps(profile))
@@ -546,16 +548,16 @@ def _with_known_memory(profile: Profile) -> Profile:
 
 
 def _current(data: bytes) -> Profile | None:
-    """Read the profile in `data`; None for one of another schema. Errors are msgspec's.
+    """Read the profile in `data`; None for one of another schema. Raises UndecodableError.
 
     While it is decoded nothing becomes garbage, and looking for some in a million tuples takes longer than decoding.
     """
     collecting = gc.isenabled()
     gc.disable()
     try:
-        profile = msgspec.json.decode(data, type=Profile)
-    except msgspec.ValidationError:
-        schema = msgspec.json.decode(data, type=_Peek).schema
+        profile = from_json(data, Profile)
+    except UndecodableError:
+        schema = from_json(data, _Peek).schema
         if type(schema) is int and schema == SCHEMA:
             raise
         return None

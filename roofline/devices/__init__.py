@@ -15,6 +15,7 @@ import msgspec
 
 from roofline import plugins
 from roofline.core import files, validate
+from roofline.core.decoding import UndecodableError, from_json, read_toml
 from roofline.core.device import DRAM, Cache, Ceiling, Device
 from roofline.errors import InputError
 
@@ -120,11 +121,7 @@ def _expand_family(family: str, figures: Mapping[str, _Figure]) -> Iterator[tupl
 
 
 def _sheet(path: Path) -> _Sheet:
-    table = files.read_toml(path, _LARGEST, "a device file", _FORM)
-    try:
-        return msgspec.convert(table, _Sheet)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{path} is not a device file ({error}); {_FORM}.") from error
+    return read_toml(path, _LARGEST, "a device file", _FORM, _Sheet)
 
 
 def _sheets() -> dict[str, _Sheet]:
@@ -171,9 +168,9 @@ def _load_saved(path: Path) -> Device:
 
     content = files.read(path, MAX_BYTES, "a device file")
     try:
-        holder = msgspec.json.decode(content, type=_Holder)
-        return msgspec.json.decode(holder.device if bytes(holder.device) else content, type=Device)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        device = bytes(from_json(content, _Holder).device)
+        return from_json(device or content, Device)
+    except UndecodableError as error:
         raise InputError(f"{path} holds no device ({error}); write one with `roofline calibrate`.") from error
 
 

@@ -29,6 +29,7 @@ import msgspec
 
 from roofline import devices, plugins
 from roofline.core import validate
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Ceiling, Device
 from roofline.devices import contention, nvidia
 from roofline.devices import cpu as cpus
@@ -273,13 +274,13 @@ def location(identity: Mapping[str, str]) -> Path:
 
 
 def stored() -> list[tuple[Path, Stored]]:
-    """Read all calibrations of the cache that can be read, sorted by file name."""
+    """Read all calibrations of the cache that can be read and hold possible numbers, sorted by file name."""
     calibrations = []
     for path in sorted(folder().glob("*.json")):
-        try:
-            calibrations.append((path, msgspec.json.decode(path.read_bytes(), type=Stored)))
-        except (OSError, msgspec.MsgspecError):
-            continue
+        with suppress(OSError, UndecodableError, InputError):
+            content = from_json(path.read_bytes(), Stored)
+            validate.check_device(content.device, str(path))
+            calibrations.append((path, content))
     return [(path, content) for path, content in calibrations if content.schema == SCHEMA]
 
 
@@ -374,10 +375,9 @@ def _measure(kind: str, threads: int, short: bool, only: tuple[str, ...], tell: 
 
 def _message(line: str) -> dict[str, Any]:
     try:
-        message = msgspec.json.decode(line)
-    except msgspec.DecodeError:  # the child was killed in the middle of a line
+        return from_json(line, dict[str, Any])
+    except UndecodableError:  # the child was killed in the middle of a line, or a library printed one
         return {}
-    return message if isinstance(message, dict) else {}
 
 
 def _environment(threads: int) -> dict[str, str]:
@@ -404,8 +404,8 @@ def _read(path: Path, identity: Mapping[str, str], tell: Progress) -> Stored | N
         tell(f"The calibration in {path} cannot be read ({error.strerror}); measuring again.", 0, 0)
         return None
     try:
-        cached = msgspec.json.decode(content, type=Stored)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        cached = from_json(content, Stored)
+    except UndecodableError as error:
         tell(f"The calibration in {path} is damaged ({error}); measuring again.", 0, 0)
         return None
     if cached.schema != SCHEMA or cached.key != identity:

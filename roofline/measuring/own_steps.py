@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from roofline.core import files
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.recording.request import Request
@@ -48,10 +49,8 @@ def recall(profile: Profile) -> Request:
     """
     match = None
     for name, recorded in profile.sources.items():
-        with suppress(InputError, msgspec.MsgspecError, UnicodeDecodeError):
-            asked = msgspec.json.decode(
-                files.read(_request_path(recorded, profile.command), _LARGEST, "a step"), type=Request
-            )
+        with suppress(InputError, UndecodableError):
+            asked = from_json(files.read(_request_path(recorded, profile.command), _LARGEST, "a step"), Request)
             if asked.file is not None and Path(asked.file).name == name:
                 match = asked, recorded
     if match is None:

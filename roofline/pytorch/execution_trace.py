@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.costs.calls import Call, Tensor
 from roofline.errors import MeasurementError
 from roofline.pytorch.aten import schema as aten_schema
@@ -109,8 +110,8 @@ def read(path: Path) -> Nodes:
     """The nodes of an execution trace, thread and process roots left out. MeasurementError where it is no trace."""
     data = path.read_bytes()
     try:
-        file = msgspec.json.decode(_BARE.sub(_quote, data), type=_File)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        file = from_json(_BARE.sub(_quote, data), _File)
+    except UndecodableError as error:
         raise MeasurementError(
             f"torch wrote an execution trace that cannot be read ({error}); see that TMPDIR has room, and try again."
         ) from None

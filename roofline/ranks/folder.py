@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from roofline.core import files
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.schema import Profile, load, save
 from roofline.errors import InputError
 from roofline.ranks.number import number_of, ranks_of
@@ -102,8 +103,8 @@ def read(folder: Path) -> list[Profile]:
 
 def _manifest(file: Path) -> Manifest:
     try:
-        manifest = msgspec.json.decode(files.read(file, _MOST, "the list of a folder of ranks"), type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        manifest = from_json(files.read(file, _MOST, "the list of a folder of ranks"), Manifest)
+    except UndecodableError as error:
         raise InputError(f"{file} is no list of ranks ({error}): import the traces again.") from None
     if manifest.schema != SCHEMA:
         raise InputError(f"{file} was made by another roofline (schema {manifest.schema}): import the traces again.")

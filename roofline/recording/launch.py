@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, from_exit_code
 from roofline.recording.prepared import Fork, PreparedProcesses, Server, ServerDied
 from roofline.recording.recording import Check, Recording
@@ -160,8 +161,8 @@ def _start(
 def _read(answer: Path) -> Result:
     """Read the result of a child; raises the error that it reports."""
     try:
-        result = msgspec.json.decode(answer.read_bytes(), type=Result)
-    except msgspec.DecodeError:  # it was cut off
+        result = from_json(answer.read_bytes(), Result)
+    except UndecodableError:  # it was cut off
         raise MeasurementError(_no_room("the measuring process could not write all of its result")) from None
     if result.error is None:
         return result

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from roofline.core import files, validate
+from roofline.core import validate
+from roofline.core.decoding import read_toml
 from roofline.errors import InputError
 from roofline.regression.limits import PARSERS, Limits, parse_limits
 from roofline.units import quote
@@ -18,7 +20,8 @@ def read(path: Path) -> Limits:
     Raises InputError for a file that cannot be read, an unknown name, and an invalid value.
     """
     # Numbers stay as they are written, as those of the command line are.
-    table = files.read_toml(path, _LARGEST, "a file of limits", 'write lines like time = "5%"', parse_float=str)
+    cure = 'write lines like time = "5%"'
+    table = read_toml(path, _LARGEST, "a file of limits", cure, dict[str, Any], parse_float=str)
     for name, value in table.items():
         if name not in PARSERS:
             raise InputError(f"{path} sets {quote(name)}, which is no limit; there are: {', '.join(PARSERS)}.")

@@ -19,6 +19,7 @@ from typing import Literal
 import msgspec
 
 from roofline.core import files
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.schema import Profile, load, save
 from roofline.errors import InputError
 from roofline.sweeping.plan import Point, decode, encode
@@ -121,8 +122,8 @@ def attempts(folder: Path) -> list[Attempt]:
         return []
     read = []
     for line in files.read(file, _MOST_ATTEMPTS, "the record of attempts").splitlines():
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            read.append(msgspec.json.decode(line, type=Attempt))
+        with suppress(UndecodableError):
+            read.append(from_json(line, Attempt))
     return read
 
 
@@ -132,8 +133,8 @@ def failure(folder: Path, point: Point) -> Failure | None:
     if not file.exists():
         return None
     try:
-        return msgspec.json.decode(files.read(file, _MOST_FAILURE, "the record of a failure"), type=Failure)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return from_json(files.read(file, _MOST_FAILURE, "the record of a failure"), Failure)
+    except UndecodableError as error:
         raise InputError(f"{file} is no record of a failure ({error}): remove it to measure the point again.") from None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.errors import InputError
 
 #: More points than these are a slip of the keyboard.
@@ -167,8 +168,8 @@ def decode(data: bytes, source: str) -> list[Point]:
     read = []
     for number, line in enumerate(data.splitlines(), 1):
         try:
-            read.append(msgspec.json.decode(line, type=Point))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            read.append(from_json(line, Point))
+        except UndecodableError as error:
             raise InputError(f"Line {number} of {source} is no point of a sweep ({error}).") from None
         if len(read) > MOST:
             raise InputError(f"{source} holds more than {MOST:,} points.")

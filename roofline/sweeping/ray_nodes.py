@@ -20,9 +20,8 @@ from queue import SimpleQueue
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import msgspec
-
 from roofline import plugins
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.schema import decode
 from roofline.errors import InputError, MissingError, RooflineError
 from roofline.sweeping import on_node
@@ -256,9 +255,9 @@ def _answer(point: Point, kind: str, data: bytes) -> Answer:
         if kind == "profile":
             return Answer(point, decode(data, "the profile from the node"))
         if kind == "failure":
-            failure = msgspec.json.decode(data, type=Failure)
+            failure = from_json(data, Failure)
             return Answer(point, kind=failure.kind, text=failure.text)
-    except (RooflineError, msgspec.DecodeError) as error:
+    except (RooflineError, UndecodableError) as error:
         return Answer(point, kind="failed", text=str(error))
     return Answer(point, kind="failed", text=data.decode("utf-8", "replace"))
 

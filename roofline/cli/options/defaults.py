@@ -28,18 +28,18 @@ def nearest() -> Path | None:
 
 def read(file: Path) -> Mapping[str, Any]:
     """Read the table `[tool.roofline]`; empty where the file has none. Raises InputError for a damaged file."""
-    import tomllib  # of no use where there is no such file
+    from roofline.core.decoding import UndecodableError, from_toml  # of no use where there is no such file
 
     try:
         with file.open("rb") as opened:
             data = opened.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise InputError(f"{_name(file)} is larger than {_LARGEST >> 20} MiB: no defaults are read from it.")
-        table = tomllib.loads(data.decode()).get("tool", {})
+        table = from_toml(data, dict[str, Any]).get("tool", {})
         found = table.get("roofline", {}) if isinstance(table, dict) else {}
     except OSError as error:
         raise InputError(f"Cannot read {_name(file)}: {error.strerror}; make it readable, or move it away.") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except UndecodableError as error:
         raise InputError(f"{_name(file)} is no TOML ({error}): mend it, for [tool.roofline] is read from it.") from None
     if not isinstance(found, dict):
         raise InputError(f"tool.roofline in {_name(file)} is no table: write [tool.roofline] and options below it.")

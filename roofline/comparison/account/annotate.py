@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -16,6 +15,7 @@ from roofline.analysis.gap_parts import AFTER, DISPATCHING, NOT_KNOWN, OUTSIDE
 from roofline.comparison.account.annotation import Annotation
 from roofline.comparison.account.oriented_row import OrientedRow, bare_names, from_slower
 from roofline.comparison.account.row import Note, Row
+from roofline.core.decoding import UndecodableError, from_toml
 from roofline.errors import InputError
 
 #: Parts of a gap that differ between two runs of one program, by what their names begin with.
@@ -32,8 +32,8 @@ def known_annotations() -> Mapping[str, Annotation]:
 def read_annotation(file: Path) -> Annotation:
     """Read an annotation. Raises InputError where a key is unknown, is lacking or has a value of another type."""
     try:
-        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Annotation)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        return from_toml(file.read_bytes(), Annotation)
+    except UndecodableError as error:
         raise InputError(f"{file} is not an annotation ({error}); docs/adding.md shows one.") from None
 
 

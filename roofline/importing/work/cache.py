@@ -19,6 +19,7 @@ import msgspec
 
 from roofline import plugins
 from roofline.core.cost import Cost
+from roofline.core.decoding import UndecodableError, undecodable
 from roofline.core.vocabulary import OpClass
 from roofline.costs.calls import Call, Tensor
 from roofline.costs.counted import Access, Costed
@@ -136,8 +137,9 @@ def _read(path: Path | None, of: str) -> _File | None:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST:
             return None
-        saved = msgspec.msgpack.decode(path.read_bytes(), type=_File)
-    except (OSError, msgspec.DecodeError, ValueError, RecursionError, OverflowError):
+        with undecodable():
+            saved = msgspec.msgpack.decode(path.read_bytes(), type=_File)
+    except (OSError, UndecodableError):
         return None
     return saved if saved.schema == SCHEMA and saved.rules == of else None
 

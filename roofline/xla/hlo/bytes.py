@@ -15,7 +15,7 @@ from typing import Any
 
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.buffers import buffer, results, slot, view_source
-from roofline.xla.hlo.flops import updates
+from roofline.xla.hlo.flops import UNFIT, updates
 from roofline.xla.hlo.module import Computation, Instruction, Module
 from roofline.xla.hlo.opcodes import CONTROL, ELEMENTWISE, FREE, REORDERED, ends_pair
 
@@ -27,17 +27,21 @@ _NOTHING: dict[Any, int] = {}
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """(buffer, bytes) of each distinct buffer that is read and written."""
+    """(buffer, bytes) of each distinct buffer that is read and written. known: False where no rule tells them."""
 
     reads: tuple[tuple[int, float], ...] = ()
     writes: tuple[tuple[int, float], ...] = ()
+    known: bool = True
 
 
 def accesses(module: Module, instruction: Instruction) -> Accesses:
     """The traffic of one execution. A control instruction moves nothing itself; its units do."""
     key = ("accesses", instruction)
     if key not in module.memo:
-        module.memo[key] = _accesses(module, instruction)
+        try:
+            module.memo[key] = _accesses(module, instruction)
+        except UNFIT:
+            module.memo[key] = Accesses(known=False)
     traffic: Accesses = module.memo[key]
     return traffic
 

@@ -19,7 +19,7 @@ from roofline.xla.hlo.buffers import results
 from roofline.xla.hlo.buffers import size as buffer_size
 from roofline.xla.hlo.bytes import Accesses, accesses
 from roofline.xla.hlo.classes import instruction_class
-from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.flops import describe, work
 from roofline.xla.hlo.loops import trips
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.opcodes import BITS, CONTROL, FREE, base, ends_pair
@@ -83,7 +83,10 @@ def op_names(module: Module, instruction: Instruction) -> dict[str, float]:
 def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed:
     total = work(module, instruction)
     read, written = (float(sum(size for _, size in pairs)) for pairs in (moved.reads, moved.writes))
-    if total.quality != "unknown" or instruction.opcode not in CONTROL:
+    if not moved.known:
+        note = f"no rule for the traffic of this form of {describe(instruction)}"
+        total = replace(total, bytes_read=None, bytes_written=None, quality="unknown", note=note)
+    elif total.quality != "unknown" or instruction.opcode not in CONTROL:
         total = replace(total, bytes_read=read, bytes_written=written)
     if instruction.opcode == "fusion" or instruction.opcode in CONTROL or base(instruction.opcode) == "async":
         op_class, parts = _of_parts(module, instruction)
@@ -120,6 +123,8 @@ def _together(module: Module, instruction: Instruction) -> Accesses:
     writes: dict[int, float] = {}
     for unit, times in _running(module, instruction):
         moved = accesses(module, unit)
+        if not moved.known:
+            return moved
         for number, size in moved.reads:
             if number not in writes:
                 reads[number] = reads.get(number, 0.0) + times * size

@@ -7,13 +7,16 @@ cuBLAS, cuBLASLt and cuDNN calls keep the dimension numbers of what they replace
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from math import isqrt, prod
 from typing import Any
 
+import msgspec
+
 from roofline.core.cost import Cost, unknown
+from roofline.core.decoding import UndecodableError, undecodable
 from roofline.core.vocabulary import OpClass
 from roofline.costs import formulas
 from roofline.xla.hlo import linear_algebra
@@ -59,6 +62,81 @@ _ACTIVATIONS: dict[str, tuple[float, dict[str, float]]] = {
 }
 
 
+class _Dimensions(msgspec.Struct):
+    """Hold the dimension numbers of a product."""
+
+    lhs_contracting_dimensions: list[int] = []
+    rhs_contracting_dimensions: list[int] = []
+    lhs_batch_dimensions: list[int] = []
+
+
+class _Precision(msgspec.Struct):
+    """Hold what a product asks of its arithmetic. algorithm: its name, or number."""
+
+    operand_precision: list[str] = []
+    algorithm: str | int = ""
+
+
+class _Gemm(msgspec.Struct):
+    """Hold the configuration of a product of cuBLAS."""
+
+    dot_dimension_numbers: _Dimensions | None = None
+    precision_config: _Precision | None = None
+    alpha_real: float = 1.0
+    beta: float = 0.0
+    epilogue: str = "DEFAULT"
+
+
+class _Convolution(msgspec.Struct):
+    """Hold the configuration of a convolution of cuDNN."""
+
+    conv_result_scale: float = 1.0
+    side_input_scale: float = 0.0
+    activation_mode: str = "kNone"
+
+
+class _Dims(msgspec.Struct):
+    """Hold the dimensions of an array."""
+
+    dimensions: list[int]
+
+
+class _Attention(msgspec.Struct):
+    """Hold the configuration of cuDNN's attention. intermediate_tensor_shape: of the scores."""
+
+    intermediate_tensor_shape: _Dims
+    mask_type: str = "NO_MASK"
+    sliding_window_length: int | None = None
+
+
+class _Norm(msgspec.Struct):
+    """Hold the configuration of cuDNN's layer norm."""
+
+    kind: str = ""
+
+
+class _Fusions(msgspec.Struct):
+    """Hold the ops that oneDNN fuses into a product."""
+
+    ops: list[str] = []
+
+
+class _OneDnn(msgspec.Struct):
+    """Hold the configuration of a product of oneDNN."""
+
+    fusions: _Fusions = msgspec.field(default_factory=_Fusions)
+
+
+class _Configuration(_Gemm):
+    """Hold the backend configuration of a call; programs before 2024 have that of a product at its top level."""
+
+    gemm_backend_config: _Gemm | None = None
+    cudnn_conv_backend_config: _Convolution = msgspec.field(default_factory=_Convolution)
+    cudnn_fmha_backend_config: _Attention | None = None
+    cudnn_norm_backend_config: _Norm | None = None
+    onednn_matmul_config: _OneDnn = msgspec.field(default_factory=_OneDnn)
+
+
 def op_class(instruction: Instruction) -> OpClass:
     """The class of a custom call by its target, or by the name of the kernel that a Triton call carries."""
     kernel = _KERNEL_NAME.search(instruction.backend_config)
@@ -82,13 +160,15 @@ def results(instruction: Instruction) -> list[tuple[tuple[int, ...], Shape]]:
     return leaves
 
 
-def configuration(instruction: Instruction) -> dict[str, Any]:
-    """The JSON of its backend configuration; empty where it is something else."""
-    try:
-        value = json.loads(instruction.backend_config or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+def _configuration(instruction: Instruction) -> _Configuration:
+    """Read the JSON of its backend configuration, where numbers may be texts. UndecodableError for another form."""
+    with undecodable():
+        return msgspec.json.decode(instruction.backend_config or "{}", type=_Configuration, strict=False)
+
+
+def _gemm_configuration(instruction: Instruction) -> _Gemm:
+    settings = _configuration(instruction)
+    return settings.gemm_backend_config or settings
 
 
 def asked_precision(instruction: Instruction) -> tuple[int, int | str]:
@@ -96,14 +176,14 @@ def asked_precision(instruction: Instruction) -> tuple[int, int | str]:
 
     A call of a library keeps them in its configuration, everything else in the instruction.
     """
-    precision = instruction.message.precision_config
-    settings = configuration(instruction) if instruction.custom_call_target else {}
-    noted = settings.get("gemm_backend_config", settings).get("precision_config")
-    if not isinstance(noted, dict):
+    precision, noted = instruction.message.precision_config, None
+    if instruction.custom_call_target:
+        with suppress(UndecodableError):  # not of a library, but of Triton or of somebody else
+            noted = _gemm_configuration(instruction).precision_config
+    if noted is None:
         return max(precision.operand_precision, default=0), precision.algorithm
-    names = noted.get("operand_precision", [])
     order = ("DEFAULT", "HIGH", "HIGHEST")
-    return max((order.index(name) for name in names if name in order), default=0), str(noted.get("algorithm", ""))
+    return max((order.index(name) for name in noted.operand_precision if name in order), default=0), noted.algorithm
 
 
 def work(instruction: Instruction) -> Cost:
@@ -192,31 +272,28 @@ def _activation(name: str, number: float) -> Cost:
 
 def _gemm(instruction: Instruction) -> Cost:
     """cuBLAS and cuBLASLt: D = alpha A B + beta C, and an epilogue."""
-    settings = configuration(instruction)
-    config = settings.get("gemm_backend_config", settings)
-    numbers = config["dot_dimension_numbers"]
+    config = _gemm_configuration(instruction)
+    numbers = config.dot_dimension_numbers
+    if numbers is None:
+        raise ValueError("a product without dimension numbers")
     product = formulas.matmul(
         *product_dimensions(
             instruction.operands[0].shape,
             instruction.operands[1].shape,
-            _ints(numbers, "lhs_contracting_dimensions"),
-            _ints(numbers, "rhs_contracting_dimensions"),
-            _ints(numbers, "lhs_batch_dimensions"),
+            numbers.lhs_contracting_dimensions,
+            numbers.rhs_contracting_dimensions,
+            numbers.lhs_batch_dimensions,
         )
     )
-    number, beta = float(results(instruction)[0][1].elements), float(config.get("beta", 0))
-    extra = (float(config.get("alpha_real", 1)) != 1) + (beta != 0) + (beta not in (0, 1))
+    number, beta = float(results(instruction)[0][1].elements), config.beta
+    extra = (config.alpha_real != 1) + (beta != 0) + (beta not in (0, 1))
     cost = product + Cost(vector_flops=extra * number)
-    for name in str(config.get("epilogue", "DEFAULT")).removesuffix("_AUX").split("_"):
+    for name in config.epilogue.removesuffix("_AUX").split("_"):
         if name == "BIAS":
             cost = cost + Cost(vector_flops=number)
         elif name != "DEFAULT":
             cost = cost + _activation(name, number)
     return cost
-
-
-def _ints(numbers: dict[str, Any], name: str) -> list[int]:
-    return [int(number) for number in numbers.get(name, ())]
 
 
 def _cudnn_convolution(instruction: Instruction) -> Cost:
@@ -232,17 +309,17 @@ def _cudnn_convolution(instruction: Instruction) -> Cost:
     if "BackwardFilter" in target:
         return convolution(instruction.message, first, result, second)
     cost = convolution(instruction.message, first, second, result)
-    config = configuration(instruction).get("cudnn_conv_backend_config", {})
+    config = _configuration(instruction).cudnn_conv_backend_config
     number = float(result.elements)
     if "Graph" in target:
         return cost + Cost(quality="assumed", note=f"the element-wise work fused into {target} is not counted")
     if "BiasActivation" in target:
         cost = cost + Cost(vector_flops=number)
-        if float(config.get("side_input_scale", 0)):
+        if config.side_input_scale:
             cost = cost + Cost(vector_flops=2 * number)
-    if float(config.get("conv_result_scale", 1)) != 1:
+    if config.conv_result_scale != 1:
         cost = cost + Cost(vector_flops=number)
-    mode = str(config.get("activation_mode", "kNone")).removeprefix("k").upper()
+    mode = config.activation_mode.removeprefix("k").upper()
     return cost if mode in ("NONE", "") else cost + _activation(mode, number)
 
 
@@ -253,13 +330,14 @@ def _attention(instruction: Instruction) -> Cost:
     their heads, fewer than Q's in grouped-query attention, so that V's width is V / K times K's.
     """
     target = instruction.custom_call_target
-    config = configuration(instruction)["cudnn_fmha_backend_config"]
-    batch, heads, queries, keys = (int(size) for size in config["intermediate_tensor_shape"]["dimensions"])
+    config = _configuration(instruction).cudnn_fmha_backend_config
+    if config is None:
+        raise ValueError("an attention without the shape of its scores")
+    batch, heads, queries, keys = config.intermediate_tensor_shape.dimensions
     q, k, v = (operand.shape.elements for operand in instruction.operands[:3])
     width = q // (batch * heads * queries)
     width_v = v * width // k
-    mask = str(config.get("mask_type", "NO_MASK"))
-    window = int(config.get("sliding_window_length", 0) or 0)
+    mask, window = config.mask_type, config.sliding_window_length or 0
     backward = "Backward" in target
     formula = formulas.attention_backward if backward else formulas.attention
     cost = formula(batch, heads, queries, keys, width, width_v, causal="CAUSAL" in mask)
@@ -279,9 +357,11 @@ def _layer_norm(instruction: Instruction) -> Cost:
 
     Per element: mean and variance (two sums, subtract, square), subtract, scale by the root, gamma, beta.
     """
-    config = configuration(instruction)["cudnn_norm_backend_config"]
+    config = _configuration(instruction).cudnn_norm_backend_config
+    if config is None:
+        raise ValueError("a norm without its direction")
     x, scale = instruction.operands[0].shape.elements, instruction.operands[1].shape.elements
-    if "BWD" in str(config.get("kind")):
+    if "BWD" in config.kind:
         return unknown("the backward pass of the custom call __cudnn$norm")
     rows = x // max(1, scale)
     return formulas.variance(x, rows) + Cost(vector_flops=4.0 * x + rows, functions={"rsqrt": float(rows)})
@@ -298,9 +378,9 @@ def _onednn_matmul(instruction: Instruction) -> Cost:
     if remainder or k * k != square or not k:
         raise ValueError("sizes that are no product")
     cost = formulas.matmul(left.elements // k // batch, right.elements // k // batch, k, batch)
-    fused = configuration(instruction).get("onednn_matmul_config", {}).get("fusions", {}).get("ops", [])
+    fused = _configuration(instruction).onednn_matmul_config.fusions.ops
     if fused:
-        return cost + Cost(quality="assumed", note=f"oneDNN's fused {', '.join(map(str, fused))} not counted")
+        return cost + Cost(quality="assumed", note=f"oneDNN's fused {', '.join(fused)} not counted")
     return cost
 
 

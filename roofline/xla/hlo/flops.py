@@ -36,6 +36,8 @@ from roofline.xla.hlo.opcodes import (
 _NOTHING = Cost()
 #: Of real numbers, by number (FftType in xla_data.proto).
 _RFFT, _IRFFT = 2, 3
+#: What rules raise for attributes that do not fit the operands: a newer form of an instruction, or damage.
+UNFIT = (IndexError, KeyError, ValueError, TypeError, ArithmeticError)
 _WORKLESS = MOVES | FREE | CHOICES
 
 
@@ -49,8 +51,7 @@ def work(module: Module, instruction: Instruction) -> Cost:
     if key not in module.memo:
         try:
             cost = _work(module, instruction)
-        except (IndexError, KeyError, ValueError, TypeError, ArithmeticError):
-            # Attributes that do not fit the operands: a newer form of the instruction, or damage.
+        except UNFIT:
             cost = unknown(f"no rule for this form of {describe(instruction)}")
         module.memo[key] = cost
     remembered: Cost = module.memo[key]

@@ -17,6 +17,7 @@ from typing import Any
 from google.protobuf.message import DecodeError, Message
 
 from roofline.errors import InputError
+from roofline.xla.hlo import forms
 from roofline.xla.hlo.opcodes import ARITY
 from roofline.xla.hlo.proto import PRIMITIVE_TYPES, HloModuleProto, HloProto
 
@@ -305,13 +306,19 @@ def _instruction(
     operands, called = ARITY.get(message.opcode, (0, 0))
     if len(message.operand_ids) < operands or len(message.called_computation_ids) < called:
         raise _damaged(name, f"a {message.opcode} in it lacks operands")
+    given = tuple([operands_by_id[operand] for operand in message.operand_ids])
+    applied = tuple([built[called] for called in message.called_computation_ids])
+    shape, opcode = _shape(message.shape, name), message.opcode
+    fits = forms.fits(message, len(shape.dims), [len(operand.shape.dims) for operand in given])
+    if not fits or (opcode == "call" and not applied[0].parameters.keys() <= set(range(len(given)))):
+        opcode += forms.OTHER  # for which nobody has a rule
     return Instruction(
         name=message.name,
-        opcode=message.opcode,
-        shape=_shape(message.shape, name),
+        opcode=opcode,
+        shape=shape,
         id=message.id,
-        operands=tuple([operands_by_id[operand] for operand in message.operand_ids]),
-        called=tuple([built[called] for called in message.called_computation_ids]),
+        operands=given,
+        called=applied,
         op_name=metadata.op_name,
         op_type=metadata.op_type,
         custom_call_target=message.custom_call_target,

@@ -10,6 +10,7 @@ from roofline.costs import formulas
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.bytes import accesses
 from roofline.xla.hlo.cost import cost, title
+from roofline.xla.hlo.custom_calls import asked_precision
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.schedule import contractions
 
@@ -255,6 +256,31 @@ def test_a_known_target_with_a_damaged_configuration_is_unknown():
         done = work(module, instruction)
         assert done.flops is None
         assert "__cublas$gemm" in done.note
+
+
+@pytest.mark.parametrize(
+    ("target", "config"),
+    [
+        ("__cublas$gemm", {"gemm_backend_config": [1]}),
+        ("__cublas$gemm", {"gemm_backend_config": {"dot_dimension_numbers": ["1"]}}),
+        ("__cublas$gemm", {"gemm_backend_config": {**gemm()["gemm_backend_config"], "precision_config": ["HIGHEST"]}}),
+        ("__cublas$gemm", {"gemm_backend_config": {**gemm()["gemm_backend_config"], "epilogue": {"BIAS": 1}}}),
+        ("__cudnn$norm", {"cudnn_norm_backend_config": ["LAYER_FWD_INFER"]}),
+        ("__cudnn$fmhaSoftmax", {"cudnn_fmha_backend_config": {"intermediate_tensor_shape": [1, 1, 4, 4]}}),
+        ("__onednn$matmul", {"onednn_matmul_config": {"fusions": ["BIAS"]}}),
+    ],
+)
+def test_a_list_where_a_table_belongs_makes_a_call_unknown(target, config):
+    module, instruction = call(target, "f32[4,5]", "f32[4,6]", "f32[6,5]", "f32[6,5]", config=config)
+    found, _, _ = cost(module, instruction)
+    assert (found.cost.flops, found.cost.quality, found.arithmetic) == (None, "unknown", "")
+    assert found.cost.bytes == 4 * (4 * 6 + 6 * 5 + 6 * 5 + 4 * 5)
+
+
+def test_a_configuration_of_somebody_else_asks_for_no_precision():
+    module, instruction = call("somebodys_gemm", "f32[4,5]", "f32[4,6]", "f32[6,5]", config=["gemm_backend_config"])
+    assert asked_precision(instruction) == (0, 0)
+    assert work(module, instruction).flops is None
 
 
 @pytest.mark.parametrize("target", ["__cub$DeviceRadixSort", "TopK"])

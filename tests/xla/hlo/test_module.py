@@ -133,11 +133,68 @@ def test_damage_is_one_sentence(small, how):
     assert str(caught.value).count(".") == 3  # the name's two and the sentence's
 
 
+FORMS = """HloModule forms
+ENTRY e {
+  p = f32[2,3]{1,0} parameter(0)
+  k = f32[3,3,1,4] parameter(1)
+  image = f32[1,8,8,1] parameter(2)
+  zero = f32[] constant(0)
+  padded = f32[4,6] pad(p, zero), padding=1_1x1_2
+  part = f32[2,3] slice(padded), slice={[1:3], [1:4]}
+  turned = f32[3,2] transpose(part), dimensions={1,0}
+  two = f32[6,2] concatenate(turned, turned), dimensions={0}
+  at = s32[6,2] iota(), iota_dimension=1
+  one = s32[] constant(1)
+  ones = s32[6,2] broadcast(one), dimensions={}
+  is_one = pred[6,2] compare(at, ones), direction=EQ
+  chosen = f32[6,2] select(is_one, two, two)
+  sum = f32[6,2] add(chosen, two)
+  product = f32[6,3] dot(sum, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  filtered = f32[1,6,6,4] convolution(image, k), window={size=3x3}, dim_labels=b01f_01io->b01f
+  ROOT r = (f32[6,3], f32[1,6,6,4]) tuple(product, filtered)
+}"""
+
+
+def misfit(name, how):
+    """The module above with one instruction changed to a form that XLA's verifier refuses."""
+    proto = message(hlo_oracle.proto(FORMS))
+    by_name = {instruction.name: instruction for instruction in proto.computations[0].instructions}
+    how(by_name[name])
+    return hlo.read(proto.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("padded", lambda pad: pad.padding_config.dimensions.pop()),
+        ("part", lambda part: part.slice_dimensions.pop()),
+        ("turned", lambda turned: turned.dimensions.__setitem__(0, 0)),
+        ("at", lambda at: at.dimensions.pop()),
+        ("ones", lambda ones: ones.dimensions.append(0)),
+        ("is_one", lambda compare: compare.operand_ids.append(compare.operand_ids[0])),
+        ("chosen", lambda select: select.operand_ids.pop()),
+        ("sum", lambda add: add.operand_ids.append(add.operand_ids[0])),
+        ("product", lambda dot: dot.dot_dimension_numbers.lhs_contracting_dimensions.__setitem__(0, 5)),
+        ("product", lambda dot: dot.dot_dimension_numbers.rhs_contracting_dimensions.pop()),
+        ("filtered", lambda made: made.window.dimensions.pop()),
+        ("filtered", lambda made: setattr(made.convolution_dimension_numbers, "kernel_output_feature_dimension", -1)),
+    ],
+)
+def test_an_instruction_whose_attributes_do_not_fit_its_arrays_is_unknown(name, how):
+    """It alone: the product is one of 6 x 2 by 2 x 3 all the same."""
+    module = misfit(name, how)
+    instruction = module.instructions[name]
+    assert work(module, instruction).quality == "unknown"
+    assert all(cost(module, unit.instruction) for unit in schedule(module))
+    assert work(module, module.instructions["product"]).flops == (None if name == "product" else 2 * 6 * 2 * 3)
+    assert {other for other, one in module.instructions.items() if work(module, one).quality == "unknown"} == {name}
+
+
 @settings(max_examples=100)
 @given(st.data())
 def test_flipped_bytes_are_refused_or_costed(data):
     """Whatever a byte becomes: an error that is told, or a module whose units have costs, known or not."""
-    original = bytearray(hlo_oracle.proto(SMALL))
+    original = bytearray(hlo_oracle.proto(data.draw(st.sampled_from((SMALL, FORMS)))))
     for _ in range(data.draw(st.integers(1, 4))):
         original[data.draw(st.integers(0, len(original) - 1))] = data.draw(st.integers(0, 255))
     try:
@@ -170,7 +227,7 @@ def test_calls_that_multiply_are_bounded(monkeypatch):
     for level in range(1, 31):
         computation = proto.computations.add(name=f"c{level}", id=level, root_id=1)
         for number in (1, 2):
-            opcode = "call" if level > 1 else "iota"
+            opcode = "call" if level > 1 else "rng"
             each = computation.instructions.add(name=f"c{level}.{number}", id=number, opcode=opcode)
             each.shape.element_type = 11
             if level > 1:

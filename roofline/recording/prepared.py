@@ -32,13 +32,22 @@ class Fork:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._status: int | None = None
+        self._is_in_socket = True
         self.pid = 0
         self.pid = self._receive()
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the exit status, which is told once. Raises ServerDied, or TimeoutExpired after `timeout` [s]."""
+        """Wait for the exit status. Raises ServerDied, or TimeoutExpired after `timeout` [s].
+
+        The server tells it once. It stays in the socket until it is kept here: a Ctrl-C in between leaves it to be read
+        by the next call.
+        """
         if self._status is None:
-            self._status = self._receive(timeout)
+            self._status = self._receive(timeout, socket.MSG_PEEK)
+        if self._is_in_socket:
+            with suppress(BlockingIOError, ServerDied):  # a Ctrl-C came between this and the next line
+                self._receive(0)
+            self._is_in_socket = False
         return self._status
 
     def terminate(self) -> None:
@@ -46,10 +55,10 @@ class Fork:
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
 
-    def _receive(self, timeout: float | None = None) -> int:
+    def _receive(self, timeout: float | None = None, flags: int = 0) -> int:
         self._connection.settimeout(timeout)
         try:
-            packet = self._connection.recv(LARGEST)
+            packet = self._connection.recv(LARGEST, flags)
         except TimeoutError:
             raise subprocess.TimeoutExpired("a fork", timeout or 0) from None
         except ConnectionError:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -18,7 +20,7 @@ from roofline.core.step import Workload
 from roofline.errors import MeasurementError
 from roofline.measuring import session
 from roofline.recording.backend import load
-from roofline.recording.prepared import PreparedProcesses, Server
+from roofline.recording.prepared import Fork, PreparedProcesses, Server
 from roofline.recording.recording import Recording
 from roofline.recording.request import Request
 
@@ -190,3 +192,33 @@ def test_other_interpreters_devices_and_backends_take_fresh_processes() -> None:
         ):
             assert prepared.server(request, {}) is None
         assert not prepared._servers
+
+
+class Interrupted(socket.socket):
+    """A socket whose next packet arrives as Ctrl-C does: behind it, and before anybody has kept it."""
+
+    interrupts = False
+
+    def recv(self, *arguments: Any) -> bytes:
+        packet = super().recv(*arguments)
+        if self.interrupts:
+            self.interrupts = False
+            raise KeyboardInterrupt
+        return packet
+
+
+@linux
+def test_a_ctrl_c_between_a_status_and_its_keeping_loses_nothing() -> None:
+    """The next fork's packets follow on the same socket."""
+    ours, server = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection = Interrupted(fileno=ours.detach())
+    with connection, server:
+        server.send(b"123")
+        fork = Fork(connection)
+        server.send(b"7")
+        connection.interrupts = True
+        with pytest.raises(KeyboardInterrupt):
+            fork.wait(5)
+        assert (fork.pid, fork.wait(5), fork.wait(5)) == (123, 7, 7)
+        server.send(b"124")
+        assert Fork(connection).pid == 124

@@ -20,6 +20,7 @@ from roofline.core.step import MODES, Step
 from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import RooflineError
 from roofline.measuring import in_process
+from roofline.standard_error import tell
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,7 +77,7 @@ def _measured(shell: Any, cell: str, asked: Any) -> Profile:
     finally:
         if step.runs:
             print(step.output.getvalue(), end="", file=sys.stdout)
-            print(step.said(), file=sys.stderr)
+            tell(step.said())
 
 
 class CellStep:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
@@ -12,6 +11,7 @@ from roofline.core.schema import Profile
 from roofline.core.step import Mode
 from roofline.errors import InputError, MeasurementError
 from roofline.measuring.in_loop import LEFT_ALONE, LoopRecording
+from roofline.standard_error import tell
 
 
 class StepProfiler:
@@ -109,4 +109,4 @@ class StepProfiler:
     def _report(self) -> None:
         """Print an error, which `profile` raises; the loop goes on."""
         if self._recording.error is not None:
-            print(f"StepProfiler: {self._recording.error}", file=sys.stderr)
+            tell(f"StepProfiler: {self._recording.error}")

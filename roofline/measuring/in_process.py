@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
@@ -19,6 +18,7 @@ from roofline.measuring.session import require, under_ceilings, under_given
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.request import Request
+from roofline.standard_error import tell
 
 
 def profile(
@@ -83,7 +83,7 @@ def measured(
 
     def say(text: str) -> None:
         if not quiet:
-            print(text, file=sys.stderr)
+            tell(text)
 
     described = load(backend)
     require(backend, described)

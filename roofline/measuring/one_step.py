@@ -23,6 +23,7 @@ from roofline.recording import child, protocol
 from roofline.recording.launch import SCRATCH, SHARED
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
+from roofline.standard_error import tell
 
 #: Steps that run before the marked one: the first one, which builds and compiles, and the warm-up without its last.
 BEFORE = protocol.warm_up("cuda", 0.0)
@@ -93,7 +94,7 @@ def run(request: Request, marks: Marks) -> None:
         step, _, _ = child.build(request, backend)
         plan = Plan(device=device, threads=request.threads, steps=1, plain_only=True, options=request.workload.options)
         try:
-            backend.recorder.record(replace(step, run=_marking(step.run, marks)), plan, _say)
+            backend.recorder.record(replace(step, run=_marking(step.run, marks)), plan, tell)
         except _Marked:
             return
     raise RooflineError("The step was never marked.")
@@ -116,10 +117,6 @@ def _marking(step: Callable[[], object], marks: Marks) -> Callable[[], object]:
     return marked
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def main(file: str, marks: Callable[[], Marks] = CudaMarks) -> int:
     """Mark one step of the profile in a file; return 0, or the code of the error that is printed.
 
@@ -135,7 +132,7 @@ def main(file: str, marks: Callable[[], Marks] = CudaMarks) -> int:
         os.environ.update(variables_of(profile))
         run(request, marks())
     except RooflineError as error:
-        _say(str(error))
+        tell(str(error))
         return error.exit_code
     return 0
 

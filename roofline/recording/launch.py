@@ -21,6 +21,7 @@ from roofline.errors import InputError, MeasurementError, MissingError, Roofline
 from roofline.recording.prepared import Fork, PreparedProcesses, Server, ServerDied
 from roofline.recording.recording import Check, Recording
 from roofline.recording.request import Request
+from roofline.standard_error import tell
 from roofline.version import __version__
 
 #: Stands for the folder of a measuring process in the values of its environment, until there is one.
@@ -226,10 +227,8 @@ def _pass_on(reading: int) -> None:
         in_remark = False  # a remark of the observer
         for line in lines:
             in_remark = bool(_OBSERVER.match(line) or (in_remark and _FRAME.match(line)))
-            if sys.stderr is not None and not in_remark and not _REMARK.match(line):
-                with suppress(OSError, ValueError):  # gone, or closed
-                    sys.stderr.write(line)
-                    sys.stderr.flush()
+            if not in_remark and not _REMARK.match(line):
+                tell(line.removesuffix("\n"))
 
 
 #: Signals that end a command that measures.

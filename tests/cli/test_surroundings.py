@@ -226,6 +226,25 @@ def test_an_error_that_cannot_be_told_keeps_its_code(tmp_path: Path, variables: 
 
 
 @pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("check absent.json absent.json 2>&-", 2),
+        ("check p.json p.json 2>&-", 0),
+        ("check p.json p.json >&-", 0),
+        ("plot p.json -o f.svg <&- >&- 2>&-", 0),
+    ],
+)
+def test_descriptors_that_are_closed(tmp_path: Path, variables: dict[str, str], words: str, code: int) -> None:
+    """An error is no result, and a file that is opened next is not taken for standard error."""
+    save(handmade.profile(), tmp_path / "p.json")
+    ended = shell(f"roofline {words}", tmp_path, variables)
+    assert (ended.returncode, ended.stderr) == (code, "")
+    assert bool(ended.stdout) == (words == "check p.json p.json 2>&-")
+    if "plot" in words:
+        assert (tmp_path / "f.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("a = " + "[" * 5000 + "]" * 5000, "is not a device file"),

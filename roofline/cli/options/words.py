@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import typer
 
+from roofline.standard_error import tell
 from roofline.units import printable
 
 #: Words for what the command takes from `[tool.roofline]`.
@@ -19,7 +20,7 @@ DEFAULTS: list[str] = []
 
 def say(text: str) -> None:
     """Print a line of progress on standard error."""
-    print(printable(text), file=sys.stderr, flush=True)
+    tell(printable(text))
 
 
 def result(text: str, colour: bool | None = None) -> None:

@@ -23,7 +23,7 @@ from roofline.pytorch.recording import allocations, compile_time, event_tree, ne
 from roofline.pytorch.recording.addresses import addresses, arguments, touched, twins
 from roofline.pytorch.recording.lines import marked_lines
 from roofline.recording.backend import NeedsData
-from roofline.recording.standard_error import quiet
+from roofline.standard_error import quiet
 
 
 def record(

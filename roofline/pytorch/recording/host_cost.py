@@ -15,7 +15,7 @@ import torch
 from torch.autograd.profiler import profile
 
 from roofline.core.executor import OP_ALONE, OP_COLD, OP_IN_LAYERS
-from roofline.recording.standard_error import quiet
+from roofline.standard_error import quiet
 
 #: So many layers stand around the one with the op. By choice: as in `encoder.layer.0.output.dense`, without the lists.
 _DEPTH = 3

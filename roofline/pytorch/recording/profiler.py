@@ -22,7 +22,7 @@ from torch.autograd.profiler import profile, record_function
 from roofline.errors import MeasurementError
 from roofline.recording.garbage import collect_if_due
 from roofline.recording.protocol import IN_FLIGHT, TWO_PROFILERS
-from roofline.recording.standard_error import quiet
+from roofline.standard_error import quiet
 from roofline.timing.timed import EventCost
 from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.kineto import reader

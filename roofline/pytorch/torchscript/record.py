@@ -32,7 +32,7 @@ from roofline.pytorch.recording.profiler import synchronize
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
 from roofline.recording.recording import Check, Plan, Recording, Say
-from roofline.recording.standard_error import quiet
+from roofline.standard_error import quiet
 from roofline.traces import nesting
 from roofline.traces.annotations import STEP
 

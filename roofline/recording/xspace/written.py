@@ -9,7 +9,7 @@ from pathlib import Path
 
 from roofline.errors import MeasurementError
 from roofline.recording.protocol import TWO_PROFILERS
-from roofline.recording.standard_error import quiet
+from roofline.standard_error import quiet
 
 #: Errors of a step that starts a profiler while ours is on: "Profile has already been started. Only one profile may be
 #: run at a time." (JAX), "Another profiler is running." (TensorFlow).

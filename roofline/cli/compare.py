@@ -11,7 +11,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.ceilings import CEILINGS, given_ceilings
-from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, path_name
+from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, path_name, save_measured
 from roofline.cli.options.request import DEFAULTS, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
 from roofline.cli.options.words import calibrating, if_long, quoted, say
@@ -317,7 +317,6 @@ def _measure(
     Returns the files, the profiles and the requests.
     """
     from roofline.comparison.turns import MOST
-    from roofline.core.schema import save
     from roofline.measuring.rounds import keep_installed, measure, plan
 
     names = split_backends(backends)
@@ -335,7 +334,7 @@ def _measure(
     measured = measure(candidates, say=say, progress=calibrating, given_device=given_device)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
-        save(profile, files[place])
+        files[place] = save_measured(profile, files[place], force)
         say(f"Wrote {printable(files[place])}")
     requests = [candidates[place].request for place in measured]
     return [files[place] for place in measured], list(measured.values()), requests

@@ -64,7 +64,7 @@ def command(
         joined = joining.join(loaded, kernels)
         counted = joining.count(loaded, joined, table.name)
     sentence = _sentence(counters.compare_counters(analyze_timed(counted)))
-    save(counted, output)
+    save(counted, output, replace=force)
     typer.echo(sentence)
     if joined.without:
         typer.echo(f"Kernels without an op: {joining.most_frequent(joined.without)}.")

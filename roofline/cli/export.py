@@ -58,5 +58,5 @@ def command(
     check_output(output, force, (), (profile,))
     with if_long(f"writing {printable(output)}"):
         written = plugins.load(_FORMATS, name, "format").written(analyze(load(profile)))
-    write_atomically(output, written)
+    write_atomically(output, written, replace=force)
     typer.echo(f"Wrote {printable(output)}")

@@ -133,23 +133,19 @@ def command(
     if len(profiles) > 1:
         _write_ranks(profiles, None if output is None else Path(output), force, inputs)
     else:
-        _write(profiles[0], None if output is None else Path(output), details)
+        _write(profiles[0], None if output is None else Path(output), force, details)
 
 
-def _write(profile: Profile, output: Path | None, details: bool) -> None:
+def _write(profile: Profile, output: Path | None, force: bool, details: bool) -> None:
     """Save a profile and print its first screen, or with `details` all of it."""
-    from pathlib import Path
-
     from roofline.analysis.analysis import analyze
     from roofline.cli.options import terminal, words
-    from roofline.core.schema import save
-    from roofline.measuring.session import default_name
+    from roofline.cli.options.paths import save_measured
     from roofline.renderers import text
     from roofline.units import printable
 
-    path = default_name(profile, Path.cwd()) if output is None else output
-    with words.if_long(f"writing {printable(path)}"):
-        save(profile, path)
+    with words.if_long("writing the profile"):
+        path = save_measured(profile, output, force)
     print(text.render(analyze(profile), None, page=terminal.page(), details=details), end="")
     print(f"Wrote {printable(path)}")
     print(f"Next: roofline show {words.quoted(path)} {'--by op' if details else '--details'}")
@@ -173,7 +169,7 @@ def _write_ranks(profiles: list[Profile], output: Path | None, force: bool, inpu
             _check_ranks(output, numbers, force, inputs)
             paths = [_of_rank(output, number) for number in numbers]
             for profile, path in zip(profiles, paths, strict=True):
-                save(profile, path)
+                save(profile, path, replace=force)
         else:
             into = default_name(profiles[0], Path.cwd()).with_suffix("") if output is None else output
             _check_ranks(into, numbers, force, inputs)

@@ -83,9 +83,8 @@ def command(
     check_output(output, force, figures.SUFFIXES, profiles)
     check_once([Path(name) for name in profiles])
     with if_long(f"drawing {printable(output)}"):
-        caption_text = figures.draw(
-            kind, [_item(name, kind) for name in profiles], output, inches, caption == "long", by
-        )
+        items = [_item(name, kind) for name in profiles]
+        caption_text = figures.draw(kind, items, output, inches, caption == "long", by, replace=force)
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(caption_text)
 

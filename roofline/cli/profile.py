@@ -84,9 +84,8 @@ def command(
     from roofline.analysis.analysis import analyze
     from roofline.cli.options import terminal, words
     from roofline.cli.options.browser import open_page, temporary_page
-    from roofline.cli.options.paths import check_output, check_writable
+    from roofline.cli.options.paths import check_output, check_writable, save_measured
     from roofline.core.files import write_atomically
-    from roofline.core.schema import save
     from roofline.measuring import session
     from roofline.units import printable
 
@@ -138,8 +137,7 @@ def command(
         progress=words.calibrating,
         given_device=given_device,
     )
-    path = Path(output) if output is not None else session.default_name(profile, Path.cwd())
-    save(profile, path)
+    path = save_measured(profile, None if output is None else Path(output), force)
     from roofline.renderers import text
 
     print(text.render(analyze(profile), None, page=terminal.page(), details=details), end="")

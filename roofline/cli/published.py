@@ -71,7 +71,7 @@ def command(
 
         inches = read_inches(width)
         check_output(output, force, figures.SUFFIXES)
-        caption = figures.draw_published(published.load(name), output, inches)
+        caption = figures.draw_published(published.load(name), output, inches, replace=force)
         typer.echo(f"Wrote {printable(output)}\n{caption}")
         return
     publication = published.load(name)

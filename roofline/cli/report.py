@@ -70,7 +70,7 @@ def command(
         with if_long("writing the report"):
             page = pages.report(loaded, allow=allow)
     file = output or temporary_page()
-    write_atomically(file, page.encode())
+    write_atomically(file, page.encode(), replace=force or output is None)
     typer.echo(f"Wrote {printable(file)}")
     if show:
         open_page(file)

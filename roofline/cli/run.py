@@ -260,7 +260,7 @@ def _report(command_line: str, place: Path, force: bool, details: bool, ended: E
     from roofline.analysis.analysis import Analysis, analyze
     from roofline.cli import printing_anything
     from roofline.cli.options import terminal, words
-    from roofline.core.schema import save
+    from roofline.cli.options.paths import save_measured
     from roofline.measuring import session
     from roofline.renderers import text
     from roofline.running import drift
@@ -271,8 +271,7 @@ def _report(command_line: str, place: Path, force: bool, details: bool, ended: E
     analyses = []
     with printing_anything():
         for number, (profile, taken) in enumerate(zip(profiles, ended.measurement.measured, strict=True)):
-            file = _of_step(first_path, taken.first, force) if number else first_path
-            save(profile, file)
+            file = save_measured(profile, _of_step(first_path, taken.first, force) if number else first_path, force)
             analysis = analyze(profile)
             if not number:
                 words.result(text.render(analysis, None, page=terminal.page(), details=details))

@@ -61,9 +61,19 @@ def is_same_file(first: Path, second: Path) -> bool:
     return os.path.realpath(first) == os.path.realpath(second)
 
 
-def write_atomically(file: Path, data: bytes) -> None:
-    """Write beside `file` and rename into place, so that no reader and no crash ever sees half a file."""
-    write_together({file: data})
+class TakenError(InputError):
+    """A file that is there already, and is not to be replaced."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(f"{file} exists; add --force to replace it, or choose another name.")
+
+
+def write_atomically(file: Path, data: bytes, *, replace: bool = True) -> None:
+    """Write beside `file` and move into place, so that no reader and no crash ever sees half a file.
+
+    replace: an existing file may be replaced; else TakenError is raised, also where it appears at that moment.
+    """
+    write_together({file: data}, replace=replace)
 
 
 def _nameless(folder: Path, mode: int) -> int | None:
@@ -77,9 +87,26 @@ def _nameless(folder: Path, mode: int) -> int | None:
     return None
 
 
-def write_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files that belong together: all of them, or, where one cannot be written, none."""
+def _move_to_new(temporary: str, file: Path) -> None:
+    """Give a file its name, which must not exist: asking before would not see another process. Raises TakenError."""
+    try:
+        os.link(temporary, file)
+    except FileExistsError:
+        raise TakenError(file) from None
+    except OSError:  # a file system without links: take the name first
+        try:
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            raise TakenError(file) from None
+        os.replace(temporary, file)
+    else:
+        os.unlink(temporary)
+
+
+def write_together(contents: Mapping[Path, bytes], *, replace: bool = True) -> None:
+    """Write files that belong together: all of them, or, where one cannot be written, none. replace: see above."""
     written: dict[Path, str] = {}
+    moved: list[Path] = []
     file = next(iter(contents))
     umask = os.umask(0)
     os.umask(umask)
@@ -99,10 +126,14 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
                     os.link(f"{_OPEN}/{handle}", name, src_dir_fd=handle)
                     written[file] = name
         for file, temporary in written.items():
-            os.replace(temporary, file)
+            if replace:
+                os.replace(temporary, file)
+            else:
+                _move_to_new(temporary, file)
+                moved.append(file)
     except BaseException as error:
-        for temporary in written.values():
-            Path(temporary).unlink(missing_ok=True)
+        for path in (*map(Path, written.values()), *moved):
+            path.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise InputError(f"Cannot write {file}: {error.strerror}; choose another place.") from None
         raise

@@ -582,9 +582,11 @@ def load(path: str | os.PathLike[str]) -> Profile:
     return decode(files.read(file or Path(path), MAX_BYTES, "a profile"), str(path))
 
 
-def save(profile: Profile, path: str | os.PathLike[str]) -> None:
+def save(profile: Profile, path: str | os.PathLike[str], *, replace: bool = True) -> None:
     """Write the profile as JSON, whole or not at all. InputError where it cannot be written.
+
+    replace: an existing file is replaced; else it stays, and `files.TakenError` is raised.
 
     >>> roofline.save(profile, "mine.json")
     """
-    files.write_atomically(Path(path), encode(profile))
+    files.write_atomically(Path(path), encode(profile), replace=replace)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from roofline.core import files
-from roofline.core.files import write_atomically
+from roofline.core.files import TakenError, write_atomically
 from roofline.core.schema import load
 from roofline.devices import load as device
 from roofline.errors import InputError
@@ -112,3 +112,26 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing(tmp_path: Path)
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert ended.returncode == -signal.SIGXFSZ
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_is_there_is_only_replaced_where_that_is_asked_for(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not links:  # as on a file system that has none
+
+        def refuse(*_: object, **__: object) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(files, "_OPEN", "/nowhere")
+        monkeypatch.setattr(os, "link", refuse)
+    there = tmp_path / "there"
+    there.write_bytes(b"theirs")
+    with pytest.raises(TakenError):
+        files.write_together({tmp_path / "a": b"one", there: b"mine"}, replace=False)
+    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [("there", b"theirs")]
+    files.write_together({tmp_path / "a": b"one", tmp_path / "b": b"two"}, replace=False)
+    write_atomically(there, b"mine")
+    written = sorted((file.name, file.read_bytes()) for file in tmp_path.iterdir())
+    assert written == [("a", b"one"), ("b", b"two"), ("there", b"mine")]
+    assert (tmp_path / "a").stat().st_nlink == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roofline.core import shipped
-from roofline.core.files import is_same_file
+from roofline.core.files import TakenError, is_same_file
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,8 +66,34 @@ def check_output(
     if file.is_dir():
         raise InputError(f"Cannot write {file}: it is a folder; give the name of a file in it.")
     if os.path.lexists(file) and not force:  # a link to nothing would be replaced as well
-        raise InputError(f"{file} exists; add --force to replace it, or choose another name.")
+        raise TakenError(file)
     return file
+
+
+def save_measured(profile: Profile, output: Path | None, force: bool) -> Path:
+    """Save a profile and return its path, of which `check_output` was asked before; None: one of its own name.
+
+    It took time to measure: where somebody else wrote such a file meanwhile, this takes another name, and says so.
+    """
+    from roofline.cli.options.words import say
+    from roofline.core.schema import save
+    from roofline.measuring.session import default_name
+    from roofline.units import printable
+
+    path, number = output or default_name(profile, Path.cwd()), 1
+    while True:
+        try:
+            save(profile, path, replace=force and output is not None)
+        except TakenError:
+            if output is None:
+                path = default_name(profile, Path.cwd())
+            else:
+                number += 1
+                path = output.with_stem(f"{output.stem}-{number}")
+            continue
+        if number > 1:
+            say(f"{printable(output)} appeared meanwhile and stays as it is.")
+        return path
 
 
 def check_writable(folder: Path) -> None:

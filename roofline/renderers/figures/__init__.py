@@ -40,18 +40,20 @@ def draw(
     width: float = WIDTH,
     long_caption: bool = False,
     by: str | None = None,
+    *,
+    replace: bool = True,
 ) -> str:
     """Draw a figure of `width` [in]. Returns its caption, which is in the file too.
 
     Analyses are drawn in the order given; `devices` takes bare devices too. long_caption: with versions, number of
-    steps and spread of every run. by: what the rows of a kind are that has some. Raises InputError for an unknown kind,
-    suffix or key, and where the kind has nothing to draw.
+    steps and spread of every run. by: what the rows of a kind are that has some. replace: an existing file. Raises
+    InputError for an unknown kind, suffix or key, and where the kind has nothing to draw.
     """
     _check_suffix(path)
     from roofline.core.files import write_atomically
 
     data, caption = render(kind, items, path.suffix, width, long_caption, by)
-    write_atomically(path, data)
+    write_atomically(path, data, replace=replace)
     return caption
 
 
@@ -137,11 +139,11 @@ def _check_timed(kind: str, items: Sequence[Item]) -> None:
             raise InputError(f"{profile} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")
 
 
-def draw_published(publication: Publication, path: Path, width: float = WIDTH) -> str:
+def draw_published(publication: Publication, path: Path, width: float = WIDTH, *, replace: bool = True) -> str:
     """Draw the table of a publication: how many times as fast as one of its columns the others are, row by row.
 
-    Returns its caption, which is in the file too. Raises InputError for an unknown suffix, and of a publication without
-    pictures.
+    replace: an existing file. Returns its caption, which is in the file too. Raises InputError for an unknown suffix,
+    and of a publication without pictures.
     """
     _check_suffix(path)
     from roofline.core.files import write_atomically
@@ -149,5 +151,5 @@ def draw_published(publication: Publication, path: Path, width: float = WIDTH) -
 
     with _style.applied():
         figure, caption = _published.figure(publication, width)
-        write_atomically(path, write(figure, path.suffix, caption.title, caption.text(long=False)))
+        write_atomically(path, write(figure, path.suffix, caption.title, caption.text(long=False)), replace=replace)
     return caption.text(long=False)

@@ -4,10 +4,13 @@ RooflineError
 ├── GateError          1   a check that failed, runs that are not comparable
 ├── InputError         2   an argument, file or option that cannot be used
 ├── MissingError       3   a framework, device or driver that is not there
-└── MeasurementError   4   a measurement that failed or cannot be used
+├── MeasurementError   4   a measurement that failed or cannot be used
+└── DefectError       70   an exception that nobody foresaw, in roofline itself
 """
 
 from __future__ import annotations
+
+import os
 
 
 class RooflineError(Exception):
@@ -40,9 +43,43 @@ class MeasurementError(RooflineError):
     exit_code = 4
 
 
+class DefectError(RooflineError):
+    """A defect of roofline itself; 70 is what sysexits.h has for it."""
+
+    exit_code = 70
+
+
+def defect(error: Exception) -> DefectError:
+    """Make the error of an exception that nobody foresaw: what was raised and where, and what a report of it needs."""
+    place, traceback = "", error.__traceback__
+    while traceback is not None:
+        place = f" at {os.path.basename(traceback.tb_frame.f_code.co_filename)}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    made = DefectError(
+        f"This is a defect of roofline ({reason(error)}{place}). Please report it, with the command, the files that it "
+        "reads, what `roofline doctor` prints, and the traceback: put --debug before the verb."
+    )
+    made.__cause__ = error
+    return made
+
+
+def text_of(error: BaseException) -> str:
+    """Return the text of an exception, whoever raised it; "" where the method that makes it raises itself."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def reason(error: BaseException) -> str:
+    """Write an exception on a line: "ValueError: no shape", its type alone where it has no text."""
+    line = next(filter(None, map(str.strip, text_of(error).splitlines())), "")
+    return f"{type(error).__name__}: {line}" if line else type(error).__name__
+
+
 def from_exit_code(code: int, message: str) -> RooflineError:
     """Rebuild in the parent the error that a child process reported."""
-    for kind in (InputError, MissingError, MeasurementError):
+    for kind in (InputError, MissingError, MeasurementError, DefectError):
         if kind.exit_code == code:
             return kind(message)
     return MeasurementError(message)

@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -22,7 +22,8 @@ import typer
 from roofline import plugins
 from roofline.cli.options import defaults, words
 from roofline.cli.options.words import drop_output
-from roofline.errors import RooflineError
+from roofline.errors import DefectError, RooflineError, defect
+from roofline.standard_error import tell
 from roofline.units import printable
 from roofline.version import __version__
 
@@ -106,7 +107,7 @@ def main(arguments: list[str] | None = None, *, take_defaults: bool = True) -> C
     except Exception as error:
         message = usage(error)
         if message is None:
-            raise
+            _fail(str(defect(error)), DefectError.exit_code, debug)
         verb = first if first in verbs else ""
         _fail(f"{message.rstrip('.')}; see `{f'roofline {verb}'.rstrip()} --help`.", 2, debug)
     if callable(code):
@@ -243,8 +244,8 @@ def _fail(message: str, code: int, debug: bool = False) -> NoReturn:
     """Print one line on standard error, below the traceback with --debug, and exit."""
     if len(message) > _LONGEST:
         message = f"{message[: _LONGEST - _END]} … {message[-_END:]}"
-    with suppress(OSError):  # without standard error, the code still tells a broken input from a failed gate
-        if debug:
-            traceback.print_exc()
-        print("roofline:", printable(" ".join(message.splitlines())), file=sys.stderr, flush=True)
+    # Without standard error, the code still tells a broken input from a failed gate.
+    if debug:
+        tell(traceback.format_exc().rstrip("\n"))
+    tell(f"roofline: {printable(' '.join(message.splitlines()))}")
     sys.exit(code)

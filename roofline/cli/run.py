@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from roofline.cli.options import tables
-from roofline.errors import InputError, RooflineError
+from roofline.errors import DefectError, InputError, RooflineError, defect
 
 if TYPE_CHECKING:
     from roofline.running.boundary import Boundary
@@ -239,6 +239,9 @@ def _start(
             except RooflineError as error:
                 _say(str(error), who)
                 code = error.exit_code
+            except Exception as error:
+                _say(str(defect(error)), who)
+                code = DefectError.exit_code
     if ended.error is not None and (ended.failed or not code):
         raise_as_python(ended.error)
     sys.exit(code)

@@ -23,7 +23,7 @@ from roofline.core.vocabulary import CLASSES, FLOATING, PRODUCTS, OpClass
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import DTYPES, computed, of_most
-from roofline.errors import InputError
+from roofline.errors import InputError, reason
 
 _PACKAGE = "roofline.costs.libraries"
 
@@ -115,8 +115,7 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
     try:
         work = function(*call.inputs)
     except Exception as error:  # a user's code, on whatever a trace holds
-        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
-        work = unknown(f"its formula does not fit the recorded arguments ({reason})")
+        work = unknown(f"its formula does not fit the recorded arguments ({reason(error)[:150]})")
     arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
     types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in arguments]
     output = of_most((DTYPES.get(result.dtype, (result.dtype, 0))[0], _bytes(result)) for result in results)

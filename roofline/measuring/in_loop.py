@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from roofline.errors import MeasurementError, RooflineError
+from roofline.errors import MeasurementError, RooflineError, reason
 
 if TYPE_CHECKING:
     from greenlet import greenlet
@@ -84,6 +84,6 @@ class LoopRecording(Generic[Result]):
         except RooflineError as error:
             self.error = error
         except Exception as error:
-            self.error = MeasurementError(f"Profiling steps of a loop failed: {type(error).__name__}: {error}")
+            self.error = MeasurementError(f"Profiling steps of a loop failed: {reason(error)}")
         finally:
             self._recorder = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from roofline.core.schema import Profile
-from roofline.errors import GateError, RooflineError, from_exit_code
+from roofline.errors import GateError, RooflineError, defect, from_exit_code
 from roofline.regression.check import Result
 from roofline.repr_mixin import ReprMixin
 
@@ -55,6 +55,8 @@ def judge(files: Sequence[str], load: Callable[[str], Profile], check: Callable[
             results.append(Judged(file, result=check(load(file))))
         except RooflineError as error:
             results.append(Judged(file, error=error))
+        except Exception as error:  # it must not hide the others
+            results.append(Judged(file, error=defect(error)))
     return results
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 
 from roofline.core.schema import Profile
-from roofline.errors import MeasurementError
+from roofline.errors import MeasurementError, reason
 from roofline.recording.recording import Say
 from roofline.running.boundaries import INTERRUPTIONS, ORDER
 from roofline.running.boundary import Boundary
@@ -54,9 +54,9 @@ class Ended:
         if choice is None:
             return []
         told = [choice.sentence]
-        for reason, aside in choice.kinds.asides.items():
+        for kind, aside in choice.kinds.asides.items():
             mean = seconds(aside.seconds / aside.steps)
-            told.append(f"left out: {aside.steps} with {reason}, {mean} each")
+            told.append(f"left out: {aside.steps} with {kind}, {mean} each")
         if self.measurement.error is not None and self.measurement.measured:
             told.append(f"the last measurement failed: {self.measurement.error}")
         return told
@@ -138,4 +138,4 @@ def _watch(boundary: Boundary, watcher: StepWatcher, say: Say) -> None:
         boundary.watch(watcher)
     except Exception as error:
         version = getattr(sys.modules.get(boundary.module.partition(".")[0]), "__version__", "?")
-        say(f"{boundary.module} {version} cannot be watched ({type(error).__name__}: {error})")
+        say(f"{boundary.module} {version} cannot be watched ({reason(error)})")

@@ -22,7 +22,7 @@ from typing import Any
 import handmade
 import pytest
 
-from roofline import __version__, cli, plugins
+from roofline import __version__, plugins
 from roofline.core.schema import SCHEMA, save
 from roofline.devices import nvidia
 
@@ -191,13 +191,6 @@ def test_help_and_version(roofline: Run) -> None:
         ended = roofline(verb, "--help")
         assert (ended.code, ended.err) == (0, "")
         assert ended.out.startswith(f"Usage: roofline {verb} ")
-
-
-def test_a_bug_of_ours_keeps_its_traceback(roofline: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what was foreseen becomes a sentence."""
-    monkeypatch.setattr(cli, "build", lambda only: lambda **_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        cli.main(["show", "p.json"])
 
 
 # ------------------------------------------------------------------------------------------------ profiles

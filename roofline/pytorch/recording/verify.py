@@ -17,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, 
 from roofline.core.step import Step
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Counted, CountedOp
+from roofline.errors import reason
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.aten.flops import leaves
 from roofline.pytorch.count import count
@@ -178,7 +179,7 @@ def _fvcore(step: Step, counted: Counted, calls: dict[int, Call], nodes: Nodes) 
             analysis.set_op_handle("aten::einsum", einsum)
             operators, missing = dict(analysis.by_operator()), dict(analysis.unsupported_ops())
     except Exception as error:
-        return [Check("fvcore", "forward", mine, None, "not checked", f"tracing failed: {_first_line(error)}")]
+        return [Check("fvcore", "forward", mine, None, "not checked", f"tracing failed: {reason(error)[:120]}")]
     finally:
         step.model.train(training)
     contractions = {name: value for name, value in operators.items() if name in _FVCORE}
@@ -246,10 +247,6 @@ def _untraced(nodes: Nodes, forward: Iterable[int], missing: Set[str]) -> list[s
         if missing.isdisjoint(around) and not any(name.startswith(_FVCORE) for name in plain):
             names.append(around[0].partition("::")[2])
     return names
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:100]}"
 
 
 def _inputs(step: Step) -> tuple[tuple[Any, ...], dict[str, Any]] | None:

@@ -15,7 +15,7 @@ from torch.autograd.profiler import record_function
 from torch.utils import _pytree
 
 from roofline.core.step import Step
-from roofline.errors import InputError
+from roofline.errors import InputError, text_of
 from roofline.pytorch.recording import compile_time
 
 #: Annotation around each run of a graph while counting.
@@ -195,5 +195,5 @@ def _out_of_memory(error: BaseException) -> bool:
 
 
 def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    lines = [line.strip() for line in text_of(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:200].rstrip(".:")

@@ -31,6 +31,7 @@ from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
 from roofline.core import statistics
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
+from roofline.core.numerals import whole
 from roofline.core.rows import Ints, buffers_known
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature, slug
@@ -510,9 +511,9 @@ def _recorded_flags(profile: Profile) -> Iterator[str]:
 
     A driver may name a reason to hold the clock back, as its power cap, and not do so.
     """
-    highest, _, unit = profile.device.conditions.get("highest clock", "").partition(" ")
-    least = profile.conditions.get("sm_clock_least")
-    at_highest = least is not None and unit == "MHz" and highest.isdecimal() and least >= int(highest) * 1e6
+    number, _, unit = profile.device.conditions.get("highest clock", "").partition(" ")
+    highest, least = whole(number), profile.conditions.get("sm_clock_least")
+    at_highest = least is not None and unit == "MHz" and highest is not None and least >= highest * 1e6
     for flag in profile.flags:
         if not (at_highest and slug(flag) == "throttled"):
             yield flag

@@ -8,6 +8,7 @@ import numpy as np
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import cache_time
+from roofline.core.numerals import whole
 
 #: The switch in which a step says how often it decodes: the prompt's own pass may give the first token.
 PASSES = "decode passes"
@@ -66,8 +67,7 @@ def _gap_before(analysis: Analysis) -> np.ndarray | None:
 
 
 def _passes(analysis: Analysis) -> int | None:
-    text = analysis.profile.switches.get(PASSES, "")
-    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text) else None
+    return whole(analysis.profile.switches.get(PASSES, "")) or None
 
 
 def _reading_weights(analysis: Analysis) -> float | None:

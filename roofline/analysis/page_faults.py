@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from roofline.core.device import Device
 from roofline.core.executor import COMPILING
+from roofline.core.numerals import whole
 from roofline.core.schema import Profile
 
 #: Conditions of plain steps: time in the kernel of the operating system [s], and its page faults.
@@ -31,5 +32,5 @@ def fault_seconds(profile: Profile, device: Device) -> float:
 def _longest_fault(profile: Profile, device: Device) -> float:
     """Return what clearing a huge page takes a thread that shares the main memory with all others of the step [s]."""
     rates = device.family("dram").values()
-    threads = profile.environment.get("threads", "")
-    return _HUGE_PAGE * (int(threads) if threads.isdecimal() else 1) / min(rates) if rates else 0.0
+    threads = whole(profile.environment.get("threads", ""))
+    return _HUGE_PAGE * (1 if threads is None else threads) / min(rates) if rates else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from roofline.core.numerals import whole
 from roofline.core.schema import Profile
 
 
@@ -21,9 +22,5 @@ class Threads(NamedTuple):
 
 def threads_of(profile: Profile) -> Threads | None:
     """Return the threads of a step on a CPU, as its process recorded them; None where it did not."""
-    number, cores = (_whole(profile.environment.get(name, "")) for name in ("threads", "cpus"))
+    number, cores = (whole(profile.environment.get(name, "")) or None for name in ("threads", "cpus"))
     return None if number is None or profile.device.kind != "cpu" else Threads(number, cores)
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 and int(text) > 0 else None

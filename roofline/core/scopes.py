@@ -208,11 +208,17 @@ def _labels(node: _Node) -> dict[str, list[str]]:
         several = sum(len(group) > 1 for group in groups) > 1
         for group in groups:
             start = _START.split(max(group, key=len), maxsplit=1)[0]
-            numbered = sorted(group, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+            numbered = sorted(group, key=_numbers)
             few = ",".join([name.removeprefix(start) for name in numbered][:3]) + (",..." if len(group) > 3 else "")
             label = group[0] if len(group) == 1 else f"{start}{{{few}}}" if several else f"{start}*"
             labels.setdefault(label, []).extend(group)
     return labels
+
+
+def _numbers(name: str) -> list[tuple[int, str]]:
+    """Return a key that orders names by the numbers in them, however many digits these have."""
+    digits = [number.lstrip("0") for number in re.findall(r"\d+", name)]
+    return [(len(number), number) for number in digits]
 
 
 def _groups(node: _Node) -> Iterable[list[list[str]]]:

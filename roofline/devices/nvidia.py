@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from types import ModuleType, TracebackType
 from typing import Any
 
+from roofline.core.numerals import whole
+
 # Bit of the throttle (clock event) reasons -> what it means.
 _REASONS = {
     "GpuIdle": "idle",
@@ -134,7 +136,7 @@ def visible_index() -> int:
     different GPUs this holds only with CUDA_DEVICE_ORDER=PCI_BUS_ID.
     """
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
-    return int(first) if first.isdigit() else 0
+    return whole(first) or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,9 @@ def _visible(nvml: ModuleType) -> Any:
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
     if first.startswith("GPU-"):
         return _ask(nvml, nvml.nvmlDeviceGetHandleByUUID, first)
-    return None if first and not first.isdigit() else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, visible_index())
+    if first and whole(first) is None:
+        return None
+    return _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, visible_index())
 
 
 def _is_split(nvml: ModuleType, handle: Any) -> bool:

@@ -10,6 +10,7 @@ from importlib import import_module
 import msgspec
 
 from roofline.core.device import Device
+from roofline.core.numerals import whole
 from roofline.core.schema import Profile
 from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
@@ -160,7 +161,6 @@ def _threads_here() -> int:
     from roofline.devices import cpu
 
     for name in ("NPROC", "TF_NUM_INTRAOP_THREADS"):
-        count = os.environ.get(name, "")
-        if count.isdecimal() and int(count) > 0:
-            return int(count)
+        if count := whole(os.environ.get(name, "")):
+            return count
     return cpu.detect().cores

@@ -7,6 +7,7 @@ import shlex
 import msgspec
 
 from roofline import plugins
+from roofline.core.numerals import whole
 from roofline.core.schema import Profile, slug
 from roofline.core.step import Workload
 from roofline.errors import InputError
@@ -65,7 +66,7 @@ def request_of(profile: Profile) -> Request:
     request = Request(
         backend=profile.backend,
         workload=workload,
-        threads=int(threads) if threads.isascii() and threads.isdecimal() else None,
+        threads=whole(threads),
         steps=len(profile.wall.steps) or None,
         preset=profile.preset,
     )

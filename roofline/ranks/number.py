@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from roofline.core.numerals import whole
 from roofline.core.schema import Profile
 
 #: Names in the environment of a measured profile.
@@ -12,15 +13,11 @@ def number_of(profile: Profile) -> int | None:
     """Return the number of the rank; None where it is not known."""
     if profile.imported is not None:
         return profile.imported.rank
-    return _whole(profile.environment.get(RANK, ""))
+    return whole(profile.environment.get(RANK, ""))
 
 
 def ranks_of(profile: Profile) -> int | None:
     """Return how many ranks the job has; None where it is not known."""
     if profile.imported is not None:
         return profile.imported.ranks
-    return _whole(profile.environment.get(RANKS, ""))
-
-
-def _whole(word: str) -> int | None:
-    return int(word) if word.isdecimal() else None
+    return whole(profile.environment.get(RANKS, ""))

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from roofline.core.numerals import whole
+
 #: Variables that launchers set: (number of the rank, how many there are). torchrun and accelerate, Open MPI, Slurm.
 _VARIABLES = (
     ("RANK", "WORLD_SIZE"),
@@ -25,7 +27,7 @@ class Rank:
 def of_launcher(variables: Mapping[str, str] = os.environ) -> Rank | None:
     """Read the rank that a launcher gave this process; None where it is the only one, or none launched it."""
     for number, of in _VARIABLES:
-        words = variables.get(number, ""), variables.get(of, "")
-        if all(word.isdecimal() for word in words) and int(words[1]) > 1:
-            return Rank(int(words[0]), int(words[1]))
+        rank, ranks = whole(variables.get(number, "")), whole(variables.get(of, ""))
+        if rank is not None and ranks is not None and ranks > 1:
+            return Rank(rank, ranks)
     return None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roofline.comparison.account.annotate import known_annotations
 from roofline.comparison.account.row import Row
+from roofline.core.numerals import whole
 from roofline.core.schema import Profile
 from roofline.core.switch import (
     COMPILED_AWAY,
@@ -105,13 +106,14 @@ def _state(switch: Switch, profile: Profile) -> str | None:
 
 def _threads(mine: Profile, other_profile: Profile) -> Setting | None:
     """Set as many threads as the other run had."""
-    now, target = (run.environment.get("threads", "") for run in (mine, other_profile))
-    if not (target.isascii() and target.isdecimal()) or int(target) < 1 or now == target:
+    now, asked = (run.environment.get("threads", "") for run in (mine, other_profile))
+    target = whole(asked)
+    if not target or now == asked:
         return None
     return Setting(
-        text=f"threads {plain(now) or 'not recorded'} -> {int(target)}",
+        text=f"threads {plain(now) or 'not recorded'} -> {target}",
         moves=tuple(f"environment {name}" for name in _THREADS),
-        threads=int(target),
+        threads=target,
     )
 
 

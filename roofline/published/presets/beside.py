@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from roofline import devices, published
+from roofline.core.numerals import whole
 from roofline.core.schema import Api, Profile
 from roofline.errors import InputError
 from roofline.published import presets
@@ -108,8 +109,8 @@ def beside(profile: Profile) -> Beside | None:
     except InputError:  # of another version of roofline, or changed by hand
         return None
     column = preset.of(profile.backend)
-    threads = profile.environment.get("threads", "")
-    asked = preset.resolve(row, column, threads=int(threads) if threads.isdecimal() else None, batch=profile.batch)
+    threads = whole(profile.environment.get("threads", ""))
+    asked = preset.resolve(row, column, threads=threads, batch=profile.batch)
     publication = published.load(preset.publication)
     cells = _cells(publication, row, column, asked)
     api = profile.api if profile.api is not None and profile.api.name == asked.api else None

@@ -67,6 +67,10 @@ def command(
     python: Annotated[
         str | None, typer.Option(help="Another Python interpreter to measure in, with roofline installed.")
     ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="End a measuring process after that time, with an error. Default: never."),
+    ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="The profile to write (.json).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
     details: tables.Details = False,
@@ -126,6 +130,7 @@ def command(
         preset=preset,
         shapes=shapes,
         framework_by_import=by_import,
+        timeout=timeout,
     )
     given_device = given_ceilings(ceilings, request)
 

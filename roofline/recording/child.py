@@ -6,31 +6,34 @@ environment set. Progress goes to standard error, the result to a file: {"record
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
 from roofline import plugins
 from roofline.core.step import Step
 from roofline.core.switch import FLOAT32
-from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
+from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, reason, text_of
 from roofline.plugins import importing
 from roofline.recording.backend import Backend, NeedsData, load
+from roofline.recording.leaving import adopt_orphans, end_descendants, leave
+from roofline.recording.overdue import PATIENCE, Overdue
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
+from roofline.standard_error import tell
 
 #: Texts of the errors of torch and others when memory runs out, whatever their class.
 _OUT_OF_MEMORY = (
@@ -61,7 +64,9 @@ def main(arguments: list[str]) -> int:
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
     result: dict[str, Any]
     try:
-        result = _run(request)
+        patience = PATIENCE if request.timeout is None else min(PATIENCE, request.timeout / 2)
+        with Overdue(tell, patience) as overdue:
+            result = _run(request, overdue.expect)
     except RooflineError as error:
         result = {"error": str(error), "code": error.exit_code}
     except KeyboardInterrupt:
@@ -72,7 +77,7 @@ def main(arguments: list[str]) -> int:
     try:
         Path(arguments[1]).write_bytes(msgspec.json.encode(result))
     except OSError as error:  # a full disk; the parent reports the damaged result
-        print(f"The result could not be written: {error.strerror}", file=sys.stderr)
+        tell(f"The result could not be written: {error.strerror}")
         return 1
     return 0
 
@@ -87,7 +92,8 @@ def _cut_traceback(error: BaseException | None, file: str | None) -> BaseExcepti
     return error if frame is None else error.with_traceback(frame)
 
 
-def _run(request: Request) -> dict[str, Any]:
+def _run(request: Request, expect: Callable[[str, float], None] = lambda subject, seconds: None) -> dict[str, Any]:
+    """Record or verify. expect: is told what is run next, and how long it is to take (`Overdue.expect`)."""
     device = request.workload.device
     _limit_memory(device)
     backend = load(request.backend)
@@ -98,8 +104,10 @@ def _run(request: Request) -> dict[str, Any]:
         raise MissingError(
             f"{request.backend} finds no {device.upper()} device here: use --device cpu, or install its driver."
         )
+    expect("What builds the step", 0.0)
     plan = Plan(
         device=device,
+        expect=partial(expect, "The step"),
         threads=request.threads,
         steps=request.steps,
         budget=request.budget,
@@ -116,11 +124,12 @@ def _run(request: Request) -> dict[str, Any]:
         step, read, has_run = build(request, backend)
         if has_run:  # a fresh process sees all of its first step, as what is traced and compiled there
             if not request.quiet:
-                _say(f"{request.function} returned no callable, so it is the step itself: starting it anew.")
+                tell(f"{request.function} returned no callable, so it is the step itself: starting it anew.")
             return {"is_step": True}
+        expect("", math.inf)
         if request.verify:
             return {"checks": backend.recorder.verify(step)}
-        recording = backend.recorder.record(step, plan, _say_nothing if request.quiet else _say)
+        recording = backend.recorder.record(step, plan, _say_nothing if request.quiet else tell)
         return _result(recording, read)
     except (RooflineError, KeyboardInterrupt):
         raise
@@ -130,7 +139,9 @@ def _run(request: Request) -> dict[str, Any]:
         called = exit_of(error)
         raise MeasurementError(f"The step called {called}, which ends the measurement: let it return.") from None
     except Exception as error:
-        if isinstance(error, MemoryError) or any(sign in f"{type(error).__name__}: {error}" for sign in _OUT_OF_MEMORY):
+        if isinstance(error, MemoryError) or any(
+            sign in f"{type(error).__name__}: {text_of(error)}" for sign in _OUT_OF_MEMORY
+        ):
             raise MeasurementError(
                 f"Out of memory on the {device.upper()}: use a smaller --batch, --seq or --size."
             ) from None
@@ -149,15 +160,15 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
         with backend.without_data():
             entered = True
             step, read, _ = build(request, backend)
-            recording = backend.recorder.record(step, plan, _say)
+            recording = backend.recorder.record(step, plan, tell)
     except NeedsData as error:
         if entered:  # else no step is counted without
-            _say(f"The step is counted with data, since it needs {error}.")
+            tell(f"The step is counted with data, since it needs {error}.")
         return None
     except (InputError, MissingError, MemoryError):
         raise
     except Exception as error:  # a library that knows of no arrays without data raises whatever it likes
-        _say(f"The step is counted with data, since it raises {type(error).__name__} without.")
+        tell(f"The step is counted with data, since it raises {type(error).__name__} without.")
         return None
     # The memory of this process is not that of the step.
     memory = msgspec.structs.replace(recording.memory, peak=None, source="", resident=None)
@@ -230,8 +241,8 @@ def _import(name: str, asked: str, backend: Backend) -> None:
         # One of them may import another: Keras imports its backend.
         if isinstance(error, ModuleNotFoundError) and error.name in backend.requires:
             raise _missing(error.name, asked, backend) from None
-        words = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
-        raise MissingError(f"{name} is installed but cannot be imported ({words}): install it again.") from None
+        why = reason(error)[:250]
+        raise MissingError(f"{name} is installed but cannot be imported ({why}): install it again.") from None
 
 
 def _missing(name: str | None, asked: str, backend: Backend) -> MissingError:
@@ -290,30 +301,18 @@ class _Parent:
         self._done.wait(self._PATIENCE)
         for folder in self._folders:
             shutil.rmtree(folder, ignore_errors=True)
-        _end_descendants()
+        end_descendants()
         os.killpg(0, signal.SIGKILL)
-
-
-def _end_descendants() -> None:
-    """Kill the processes that the user's step started, also in other sessions, which no signal to a group reaches."""
-    import psutil
-
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            process.kill()
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def _say_nothing(text: str) -> None:
     """Say nothing: the parent reports the progress."""
 
 
-def measure(arguments: Sequence[str]) -> int:
-    """Measure as this process was asked, and return its exit status. arguments: see above; FD is that of `_Parent`."""
+def measure(arguments: Sequence[str]) -> NoReturn:
+    """Measure as this process was asked, and end it. arguments: see above; FD is that of `_Parent`."""
     watched, *folders, asked, answered = arguments
+    adopt_orphans()
     parent = _Parent(int(watched), folders)
     # Output of the user's step keeps its place among ours, and is not lost if the process dies.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
@@ -321,11 +320,9 @@ def measure(arguments: Sequence[str]) -> int:
         ended = main([asked, answered])
     except KeyboardInterrupt:
         ended = 130
-    if ended:
-        _end_descendants()
     parent.done()
-    return ended
+    leave(ended)
 
 
 if __name__ == "__main__":
-    sys.exit(measure(sys.argv[1:]))
+    measure(sys.argv[1:])

@@ -88,5 +88,6 @@ def _become(order: Order, output: int) -> None:
 
 
 if __name__ == "__main__":
-    arguments = serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
-    sys.exit(0 if arguments is None else child.measure(arguments))
+    ordered = serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    if ordered is not None:
+        child.measure(ordered)

@@ -127,12 +127,15 @@ def _run(request: Request, variables: Mapping[str, str], shared: Path | None, se
                         child = server.fork(arguments, variables, gone, printed)
                     else:
                         child = _start(request.python or sys.executable, arguments, variables, gone, printed)
-                status = child.wait()
+                status = child.wait(request.timeout)
+                _end_group(child)
         except ServerDied:
             raise
-        except BaseException:
+        except BaseException as error:
             if child is not None:
                 _end_child(child)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise _took_too_long(request.timeout) from None
             raise
         finally:
             os.close(gone)
@@ -265,9 +268,20 @@ def _end_child(child: Fork | subprocess.Popen[bytes]) -> None:
     child.terminate()
     with suppress(subprocess.TimeoutExpired):
         child.wait(5)
+    _end_group(child)
+    child.wait()
+
+
+def _end_group(child: Fork | subprocess.Popen[bytes]) -> None:
+    """End what is left of the child's group, where it died before it could do so itself."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+
+
+def _took_too_long(timeout: float | None) -> MeasurementError:
+    return MeasurementError(
+        f"The measuring process was ended after the {timeout:g} s of --timeout: give more, or measure a smaller step."
+    )
 
 
 def _error_of(status: int) -> RooflineError:

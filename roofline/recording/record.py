@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -15,6 +16,7 @@ from roofline.core.device import Ceiling
 from roofline.core.schema import Wall
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
+from roofline.errors import reason
 from roofline.recording import clocks, contention, energy, garbage, protocol
 from roofline.recording.asleep import asleep
 from roofline.recording.assemble import assemble
@@ -31,15 +33,19 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
     steps_of_loop = RegularSteps(step)
     step = steps_of_loop.step
     with recorder.scopes():
+        plan.expect(0.0)
         first = steps_of_loop.measure(lambda: recorder.first(replace(step, run=_refuse_if_unrun(step.run))))
         say(f"first step {seconds(first)}")
+        plan.expect(first)
         if plan.count_only:
             recorder.note_memory(step)
             work = Work(recorder.count(step))
             return assemble(step, plan, recorder, _counting_run(first), work)
         if not plan.plain_only:
             steps_of_loop.measure(lambda: recorder.prepare(step))
+        plan.expect(first * protocol.warm_up(plan.device, first))
         typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(plan.device, first))))
+        plan.expect(math.inf)
         steps = plan.steps or protocol.plain_steps(plan.device, typical, plan.budget)
         profiled = 0 if plan.plain_only else plan.profiled_steps or protocol.profiled_steps(typical, steps)
         estimate = seconds((steps + profiled) * typical)
@@ -67,8 +73,8 @@ def _add_api(
             timing = run(step, steps)
         after = _time_again(step, recorder, protocol.steps_after(steps))
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0][:300] or type(error).__name__
-        return msgspec.structs.replace(recording, notes=(*recording.notes, f"how long {name} takes ({reason})"))
+        note = f"how long {name} takes ({reason(error)[:300]})"
+        return msgspec.structs.replace(recording, notes=(*recording.notes, note))
     return msgspec.structs.replace(recording, api=msgspec.structs.replace(timing, after=tuple(after)))
 
 
@@ -118,6 +124,7 @@ def _run_steps(
         turns = _Turns(steps_of_loop, recorder, meter)
         begin = contention.start()
         with clocks.watch_clock(plan.device) as watched:
+            plan.expect(2 * (steps + profiled) * typical)
             if recorder.in_turns:
                 turns.take(steps, profiled, typical)
             else:
@@ -126,6 +133,7 @@ def _run_steps(
         single = [measure(lambda: recorder.timed(step)) for _ in range(min(protocol.SINGLE_STEPS, steps))]
         watched_steps = protocol.watched_steps(typical)
         sleeps = measure(lambda: asleep(lambda: recorder.timed(step), watched_steps)) if profiled else None
+        plan.expect(math.inf)
     after = bandwidth(plan, recorder.probing_threads())
     plain = Plain(
         wall=Wall(steps=tuple(turns.times), numbers=turns.numbers, first=first, single=tuple(single)),

@@ -25,7 +25,8 @@ class Plan:
     (`protocol`). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: in the user's
     process, not in a child of ours. others_profile: the step belongs to a program that may start profilers of its own,
     and the caller ends the recording when one starts; else such a step is refused. options: of the backend, as the user
-    gave them. api: name and runner of a library's function that is timed, too, if any.
+    gave them. api: name and runner of a library's function that is timed, too, if any. expect: is told before each run
+    of steps how long it is to take [s]; infinite: what comes next is no step.
     """
 
     device: str
@@ -39,6 +40,7 @@ class Plan:
     others_profile: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
     api: tuple[str, RunApi] | None = None
+    expect: Callable[[float], None] = lambda seconds: None
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     python: the interpreter of the measuring process, None for this one. turned: switches to turn in the step once it is
     built, by the names of `Backend.turn`. preset: the published benchmark with this set-up, if any. api: the function
     that the benchmark timed, one of `Backend.apis`; None for the bare step. cached: its data lay in memory as batches.
-    quiet: report no progress.
+    quiet: report no progress. timeout: how long the measuring process may take [s]; None: as long as it does.
     """
 
     backend: str
@@ -41,3 +41,4 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     api: str | None = None
     cached: bool = False
     quiet: bool = False
+    timeout: float | None = None

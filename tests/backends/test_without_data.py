@@ -173,7 +173,7 @@ def counted(backend: str, case: str, size: str, *, data: bool) -> tuple[dict[str
         by_shapes.append(counting(*arguments))
         return by_shapes[-1]
 
-    child._say, child._limit_memory = said.append, lambda device: None
+    child.tell, child._limit_memory = said.append, lambda device: None
     with patch.object(child, "_counted_without_data", noted):
         recording = child._run(request)["recording"]
     costs = [recording.signatures[op.signature].cost for op in recording.ops]

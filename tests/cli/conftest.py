@@ -48,15 +48,19 @@ def children_here() -> Iterator[None]:
     from roofline.timing.timed import EventCost
 
     class Here:
+        pid = 1 << 30  # of no group of processes
+
         def __init__(self, command: list[str], **_: object) -> None:
             self.arguments = command[-2:]
 
-        def wait(self) -> int:
+        def wait(self, timeout: float | None = None) -> int:
             return child.main(self.arguments)
 
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
-        patch.setattr(launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL))
+        patch.setattr(
+            launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL, TimeoutExpired=TimeoutError)
+        )
         patch.setattr(child, "_limit_memory", lambda device: None)
         patch.setattr(record, "bandwidth", lambda plan, threads: {})
         patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))

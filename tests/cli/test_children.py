@@ -14,11 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from msgspec.structs import replace
 
 import roofline as package
 from roofline import plugins
+from roofline.core.schema import load
 from roofline.devices import cpu
 from roofline.errors import MissingError
 
@@ -220,6 +222,25 @@ def too_much():
     return tf.function(lambda: tf.sort(tf.random.uniform([1 << 42])))
 """
 
+TORCH_FILE = """
+import os, subprocess, threading, time
+import torch
+
+def leaves():
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    copy = os.fork()
+    if not copy:
+        time.sleep(600)
+    command = "setsid sleep 600 > /dev/null 2>&1 & echo $!"
+    daemon = subprocess.run(["sh", "-c", command], capture_output=True, check=True)
+    open("processes", "w").write(f"{copy} {int(daemon.stdout)}")
+    x = torch.ones(8, 8)
+    return lambda: x @ x
+
+def hangs():
+    return lambda: threading.Event().wait()
+"""
+
 KERAS_FILE = """
 import keras, numpy
 
@@ -238,6 +259,7 @@ def mine(tmp_path: Path) -> None:
     (tmp_path / "mine_jax.py").write_text(JAX_FILE)
     (tmp_path / "mine_tensorflow.py").write_text(TENSORFLOW_FILE)
     (tmp_path / "mine_keras.py").write_text(KERAS_FILE)
+    (tmp_path / "mine_torch.py").write_text(TORCH_FILE)
 
 
 @pytest.mark.slow
@@ -362,6 +384,36 @@ def test_a_step_that_ends_badly(
         printed = "I am leaving\n" if function == "leaves" else ""
         assert ended.err == f"{printed}roofline: {sentence}\n", "the sentence alone"
         assert ended.out == ""
+    assert written(tmp_path) == []
+
+
+COUNTED = ("--backend", "torch", "--device", "cpu", "--count-only")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mine")
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@needs("torch")
+def test_nothing_of_a_step_goes_on_after_its_profile(process: Run, tmp_path: Path, brief: dict[str, str]) -> None:
+    """A thread, a forked copy and a daemon; the profile is that of a product of 8 x 8 x 8."""
+    ended = process("profile", "mine_torch.py:leaves", *COUNTED, *OUT, more=brief)
+    assert ended.code == 0, ended.err
+    assert sum(signature.cost.flops for signature in load(tmp_path / "out.json").signatures) == 2 * 8**3
+    processes = (tmp_path / "processes").read_text().split()
+    assert len(processes) == 2
+    assert not [number for number in processes if psutil.pid_exists(int(number))]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mine")
+@needs("torch")
+def test_a_step_that_does_not_return(process: Run, tmp_path: Path, brief: dict[str, str]) -> None:
+    ended = process("profile", "mine_torch.py:hangs", *COUNTED, *OUT, "--timeout", "3", more=brief)
+    last(
+        ended,
+        4,
+        "The measuring process was ended after the 3 s of --timeout: give more, or measure a smaller step.",
+    )
     assert written(tmp_path) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -45,6 +46,24 @@ def test_importing_a_framework_is_not_held_up_by_the_collector(tmp_path: Path, m
     with pytest.raises(MissingError, match="no such symbol"), importing():
         child._import("a_broken_one", "torch", BACKEND)
     assert gc.isenabled()
+
+
+def test_building_and_the_first_step_are_expected_to_return(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "mine.py").write_text(
+        "import torch\n\ndef make_step():\n    x = torch.ones(4, 4)\n    return lambda: x @ x\n"
+    )
+    workload = Workload(model="mine:make_step")
+    request = Request(
+        backend="torch", workload=workload, file=str(tmp_path / "mine.py"), function="make_step", count_only=True
+    )
+    expected: list[tuple[str, float]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "_limit_memory", lambda device: None)
+        patch.setattr(sys, "path", [*sys.path])
+        child._run(request, lambda subject, seconds: expected.append((subject, seconds)))
+    assert expected[:3] == [("What builds the step", 0.0), ("", math.inf), ("The step", 0.0)]
+    assert [subject for subject, _ in expected[3:]] == ["The step"]
 
 
 @pytest.mark.parametrize(("call", "called"), [("sys.exit(0)", "sys.exit(0)"), ("sys.exit()", "sys.exit()")])
@@ -156,7 +175,7 @@ def test_what_cannot_be_counted_without_data_is_counted_with_it(
     words: list[str] = []
     step = Step(run=lambda: None, parameters=1)
     monkeypatch.setattr(child, "build", lambda request, backend: (step, {}, False))
-    monkeypatch.setattr(child, "_say", words.append)
+    monkeypatch.setattr(child, "tell", words.append)
     backend = replace(BACKEND, recorder=Mute(error), without_data=nullcontext)
     request = Request(backend="torch", workload=Workload(model="mlp"), count_only=True, without_data=True)
     assert child._counted_without_data(request, backend, Plan(device="cpu", count_only=True)) is None

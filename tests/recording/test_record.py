@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import math
 from contextlib import nullcontext
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -140,6 +142,27 @@ def test_a_queue_stays_filled_between_two_halves() -> None:
     assert alone.plain.wall.numbers == (0, 1, 2, 7, 8)
 
 
+def test_steps_are_expected_to_return() -> None:
+    """A first step of 1 s; two of warm-up, as long at most; twice 4 plain and 2 profiled steps of 10 ms; no others."""
+    recorder = Notes(True)
+    plan = Plan(
+        device="cpu",
+        steps=4,
+        profiled_steps=2,
+        expect=lambda seconds: recorder.asked.append(("expect", seconds)),
+    )
+    record.record(STEP, plan, lambda text: None, recorder)  # type: ignore[arg-type]
+    expected = [(each[1], following) for each, following in pairwise(recorder.asked) if each[0] == "expect"]
+    assert expected == [
+        (0.0, "first"),
+        (1.0, "prepare"),
+        (2.0, "timed"),
+        (math.inf, "memory"),
+        (pytest.approx(0.12), "timed"),
+        (math.inf, ("work", 2, 0.01)),
+    ]
+
+
 def test_few_steps_are_spread_over_the_profiled_ones() -> None:
     recorder = ran(Plan(device="cpu", steps=3, profiled_steps=5))
     assert [each for each in recorder.asked if each[0] in ("plain", "profiled")] == [
@@ -244,7 +267,7 @@ def test_what_fails_in_it_leaves_the_bare_step(capsys: pytest.CaptureFixture[str
 
     _, found = timed(run)
     assert found.api is None
-    assert found.notes == ("how long fit takes (no such)",)
+    assert found.notes == ("how long fit takes (ValueError: no such)",)
     assert len(found.wall.steps) == 4
     assert capsys.readouterr().out == ""
     _, whole = timed(lambda step, steps: Api(name="fit", steps=(0.5,) * steps), steps=3)

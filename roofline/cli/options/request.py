@@ -21,6 +21,8 @@ DEFAULTS = Workload(model="")
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow"}
 #: Largest number that is accepted: more is a slip of the keyboard, at which each framework fails in its own way.
 _MOST = 10**12
+#: [s] A hundred days, the longest step that a profile holds (`validate`).
+_LONGEST = 1e7
 _CHOICES = {
     "mode": MODES,
     "precision": PRECISIONS,
@@ -43,6 +45,7 @@ def make_request(
     cached: bool = False,
     shapes: str | None = None,
     framework_by_import: bool = False,
+    timeout: float | None = None,
     **asked: Any,
 ) -> Request:
     """Make the request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
@@ -60,6 +63,8 @@ def make_request(
             check_choice(option, words[option], choices)
     numbers = {name: asked.get(name) for name in ("batch", "seq", "new_tokens", "layers")}
     _check_numbers(numbers | {"threads": threads, "steps": steps})
+    if timeout is not None and not 0 < timeout <= _LONGEST:
+        raise InputError(f"--timeout {timeout:g} is not possible: give seconds, more than 0 and at most {_LONGEST:g}.")
     if asked.get("new_tokens") is not None and asked.get("mode") != "generate":
         raise InputError("--new-tokens is for steps that generate: add --mode generate, or leave it out.")
     file, function, title = _model(model, name, described)
@@ -87,6 +92,7 @@ def make_request(
         preset=preset,
         api=api,
         cached=cached,
+        timeout=timeout,
     )
 
 

@@ -1,0 +1,39 @@
+"""The end of a measuring process: nothing of its step keeps it, and nothing of it goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+#: Leaves a thread that Python would wait for, a forked copy, and a daemon: a process whose parent has ended.
+LEAVES = """
+import atexit, os, subprocess, threading, time
+from roofline.recording import leaving
+
+leaving.adopt_orphans()
+atexit.register(print, "handler")
+{handler}
+threading.Thread(target=time.sleep, args=(600,)).start()
+copy = os.fork()
+if not copy:
+    time.sleep(600)
+daemon = subprocess.run(["sh", "-c", "setsid sleep 600 > /dev/null 2>&1 & echo $!"], capture_output=True, check=True)
+print(copy, int(daemon.stdout), flush=True)
+print("not flushed")
+leaving.leave({status})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@pytest.mark.parametrize(("handler", "status"), [("", 0), ("atexit.register(time.sleep, 600)", 3)])
+def test_nothing_of_a_step_stays_behind(handler: str, status: int) -> None:
+    script = LEAVES.format(handler=handler, status=status)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    processes, *lines = done.stdout.splitlines()
+    # Handlers run last come first: behind one that waits for ever no other runs.
+    assert lines == (["not flushed"] if handler else ["not flushed", "handler"])
+    assert (done.returncode, done.stderr) == (status, "")
+    assert not [number for number in processes.split() if psutil.pid_exists(int(number))]

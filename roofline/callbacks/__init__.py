@@ -5,13 +5,15 @@
 
     print(profiled.profile)
 
-One file per library, which is imported when its callback is first named.
+One file per library, which is imported when its callback is first named; MissingError where it is not installed.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from roofline.errors import MissingError
 
 if TYPE_CHECKING:
     from roofline.callbacks.keras import KerasCallback
@@ -23,7 +25,13 @@ __all__ = ["KerasCallback", "TransformersCallback"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'roofline.callbacks' has no attribute {name!r}")
-    return getattr(import_module(f"roofline.callbacks.{name.removesuffix('Callback').lower()}"), name)
+    library = name.removesuffix("Callback").lower()
+    try:
+        return getattr(import_module(f"roofline.callbacks.{library}"), name)
+    except ModuleNotFoundError as error:  # the library, or what it needs: Keras imports its backend
+        raise MissingError(
+            f"{name} needs {error.name}, which is not installed here: run `pip install {library}`, and what it runs on."
+        ) from None
 
 
 def __dir__() -> list[str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from roofline import callbacks
+from roofline.errors import MissingError
+
 TRANSFORMERS = """
 import torch, transformers, roofline
 torch.set_num_threads(1)
@@ -97,3 +100,13 @@ def test_a_fit_of_keras(backend: str, tmp_path: Path) -> None:
     assert found["forward"] == first + second
     if backend == "torch":  # compilers may do the product with a vector as a sum
         assert found["backward"] == first + 2 * second
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("KerasCallback", "keras"), ("TransformersCallback", "transformers")], ids=["keras", "hf"]
+)
+def test_a_callback_without_its_library(monkeypatch: pytest.MonkeyPatch, name: str, library: str) -> None:
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, f"roofline.callbacks.{library}", raising=False)
+    with pytest.raises(MissingError, match=library):
+        getattr(callbacks, name)

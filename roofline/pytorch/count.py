@@ -90,14 +90,15 @@ def count(
     )
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
-    is_op[_answered_from_checkpoint(nodes)] = False
+    is_repeated = _recomputed(nodes)
+    is_op[_answered_from_checkpoint(nodes, is_repeated)] = False
     is_op[returned | handed_out] = False
     phase = _phases(nodes)
     scope_names, scope = _scopes(nodes, phase, generated, scope_of)
     noted_ops = {node: _noted(node, kernel, scope_names, int(phase[node])) for node, kernel in generated.items()}
     where = np.stack([np.where(scope >= 0, scope, _name(scope_names, "")), phase], axis=1)
     uses = Uses(nodes, is_op, returned, engine)
-    work = _Work(nodes, engine, uses, is_op, where, _recomputed(nodes, phase), noted_ops)
+    work = _Work(nodes, engine, uses, is_op, where, is_repeated, noted_ops)
     ops, op_of, view_of = _ops(nodes.parent, is_op, work)
 
     rows = np.asarray([op.node for op in ops], np.int64)
@@ -330,41 +331,66 @@ def _host_reads(nodes: Nodes, op_of: NDArray[np.int64], ops: int) -> NDArray[np.
     return np.bincount(op_of[counted[following[has_op]]], minlength=ops)
 
 
-def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _recomputed(nodes: Nodes) -> NDArray[np.bool_]:
     """Mark the calls that repeat the forward pass within the backward one (activation checkpointing).
 
     Reentrant checkpoints have a node of their own, which runs that part again and then goes back through it. What the
-    others repeat makes autograd nodes anew, later than the whole forward pass: it lies in a mark of ours, in a function
-    of one's own whose backward node starts the engine anew, or in a module that is called inside of a backward node.
-    What only differentiates a gradient again (`create_graph`) lies in none of these.
+    others repeat runs inside of the node that first needs a kept tensor, and makes nodes anew: autograd numbers these
+    calls, and does not number what a node computes itself. Where it numbers that too (`create_graph`), what is repeated
+    lies in a mark of ours, in a function of one's own whose node starts the engine anew, or in a module that is called
+    inside of a node. What only differentiates a gradient again lies in none of these.
     """
     marked = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
-    evaluate = np.asarray([name.startswith(EVALUATE) for name in nodes.names], bool)
-    checkpoint = np.asarray([name.startswith(_CHECKPOINT) for name in nodes.names], bool)
+    evaluate, is_node = _engine_nodes(nodes)
+    checkpoint = np.asarray([name.removeprefix(f"{EVALUATE}: ").startswith(_CHECKPOINT) for name in nodes.names], bool)
     innermost = nesting.nearest(nodes.parent, checkpoint | evaluate)
     in_checkpoint = np.append(checkpoint, False)[innermost]
-    forward = nodes.sequence[phase == _FORWARD]
-    later = (nodes.sequence > forward.max(initial=-1)) & (phase == _BACKWARD)
-    scope = nesting.nearest(nodes.parent, np.asarray([name.startswith(SCOPE) for name in nodes.names], bool))
     engine = nesting.nearest(nodes.parent, evaluate)
+    numbered = (nodes.sequence >= 0) & ~is_node & (engine >= 0)
+    in_numbered = np.append(numbered, False)[nesting.nearest(nodes.parent, numbered | evaluate)]
+    scope = nesting.nearest(nodes.parent, np.asarray([name.startswith(SCOPE) for name in nodes.names], bool))
     depth = np.append(nesting.depths(nodes.parent), -1)
     # What starts the engine is not a node of the engine's own: the nearest annotation around the inner one is none.
     starts = np.append(engine, -1)[nodes.parent[evaluate]]
     nested = np.append(np.isin(np.arange(len(nodes)), starts), False)[engine]
-    inside = (engine >= 0) & ((depth[scope] > depth[engine]) | nested)
-    is_repeated: NDArray[np.bool_] = marked | in_checkpoint | (later & inside)
+    inside = (depth[scope] > depth[engine]) | nested | _without_graph(nodes, is_node, numbered)[engine]
+    is_repeated: NDArray[np.bool_] = marked | in_checkpoint | (in_numbered & inside)
     return is_repeated
 
 
-def _answered_from_checkpoint(nodes: Nodes) -> NDArray[np.int64]:
+def _engine_nodes(nodes: Nodes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Mark the engine's annotations, and those together with the nodes of autograd that lie right in them."""
+    evaluate = np.asarray([name.startswith(EVALUATE) for name in nodes.names], bool)
+    is_node = evaluate.copy()
+    inside = np.flatnonzero(np.append(evaluate, False)[nodes.parent])
+    for index, around in zip(inside.tolist(), nodes.parent[inside].tolist(), strict=True):
+        is_node[index] |= nodes.names[around] == f"{EVALUATE}: {nodes.names[index]}"
+    return evaluate, is_node
+
+
+def _without_graph(nodes: Nodes, is_node: NDArray[np.bool_], numbered: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the engine's annotations whose node makes no graph: the last call that it makes itself has no number.
+
+    A node unpacks what was kept for it, which may repeat a part of the forward pass, before it computes.
+    """
+    own = np.append(is_node, False)[nodes.parent] & ~is_node
+    own &= np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
+    calls = np.flatnonzero(own)
+    node = nodes.parent[calls]
+    engine = nesting.nearest(nodes.parent, np.asarray([name.startswith(EVALUATE) for name in nodes.names], bool))[node]
+    without = np.zeros(len(nodes), bool)
+    without[engine] = ~numbered[calls]  # in order: the last one of each stands
+    return without
+
+
+def _answered_from_checkpoint(nodes: Nodes, is_repeated: NDArray[np.bool_]) -> NDArray[np.int64]:
     """List the calls of a repeated part whose results the checkpoint kept: nothing runs there.
 
     A selective checkpoint answers them in a dispatch mode, which calls the op itself for all others.
     """
     modes = np.asarray([name == DISPATCH_MODE for name in nodes.names], bool)
-    in_repetition = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
     calling = nesting.nearest(nodes.parent, modes)[nodes.is_op]
-    answered = np.setdiff1d(np.flatnonzero(modes & in_repetition), calling)
+    answered = np.setdiff1d(np.flatnonzero(modes & is_repeated), calling)
     called = nodes.parent[answered]
     answered_ops: NDArray[np.int64] = called[(called >= 0) & nodes.is_op[called]]
     return answered_ops
@@ -490,7 +516,10 @@ def _made_by(nodes: Nodes, phase: NDArray[np.int64]) -> Iterator[tuple[int, int]
     """Yield backward nodes, with what the engine does around them, and the forward calls that made them."""
     forward = np.flatnonzero((phase == _FORWARD) & (nodes.sequence >= 0))
     makers: dict[int, int] = dict(zip(nodes.sequence[forward].tolist(), forward.tolist(), strict=True))
-    for index in np.flatnonzero((phase == _BACKWARD) & (nodes.sequence >= 0)).tolist():
+    evaluate, is_node = _engine_nodes(nodes)
+    # Each thread has numbers of its own: what is no node in the engine has one of the engine's thread.
+    may_be_made = is_node | (nesting.nearest(nodes.parent, evaluate) < 0)
+    for index in np.flatnonzero((phase == _BACKWARD) & (nodes.sequence >= 0) & may_be_made).tolist():
         outer = int(nodes.parent[index])
         if int(nodes.sequence[index]) not in makers or nodes.is_op[index]:
             continue

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
+from roofline.costs.counted import PHASES
 from roofline.importing import cpu
 from roofline.importing.work.costs import Costs
 from roofline.traces.kineto import reader
@@ -116,3 +117,40 @@ def test_without_shapes_products_keep_their_time(make_kineto):
     assert rows(found) == [("aten::addmm", "unknown", 43)]  # and views are none, whatever their arguments
     assert not found.shapes
     assert found.timed.idle == pytest.approx([57e-6])
+
+
+# Checkpoints
+
+IMAGES, CHANNELS, SIDE = 2, 4, 12
+
+
+def checkpointed(path, reentrant, with_stack):
+    """The trace of a training step of two convolutions of 3 x 3 behind one checkpoint, recorded here."""
+    from torch import nn, profiler
+    from torch.utils.checkpoint import checkpoint
+
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(CHANNELS, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3), nn.ReLU())
+    x = torch.randn(IMAGES, CHANNELS, SIDE, SIDE, requires_grad=True)
+    with profiler.profile(
+        activities=[profiler.ProfilerActivity.CPU], record_shapes=True, with_stack=with_stack
+    ) as recorder:
+        checkpoint(net, x, use_reentrant=reentrant).sum().backward()
+    recorder.export_chrome_trace(str(path))
+    return reader.read(path)
+
+
+@pytest.mark.parametrize("with_stack", [False, True])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_the_backward_pass_of_a_checkpoint_runs_the_forward_pass_again(tmp_path, reentrant, with_stack):
+    """Valid positions of 12, 10 and 8 to a side: 2 images x 8 channels x positions x 9 taps, of 4 and of 8 channels."""
+    found = cpu.read(checkpointed(tmp_path / "trace.json", reentrant, with_stack), Costs())
+    forward = 2 * IMAGES * 8 * 9 * (10 * 10 * CHANNELS + 8 * 8 * 8)
+    sums = {phase: [0.0, 0.0] for phase in PHASES}
+    for op, phase in zip(found.counted.ops, found.counted.phase.tolist(), strict=True):
+        sums[PHASES[phase]][0] += op.costed.cost.model_flops
+        sums[PHASES[phase]][1] += op.costed.cost.flops
+    assert sums["forward"] == [forward, forward]
+    # Two gradients of each convolution, by its input and by its weights, and the convolutions once more.
+    assert sums["backward"] == [2 * forward, 3 * forward]
+    assert sums["optimizer"] == [0, 0]

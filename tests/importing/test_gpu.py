@@ -269,6 +269,45 @@ def test_what_a_checkpoint_computes_again_is_not_asked_for(make_kineto):
     assert [cost.model_flops for cost in costs] == [work, 0, work]
 
 
+def numbered_products(make_kineto, own):
+    """A product forward; in its backward node one that has a number of that thread, and the gradient's with `own`."""
+    made = make_kineto.Trace()
+    made.annotation("ProfilerStep#0", 0, 200)
+
+    def mm(start, tid, sequence):
+        numbers = {} if sequence is None else {"Sequence number": sequence}
+        made.op("aten::mm", start, start + 5, make_kineto.X, make_kineto.WT, tid=tid, **numbers)
+        made.launch("gemm", start + 1, start + 100, start + 103, tid=tid)
+
+    for start in (2, 10):
+        made.annotation(f"layer.{start}", start - 1, start + 6)
+    mm(2, make_kineto.MAIN, 0)
+    mm(10, make_kineto.MAIN, 1)
+    node = {"tid": make_kineto.AUTOGRAD, "Sequence number": 1, "Fwd thread id": 1}
+    made.op("autograd::engine::evaluate_function: MmBackward0", 20, 60, **node)
+    made.op("MmBackward0", 21, 59, **node)
+    mm(25, make_kineto.AUTOGRAD, 0)
+    mm(40, make_kineto.AUTOGRAD, own)
+    found = read(made.write())
+    return [(op.costed.cost.model_flops, op.costed.cost.flops) for op in found.counted.ops], [
+        found.counted.scopes[scope] for scope in found.counted.scope.tolist()
+    ]
+
+
+def test_a_call_that_makes_a_node_inside_of_one_that_makes_none_is_not_asked_for(make_kineto):
+    """Numbers are a thread's own: that of what runs again says nothing of the forward call that has it too."""
+    work = 2 * 32 * 256 * 512
+    costs, scopes = numbered_products(make_kineto, None)
+    assert costs == [(work, work), (work, work), (0, work), (work, work)]
+    assert scopes == ["layer.2", "layer.10", "layer.10", "layer.10"]
+
+
+def test_a_node_that_is_differentiated_again_asks_for_all_of_its_products(make_kineto):
+    work = 2 * 32 * 256 * 512
+    costs, _ = numbered_products(make_kineto, 1)
+    assert costs == [(work, work)] * 4
+
+
 def test_kernels_with_repeated_ids_are_joined_to_nothing_and_told(make_kineto):
     text = dict(make_kineto.damaged(make_kineto.training().write()))["one correlation for ten"]
     found = read(text)

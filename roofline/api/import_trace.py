@@ -14,6 +14,7 @@ def import_trace(
     *,
     device: str | None = None,
     capture: str | PathLike[str] | None = None,
+    inductor_cache: str | PathLike[str] | None = None,
     name: str | None = None,
     steps: str | None = None,
     between: str | None = None,
@@ -23,7 +24,8 @@ def import_trace(
 
     trace: of torch.profiler (.json, .json.gz, .zip), or one of the other formats of `roofline import`. device: the name
     or file of the device whose ceilings to use; by default the device that the trace names. capture: the trace of the
-    graphs' capture, for kernels replayed from graphs. name: of the model, by default the file's. steps, between, trim:
+    graphs' capture, for kernels replayed from graphs. inductor_cache: the cache folder of torch's compiler, with the
+    sources of Triton kernels. name: of the model, by default the file's. steps, between, trim:
     what to take as steps, as the options of `roofline import` ("3:8"; a mark; "10:50", in ms).
 
     Returns a Profile: times in seconds and work in FLOP and byte in its analysis. Raises InputError for an unreadable
@@ -36,6 +38,7 @@ def import_trace(
         [fspath(trace)],
         device=device,
         capture=None if capture is None else fspath(capture),
+        inductor_cache=None if inductor_cache is None else fspath(inductor_cache),
         name=name,
         command=command,
         selection=selected(steps, between, trim),

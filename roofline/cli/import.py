@@ -53,6 +53,14 @@ def command(
             metavar="TRACE", help="The trace of the CUDA graphs' capture, which names the ops of replayed kernels."
         ),
     ] = None,
+    inductor_cache: Annotated[
+        str | None,
+        typer.Option(
+            "--inductor-cache",
+            metavar="DIR",
+            help="The cache folder of torch's compiler: the source of each Triton kernel there says what it moves.",
+        ),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the model. Default: the name of the trace file.")
     ] = None,
@@ -124,6 +132,7 @@ def command(
             paths,
             device=device,
             capture=capture,
+            inductor_cache=inductor_cache,
             name=name,
             command=words.command_line(),
             selection=selection,

@@ -51,8 +51,8 @@ def classify(name: str) -> OpClass:
 def _classify(name: str) -> OpClass:
     if COLLECTIVE.search(name):
         return "communication"
-    # A pointwise kernel of torch's compiler is named after products too: what it holds is what follows them.
-    never = PRODUCTS if name.startswith("triton_poi_") else ()
+    # Kernels of torch's compiler that are no template are named after products too: they hold what follows these.
+    never = PRODUCTS if name.startswith(("triton_poi_", "triton_red_", "triton_per_")) else ()
     return next((op_class for op_class, pattern in _CLASSES if op_class not in never and pattern.search(name)), "other")
 
 

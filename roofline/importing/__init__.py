@@ -75,6 +75,7 @@ def read(
     *,
     device: str | None = None,
     capture: str | Path | None = None,
+    inductor_cache: str | Path | None = None,
     name: str | None = None,
     command: str = "",
     selection: Selection = ALL,
@@ -84,9 +85,9 @@ def read(
     """Return one profile per trace. Several traces must be the ranks of one job, and are sorted by rank.
 
     device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the trace of the
-    graphs' capture. name: what the model is called; None: as its file is. selection: the steps to use, of each trace.
-    say: gets each warning once. workers: number of processes that read the traces of ranks; None: one per usable core,
-    as far as the memory allows.
+    graphs' capture. inductor_cache: the folder with the sources of Triton kernels. name: what the model is called;
+    None: as its file is. selection: the steps to use, of each trace. say: gets each warning once. workers: number of
+    processes that read the traces of ranks; None: one per usable core, as far as the memory allows.
 
     Raises InputError for files that cannot be read or do not belong together and for what is no name, MeasurementError
     for traces without anything to measure.
@@ -97,14 +98,23 @@ def read(
         raise InputError(f"{name[:80]!r} is no name for a model: give up to 60 letters, digits, '-', '_' or '.'.")
     files = [Path(path) for path in paths]
     for form in filter(None, map(_format, files)):
-        if len(files) > 1 or capture is not None:
-            raise InputError(f"{form.WORDS} is imported by itself: leave --capture and the other traces out.")
+        if len(files) > 1 or capture is not None or inductor_cache is not None:
+            raise InputError(
+                f"{form.WORDS} is imported by itself: leave --capture, --inductor-cache and the other traces out."
+            )
         if selection != ALL:
             raise InputError(f"{form.WORDS} tells its steps itself: leave --steps, --between and --trim out.")
         requested = None if device is None else devices.load(device)
         return [_called(form.profile(files[0], requested, command, say), name)]
     several = len(files) > 1
-    request = Request(device, None if capture is None else str(capture), command, several, selection)
+    request = Request(
+        device=device,
+        capture=None if capture is None else str(capture),
+        inductor_cache=None if inductor_cache is None else str(inductor_cache),
+        command=command,
+        several=several,
+        selection=selection,
+    )
     profiles: list[Profile] = []
     ranks: list[Rank] = []
     with closing(pool.read(files, request, workers)) as outcomes:

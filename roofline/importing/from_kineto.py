@@ -70,6 +70,10 @@ def profile(
     if missing:
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
+    if costs.sources is not None and costs.sources.missing:
+        number = len(costs.sources.missing)
+        kernels = "1 Triton kernel" if number == 1 else f"{number} Triton kernels"
+        notes.append(f"The folder of --inductor-cache lacks the source of {kernels}.")
     warnings = [*_repairs(trace), *_contradictions(trace, rank, named, asked), *read.left_out]
     return assembled(
         name=model_name(file) + (f"-rank{rank.number}" if several else ""),

@@ -97,7 +97,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, s
     counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
     nodes = marked(plain, counted_calls)
-    generated = foreign_calls.kernels(trace, links, plain)
+    generated = foreign_calls.kernels(trace, links, plain, costs.sources)
     counted_events = np.flatnonzero(chosen.step == chosen.counted)
     generated |= _unclaimed(trace, links, counted_events, counted_calls, nodes, costs, generated)
     counted = count.count(nodes, costs, generated)

@@ -15,6 +15,7 @@ from roofline.importing.ranks import Rank, rank_of
 from roofline.importing.selection import ALL, Selection
 from roofline.importing.work import cache
 from roofline.importing.work.costs import Costs
+from roofline.pytorch.inductor.triton_source import Sources
 from roofline.traces.kineto import reader
 
 
@@ -22,11 +23,13 @@ class Request(msgspec.Struct, frozen=True):
     """Hold what is asked of every trace of an import.
 
     device: name or file of the device whose ceilings to use, None for the trace's own. capture: the file of the graphs'
-    capture. several: whether the traces are those of several ranks. selection: the steps to use.
+    capture. inductor_cache: the folder with the sources of Triton kernels. several: whether the traces are those of
+    several ranks. selection: the steps to use.
     """
 
     device: str | None = None
     capture: str | None = None
+    inductor_cache: str | None = None
     command: str = ""
     several: bool = False
     selection: Selection = ALL
@@ -44,11 +47,12 @@ class Importer:
     """Import traces, of which one is in memory at a time."""
 
     def __init__(self, request: Request) -> None:
-        """Raises InputError where the device or the capture cannot be read."""
+        """Raises InputError where the device, the capture or the sources cannot be read."""
         self._request = request
         self._device = None if request.device is None else devices.load(request.device)
         self._capture = None if request.capture is None else reader.read(Path(request.capture))
-        self._costs = Costs(cache.location())
+        sources = None if request.inductor_cache is None else Sources(Path(request.inductor_cache))
+        self._costs = Costs(cache.location(), sources=sources)
 
     def read(self, file: Path) -> Outcome:
         """Read a trace and make its profile; an error that its user can mend is returned."""

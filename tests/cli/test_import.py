@@ -531,3 +531,35 @@ def test_recorded_traces(name: str, arguments: tuple[str, ...], tmp_path: Path) 
         assert document["quality"] == {"exact": 1, "assumed": 0, "unknown": 0}
         assert "optimised-only" in document["flags"]
         assert document["classes"]["contraction"]["flops"] > 3e10
+
+
+def test_the_cache_of_the_compiler(make, tmp_path, capsys):
+    """A kernel that adds in place: 3 tensors of 8192 floats move by its source, 2 by the names."""
+    made = make.Trace()
+    made.annotation("ProfilerStep#0", 0, 200)
+    said = {"kernel_backend": "triton", "kernel_hash": "cabc", "kernel_kwargs": "XBLOCK=256"}
+    made.op("triton_poi_fused_add_0", 0, 20, *[([32, 256], "float", [256, 1])] * 2, "8192", **said)
+    made.launch("triton_poi_fused_add_0", 5, 30, 40)
+    Path("trace.json").write_bytes(made.write())
+    (tmp_path / "inductor" / "ab").mkdir(parents=True)
+    source = """
+@triton.jit
+def triton_poi_fused_add_0(in_out_ptr0, in_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    x0 = xindex
+    tl.store(in_out_ptr0 + (x0), tl.load(in_out_ptr0 + (x0), None) + tl.load(in_ptr0 + (x0), None), None)
+"""
+    (tmp_path / "inductor" / "ab" / "cabc.py").write_text(source, encoding="utf-8")
+    assert run("import", "trace.json", "--inductor-cache", "inductor", "-o", "with.json") == 0
+    assert run("import", "trace.json", "-o", "without.json") == 0
+    moved = [
+        [cost.bytes_read + cost.bytes_written for cost in (op.cost for op in load(Path(file)).signatures)]
+        for file in ("with.json", "without.json")
+    ]
+    assert moved == [[3 * 4 * 8192], [2 * 4 * 8192]]
+    (tmp_path / "inductor" / "ab" / "cabc.py").unlink()
+    assert run("import", "trace.json", "--inductor-cache", "inductor", "-o", "lacks.json") == 0
+    assert any("--inductor-cache lacks" in note for note in load(Path("lacks.json")).imported.notes)
+    capsys.readouterr()
+    assert run("import", "trace.json", "--inductor-cache", "nowhere", "-o", "none.json") == 2
+    assert "no folder nowhere" in capsys.readouterr().err

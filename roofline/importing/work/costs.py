@@ -38,6 +38,7 @@ from roofline.importing.work.arguments import KinetoNodes
 from roofline.importing.work.foreign_calls import kernels, lone, nodes_of, plain_cost
 from roofline.pytorch.aten.contractions import CONTRACTION
 from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, GATHERS, PRIMITIVE, REDUCTIONS, base
+from roofline.pytorch.inductor.triton_source import Sources
 from roofline.traces import nesting
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
@@ -63,8 +64,12 @@ _NEEDS_TORCH = "unknown to the cache, and torch is not installed: run `pip insta
 class Costs:
     """Costs calls as `aten.engine.Engine` does, through a cache. missing: ops that needed torch where there is none."""
 
-    def __init__(self, cache: Path | None = None, torch: bool = True) -> None:
-        """cache: a file (`cache.location()` is the user's), None for none. torch: whether it may be asked."""
+    def __init__(self, cache: Path | None = None, torch: bool = True, sources: Sources | None = None) -> None:
+        """cache: a file (`cache.location()` is the user's), None for none. torch: whether it may be asked.
+
+        sources: of kernels that torch's compiler generated.
+        """
+        self.sources = sources
         self._cache = cost_cache.Cache(cache)
         self._may = torch
         self._engine: Engine | None = None
@@ -77,6 +82,8 @@ class Costs:
         self._by_call.clear()
         self._assumed.clear()
         self.missing.clear()
+        if self.sources is not None:
+            self.sources.missing.clear()
 
     def save(self) -> None:
         """Write what was learned to the cache; a folder that cannot be written is no error."""

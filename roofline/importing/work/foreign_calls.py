@@ -23,6 +23,7 @@ from roofline.importing.work import communication, list_arguments
 from roofline.importing.work.arguments import KinetoNodes
 from roofline.pytorch.aten.tables import base
 from roofline.pytorch.inductor import triton_names as triton
+from roofline.pytorch.inductor.triton_source import Sources
 from roofline.traces import nesting
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, KinetoTrace
@@ -40,16 +41,21 @@ def nodes_of(nodes: KinetoNodes, links: Links) -> NDArray[np.int64]:
     return np.where(links.op >= 0, node[links.op], -1)
 
 
-def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, Generated]:
+def kernels(
+    trace: KinetoTrace, links: Links, nodes: KinetoNodes, sources: Sources | None = None
+) -> dict[int, Generated]:
     """The calls that launch kernels and are no ops of torch's, with what is known of their work; by node.
 
     Triton kernels of torch's compiler, communication, nodes of the backward pass that have a formula, and opaque calls:
-    their work is unknown and their class is that of most of their kernels' time. `nodes`: from `Costs.nodes`.
+    their work is unknown and their class is that of most of their kernels' time. `nodes`: from `Costs.nodes`. sources:
+    of Triton kernels.
     """
     at = nodes_of(nodes, links)
     unit = nesting.outermost(nodes.parent, nodes.is_op)
     device = trace.device
-    rows = np.flatnonzero((at >= 0) & (np.append(unit, -1)[at] < 0))
+    launched_in = np.append(unit, -1)[at]
+    launching = np.unique(np.where(launched_in >= 0, launched_in, at)[at >= 0])
+    rows = np.flatnonzero((at >= 0) & (launched_in < 0))
     order = np.argsort(at[rows], kind="stable")
     owners, first = np.unique(at[rows][order], return_index=True)
     events = np.split(rows[order], first[1:]) if len(owners) else []
@@ -66,7 +72,7 @@ def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, G
                 call = replace(call, inputs=(*call.inputs, *_recorded(nodes.call(forward_node)).inputs))
             generated[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
         elif triton.is_triton(name, nodes.events.args[node]):
-            generated[node] = _generated(name, triton.costed(nodes.call(node)))
+            generated[node] = _generated(name, _by_triton(nodes, node, launching, sources))
         elif _communicates(trace, name, mine):
             top = _top(nodes, node)
             generated[top] = _generated(
@@ -84,6 +90,23 @@ def _generated(name: str, costed: Costed) -> Generated:
 
     reads, writes = tuple(-1 for _ in costed.reads), tuple(-1 for _ in costed.writes)
     return Generated(name=name, costed=costed, reads=reads, writes=writes, scope=None, places=())
+
+
+#: How many tensors a product gets that writes its result where it is told.
+_WITH_RESULT = {"aten::mm": 3, "aten::bmm": 3, "aten::addmm": 4, "aten::baddbmm": 4}
+
+
+def _by_triton(nodes: KinetoNodes, node: int, launching: NDArray[np.int64], sources: Sources | None) -> Costed:
+    """Cost a generated kernel, by its source where that is at hand. launching: calls that launch, in order."""
+    recorded = triton.event(nodes.events.args[node])
+    source = sources.kernel(recorded.file) if sources is not None and recorded.file else None
+    result = None
+    earlier = launching[: np.searchsorted(launching, node)]
+    if len(earlier) and nodes.thread[earlier[-1]] == nodes.thread[node]:
+        before = nodes.call(int(earlier[-1]))
+        given = list(tensors(before.inputs))
+        result = given[-1] if _WITH_RESULT.get(before.name) == len(given) else None
+    return triton.costed(nodes.call(node), recorded.blocks, result, source)
 
 
 def _communicates(trace: KinetoTrace, name: str, rows: NDArray[np.int64]) -> bool:

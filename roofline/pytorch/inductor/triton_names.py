@@ -1,16 +1,21 @@
-"""Triton kernels that torch's compiler wrote, in traces recorded elsewhere: arguments recorded, code not at hand.
+"""Triton kernels that torch's compiler wrote, in traces recorded elsewhere: arguments recorded, code seldom at hand.
 
 The profiler records a generated kernel as an op of its own with the tensors that it gets. The name lists what was fused
 into it, in alphabetical order and each once: `triton_red_fused__unsafe_view_add_mean_mul_pow_rsqrt_1`. So the class
-follows from the names, and the traffic from the tensors, each once (one that is read and written, an `in_out_ptr`,
-moves twice, which the recorded arguments do not show). How often an op of the list occurs, and over which of the
-shapes, stands in the code only: the work is assumed, each op once per element of the largest tensor, and unknown where
-one of them is no vector op of ours.
+follows from the names, and the traffic from the tensors: what a kernel writes last in its list, or first, where it
+writes over what it reads (`_written`). How often an op of the list occurs, and over which of the shapes, stands in the
+code only: the work is assumed, each op once per element of the largest tensor, and unknown where one of them is no
+vector op of ours. Where the kernel's source is at hand (`triton_source`), it says what is read and written.
+
+Only templates (`triton_tem_`) multiply matrices: in other kernels the name of a product stands for what follows it, as
+the bias of an `addmm`.
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import msgspec
@@ -23,6 +28,7 @@ from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import DTYPES
 from roofline.costs.formulas import ARITHMETIC, FUNCTIONS, WORKLESS
 from roofline.pytorch.aten.tables import ATTENTION, CLASS_OF, CONTRACTIONS, PRIMITIVE, RANDOM
+from roofline.pytorch.inductor.triton_source import Kernel
 
 #: triton_<kind>_fused_<names>_<number>; kinds: pointwise, reduction, persistent reduction, template, ...
 _NAME = re.compile(r"^triton_([a-z]+)_fused_(.*?)_?(\d*)$")
@@ -75,6 +81,14 @@ _WORK: dict[str, tuple[float, tuple[str, ...]]] = {
 }
 #: Once per row of a reduction.
 _PER_ROW = frozenset(["rsqrt", "sqrt"])
+#: Products that add something to what they multiply, which a kernel behind them does.
+_BIASED = frozenset(("addmm", "baddbmm", "addbmm", "addmv", "convolution", "linear"))
+#: Ops that take a part of a tensor.
+_PARTS = frozenset(
+    "slice select split split_with_sizes unbind chunk narrow embedding index index_select gather".split()
+)
+#: Ops of two operands.
+_BINARY = frozenset(("add", "sub", "mul", "div", "maximum", "minimum"))
 
 _CLASSES = _table()
 _LONGEST = max(name.count("_") + 1 for name in _CLASSES)
@@ -108,6 +122,12 @@ def constituents(name: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _multiplies(name: str) -> bool:
+    """Tell whether a kernel multiplies matrices: a template, or one whose name does not say what it is."""
+    match = _NAME.match(name[:2000])
+    return match is None or match[1] == "tem"
+
+
 def op_class(name: str) -> OpClass:
     """The class of a generated kernel by its constituents.
 
@@ -116,6 +136,8 @@ def op_class(name: str) -> OpClass:
     """
     parts = constituents(name)
     classes = {_CLASSES[part] for part in parts if part not in _FRAME}
+    if not _multiplies(name) and classes & PRODUCTS:
+        classes = classes - PRODUCTS | {"pointwise"}
     if "rsqrt" in parts and classes & {"reduction"}:
         return "normalisation"
     if "exp" in parts and "sum" in parts and {"amax", "max", "sub"} & set(parts):
@@ -128,10 +150,30 @@ def op_class(name: str) -> OpClass:
     return op_class
 
 
-def costed(call: Call) -> Costed:
-    """A generated kernel by its recorded arguments: traffic assumed, work unknown, constituents as parts."""
+class Event(msgspec.Struct, gc=False):
+    """Hold what the profiler records of a generated kernel's launch. file: the hash of its source, in its name."""
+
+    file: str = msgspec.field(default="", name="kernel_hash")
+    blocks: str = msgspec.field(default="", name="kernel_kwargs")
+
+
+def event(args: bytes) -> Event:
+    """Return what the `args` of a kernel's call say of it; nothing where they are damaged."""
+    try:
+        return msgspec.json.decode(args, type=Event)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return Event()
+
+
+def costed(call: Call, blocks: str = "", before: Tensor | None = None, source: Kernel | None = None) -> Costed:
+    """A generated kernel by its recorded arguments: traffic assumed, work unknown, constituents as parts.
+
+    blocks: `kernel_kwargs` of its event. before: what the product right before it wrote. source: its code, which says
+    what it reads and writes.
+    """
     many = list(tensors(call.inputs))
     sizes = [DTYPES.get(tensor.dtype) for tensor in many]
+    multiplies = _multiplies(call.name) if source is None else source.multiplies
     names = [part for part in constituents(call.name) if part not in _FRAME]
     types = [size[0] for size in sizes if size is not None]
     floating = [kind for kind in types if kind in FLOATING]
@@ -139,14 +181,17 @@ def costed(call: Call) -> Costed:
     reads: tuple[Access, ...] = ()
     writes: tuple[Access, ...] = ()
     if many and None not in sizes:
-        reads, writes = _traffic(many, [size[1] for size in sizes if size])
+        item_sizes = [size[1] for size in sizes if size]
+        traffic = None if source is None else _read_from(source, call.inputs, item_sizes)
+        moved = "what its source says is moved" if traffic else "each tensor moved once"
+        reads, writes = traffic or _traffic(call, many, item_sizes, _extents(call, blocks), before)
         cost = msgspec.structs.replace(
-            _work(call.name, names, many),
+            _work(call.name, names, many, multiplies, moved),
             bytes_read=sum(size for _, _, size in reads),
             bytes_written=sum(size for _, _, size in writes),
         )
     dtype = next(iter(floating or types), None)
-    parts = tuple(_part(name, dtype) for name in names)
+    parts = tuple(_part(name, dtype) for name in names if multiplies or _CLASSES[name] not in PRODUCTS)
     return Costed(
         cost=cost,
         kind="triton",
@@ -160,39 +205,111 @@ def costed(call: Call) -> Costed:
     )
 
 
-def _work(name: str, names: list[str], many: list[Tensor]) -> Cost:
+def _work(name: str, names: list[str], many: list[Tensor], multiplies: bool, moved: str) -> Cost:
     largest = max(many, key=lambda tensor: tensor.numel)
     reduces = name.startswith(("triton_red_", "triton_per_"))
     rows = largest.numel / max(1, largest.shape[-1]) if reduces and largest.shape else float(largest.numel)
-    lost = [part for part in names if part not in _WORK]
-    if lost or not names:
-        matrix = None if any(_CLASSES[part] in PRODUCTS for part in names) else 0.0
-        why = f"how much {', '.join(lost)} computes" if names else "what it computes"
-        note = f"a generated kernel: each tensor moved once; {why} is not in the trace"
+    follows = [part for part in names if _CLASSES[part] in PRODUCTS and not multiplies]
+    lost = [part for part in names if part not in _WORK and part not in follows]
+    if lost or not names or multiplies:
+        matrix = None if multiplies else 0.0
+        why = f"how much {', '.join(lost)} computes" if lost else "what it computes"
+        note = f"a generated kernel: {moved}; {why} is not in the trace"
         return msgspec.structs.replace(
             unknown(note), model_flops=matrix, flops=matrix, useful_flops=matrix, quality="assumed"
         )
-    cost = Cost(quality="assumed", note="a generated kernel: each tensor moved once, each op once per element")
+    cost = Cost(quality="assumed", note=f"a generated kernel: {moved}, each op once per element")
     for part in names:
-        flops, functions = _WORK[part]
+        flops, functions = (float(part in _BIASED), ()) if part in follows else _WORK[part]
         number = rows if part in _PER_ROW else float(largest.numel)
         cost = cost + Cost(vector_flops=flops * number, functions=dict.fromkeys(functions, number))
     return cost
 
 
-def _traffic(many: list[Tensor], size: list[int]) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
-    """Inductor passes in_out pointers first, then inputs, then outputs.
+def _extents(call: Call, blocks: str) -> tuple[int, ...]:
+    """Return the numbers that a kernel counts its elements with, outermost first; none where they were not recorded.
 
-    Which are which is not recorded: the last tensor is taken for the output, or, where there is only one, for read and
-    written. The sum does not hang on it, but for in_out tensors.
+    They are its last arguments, one for each dimension of its blocks, and one more for what it reduces over.
     """
+    scalars: list[int] = []
+    for value in reversed(call.inputs):
+        if type(value) is not int or value <= 0:
+            break
+        scalars.insert(0, value)
+    match = _NAME.match(call.name[:2000])
+    if match is None or match[1] not in ("poi", "red", "per"):
+        return ()
+    dimensions = len({name for name in ("XBLOCK", "YBLOCK", "ZBLOCK") if f"{name}=" in blocks}) or 1
+    number = dimensions + (match[1] != "poi")
+    return tuple(scalars[-number:]) if len(scalars) >= number else ()
+
+
+def _traffic(
+    call: Call, many: list[Tensor], sizes: list[int], extents: Sequence[int], before: Tensor | None
+) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    """Assume that a kernel reads what it does not write, as far as it goes over it, and writes one tensor."""
+    written, is_read = _written(call.name, many, extents, before)
     moved = [
-        (True, number, float(tensor.distinct * itemsize))
-        for number, (tensor, itemsize) in enumerate(zip(many, size, strict=True))
+        (True, number, float(min(tensor.distinct, _reach(call.name, many, number, written, extents)) * size))
+        for number, (tensor, size) in enumerate(zip(many, sizes, strict=True))
     ]
-    if len(moved) == 1:
-        return tuple(moved), tuple(moved)
-    return tuple(moved[:-1]), tuple(moved[-1:])
+    reads = tuple(access for access in moved if access[1] != written or is_read)
+    return reads, ((True, written, float(many[written].distinct * sizes[written])),)
+
+
+def _written(name: str, many: list[Tensor], extents: Sequence[int], before: Tensor | None) -> tuple[int, bool]:
+    """Return the place of the tensor that a kernel writes, and whether it reads it too.
+
+    Inductor passes what is written over first (`in_out_ptr`), then inputs, then outputs. Which are which is not
+    recorded: the last tensor is taken for the output. It is none where it is too small to hold a number for each of
+    the kernel's elements (a bias), nor where it is what the product before has just written (its rows and columns,
+    which a result of the kernel's own would not have, unlike the first).
+    """
+    if len(many) == 1:
+        return 0, True
+    rows = math.prod(extents[:-1] if name.startswith(("triton_red_", "triton_per_")) else extents)
+    first, last = many[0], many[-1]
+    is_too_small = last.numel < rows <= first.numel
+    was_written = before is not None and _layout(last) == _layout(before) != _layout(first)
+    if is_too_small or (was_written and first.numel >= rows and first.numel == last.numel):
+        return 0, True
+    return len(many) - 1, False
+
+
+def _layout(tensor: Tensor) -> tuple[object, ...]:
+    return tensor.shape, tensor.dtype
+
+
+def _reach(name: str, many: list[Tensor], number: int, written: int, extents: Sequence[int]) -> float:
+    """Return the elements that a kernel can read of a tensor, by how far it goes and what it takes parts with.
+
+    Both operands of an op come from one tensor where the kernel gets no other.
+    """
+    names = set(constituents(name))
+    if not extents or not names & _PARTS:
+        return math.inf
+    alone = not any(place not in (number, written) for place in range(len(many)))
+    return math.prod(extents) * (2 if alone and names & _BINARY else 1)
+
+
+def _read_from(
+    source: Kernel, inputs: Sequence[object], sizes: list[int]
+) -> tuple[tuple[Access, ...], tuple[Access, ...]] | None:
+    """Return what the source says is read and written; None where the call has other arguments."""
+    places = [place for place, value in enumerate(inputs) if isinstance(value, Tensor)]
+    if len(inputs) > len(source.parameters):
+        return None
+    touched = source.touched([value if type(value) is int else None for value in inputs])
+    reads: list[Access] = []
+    writes: list[Access] = []
+    for number, (place, size) in enumerate(zip(places, sizes, strict=True)):
+        tensor = inputs[place]
+        assert isinstance(tensor, Tensor)
+        elements = touched.get(source.parameters[place], (0.0, 0.0))
+        for accesses, count in zip((reads, writes), elements, strict=True):
+            if count:
+                accesses.append((True, number, float(min(count, tensor.distinct) * size)))
+    return (tuple(reads), tuple(writes)) if writes else None
 
 
 def _part(name: str, dtype: str | None) -> Costed:

@@ -20,6 +20,7 @@ from roofline.costs.calls import Call, Tensor
 from roofline.importing.work import costs as import_costs
 from roofline.importing.work import list_arguments
 from roofline.pytorch import count
+from roofline.pytorch.inductor import triton_source
 from roofline.traces import nesting
 from roofline.traces.kineto import reader
 from roofline.traces.kineto.links import link
@@ -37,7 +38,7 @@ class Read:
         self.links = link(self.trace)
         self.costs = costs or import_costs.Costs()
         self.nodes = self.costs.nodes(self.trace, self.trace.ops, self.links)
-        self.given = import_costs.kernels(self.trace, self.links, self.nodes)
+        self.given = import_costs.kernels(self.trace, self.links, self.nodes, self.costs.sources)
 
     def counted(self):
         return count.count(self.nodes, self.costs, self.given)
@@ -282,6 +283,48 @@ def test_a_triton_kernel(make_kineto):
     assert (op.costed.cost.bytes_read, op.costed.cost.bytes_written, op.costed.cost.quality) == (S, S, "assumed")
     assert (op.costed.op_class, [part.kind for part in op.costed.parts]) == ("pointwise", ["add", "relu"])
     assert (op.reads, op.writes) == ((-1,), (-1,))
+
+
+def test_a_triton_kernel_with_its_source(make_kineto, tmp_path):
+    """Of the first tensor a quarter is read and written over; nothing but the source says so."""
+    source = """
+@triton.jit
+def triton_poi_fused_add_relu_0(in_out_ptr0, in_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xnumel = 2048
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    xmask = xindex < xnumel
+    x0 = xindex % 256
+    x1 = xindex
+    tmp0 = tl.load(in_out_ptr0 + (x1), xmask)
+    tmp1 = tl.load(in_ptr0 + (x0), xmask, eviction_policy='evict_last')
+    tl.store(in_out_ptr0 + (x1), tmp0 + tmp1, xmask)
+"""
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "cabc.py").write_text(source, encoding="utf-8")
+    made = make_kineto.Trace()
+    said = {"kernel_backend": "triton", "kernel_hash": "cabc", "kernel_kwargs": "XBLOCK=256"}
+    made.op("triton_poi_fused_add_relu_0", 0, 20, X, X, "2048", **said)
+    made.launch("triton_poi_fused_add_relu_0", 5, 30, 40)
+    made.op("triton_poi_fused_add_relu_1", 40, 60, X, X, "8192", **said | {"kernel_hash": "cabd"})
+    made.launch("triton_poi_fused_add_relu_1", 45, 70, 80)
+    sources = triton_source.Sources(tmp_path)
+    with_source, without = Read(made, import_costs.Costs(sources=sources)).counted().ops
+    assert (with_source.costed.cost.bytes_read, with_source.costed.cost.bytes_written) == (4 * (2048 + 256), 4 * 2048)
+    assert (without.costed.cost.bytes_read, without.costed.cost.bytes_written) == (S, S)
+    assert sources.missing == {"cabd"}
+
+
+def test_kernels_of_a_recorded_trace_write_over_what_products_made(recorded):
+    """Llama's MLP, 8 x 4096 tokens in bf16: silu(gate) * up where the gate was, the sums where a projection was."""
+    read = Read(recorded("mi300x_torch_compile_triton.json.gz"))
+    moved = {
+        name: (op.costed.cost.bytes_read, op.costed.cost.bytes_written)
+        for name, op in zip(read.names(), read.counted().ops, strict=True)
+    }
+    hidden, width = 2 * 8 * 4096 * 2048, 2 * 8 * 4096 * 8192
+    assert moved["triton_poi_fused__unsafe_view_mul_silu_2"] == (2 * width, width)
+    assert moved["triton_poi_fused__unsafe_view_add_3"] == (3 * hidden, hidden)
+    assert moved["triton_red_fused__unsafe_view_add_mean_mul_pow_rsqrt_1"] == (2 * hidden + 2 * 2048, hidden)
 
 
 def test_a_message_is_one_op_with_its_payload(make_kineto):

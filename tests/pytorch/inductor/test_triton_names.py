@@ -31,6 +31,10 @@ from roofline.pytorch.inductor import triton_names
         ("triton_red_fused_sum_6", "sum", "reduction"),
         ("triton_red_fused_add_6", "add", "reduction"),  # it reduces, whatever the name has room for
         ("triton_tem_fused_mm_0", "mm", "contraction"),
+        ("triton_poi_fused_addmm_relu_0", "addmm relu", "pointwise"),
+        ("triton_poi_fused_convolution_0", "convolution", "pointwise"),
+        ("triton_per_fused_bmm_sum_0", "bmm sum", "reduction"),
+        ("triton_poi_fused__scaled_dot_product_flash_attention_0", "scaled_dot_product_flash_attention", "pointwise"),
         ("triton_poi_fused_0", "", "pointwise"),
         ("triton_poi_fused_constant_pad_nd_moe_forward_0", "constant_pad_nd", "movement"),
         ("triton_poi_fused_add_bitwise_and_bitwise_not_ge_lt_0", "add bitwise_and bitwise_not ge lt", "pointwise"),
@@ -95,3 +99,38 @@ def test_without_tensors_of_known_size_nothing_is_known(inputs):
 def test_odd_names_take_no_time():
     assert triton_names.constituents("triton_poi_fused_" + "_" * 10**5 + "0") == ()
     triton_names.constituents("triton_poi_fused_" + "add_" * 10**5 + "0")
+
+
+def test_no_kernel_but_a_template_holds_a_product():
+    """32 numbers and a bias of 8: an addition and a maximum for each, and no matrix work."""
+    call = Call("triton_poi_fused_addmm_relu_0", None, (tensor(4, 8), tensor(8), 32))
+    found = triton_names.costed(call, "XBLOCK=1024")
+    assert (found.cost.flops, found.cost.model_flops, found.cost.vector_flops) == (0, 0, 2 * 32)
+    assert found.cost.quality == "assumed"
+    mine = triton_names.costed(Call("my_matmul", None, (tensor(8, 8), tensor(8, 8))))
+    assert (mine.cost.flops, mine.cost.model_flops) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "blocks", "before", "read", "written"),
+    [
+        # The bias, 8 numbers, cannot hold the 32 results: they lie where the product was.
+        ("poi_fused_addmm_0", (tensor(4, 8), tensor(8), 32), "XBLOCK=64", None, 64 + 16, 64),
+        # The same by two dimensions, and in a reduction whose rows have 8 numbers.
+        ("poi_fused_addmm_0", (tensor(4, 8), tensor(8), 4, 8), "YBLOCK=4,XBLOCK=8", None, 64 + 16, 64),
+        ("per_fused_add_mean_0", (tensor(4, 8), tensor(1), 4, 8), "XBLOCK=1", None, 64 + 2, 64),
+        # What the product before has just written is read, so the first is written over.
+        ("poi_fused_mul_silu_0", (tensor(2, 2, 8), tensor(4, 8), 32), "XBLOCK=64", tensor(4, 8), 128, 64),
+        ("poi_fused_mul_silu_0", (tensor(2, 2, 8), tensor(4, 8), 32), "XBLOCK=64", None, 64, 64),
+        ("poi_fused_mul_silu_0", (tensor(4, 8), tensor(4, 8), 32), "XBLOCK=64", tensor(4, 8), 64, 64),
+        # A part of what is larger, twice where nothing else gives the other operand.
+        ("poi_fused_clone_split_0", (tensor(4, 24), tensor(4, 8), 32), "XBLOCK=64", None, 64, 64),
+        ("poi_fused_mul_silu_split_0", (tensor(4, 16), tensor(4, 8), 32), "XBLOCK=64", None, 128, 64),
+        ("poi_fused_embedding_0", (tensor(4), tensor(900, 8), tensor(4, 8), 32), "XBLOCK=64", None, 8 + 64, 64),
+        # Windows: no op of the name takes a part.
+        ("poi_fused_max_pool2d_with_indices_0", (tensor(16, 16), tensor(8, 8), 64), "XBLOCK=64", None, 512, 128),
+    ],
+)
+def test_what_is_moved_by_names_and_sizes(name, inputs, blocks, before, read, written):
+    found = triton_names.costed(Call(f"triton_{name}", None, inputs), blocks, before)
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (read, written)

@@ -33,7 +33,7 @@ RECORDED = (
     ("the same", "mi300x_bert_small_infer.json.gz", None),
     ("Qwen 0.5B", "h100_qwen_0.5b_infer.json.gz", None),
     ("the same", "mi300x_qwen_0.5b_infer.json.gz", None),
-    ("a recommender's training", "a100_recsys_train.json.gz", "a100-40gb"),
+    ("a recommender's training", "a100_recsys_train.json.gz", None),
     ("the same", "v100_recsys_train.json.gz", None),
     ("eager PyTorch", "b200_eager.json.gz", None),
     ("kernels of torch.compile", "mi300x_torch_compile_triton.json.gz", None),

@@ -2,7 +2,7 @@
 
 Names of ceilings are `family.variant`:
 
-    matrix.<precision>        [FLOP/s]  dense matrix products; fp64, fp32, tf32, bf16, fp16, fp8, int8
+    matrix.<precision>        [FLOP/s]  dense matrix products; fp64, fp32, tf32, bf16, fp16, fp8, fp4, int8
     vector.<precision>        [FLOP/s]  fused multiply-adds outside matrix units
     function.<name>           [1/s]     evaluations of exp, tanh, erf, ..., and of `random` and `random (Philox)`, the
                                         numbers that a library and that generated code draw

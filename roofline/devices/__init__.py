@@ -2,6 +2,8 @@
 
 A datasheet has one memory bandwidth. It is stored as `dram.any` and expanded here to every access pattern:
 the bus of a GPU carries either direction at that rate, so it bounds any mix of reading and writing.
+
+A user's own file needs no more than a name, a kind and figures, which may be plain numbers (`matrix.bf16 = 181e12`).
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     level: str
     size: float
-    source: str
+    source: str = ""
     usable: Literal["writes", "reads", "assumed"] = "assumed"
 
 
@@ -56,30 +58,39 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     match: patterns of the whole name that the driver gives, letter case ignored.
     memory_range: sizes that the driver may report; it tells variants of one name apart.
+    matrix, ..., latency: figures, or numbers alone, whose source is the file.
     reached: by family, the rates that published benchmarks reached.
     date: the day on which the sources were read, ISO 8601.
     """
 
     name: str
-    kind: str
-    date: str
-    match: tuple[str, ...]
-    memory_range: tuple[float, float]
-    sources: dict[str, str]
+    kind: Literal["cpu", "cuda", "rocm"]
+    date: str | None = None
+    match: tuple[str, ...] = ()
+    memory_range: tuple[float, float] | None = None
+    sources: dict[str, str] = {}
     memory: float | None = None
     aliases: tuple[str, ...] = ()
-    matrix: dict[str, _Figure] = {}
-    vector: dict[str, _Figure] = {}
-    dram: dict[str, _Figure] = {}
-    link: dict[str, _Figure] = {}
-    cache: dict[str, _Figure] = {}
-    launch: dict[str, _Figure] = {}
-    latency: dict[str, _Figure] = {}
+    matrix: dict[str, _Figure | float] = {}
+    vector: dict[str, _Figure | float] = {}
+    dram: dict[str, _Figure | float] = {}
+    link: dict[str, _Figure | float] = {}
+    cache: dict[str, _Figure | float] = {}
+    launch: dict[str, _Figure | float] = {}
+    latency: dict[str, _Figure | float] = {}
     reached: dict[str, dict[str, _Figure]] = {}
     caches: tuple[_Level, ...] = ()
 
     def cite(self, source: str) -> str:
-        return self.sources.get(source, source)
+        return self.sources.get(source, source) or f"the device file of {self.name}, which names no source"
+
+    def fits(self, name: str, memory_bytes: float | None, kind: str) -> bool:
+        """Tell whether a device that its driver calls so, with this memory [byte] (None: unknown), may be this one."""
+        if self.kind != kind or not any(re.fullmatch(pattern, name.strip(), re.IGNORECASE) for pattern in self.match):
+            return False
+        if memory_bytes is None or self.memory_range is None:
+            return True
+        return self.memory_range[0] <= memory_bytes <= self.memory_range[1]
 
     def device(self) -> Device:
         families = ("matrix", "vector", "dram", "link", "cache", "launch", "latency")
@@ -111,13 +122,13 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         )
 
 
-def _expand_family(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str, _Figure]]:
+def _expand_family(family: str, figures: Mapping[str, _Figure | float]) -> Iterator[tuple[str, _Figure]]:
     """Yield the figures of a family by ceiling name; for main memory, `any` stands for each pattern not listed."""
     variants = DRAM if family == "dram" else tuple(figures)
     for variant in variants:
         figure = figures.get(variant, figures.get("any"))
         if figure is not None:
-            yield f"{family}.{variant}", figure
+            yield f"{family}.{variant}", figure if isinstance(figure, _Figure) else _Figure(figure, "")
 
 
 def _sheet(path: Path) -> _Sheet:
@@ -147,13 +158,17 @@ def load(name: str) -> Device:
         validate.check_device(device, name)
         return device
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
-    for card, sheet in _sheets().items():
+    sheets = _sheets()
+    for card, sheet in sheets.items():
         if wanted in (card, *sheet.aliases):
             return sheet.device()
-    cards = [card for card in names() if card.startswith(f"{wanted}-")]
+    called = [card for card, sheet in sheets.items() if sheet.fits(name, None, sheet.kind)]
+    cards = called or [card for card in sheets if card.startswith(f"{wanted}-")]
+    if len(called) == 1:
+        return sheets[called[0]].device()
     if cards:
         raise InputError(f"{name!r} is no single card: give {' or '.join(cards)}.")
-    raise InputError(f"There is no device called {name!r}; there are: {', '.join(names())}.")
+    raise InputError(f"There is no device called {name!r}; there are: {', '.join(sheets)}.")
 
 
 class _Holder(msgspec.Struct, frozen=True):
@@ -174,17 +189,22 @@ def _load_saved(path: Path) -> Device:
         raise InputError(f"{path} holds no device ({error}); write one with `roofline calibrate`.") from error
 
 
+def fitting(name: str, memory_bytes: float | None = None, kind: str = "cuda") -> tuple[str, ...]:
+    """List the cards, by the names that `load` takes, which a device may be that its driver calls `name`.
+
+    memory_bytes: the memory [byte] that the driver reports, None where it is not known.
+    """
+    return tuple(card for card, sheet in _sheets().items() if sheet.fits(name, memory_bytes, kind))
+
+
 def datasheet(name: str, memory_bytes: float | None = None, kind: str = "cuda") -> Device | None:
-    """Find the datasheet of the device that its driver calls `name`; None where it is not known.
+    """Find the datasheet of the device that its driver calls `name`; None where none fits, or several do.
 
     memory_bytes: the memory [byte] that the driver reports; it tells variants apart (A100 with 40 and 80 GB)
     and keeps slices of a GPU (MIG) from passing for the whole. The returned device has this memory.
     """
-    for sheet in _sheets().values():
-        low, high = sheet.memory_range
-        if sheet.kind != kind or (memory_bytes is not None and not low <= memory_bytes <= high):
-            continue
-        if any(re.fullmatch(pattern, name.strip(), re.IGNORECASE) for pattern in sheet.match):
-            device = sheet.device()
-            return device if memory_bytes is None else msgspec.structs.replace(device, memory=memory_bytes)
-    return None
+    found = [sheet for sheet in _sheets().values() if sheet.fits(name, memory_bytes, kind)]
+    if len(found) != 1:
+        return None
+    device = found[0].device()
+    return device if memory_bytes is None else msgspec.structs.replace(device, memory=memory_bytes)

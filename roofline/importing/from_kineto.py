@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from roofline import devices
+from roofline.core import validate
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_name
 from roofline.core.schema import Collectives, Imported, Profile
@@ -66,14 +68,9 @@ def profile(
     device = _with_launch_floors(asked, trace, mechanism)
     notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(capture))
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
-    missing = sorted(costs.missing)
-    if missing:
-        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
-    if costs.sources is not None and costs.sources.missing:
-        number = len(costs.sources.missing)
-        kernels = "1 Triton kernel" if number == 1 else f"{number} Triton kernels"
-        notes.append(f"The folder of --inductor-cache lacks the source of {kernels}.")
+    if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:
+        notes.append(f"Several cards have the name {named.name}: give --device {' or '.join(cards)}.")
+    notes += _lacking(costs)
     warnings = [*_repairs(trace), *_contradictions(trace, rank, named, asked), *read.left_out]
     return assembled(
         name=model_name(file) + (f"-rank{rank.number}" if several else ""),
@@ -124,6 +121,18 @@ def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | N
     )
 
 
+def _lacking(costs: Costs) -> list[str]:
+    """Say what was not at hand that would tell the work of some calls."""
+    notes = []
+    if missing := sorted(costs.missing):
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
+    if costs.sources is not None and (number := len(costs.sources.missing)):
+        kernels = "1 Triton kernel" if number == 1 else f"{number} Triton kernels"
+        notes.append(f"The folder of --inductor-cache lacks the source of {kernels}.")
+    return notes
+
+
 def _with_launch_floors(device: Device, trace: KinetoTrace, mechanism: str) -> Device:
     """Add what a kernel and a copy take at least, as far as the trace has enough of them."""
     kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
@@ -171,6 +180,7 @@ def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Devic
         texts.append(f"the trace names rank {rank.number} in a job of {rank.of} ranks (counted from 0)")
     driver = _properties(trace).get("name") if named.kind != "cpu" else None
     names = {name.strip().lower() for name in (named.name, driver) if isinstance(name, str)}
+    names |= {devices.load(card).name.lower() for card in _cards(trace, named.kind)}
     if device is named:
         return texts
     if isinstance(driver, str) and driver.strip() and device.name.strip().lower() not in names:
@@ -229,6 +239,16 @@ def _device(trace: KinetoTrace, kind: str) -> Device:
     if kind == "cpu":
         return Device(name="CPU of the trace", kind="cpu", ceilings={})
     return recognise(_properties(trace), kind)[0]
+
+
+def _cards(trace: KinetoTrace, kind: str) -> tuple[str, ...]:
+    """List the cards whose driver gives the name that the trace has, with its memory where it has that."""
+    if kind == "cpu":
+        return ()
+    properties = _properties(trace)
+    name = properties.get("name")
+    size = validate.measured(properties.get("totalGlobalMem")) or None
+    return devices.fitting(name, size, kind) if isinstance(name, str) else ()
 
 
 def _properties(trace: KinetoTrace) -> Mapping[str, Any]:

@@ -563,3 +563,32 @@ def triton_poi_fused_add_0(in_out_ptr0, in_ptr0, xnumel, XBLOCK : tl.constexpr):
     capsys.readouterr()
     assert run("import", "trace.json", "--inductor-cache", "nowhere", "-o", "none.json") == 2
     assert "no folder nowhere" in capsys.readouterr().err
+
+
+def test_a_name_of_several_cards(make):
+    """A GH200 has one of two memories, and its name tells not which: the trace or the user does, or none is taken."""
+    text = make.training().write()
+    properties = {"id": 0, "name": "NVIDIA GH200 480GB"}
+    Path("either.json").write_bytes(changed(text, deviceProperties=[properties]))
+    Path("small.json").write_bytes(changed(text, deviceProperties=[properties | {"totalGlobalMem": 95 * 2**30}]))
+    assert run("import", "either.json", "-o", "unknown.json") == 0
+    unknown = load(Path("unknown.json"))
+    assert (unknown.device.name, any(name.startswith("matrix.") for name in unknown.device.ceilings)) == (
+        "NVIDIA GH200 480GB",
+        False,
+    )
+    assert any("gh200-144gb or gh200-96gb" in note for note in unknown.imported.notes)
+    assert run("import", "either.json", "--device", "gh200-96gb", "-o", "asked.json") == 0
+    assert run("import", "small.json", "-o", "small-profile.json") == 0
+    for file in ("asked.json", "small-profile.json"):
+        profile = load(Path(file))
+        assert (profile.device.name, profile.device.rate("dram.read")) == ("NVIDIA GH200 96 GB", 4e12)
+        assert not any("recorded on" in warning for warning in profile.imported.warnings)
+
+
+def test_the_board_number_of_an_a100(make):
+    text = make.training().write()
+    properties = {"id": 0, "name": "NVIDIA A100-PG509-200", "totalGlobalMem": 42505273344}
+    Path("trace.json").write_bytes(changed(text, deviceProperties=[properties]))
+    assert run("import", "trace.json", "-o", "profile.json") == 0
+    assert load(Path("profile.json")).device.rate("dram.read") == 1555e9

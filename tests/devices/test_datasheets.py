@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -89,6 +91,17 @@ def test_peaks_are_dense_and_ordered(name):
         ("NVIDIA A10", 22.5 * GIB, "a10"),
         ("NVIDIA GeForce RTX 4090", 24 * GIB, "rtx-4090"),
         ("nvidia geforce rtx 3090", 24 * GIB, "rtx-3090"),
+        ("NVIDIA A100-PG509-200", 42_505_273_344, "a100-40gb"),
+        ("NVIDIA GH200 480GB", 94.5 * GIB, "gh200-96gb"),
+        ("NVIDIA GH200 144G HBM3e", 140 * GIB, "gh200-144gb"),
+        ("NVIDIA GB200", 184 * GIB, "gb200"),
+        ("NVIDIA GB300", 276 * GIB, "gb300"),
+        ("NVIDIA B300 SXM6 AC", 268 * GIB, "b300"),
+        ("NVIDIA GeForce RTX 2080 Ti", 10.75 * GIB, "rtx-2080-ti"),
+        ("NVIDIA GeForce RTX 3080", 9.8 * GIB, "rtx-3080"),
+        ("NVIDIA GeForce RTX 5090", 31.4 * GIB, "rtx-5090"),
+        ("NVIDIA RTX A6000", 47.5 * GIB, "rtx-a6000"),
+        ("NVIDIA L40", 44.4 * GIB, "l40"),
     ],
 )
 def test_recognises_gpus(driver_name, memory, name):
@@ -110,11 +123,47 @@ def test_recognises_gpus(driver_name, memory, name):
         ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 20 * GIB),
         ("NVIDIA A100-SXM4-40GB", 20 * GIB),  # a slice that keeps the name
         ("NVIDIA T400", 4 * GIB),
+        ("NVIDIA A100-PG509-200", 80 * GIB),
+        ("NVIDIA GeForce RTX 3080", 12 * GIB),
+        ("NVIDIA GeForce RTX 3080 Ti", 12 * GIB),
+        ("NVIDIA GeForce RTX 2080", 8 * GIB),
+        ("NVIDIA GeForce RTX 5090 D", 32 * GIB),
+        ("NVIDIA RTX 6000 Ada Generation", 48 * GIB),
+        ("NVIDIA GH200 480GB", None),  # of which there are two
         ("", 0.0),
     ],
 )
 def test_does_not_take_one_gpu_for_another(driver_name, memory):
     assert devices.datasheet(driver_name, memory, "cuda") is None
+
+
+@pytest.mark.parametrize(("card", "memory"), [("mi325x", 256 * GIB), ("mi355x", 288 * GIB)])
+def test_recognises_gpus_of_amd(card, memory):
+    found = devices.datasheet(f"AMD Instinct {card.upper()}", memory, "rocm")
+    assert found is not None
+    assert found.name == devices.load(card).name
+
+
+def test_a_name_of_several_cards_lists_them():
+    assert devices.fitting("NVIDIA GH200 480GB") == ("gh200-144gb", "gh200-96gb")
+    assert devices.fitting("NVIDIA GH200 480GB", 95 * GIB) == ("gh200-96gb",)
+    for name in ("gh200", "NVIDIA GH200 480GB"):
+        with pytest.raises(InputError, match="no single card: give gh200-144gb or gh200-96gb"):
+            devices.load(name)
+    assert devices.load("NVIDIA A100-SXM4-80GB") == devices.load("a100-sxm")
+
+
+def test_narrow_types_are_as_fast_as_their_units():
+    # FLOP a clock of one compute unit, FP8 8192: half with 16 bits, twice with 4
+    mi355x = devices.load("mi355x")
+    assert [mi355x.rate(f"matrix.{p}") / (256 * 2.4e9) for p in ("bf16", "fp8", "fp4")] == pytest.approx(
+        [4096, 8192, 16384], rel=1e-4
+    )
+    # 680 tensor cores at 2.407 GHz, multiply-adds a clock: 64 of 16 bits with FP32 accumulation
+    rtx = devices.load("rtx-5090")
+    assert [rtx.rate(f"matrix.{p}") / (680 * 2 * 2.407e9) for p in ("fp16", "fp8", "fp4")] == pytest.approx(
+        [64, 128, 512], rel=1e-3
+    )
 
 
 def test_amd_is_recognised_among_rocm_devices_only():
@@ -200,6 +249,29 @@ def test_a_file_of_the_users_own(tmp_path):
     assert mine.rate("dram.read") == 2e11
     assert mine.rate("dram.copy") == 1e11  # the pattern's own figure before the general one
     assert mine.ridge_point("fp32") == pytest.approx(5.0)  # 1e12 / 2e11
+
+
+EIGHT_LINES = """name = "My GPU"
+kind = "cuda"
+memory = 96e9
+matrix.bf16 = 148e12
+matrix.fp8 = 296e12
+vector.fp32 = 44e12
+dram.any = 4.0e12
+caches = [{ level = "llc", size = 60e6 }]
+"""
+
+
+def test_a_file_of_eight_lines(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "imports.md").read_text(encoding="utf-8")
+    assert textwrap.indent(EIGHT_LINES, "    ") in page
+    path = tmp_path / "mine.toml"
+    path.write_text(EIGHT_LINES, encoding="utf-8")
+    mine = devices.load(str(path))
+    assert (mine.name, mine.kind, mine.memory, mine.llc) == ("My GPU", "cuda", 96e9, 60e6)
+    assert mine.ridge_point("bf16") == pytest.approx(37)  # 148 / 4
+    assert mine.ceilings["matrix.fp8"].source == "the device file of My GPU, which names no source"
+    assert mine.ceilings["matrix.fp8"].date is None
 
 
 def test_a_broken_file_is_told_in_one_sentence(tmp_path):

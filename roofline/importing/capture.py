@@ -25,6 +25,7 @@ from roofline.costs import kernel_names
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
 from roofline.importing.calls import OP, calls, marked, path
+from roofline.importing.work import foreign_calls
 from roofline.pytorch import count
 from roofline.traces.kineto.launches import plain_name
 from roofline.traces.kineto.links import Links, link
@@ -178,15 +179,17 @@ class Capture:
         start = trace.launches.start[launches]
         window = [(int(trace.ops.start.min()), int(start.max()))] if len(launches) and len(trace.ops) else []
         step = calls(trace, on, window)
-        nodes = marked(self._costs.nodes(trace, step.events, self._links, step.ops), step)
-        counted = count.count(nodes, self._costs)
+        plain = self._costs.nodes(trace, step.events, self._links, step.ops)
+        nodes = marked(plain, step)
+        generated = foreign_calls.captured(plain, self._links, launches, self._costs.sources)
+        counted = count.count(nodes, self._costs, generated)
         framework_calls = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
         number = np.full(len(nodes) + 1, -1, np.int64)
         number[:-1][framework_calls] = counted.op_of
         with_arguments = np.zeros(len(counted.ops), bool)
         nodes_of, first = np.unique(number[:-1], return_index=True)
         for op, node in zip(nodes_of.tolist(), first.tolist(), strict=True):
-            if op >= 0 and "::" in nodes.names[node]:
+            if op >= 0 and ("::" in nodes.names[node] or node in generated):
                 with_arguments[op] = bool(nodes.call(node).inputs)
         inner = step.index(OP, len(trace.ops))[self._links.launch_op]
         return counted, number[inner], with_arguments

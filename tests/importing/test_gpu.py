@@ -549,6 +549,33 @@ def test_a_replay_with_its_capture_has_its_ops(make_kineto, named):
     )
 
 
+def test_a_triton_kernel_that_a_graph_replays_has_the_work_of_its_capture(make_kineto):
+    """A product of 32 rows, width 512, and its bias and activation in place: read, and read and written."""
+    result, name = ([32, 512], "float", [512, 1]), "triton_poi_fused_addmm_relu_0"
+    made = make_kineto.Trace()
+    made.call("hipStreamBeginCapture", 0, 2)
+    for time, op, tensors, kernel in (
+        (10, "aten::mm", (make_kineto.X, make_kineto.WT, result), "Cijk_gemm"),
+        (50, name, (result, ([512], "float", [1]), "16384"), name),
+    ):
+        made.op(op, time, time + 10, *tensors, kernel_backend="triton", kernel_kwargs="XBLOCK=256")
+        made.call("hipLaunchKernel", time + 2, time + 5)
+        made.events[-1]["args"]["kernel"] = kernel
+    made.call("hipStreamEndCapture", 90, 92)
+    text = made.write()
+    made = make_kineto.Trace()
+    for number in range(3):
+        made.annotation(f"ProfilerStep#{number}", 100 * number, 100 * number + 95)
+        launch_graph(made, 100 * number + 5, ["Cijk_gemm", name], 100 * number + 20)
+    found = read(made.write(), text)
+    assert rows(found) == [("aten::mm", "contraction", "exact", 10), (name, "pointwise", "assumed", 10)]
+    cost = next(
+        op.costed.cost for op, name_ in zip(found.counted.ops, found.counted.names_of_ops, strict=True) if name_ == name
+    )
+    assert (cost.flops, cost.bytes_read, cost.bytes_written) == (0, 4 * (32 * 512 + 512), 4 * 32 * 512)
+    closes(found)
+
+
 def test_a_capture_of_other_kernels_is_not_believed(make_kineto):
     text = capture(make_kineto, [("aten::mm", make_kineto.X, make_kineto.WT, ["a", "b", "c"])])
     found = read(replayed(make_kineto), text)

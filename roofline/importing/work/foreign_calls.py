@@ -34,11 +34,16 @@ if TYPE_CHECKING:
 
 def nodes_of(nodes: KinetoNodes, links: Links) -> NDArray[np.int64]:
     """int64[device]: the node that launched each device event, itself; -1 for none of these."""
+    return nodes_in(nodes, links, links.op)
+
+
+def nodes_in(nodes: KinetoNodes, links: Links, ops: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The node of each row of the trace's ops, -1 for none of these and for row -1; in the shape of `ops`."""
     rows = nodes.rows if nodes.rows is not None else np.full(len(nodes), -1, np.int64)
     node = np.full(len(links.parent) + 1, -1, np.int64)
     traced = rows >= 0
     node[rows[traced]] = np.flatnonzero(traced)
-    return np.where(links.op >= 0, node[links.op], -1)
+    return np.where(ops >= 0, node[ops], -1)
 
 
 def kernels(
@@ -90,6 +95,23 @@ def _generated(name: str, costed: Costed) -> Generated:
 
     reads, writes = tuple(-1 for _ in costed.reads), tuple(-1 for _ in costed.writes)
     return Generated(name=name, costed=costed, reads=reads, writes=writes, scope=None, places=())
+
+
+def captured(
+    nodes: KinetoNodes, links: Links, launches: NDArray[np.int64], sources: Sources | None = None
+) -> dict[int, Generated]:
+    """The Triton kernels among the calls that launch while a graph is captured; nothing of it runs there. By node.
+
+    launches: rows of the trace's launches.
+    """
+    at = nodes_in(nodes, links, links.launch_op[launches])
+    unit = np.append(nesting.outermost(nodes.parent, nodes.is_op), -1)[at]
+    launching = np.unique(np.where(unit >= 0, unit, at)[at >= 0])
+    return {
+        node: _generated(nodes.names[node], _by_triton(nodes, node, launching, sources))
+        for node in np.unique(at[(at >= 0) & (unit < 0)]).tolist()
+        if triton.is_triton(nodes.names[node], nodes.events.args[node])
+    }
 
 
 #: How many tensors a product gets that writes its result where it is told.

@@ -12,7 +12,7 @@ import ast
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from roofline.errors import InputError
@@ -114,12 +114,13 @@ class _Digit:
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """What is known of a value. digits: those that it depends on. number: it is this. line: it is digit + offset.
+    """What is known of a value. digits: those that it depends on. open: it depends on other things, too.
 
-    bounds: as a condition, digit -> (first, end) where it is true.
+    number: it is this. line: it is digit + offset. bounds: as a condition, digit -> (first, end) where it is true.
     """
 
     digits: frozenset[_Digit] = frozenset()
+    open: bool = False
     number: float | None = None
     line: tuple[_Digit, float] | None = None
     bounds: Mapping[_Digit, tuple[float, float]] = field(default_factory=dict)
@@ -159,7 +160,7 @@ class _Reading:
     def _assign(self, target: ast.expr, value: _Value, source: ast.expr) -> None:
         if isinstance(target, ast.Tuple):
             for part in target.elts:
-                self._assign(part, _Value(value.digits), source)
+                self._assign(part, _Value(value.digits, value.open), source)
         elif isinstance(target, ast.Name):
             match = _INDEX.fullmatch(target.id)
             others = {node.id for node in ast.walk(source) if isinstance(node, ast.Name)}
@@ -185,11 +186,13 @@ class _Reading:
         if isinstance(node, ast.Name):
             if node.id in self._pointers:
                 self._opaque.add(node.id)
-            return self._values.get(node.id, _Value())
+            return self._values.get(node.id, _Value(open=True))
+        if isinstance(node, ast.Attribute | ast.List | ast.Tuple):  # a type, a shape
+            return _Value()
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand)
             negative = isinstance(node.op, ast.USub) and value.number is not None
-            return _Value(number=-(value.number or 0.0)) if negative else _Value(value.digits, value.number)
+            return _Value(number=-(value.number or 0.0)) if negative else _Value(value.digits, value.open)
         if isinstance(node, ast.BinOp):
             return _combined(node.op, self._value(node.left), self._value(node.right))
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -213,7 +216,9 @@ class _Reading:
             return values[1]
         if name == "broadcast_to" and values:
             return values[0]
-        if isinstance(node.func, ast.Attribute):
+        if name == "program_id":
+            return _Value(open=True)
+        if isinstance(node.func, ast.Attribute) and not isinstance(node.func.value, ast.Name):
             values.append(self._value(node.func.value))
         return _joined(values)
 
@@ -222,14 +227,14 @@ class _Reading:
         bounds: dict[_Digit, tuple[float, float]] = {}
         for value in rest:
             bounds = _both(bounds, value.bounds)
-        number, text = _number(index.digits, bounds), ast.unparse(address)
+        number, text = math.inf if index.open else _number(index.digits, bounds), ast.unparse(address)
         written = self._writes.setdefault(pointer, {})
         if name != "store" and text not in written:
             reads = self._reads.setdefault(pointer, {})
             reads[text] = max(reads.get(text, 0.0), number)
         if name != "load":
             written[text] = max(written.get(text, 0.0), number)
-        return _Value(index.digits)
+        return _Value(index.digits, index.open)
 
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
@@ -247,30 +252,30 @@ def _pointer(node: ast.expr, pointers: set[str]) -> str | None:
 
 
 def _joined(values: Sequence[_Value]) -> _Value:
-    return _Value(frozenset().union(*(value.digits for value in values)))
+    return _Value(frozenset().union(*(value.digits for value in values)), any(value.open for value in values))
 
 
 def _combined(operator: ast.operator, left: _Value, right: _Value) -> _Value:
-    digits = left.digits | right.digits
+    both = _joined((left, right))
     if left.number is not None and right.number is not None:
         return _Value(number=_calculated(operator, left.number, right.number))
     if isinstance(operator, ast.BitAnd):
-        return _Value(digits, bounds=_both(left.bounds, right.bounds))
+        return replace(both, bounds=_both(left.bounds, right.bounds))
     if isinstance(operator, ast.Add) and left.number is not None:
         left, right = right, left
     if left.line is None or right.number is None:
-        return _Value(digits)
+        return both
     digit, offset = left.line
     if isinstance(operator, ast.Add | ast.Sub):
-        return _Value(digits, line=(digit, offset + (right.number if isinstance(operator, ast.Add) else -right.number)))
+        return replace(both, line=(digit, offset + (right.number if isinstance(operator, ast.Add) else -right.number)))
     if offset or right.number < 1:
-        return _Value(digits)
+        return both
     if isinstance(operator, ast.Mod):
         digit = _Digit(digit.root, digit.low, min(digit.high, digit.low * right.number))
     elif isinstance(operator, ast.FloorDiv):
         digit = _Digit(digit.root, digit.low * right.number, max(digit.high, digit.low * right.number))
     else:
-        return _Value(digits)
+        return both
     return _Value(frozenset([digit]), line=(digit, 0.0))
 
 
@@ -285,9 +290,9 @@ def _calculated(operator: ast.operator, left: float, right: float) -> float | No
 
 
 def _compared(operator: ast.cmpop, left: _Value, right: _Value) -> _Value:
-    digits = left.digits | right.digits
+    both = _joined((left, right))
     if left.line is None or right.number is None:
-        return _Value(digits)
+        return both
     digit, offset = left.line
     limit = right.number - offset
     ranges = {
@@ -297,7 +302,7 @@ def _compared(operator: ast.cmpop, left: _Value, right: _Value) -> _Value:
         ast.GtE: (limit, math.inf),
     }
     found = ranges.get(type(operator))
-    return _Value(digits, bounds={} if found is None else {digit: found})
+    return both if found is None else replace(both, bounds={digit: found})
 
 
 def _both(

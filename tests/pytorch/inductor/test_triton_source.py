@@ -158,3 +158,25 @@ def test_a_source_is_not_executed(tmp_path) -> None:
     assert kernel is not None
     assert kernel.touched([None, 4]) == {"in_ptr0": (0.0, 0.0)}
     assert not trap.exists()
+
+
+def test_what_is_not_understood_is_all_that_there_is() -> None:
+    """A template counts its elements by its own numbers, and walks through its operands."""
+    text = """
+@triton.jit
+def triton_tem_fused_mm_0(arg_A, arg_B, out_ptr0, xnumel):
+    A = arg_A
+    B = arg_B
+    pid = tl.program_id(0)
+    rm = pid * BLOCK_M + tl.arange(0, BLOCK_M)
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    acc += tl.dot(tl.load(A + rm), tl.load(B + rm))
+    idx_m = rm[:, None]
+    tl.store(out_ptr0 + (tl.broadcast_to(idx_m, [BLOCK_M, BLOCK_N])), acc, idx_m < 4)
+"""
+    kernel = triton_source.parsed(text)
+    assert kernel is not None
+    call = Call("triton_tem_fused_mm_0", None, (bf16(4, 8), bf16(8, 16), bf16(4, 16), 64))
+    found = triton_names.costed(call, source=kernel)
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (2 * (4 * 8 + 8 * 16), 2 * 4 * 16)
+    assert (found.cost.flops, found.op_class) == (None, "contraction")

@@ -331,7 +331,11 @@ def test_collectives_that_are_not_kept_are_told(make_kineto, monkeypatch):
 
 
 def test_events_joined_by_their_id_alone_are_told(make_kineto):
-    found = read(dict(make_kineto.damaged(make_kineto.training(1).write()))["no correlation"])
+    trace = json.loads(dict(make_kineto.damaged(make_kineto.training(1).write()))["no correlation"])
+    for event in trace["traceEvents"]:
+        if event["cat"] == "cuda_runtime":
+            event["args"].pop("External id", None)
+    found = read(json.dumps(trace).encode())
     assert "10 device events joined to an op by External id alone, without a launch that confirms it" in found.warnings
 
 

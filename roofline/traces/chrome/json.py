@@ -40,6 +40,7 @@ class Event(msgspec.Struct, gc=False):
     ts: msgspec.Raw = msgspec.Raw(b"")
     dur: msgspec.Raw = msgspec.Raw(b"")
     args: msgspec.Raw = msgspec.Raw(b"{}")
+    id: str | int | float | None = None
 
 
 class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
@@ -52,6 +53,15 @@ class Complete(msgspec.Struct, gc=False, tag_field="ph", tag="X"):
     ts: float = float("nan")
     dur: float = float("nan")
     args: msgspec.Raw = msgspec.Raw(b"{}")
+    id: str | int | float | None = None
+
+
+class _FlowStart(Complete, tag="s"):
+    """Where a flow from event to event begins: at a time of a thread, in an event of another phase."""
+
+
+class _FlowEnd(Complete, tag="f"):
+    """Where such a flow ends."""
 
 
 class _Other(msgspec.Struct, gc=False, tag_field="ph"):
@@ -61,8 +71,8 @@ class _Other(msgspec.Struct, gc=False, tag_field="ph"):
 
 
 # One class for each phase that the format knows: a union is told apart by the tag.
-_OTHERS = [msgspec.defstruct(f"_Phase{ord(ph)}", [], bases=(_Other,), tag=ph) for ph in "BEIiCbneSTpFstfPNODMVvRca"]
-_PHASES = functools.reduce(operator.or_, _OTHERS, Complete)
+_OTHERS = [msgspec.defstruct(f"_Phase{ord(ph)}", [], bases=(_Other,), tag=ph) for ph in "BEIiCbneSTpFtPNODMVvRca"]
+_PHASES = functools.reduce(operator.or_, _OTHERS, Complete | _FlowStart | _FlowEnd)
 QUICK: msgspec.json.Decoder[list[Complete | _Other]] = msgspec.json.Decoder(GenericAlias(list, (_PHASES,)))
 LIST = msgspec.json.Decoder(list[Event])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -169,7 +179,7 @@ def _salvage_event(piece: bytes) -> Event | None:
     if not isinstance(value.get("ph"), str):
         return None
     numbers = {key: msgspec.Raw(json.dumps(value[key]).encode()) for key in ("ts", "dur", "args") if key in value}
-    texts = {key: plain(value[key]) for key in ("ph", "cat", "name", "pid", "tid") if key in value}
+    texts = {key: plain(value[key]) for key in ("ph", "cat", "name", "pid", "tid", "id") if key in value}
     return msgspec.structs.replace(Event(), **texts, **numbers)
 
 

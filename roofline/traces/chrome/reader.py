@@ -9,7 +9,7 @@ Whatever a lane mends or drops is counted in a Repair.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress, repeat
 from pathlib import Path
@@ -29,6 +29,7 @@ _CARRIED = 4  # chunks that an event may be long and have been cut in the middle
 _OVERLAP = 256  # bytes in which an event begins, white space and all
 _DROPPED = "damaged pieces of JSON dropped"
 _BLANK = b" \t\r\n"
+_ENDS = ("s", "f")  # phases of the two ends of a flow
 
 _category, _phase = operator.attrgetter("cat"), operator.attrgetter("ph")
 _begin, _length = operator.attrgetter("ts"), operator.attrgetter("dur")
@@ -47,7 +48,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Events that follow each other in the file, of the categories asked for; columns of one length.
+    """Events and ends of flows that follow each other in the file, of the categories asked for; columns of one length.
 
     `kind`: int8, what the category stands for. `position`: int64, place in the file. `start`, `length`: int64 [ns],
     and `timed`, `measured`: bool, which of them are numbers.
@@ -64,19 +65,35 @@ class Chunk:
     def __len__(self) -> int:
         return len(self.events)
 
+    def select(self, rows: np.ndarray) -> Chunk:
+        """Return the events that a mask marks, bool[n]."""
+        columns = (self.kind, self.position, self.start, self.timed, self.length, self.measured)
+        return Chunk(list(compress(self.events, rows.tolist())), *(column[rows] for column in columns))
+
 
 class Reader:
-    """The complete events of one trace, chunk by chunk.
+    """The complete events of one trace, and the ends of flows between them, chunk by chunk.
 
     `recorded`: number of entries read, of every phase. `header`: the fields named in HEADER, complete after the last
     chunk, as are the `repairs`.
     """
 
-    def __init__(self, source: str | Path | bytes, name: str, max_bytes: int, kinds: Mapping[str, int]) -> None:
-        """`kinds`: the categories wanted, and numbers for them; `name`: the trace's name in errors."""
+    def __init__(
+        self,
+        source: str | Path | bytes,
+        name: str,
+        max_bytes: int,
+        kinds: Mapping[str, int],
+        flows: Collection[str] = (),
+    ) -> None:
+        """`kinds`: the categories wanted, and numbers for them, `flows` among them: those of flows, wanted as these.
+
+        `name`: the trace's name in errors.
+        """
         self.recorded = 0
         self.header: dict[str, Any] = {}
         self._kinds = kinds
+        self._flows = flows
         self._what = name
         self._counts: dict[str, int] = {}
         self._batches = _batches(chrome_text.pieces(source, name, max_bytes, self._count))
@@ -236,8 +253,10 @@ class Reader:
         wanted = list(compress(events, (kind >= 0).tolist()))
         phases = list(map(_phase, wanted))
         if phases.count("X") < len(phases):
+            is_flow = [category in self._flows for category in map(_category, wanted)]
             rows = np.flatnonzero(kind >= 0)
-            kind[rows[[phase != "X" for phase in phases]]] = -1
+            fits = [phase in _ENDS if flow else phase == "X" for phase, flow in zip(phases, is_flow, strict=True)]
+            kind[rows[~np.asarray(fits)]] = -1
             wanted = list(compress(events, (kind >= 0).tolist()))
         start = times.from_texts(list(map(_begin, wanted)))
         length = times.from_texts(list(map(_length, wanted)))

@@ -115,6 +115,29 @@ class Events:
 COLUMNS = ("start", "end", "name", "thread", "kind", "order", "correlation", "external")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spans:
+    """Events without arguments, as columns of one length, sorted by start: see `Events`. `id`: int64, -1 for none."""
+
+    start: np.ndarray
+    end: np.ndarray
+    name: np.ndarray
+    thread: np.ndarray
+    id: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+NO_SPANS = Spans(
+    start=np.zeros(0, np.int64),
+    end=np.zeros(0, np.int64),
+    name=np.zeros(0, np.int32),
+    thread=np.zeros(0, np.int32),
+    id=np.zeros(0, np.int64),
+)
+
+
 def decoded(texts: Sequence[bytes], kind: type[T]) -> list[T | None]:
     """Each JSON text as a struct of one kind, None where it does not fit."""
     try:

@@ -1,7 +1,8 @@
 """Link each device event to the op that launched it.
 
 Device event -> launch by correlation -> innermost op by containment on the launching thread. This holds for
-every generation of traces; the `External id` of a device event, an op's id since 2024 and a copy of the
+every generation of traces; where there is no correlation, `External id`s and flows name the launch
+(`uncorrelated`). The `External id` of a device event, an op's id since 2024 and a copy of the
 correlation before, only checks the result and stands in where it fails.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from roofline.traces import nesting
 from roofline.traces.kineto import launches as calls
+from roofline.traces.kineto import uncorrelated
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import KinetoTrace
 
@@ -67,15 +69,19 @@ def link(trace: KinetoTrace) -> Links:
     ops, launches, device = trace.ops, trace.launches, trace.device
     made_by = calls.Calls(trace)
     launch, clash = calls.latest(device, launches, made_by, _processes(trace)[launches.thread])
+    intervals = (ops.thread, ops.start, ops.end, ops.order)
+    launch_op = nesting.innermost(*intervals, launches.thread, launches.start, launches.end)
+    copies = _repeat_correlations(device)
+    if not copies:
+        launch = uncorrelated.by_external_id(trace, made_by, launch_op, launch, clash)
+    launch = uncorrelated.by_flow(trace, made_by, launch, clash)
     damaged = clash | calls.impossible(trace, made_by, launch)
     launch = np.where(damaged, -1, launch)
     graph = _at(launch, made_by.graph, False)
 
-    intervals = (ops.thread, ops.start, ops.end, ops.order)
-    launch_op = nesting.innermost(*intervals, launches.thread, launches.start, launches.end)
     op = _at(launch, launch_op, -1)
 
-    named, repeated, copies = _named(device, ops)
+    named, repeated = _named(device, ops, copies)
     comparable = (named >= 0) & (op >= 0)
     agreement = float((named == op)[comparable].mean()) if comparable.any() else None
     if agreement is not None and agreement < _TRUSTED:  # the ids are none of these ops
@@ -142,20 +148,26 @@ def _at(index: np.ndarray, values: np.ndarray, absent: int | bool) -> np.ndarray
     return picked
 
 
-def _named(device: Events, ops: Events) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Find the op that the id of a device event names: int64[device], -1: none; bool[device], several ops have the id;
-    and whether the ids repeat the correlation. They did before 2024, and then name no op.
+def _repeat_correlations(device: Events) -> bool:
+    """Tell whether the ids of device events repeat the correlation. They did before 2024, and then name no op."""
+    has_id = device.external >= 0
+    return bool(2 * ((device.external == device.correlation) & has_id).sum() > has_id.sum())
+
+
+def _named(device: Events, ops: Events, copies: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Find the op that the id of a device event names: int64[device], -1: none; bool[device], several ops have the id.
+
+    copies: whether the ids repeat the correlation.
     """
     has_id = device.external >= 0
-    copies = bool(2 * ((device.external == device.correlation) & has_id).sum() > has_id.sum())
     if not len(ops) or copies:
-        return np.full(len(device), -1, np.int64), np.zeros(len(device), bool), copies
+        return np.full(len(device), -1, np.int64), np.zeros(len(device), bool)
     sequence = np.argsort(ops.external, kind="stable")
     ids = ops.external[sequence]
     at = np.minimum(np.searchsorted(ids, device.external), len(ids) - 1)
     matches = has_id & (ids[at] == device.external)
     repeated = matches & (np.append(ids, -1)[at + 1] == device.external)
-    return np.where(matches & ~repeated, sequence[at], -1), repeated, copies
+    return np.where(matches & ~repeated, sequence[at], -1), repeated
 
 
 # Twins

@@ -1,7 +1,7 @@
 """Reads a Chrome trace of torch.profiler (Kineto), recorded here or elsewhere, into columns.
 
-Times are whole nanoseconds. Whatever is mended or dropped is counted in `KinetoTrace.warnings`. Flow,
-python_function and instant events, over half of most traces, are left out.
+Times are whole nanoseconds. Whatever is mended or dropped is counted in `KinetoTrace.warnings`. Calls of Python, over
+half of a trace that has them, and flows are kept without their arguments; instant events are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from roofline.errors import InputError
 from roofline.traces.chrome import json as chrome_json
 from roofline.traces.chrome import reader as chrome
 from roofline.traces.chrome.reader import Repair
-from roofline.traces.kineto.events import COLUMNS, Arguments, Events
+from roofline.traces.kineto.events import COLUMNS, NO_SPANS, Arguments, Events, Spans
 
 KINDS = ("op", "runtime", "driver", "kernel", "memcpy", "memset", "annotation", "sync", "operator")
 OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC, _OPERATOR = range(len(KINDS))
@@ -36,7 +36,7 @@ _CATEGORY = {
     **dict.fromkeys(("gpu_memcpy", "Memcpy"), MEMCPY),
     **dict.fromkeys(("gpu_memset", "Memset"), MEMSET),
     "user_annotation": ANNOTATION,
-    "cuda_sync": SYNC,  # in no table: counted among the events, and its damage is named
+    "cuda_sync": SYNC,
 }
 #: Accelerators of other kinds than ours, and the categories that Kineto has for what they and their runtimes do.
 _ACCELERATORS = {
@@ -47,6 +47,11 @@ _ACCELERATORS = {
     "an accelerator of an extension of PyTorch (privateuse1)": ("privateuse1_runtime", "privateuse1_driver"),
 }
 _CATEGORY.update({c: len(KINDS) + n for n, names in enumerate(_ACCELERATORS.values()) for c in names})
+#: What is kept by its time, its thread and its name or id alone.
+_FRAME, _FLOW = 64, 65
+#: Flows from what the host calls to what the device does, as each generation of Kineto names them.
+_FLOWS = ("ac2g", "async_cpu_to_gpu")
+_CATEGORY.update({"python_function": _FRAME, **dict.fromkeys(_FLOWS, _FLOW)})
 #: Nodes of autograd, which have no "::" and are ops nevertheless.
 _NODE = re.compile(r"\w+Backward\d*")
 _DAY = 86_400 * 10**9  # [ns] no step lasts a day: what lies further from the median time is damage
@@ -66,7 +71,7 @@ class _Ids(msgspec.Struct, gc=False):
 _ID_NAMES = tuple(field.encode_name for field in msgspec.structs.fields(_Ids))
 _ID_FIELDS = tuple(map(operator.attrgetter, _Ids.__struct_fields__))
 _IDS = msgspec.json.Decoder(list[_Ids])
-_NAME, _PID, _TID, _ARGS = map(operator.attrgetter, ("name", "pid", "tid", "args"))
+_NAME, _PID, _TID, _ARGS, _ID = map(operator.attrgetter, ("name", "pid", "tid", "args", "id"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +80,9 @@ class KinetoTrace:
 
     `ops`: what the framework dispatched. `launches`: calls of the runtime and driver, synchronisations among
     them. `device`: kernels, copies and fills, told apart by `kind`; their thread is (device, stream).
-    `annotations`: ranges named by the user or the framework.
+    `annotations`: ranges named by the user or the framework. `waits`: what the device's recorder tells of streams and
+    hosts that wait for events (`cuda_sync`). `frames`: calls of Python. `flows`: ends of flows from calls of the
+    runtime to what they launched, with an id each.
     `threads`: (pid, tid) as text. `origin` [ns]: the trace's own time at 0; with `base_time` [ns] added, where
     not None, since the epoch.
     `recorded`: number of events in the file, of all kinds. `accelerator`: one of a kind that we cannot read, if it is
@@ -86,6 +93,9 @@ class KinetoTrace:
     launches: Events
     device: Events
     annotations: Events
+    waits: Events
+    frames: Spans
+    flows: Spans
     names: tuple[str, ...]
     threads: tuple[tuple[str, str], ...]
     device_properties: tuple[dict[str, Any], ...]
@@ -106,7 +116,7 @@ def read(source: str | Path | bytes, *, max_bytes: int = 1 << 34) -> KinetoTrace
     torch.profiler, or more than 40 million of them.
     """
     name = "the trace" if isinstance(source, bytes) else str(source)
-    reader = chrome.Reader(source, name, max_bytes, _CATEGORY)
+    reader = chrome.Reader(source, name, max_bytes, _CATEGORY, _FLOWS)
     table = _Table()
     for chunk in reader.chunks():
         table.add(chunk)
@@ -123,6 +133,7 @@ class _Table:
     def __init__(self) -> None:
         self.rows = 0
         self._columns: list[tuple[np.ndarray, ...]] = []
+        self._spans: dict[int, list[tuple[np.ndarray, ...]]] = {_FRAME: [], _FLOW: []}
         self._names: dict[str, int] = {}
         self._pairs: dict[tuple[Any, Any], int] = {}
         self._buffers: list[bytes] = []
@@ -130,6 +141,11 @@ class _Table:
         self._odd = 0
 
     def add(self, chunk: chrome.Chunk) -> None:
+        spans = chunk.kind >= _FRAME
+        if spans.any():
+            for kind, parts in self._spans.items():
+                parts.append(self._span(chunk.select((chunk.kind == kind) & chunk.timed)))
+            chunk = chunk.select(~spans)
         if not len(chunk):
             return
         self.rows += len(chunk)
@@ -144,10 +160,29 @@ class _Table:
         external = np.where(ids[1] >= 0, ids[1], ids[2])
         order = np.where(ids[3] >= 0, ids[3], ids[4])
         order = np.where(order >= 0, order, chunk.position)
-        name = _codes(self._names, list(map(_NAME, chunk.events)))
-        pair = _codes(self._pairs, list(zip(map(_PID, chunk.events), map(_TID, chunk.events), strict=True)))
+        name, pair = self._name_and_pair(chunk)
         times = (chunk.start, chunk.timed, chunk.length, chunk.measured)
         self._columns.append((*times, name, pair, chunk.kind, order, ids[0], external, begin, length))
+
+    def _name_and_pair(self, chunk: chrome.Chunk) -> tuple[np.ndarray, np.ndarray]:
+        name = _codes(self._names, list(map(_NAME, chunk.events)))
+        return name, _codes(self._pairs, list(zip(map(_PID, chunk.events), map(_TID, chunk.events), strict=True)))
+
+    def _span(self, chunk: chrome.Chunk) -> tuple[np.ndarray, ...]:
+        """Start and length [ns], name, thread and id of each event, all as int64 or int32."""
+        ids = np.array([_integer(value) for value in map(_ID, chunk.events)], np.int64)
+        return (chunk.start, np.where(chunk.measured, chunk.length, 0), *self._name_and_pair(chunk), ids)
+
+    def _spans_of(self, kind: int, origin: int, middle: int, names: np.ndarray, threads: np.ndarray) -> Spans:
+        """All events of a kind that are near the others; names, threads: what stands for the codes of each."""
+        parts = self._spans[kind]
+        if not parts:
+            return NO_SPANS
+        start, length, name, pair, ids = map(np.concatenate, zip(*parts, strict=True))
+        rows = np.flatnonzero((np.abs(start - middle) <= _DAY) & (length >= 0) & (length <= _DAY))
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        start = start[rows] - origin
+        return Spans(start, start + length[rows], names[name[rows]], threads[pair[rows]], ids[rows])
 
     def trace(self, reader: chrome.Reader, trace_name: str) -> KinetoTrace:
         """All chunks as tables."""
@@ -171,12 +206,13 @@ class _Table:
         start = np.where(near, start - origin, 0)
         texts = [name if isinstance(name, str) else chrome_json.plain(name) for name in self._names]
         name_code, pair, kind, order, correlation, external, begin, size = columns_by_event
-        names, name_code = _merged(texts, name_code)
+        names, of_names = _merged(texts)
+        name_code = of_names[name_code]
         operators = kind == _OPERATOR
         if operators.any():
             kind = np.where(operators, np.where(_are_ranges(names)[name_code], ANNOTATION, OP), kind).astype(np.int8)
-        threads, thread = _merged(((chrome_json.plain(pid), chrome_json.plain(tid)) for pid, tid in self._pairs), pair)
-        columns = (start, start + length, name_code, thread, kind, order, correlation, external)
+        threads, of_threads = _merged((chrome_json.plain(pid), chrome_json.plain(tid)) for pid, tid in self._pairs)
+        columns = (start, start + length, name_code, of_threads[pair], kind, order, correlation, external)
         args = Arguments(self._buffers, begin, size)
 
         def table(*kinds: int) -> Events:
@@ -192,6 +228,9 @@ class _Table:
             launches=table(RUNTIME, DRIVER),
             device=table(KERNEL, MEMCPY, MEMSET),
             annotations=table(ANNOTATION),
+            waits=table(SYNC),
+            frames=self._spans_of(_FRAME, origin, middle, of_names, of_threads),
+            flows=self._spans_of(_FLOW, origin, middle, of_names, of_threads),
             names=names,
             threads=threads,
             device_properties=tuple(d for d in devices if isinstance(d, dict)) if isinstance(devices, list) else (),
@@ -223,12 +262,11 @@ def _codes(numbers: dict[Any, int], values: list[Any]) -> np.ndarray:
     return np.fromiter(map(numbers.__getitem__, values), np.int32, len(values))
 
 
-def _merged(values: Iterable[Any], codes: np.ndarray) -> tuple[tuple[Any, ...], np.ndarray]:
-    """The distinct values, and the codes into them: what was told apart may have the same text."""
-    values = list(values)
+def _merged(values: Iterable[Any]) -> tuple[tuple[Any, ...], np.ndarray]:
+    """The distinct values, and int32[values], which of them each is: what was told apart may have the same text."""
     distinct: dict[Any, int] = {}
-    number = _codes(distinct, values)
-    return tuple(distinct), number[codes]
+    number = _codes(distinct, list(values))
+    return tuple(distinct), number
 
 
 def _ids(buffer: bytes, args: Sequence[msgspec.Raw]) -> tuple[np.ndarray, int]:

@@ -74,12 +74,74 @@ def test_damaged_correlations_are_noticed_and_ids_stand_in(make_kineto):
     assert orphans(links) == 0
 
 
+def uncorrelated(made, *categories, flows=False, ids=True):
+    """The trace without the correlations of events of some categories, and without External ids or with flows."""
+    document = json.loads(made)
+    events = document["traceEvents"]
+    begins = {event["args"]["correlation"]: event for event in events if event["cat"] == "cuda_runtime"}
+    for event in [event for event in events if event["cat"] in categories]:
+        number = event["args"].pop("correlation")
+        if not ids:
+            event["args"].pop("External id", None)
+        for ph, end in (("s", begins.get(number)), ("f", event)):
+            if flows and end is not None and event["cat"] != "cuda_runtime":
+                events.append({key: end[key] for key in ("pid", "tid", "ts")} | {"ph": ph, "id": number, "cat": "ac2g"})
+    return json.dumps(document).encode()
+
+
+def test_without_correlations_launches_have_the_id_of_what_they_launched(make_kineto):
+    text = make_kineto.training().write()
+    whole = link.link(reader.read(text))
+    # One op launches two kernels: they have its id, and are matched in order.
+    links = link.link(reader.read(uncorrelated(text, "kernel", "gpu_memcpy", "cuda_runtime")))
+    assert links.launch.tolist() == whole.launch.tolist()
+    assert links.op.tolist() == whole.op.tolist()
+    assert links.by_id.sum() == 0
+    assert links.launched == 1.0
+
+
+def test_a_kernel_too_many_of_an_op_is_joined_to_no_launch(make_kineto):
+    document = json.loads(uncorrelated(make_kineto.training(1).write(), "kernel", "gpu_memcpy", "cuda_runtime"))
+    events = document["traceEvents"]
+    twice = next(event for event in events if "GammaBeta" in event["name"])
+    events.append(twice | {"ts": twice["ts"] + 5})
+    links = link.link(reader.read(json.dumps(document).encode()))
+    assert (links.launch < 0).sum() == 3  # two launches, three kernels
+    assert links.linked == 1.0  # they have the id of their op
+
+
+def test_flows_stand_in_where_no_id_is_left(make_kineto):
+    text = make_kineto.training().write()
+    whole = link.link(reader.read(text))
+    links = link.link(reader.read(uncorrelated(text, "kernel", "gpu_memcpy", flows=True, ids=False)))
+    assert links.launch.tolist() == whole.launch.tolist()
+    assert (link.link(reader.read(uncorrelated(text, "kernel", "gpu_memcpy", ids=False))).launch == -1).all()
+
+
+def test_a_flow_from_several_launches_names_none(make_kineto):
+    document = json.loads(uncorrelated(make_kineto.training(1).write(), "kernel", flows=True, ids=False))
+    begins = [event for event in document["traceEvents"] if event.get("ph") == "s"]
+    begins[0]["id"] = begins[1]["id"]
+    links = link.link(reader.read(json.dumps(document).encode()))
+    assert (links.launch < 0).sum() == 2
+
+
+def test_launches_of_a_recorded_trace_without_correlations(recorded):
+    trace = reader.read(recorded("mi300x_gemm_external_ids.json.gz"))
+    links = link.link(trace)
+    assert (trace.device.correlation == -1).all()
+    # Ten products of two kernels each: every one is launched in its op.
+    assert sorted(links.op.tolist()) == sorted([*range(10)] * 2)
+    assert links.launched == links.linked == 1.0
+    assert {trace.names[trace.launches.name[row]] for row in links.launch.tolist()} == {"hipExtModuleLaunchKernel"}
+
+
 def test_missing_correlations_leave_the_ids(make_kineto):
-    text = make_kineto.training(1).write()
-    links = link.link(reader.read(dict(make_kineto.damaged(text))["no correlation"]))
+    text = uncorrelated(make_kineto.training(1).write(), "cuda_runtime", ids=False)
+    links = link.link(reader.read(text))
     assert links.linked == 1.0
-    assert orphans(links) == 10
-    assert links.by_id.sum() == 10
+    assert orphans(links) == 19
+    assert links.by_id.sum() == 19
 
 
 def test_a_repeated_correlation_means_the_last_launch_before(make_kineto):

@@ -344,7 +344,7 @@ def test_memory_does_not_grow_with_what_is_left_out(make_kineto, monkeypatch):
     monkeypatch.setattr(reader, "_CHUNK", 1 << 17)
     monkeypatch.setattr(chrome_text, "_BLOCK", 1 << 17)
     made = make_kineto.training(1).write()
-    frame = b'{"ph": "X", "cat": "python_function", "name": "f.py(1): g", "pid": 1, "tid": 1, "ts": 1.5, "dur": 2.5},\n'
+    frame = b'{"ph": "X", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1.5, "dur": 2.5},\n'
     number = 200_000
     head, events = made.split(b"[\n", 1)
     packed = gzip.compress(head + b"[\n" + frame * number + events, compresslevel=1)

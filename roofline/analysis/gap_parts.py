@@ -24,6 +24,7 @@ from roofline.core.executor import ASLEEP, AWAY, MAKING, ON_CORE, QUEUED, SHORTE
 from roofline.core.executor import COMPILING as COMPILE_TIME
 from roofline.core.schema import Profile
 from roofline.core.statistics import ROUNDING
+from roofline.core.vocabulary import DEVICE_WAITS
 from roofline.units import NANOSECOND
 
 #: Parts of a gap.
@@ -43,7 +44,14 @@ PAGE_FAULTS = "the operating system"
 NOT_KNOWN = "not known"
 
 #: Causes of idle time that were seen under the profiler, as parts of the gap; all others are dispatching.
-_SEEN = {INPUT: FOR_INPUT, SYNCHRONISATION: BLOCKED, COMPILATION: COMPILING, COMMUNICATION: FOR_RANKS, OTHER: DEVICE}
+_SEEN = {
+    INPUT: FOR_INPUT,
+    SYNCHRONISATION: BLOCKED,
+    COMPILATION: COMPILING,
+    COMMUNICATION: FOR_RANKS,
+    OTHER: DEVICE,
+    **{wait: wait for wait in DEVICE_WAITS},
+}
 #: Time before an op is unusual above so many times the median. By choice.
 _USUAL = 10
 

@@ -13,6 +13,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import OpTable, Total, WorkTotal
+from roofline.analysis.waits import waits
 from roofline.content.bounds import Times, attained, split, split_at_upper_end
 from roofline.content.facts import preset
 from roofline.core.schema import Counters, Imported, Profile
@@ -27,7 +28,19 @@ _TIMES = ("seconds", "busy_share", *_SECONDS, "bounds")
 _BY_COUNTERS = ("counted_bytes_read", "counted_bytes_written", "uncounted_ops")
 #: The same of the step.
 _STEP_TIMES = (
-    *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "host", "overlap", "uncosted", "inflation", "scale"),
+    *(
+        "busy",
+        "gap",
+        "gap_ci95",
+        "idle_observed",
+        "gap_causes",
+        "waits",
+        "host",
+        "overlap",
+        "uncosted",
+        "inflation",
+        "scale",
+    ),
     *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "bounds_turning"),
     *("unattained", "near_ridge"),
     *("roofs", "mfu"),
@@ -163,6 +176,16 @@ def _step_times(analysis: Analysis) -> dict[str, Any]:
         "gap_ci95": [max(0.0, end) for end in analysis.gap_interval] if analysis.gap_interval else None,
         "idle_observed": analysis.idle,
         "gap_causes": analysis.gap_causes,
+        "waits": [
+            {
+                "op": wait.op,
+                "name": analysis.profile.signatures[analysis.profile.ops[wait.op].signature].name,
+                "cause": wait.cause,
+                "of": wait.of or None,
+                "seconds": wait.seconds,
+            }
+            for wait in waits(analysis.profile)
+        ],
         "host": _host(analysis),
         "overlap": sums.overlap,
         "uncosted": sums.uncosted,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
@@ -17,11 +17,12 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.loops import times
 from roofline.analysis.columns import columns, numbered
+from roofline.analysis.waits import device_waits, waits_before
 from roofline.content import wording
 from roofline.content.facts import host
 from roofline.core.arrays import Array
 from roofline.core.rows import Ints, rows
-from roofline.core.schema import Op
+from roofline.core.schema import Profile
 from roofline.core.vocabulary import GROUP_OF, GROUPS
 
 #: Idle stretches and the idle time that was observed agree within this share of the step, or starts and own times do
@@ -31,12 +32,16 @@ _AGREE = 0.02
 #: Times are whole nanoseconds: a shorter stretch is rounding [s].
 _NONE = 0.5e-9
 
-#: What the host did while no op ran, as the op that ends the stretch has it recorded.
+#: What the host did while no op ran, or the device waited for, as the op that ends the stretch has it recorded.
 Cause = Literal[
     "host in the framework",
     "host in Python",
     "host reads a result",
     "after the last op",
+    "waiting for another stream",
+    "waiting for an event",
+    "waiting for a copy",
+    "waiting, cause not recorded",
     "cause of the stretch not recorded",
 ]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -186,18 +191,25 @@ def _idle(analysis: Analysis, step: Timeline) -> Idle | None:
             return None
         # What lies behind an op of several pieces may be one of them.
         is_recorded = True
-        waited = rows(profile).waited[step.rows] * 1e-9
+        waited = rows(profile).waited[step.rows] * 1e-9 + device_waits(profile)[step.rows]
         at_end = min(step.wall - reached[-1], max(0.0, (analysis.idle or 0.0) - waited.sum()))
         begin = np.maximum(0.0, end - np.append(waited, at_end))
     (kept,) = np.nonzero(end - begin > _NONE)
-    causes = [_cause(profile.ops[row] if row >= 0 else None) for row in before[kept].tolist()]
+    causes = [_cause(profile, row) for row in before[kept].tolist()]
     return Idle(begin[kept], end[kept], np.asarray(causes, np.int64), before[kept], is_recorded)
 
 
-def _cause(op: Op | None) -> int:
-    """Return why no op ran before an op: the activity of the host for most of that time. None: the end of the step."""
-    if op is None:
+def _cause(profile: Profile, row: int) -> int:
+    """Return why no op ran before an op: what the host did or the device waited for, for the most of that time.
+
+    row: of the op, -1 for the end of the step.
+    """
+    if row < 0:
         return CAUSES.index("after the last op")
+    op = profile.ops[row]
+    of_device = [wait for wait in waits_before(profile).get(row, ()) if wait.is_of_device]
+    if of_device and 1e9 * float(device_waits(profile)[row]) > sum(op.host_ns or ()):
+        return CAUSES.index(cast("Cause", of_device[0].cause))
     if op.host_ns is None or not any(op.host_ns):  # of queued kernels it is no matter of the host
         return CAUSES.index("cause of the stretch not recorded")
     framework, python = op.host_ns

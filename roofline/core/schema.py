@@ -297,7 +297,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     op is known from a twin alone. communication, exposed: time in collectives per step, and of it what no computation
     hides [s]. waiting: of it what this rank waited for slower ones, known only beside the traces of the other ranks.
     rank: of how many (`ranks`). buffers: whether the trace says which buffers ops share; without it floors are
-    intervals. warnings: what was mended, left out or assumed, in sentences. notes: what to record for a fuller profile.
+    intervals. modules: whether scopes are modules, whose calls are in the trace. warnings: what was mended, left out or
+    assumed, in sentences. notes: what to record for a fuller profile.
     """
 
     files: tuple[str, ...] = ()
@@ -317,6 +318,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rank: int | None = None
     ranks: int | None = None
     buffers: bool = False
+    modules: bool = False
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -371,6 +373,28 @@ class Collectives(msgspec.Struct, frozen=True, kw_only=True):
         return lengths == {len(self.computing)} and max(self.message, default=-1) < len(self.messages)
 
 
+class Waits(msgspec.Struct, frozen=True):
+    """Times in which no op ran before an op, whose causes a trace tells, column by column.
+
+    causes: of idle time, as in `Profiled.idle_causes`; names: of streams, events, copies and functions of Python. op:
+    row of the op that ended it; cause: index into `causes`; of: index into `names`, what was waited for or what the
+    host was in, -1 where nothing says so; ns: mean per kept step [ns].
+    """
+
+    causes: tuple[str, ...]
+    names: tuple[str, ...]
+    op: tuple[_Index, ...]
+    cause: tuple[_Index, ...]
+    of: tuple[Annotated[int, msgspec.Meta(ge=-1, le=validate.MOST)], ...]
+    ns: tuple[_Step, ...]
+
+    def fits(self, ops: int) -> bool:
+        """Return whether the columns are of one length, and each index points into its table."""
+        lengths = {len(column) for column in (self.op, self.cause, self.of, self.ns)}
+        tables = ((self.op, ops), (self.cause, len(self.causes)), (self.of, len(self.names)))
+        return len(lengths) == 1 and all(max(column, default=-1) < size for column, size in tables)
+
+
 class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Bytes of one step by hardware counters, joined to its ops (docs/counters.md).
 
@@ -405,6 +429,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
     one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory. storages: None: not recorded.
     lines: of the user's program, "model.py:88", by which ops were asked for; empty: not recorded.
+    waits: idle time whose cause is more than a part of the gap; None: none is known.
     devices: how many share the step; work and bytes are those of all of them together. collectives: of a trace of one
     rank of several; None: it has none, or they are not known. energy: None: nobody counts it, or it is not known.
 
@@ -460,6 +485,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     storages: Storages | None = None
     lines: tuple[str, ...] = ()
     energy: Energy | None = None
+    waits: Waits | None = None
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"

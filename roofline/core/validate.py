@@ -107,6 +107,8 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
         raise _damaged(source, "its hardware counters are not one per op")
     if profile.storages and not profile.storages.fits(len(profile.ops)):
         raise _damaged(source, "its storages are not columns of one length, or point outside its tables")
+    if profile.waits and not profile.waits.fits(len(profile.ops)):
+        raise _damaged(source, "its waits are not columns of one length, or point outside its tables")
     if profile.collectives and not profile.collectives.fits:
         raise _damaged(source, "its collectives are not columns of one length")
     _check_all(_numbers(profile), source)

@@ -39,6 +39,11 @@ BOUNDS: tuple[Bound, ...] = get_args(Bound)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 STORAGE_KINDS: tuple[StorageKind, ...] = get_args(StorageKind)
 
+#: What keeps work that was launched from starting while a device runs nothing, as far as a trace says.
+FOR_STREAM, FOR_EVENT, FOR_COPY = "waiting for another stream", "waiting for an event", "waiting for a copy"
+NOT_RECORDED = "waiting, cause not recorded"
+DEVICE_WAITS = (FOR_STREAM, FOR_EVENT, FOR_COPY, NOT_RECORDED)
+
 #: How plain steps were timed (`Wall.protocol`), in words.
 PROTOCOLS: dict[str, str] = {"steady": "back to back", "single": "waited for one by one"}
 #: The types of numbers that are multiplied in matrices, and not counted with.

@@ -8,8 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from roofline.core import scopes
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Collectives, Imported, Profile, Profiled, Wall
+from roofline.core.scopes import TOP
 from roofline.costs import precision
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
@@ -54,7 +56,22 @@ def model_name(file: Path, suffixes: Sequence[str] = ()) -> str:
 
 def blocks(counted: Counted) -> list[str]:
     """The block of each scope: its first part, as there is no map of the model."""
-    return [path.partition("/")[0] or "(top)" for path in counted.scopes]
+    return [path.partition("/")[0] or TOP for path in counted.scopes]
+
+
+def blocks_of_modules(counted: Counted, timed: Timed) -> list[str]:
+    """The block of each scope of a model, whose tree of modules is descended (`core.scopes.blocks`) by the time of ops.
+
+    Not by their work, of which a trace without shapes knows nothing.
+    """
+    times: list[dict[str, float]] = [{} for _ in counted.scopes]
+    for op, scope, phase, own in zip(
+        counted.ops, counted.scope.tolist(), counted.phase.tolist(), timed.own.mean(axis=1).tolist(), strict=False
+    ):
+        if PHASES[phase] != "optimizer":
+            times[scope][op.costed.op_class] = times[scope].get(op.costed.op_class, 0.0) + own
+    classes = [max(sums, key=sums.__getitem__, default="") for sums in times]
+    return scopes.blocks(counted.scopes, [sum(sums.values()) for sums in times], classes)
 
 
 def bounded(warnings: Sequence[str]) -> list[str]:
@@ -72,9 +89,12 @@ def check_kind(file: Path, kind: str, device: Device) -> None:
         )
 
 
-def rows_of(counted: Counted, timed: Timed, kind: str, device: Device) -> OpTables:
-    """The rows of a profile; no switch is in a trace, and a device without TF32 needs none."""
-    rows = op_rows(counted, timed, blocks(counted), {}, kind)
+def rows_of(counted: Counted, timed: Timed, kind: str, device: Device, modules: bool = False) -> OpTables:
+    """The rows of a profile; no switch is in a trace, and a device without TF32 needs none.
+
+    modules: whether scopes are those of modules.
+    """
+    rows = op_rows(counted, timed, blocks_of_modules(counted, timed) if modules else blocks(counted), {}, kind)
     return replace(rows, signatures=tuple(precision.settled(signature, device) for signature in rows.signatures))
 
 
@@ -153,6 +173,8 @@ def assembled(
         kernels=rows.kernels,
         addresses=rows.addresses if facts.buffers else (),
         storages=rows.storages,
+        lines=rows.lines,
+        waits=rows.waits,
         versions=versions,
         conditions=dict(conditions),
         flags=tuple(flags),

@@ -251,6 +251,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         devices=recording.devices,
         storages=recording.storages,
         lines=recording.lines,
+        waits=recording.waits,
         energy=recording.energy,
         batch=recording.batch,
         seq=recording.seq,

@@ -143,6 +143,7 @@ def time_steps(
         corrected=walls,
         idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=number).astype(float),
         host=gaps.before_kernels(owner, total, number),
+        waits=gaps.by_op(owner, number),
         causes={name: seconds / number for name, seconds in gaps.seconds().items() if seconds > 0},
         joined=float(time[linked[in_steps]].sum() / time.sum()) if time.sum() else 0.0,
         events=round(int(in_steps.sum()) / number),

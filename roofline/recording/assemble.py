@@ -45,6 +45,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         devices=counted.devices,
         storages=rows.storages,
         lines=rows.lines,
+        waits=rows.waits,
         energy=plain.energy if counted.devices == 1 else None,  # the counter is that of one
         memory=recorder.memory(step),
         parameters=step.parameters,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from roofline.core.device import Ceiling
-from roofline.core.schema import Api, Compilation, Energy, Memory, Op, Profiled, Signature, Storages, Wall
+from roofline.core.schema import Api, Compilation, Energy, Memory, Op, Profiled, Signature, Storages, Waits, Wall
 from roofline.core.step import Step
 
 Say = Callable[[str], None]
@@ -46,8 +46,8 @@ class Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """Hold the measurement of a backend: a profile without the device, the command and the date.
 
-    ceilings: of the device, measured again around the steps. sources, addresses, devices, storages, energy, lines:
-    see `schema.Profile`.
+    ceilings: of the device, measured again around the steps. sources, addresses, devices, storages, energy, lines,
+    waits: see `schema.Profile`.
     """
 
     wall: Wall
@@ -82,6 +82,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     storages: Storages | None = None
     lines: tuple[str, ...] = ()
     energy: Energy | None = None
+    waits: Waits | None = None
 
 
 class Check(NamedTuple):

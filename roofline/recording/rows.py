@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.cost import unknown
-from roofline.core.schema import Op, Signature, Storages
+from roofline.core.schema import Op, Signature, Storages, Waits
 from roofline.core.vocabulary import OpClass
 from roofline.costs import kernel_names, precision
 from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
@@ -27,7 +27,7 @@ _PAGE = 4096
 class OpTables:
     """Hold the tables of a profile's ops. source: the counted op of each, -1 for a kernel without one.
 
-    addresses, storages, lines: see `schema.Profile`.
+    addresses, storages, lines, waits: see `schema.Profile`.
     """
 
     ops: tuple[Op, ...]
@@ -38,6 +38,7 @@ class OpTables:
     addresses: tuple[int | None, ...] = ()
     storages: Storages | None = None
     lines: tuple[str, ...] = ()
+    waits: Waits | None = None
 
 
 def op_rows(
@@ -90,7 +91,11 @@ def op_rows(
             kernels=table.renamed(timed.kernels[row]) if timed else (),
         )
     rows = table.rows(counted.addresses)
-    return replace(rows, storages=None if counted.storages is None else _of_rows(counted.storages, rows.source))
+    return replace(
+        rows,
+        storages=None if counted.storages is None else _of_rows(counted.storages, rows.source),
+        waits=None if timed is None or timed.waits is None else table.waits(timed.waits),
+    )
 
 
 def _main_block(op: CountedOp, blocks: Sequence[str]) -> str | None:
@@ -119,6 +124,7 @@ class _Tables:
         self._named: list[str] = []  # names of kernels in order, since there may be as many as ops
         self._ops: list[Op] = []
         self._source: list[int] = []
+        self._row_of: dict[int, int] = {}  # of each number in a Timed the row that it is
 
     def rows(self, addresses: Mapping[int, int] = MappingProxyType({})) -> OpTables:
         return OpTables(
@@ -130,6 +136,13 @@ class _Tables:
             addresses=_relative_addresses([addresses.get(storage) for storage in self._buffers]),
             lines=tuple(self._lines),
         )
+
+    def waits(self, waits: Waits) -> Waits:
+        """Number the ops of waits as the profile does; one that begins as the step ends may have no row."""
+        kept = [place for place, number in enumerate(waits.op) if number in self._row_of]
+        cause, of, ns = (tuple(column[place] for place in kept) for column in (waits.cause, waits.of, waits.ns))
+        op = tuple(self._row_of[waits.op[place]] for place in kept)
+        return msgspec.structs.replace(waits, op=op, cause=cause, of=of, ns=ns)
 
     def renamed(self, kernels: Kernels) -> Kernels:
         """Renumber kernels among those that occur in this step."""
@@ -218,6 +231,7 @@ class _Tables:
         is_op: bool = True,
     ) -> None:
         self._source.append(row if is_op else -1)
+        self._row_of[row] = len(self._ops)
         self._ops.append(
             Op(
                 signature=signature,

@@ -1,20 +1,18 @@
 """Find the idle times of the device, and their causes.
 
-The cause of a gap is read from the launch of the device event that ends it:
+Each is cut where its host could do no more: when the call that launched the device event which ends it had returned,
+and the launch had reached the device, for which the trace's own launches on an idle device take the median. Before the
+cut the host was late, after it the device waits.
 
-- Launched after the device went idle: the host was late. The cause is its activity between the two: any that fills at
-  least half of that time among compiling, loading data, and waiting for a collective; else a blocking call that
-  lasted at least half as long as the gap, since without it the host would have been ahead by that much, unless the
-  host paused after it for far longer than it takes from launch to launch; else data input, if a copy of a batch to
-  the device ends the gap; else dispatch.
-- Launched before: the queue was not empty. A launch call still running, or a start within LAUNCH_LATENCY of it,
-  is dispatch that came too late to hide its latency. Gaps of up to KERNEL_LATENCY are the device's own latency
-  between kernels, unless the launch could not have reached the device before half of the gap was over: the time to
-  reach it is the median of the launches that ended a gap that the host was late for. Next to a collective the device
-  waited for that. The rest is the device's own, work that the trace does not show.
+- The host's part: up to the call, its cause is the activity of the host, any that fills at least half of that time
+  among compiling, loading data, and waiting for a collective; else a blocking call that lasted at least half as long as
+  the part, since without it the host would have been ahead by that much, unless the host paused after it for far longer
+  than it takes from launch to launch; else data input, if a copy of a batch to the device ends it; else dispatch. Of
+  this the call itself may be most.
+- The device's part: up to KERNEL_LATENCY it is the device's own latency between kernels. Next to a collective the
+  device waited for that. Else it waited for what the trace says (`device_waits`), or the cause is not recorded.
 - Nothing follows in the window: the host was late as well, up to the window's end.
 
-Instants before the launch call and after it have one cause: the call's latency is exposed because it was late.
 The host is every thread that launches device work, for a backward pass is launched by another thread than the
 forward pass it follows.
 """
@@ -27,8 +25,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.core.copies import crossing
+from roofline.core.schema import Waits
+from roofline.core.vocabulary import DEVICE_WAITS, NOT_RECORDED
+from roofline.timing import device_waits, host_functions
 from roofline.timing import host as host_time
 from roofline.traces import intervals
+from roofline.traces.kineto import python_calls
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import MEMCPY, KinetoTrace
@@ -40,8 +42,9 @@ CAUSES = (
     "graph break/compilation",
     "communication wait",
     "other",
+    *DEVICE_WAITS,
 )
-DISPATCH, SYNC, INPUT, COMPILE, COMM, OTHER = range(len(CAUSES))
+DISPATCH, SYNC, INPUT, COMPILE, COMM, OTHER, *_ON_DEVICE = range(len(CAUSES))
 
 # Finer labels, each with its cause.
 DETAILS = {
@@ -57,14 +60,13 @@ DETAILS = {
     "host waits for a collective": COMM,
     "after a collective": COMM,
     "kernel-to-kernel latency": OTHER,
-    "queued, waiting for work not in the trace": OTHER,
     "launch not in the trace": OTHER,
+    **dict(zip(DEVICE_WAITS, _ON_DEVICE, strict=True)),
 }
 LABELS = tuple(DETAILS)
 _CAUSE = np.array(list(DETAILS.values()), np.int8)
 
 KERNEL_LATENCY = 4_000  # [ns] longest gap that two queued kernels leave between them
-LAUNCH_LATENCY = 10_000  # [ns] from the call of a launch to its start on an idle device
 BLOCKING = 5_000  # [ns] a synchronising call that lasts longer has waited
 PAUSE = 10  # times the 90 % quantile from launch to launch: by choice, far from Python's time between launches
 INPUT_COPY = 1_024  # [byte] a copy to the device that is smaller carries no batch but a scalar
@@ -83,10 +85,11 @@ _WAITS = re.compile(r"gloo|barrier|(?:^|[:_. ])wait", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Idle:
-    """Hold gaps, sorted by start. `start`, `end`: int64[n] [ns]. `window`: int64, the step they lie in.
+    """Hold idle times, sorted by start. `start`, `end`: int64[n] [ns]. `window`: int64, the step they lie in.
 
-    `cause`: int8, index into CAUSES. `detail`: int8, index into LABELS. `ended_by`: int64, the device
-    event that ends the gap, -1 where its window ends first.
+    Of a time that the host begins and the device ends, both parts are there. `cause`: int8, index into CAUSES.
+    `detail`: int8, index into LABELS. `ended_by`: int64, the device event that ends it, the same one for both parts; -1
+    where its window ends first. `of`: int64, index into `names`, what was waited for; -1 where nothing says so.
     """
 
     start: np.ndarray
@@ -95,6 +98,8 @@ class Idle:
     cause: np.ndarray
     detail: np.ndarray
     ended_by: np.ndarray
+    of: np.ndarray
+    names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.start)
@@ -108,12 +113,28 @@ class Idle:
 
         owner: of each device event. The device's own latency, and waits for a collective, are no time of its host.
         """
-        ended = (self.ended_by >= 0) & ~np.isin(self.cause, (OTHER, COMM))
+        ended = (self.ended_by >= 0) & ~np.isin(self.cause, (OTHER, COMM, *_ON_DEVICE))
         time = (self.end - self.start)[ended] * 1e-9 / max(1, steps)
         python = self.detail[ended] == LABELS.index("Python between ops")
         return host_time.by_op(
             owner[self.ended_by[ended]], np.where(python, 0, time), np.where(python, time, 0), owners
         )
+
+    def by_op(self, owner: np.ndarray, steps: int) -> Waits | None:
+        """Sum idle time before each op whose cause is named or is the device's, as the profile keeps it.
+
+        owner: of each device event. None where there is none.
+        """
+        rows = np.flatnonzero((self.ended_by >= 0) & ((self.of >= 0) | np.isin(self.cause, _ON_DEVICE)))
+        keys = np.stack([owner[self.ended_by[rows]], self.cause[rows], self.of[rows]])
+        keys, place = np.unique(keys, axis=1, return_inverse=True)
+        time = np.bincount(place.ravel(), weights=(self.end - self.start)[rows], minlength=keys.shape[1])
+        lasting = np.rint(time / max(1, steps)).astype(np.int64)
+        kept = np.flatnonzero((lasting > 0) & (keys[0] >= 0))
+        if not len(kept):
+            return None
+        op, cause, of = (column[kept].tolist() for column in keys)
+        return Waits(CAUSES, self.names, tuple(op), tuple(cause), tuple(of), tuple(lasting[kept].tolist()))
 
 
 def _sums(labels: tuple[str, ...], code: np.ndarray, time: np.ndarray) -> dict[str, float]:
@@ -137,19 +158,41 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     ended_by = np.where(np.append(device.start, -1)[candidate] == closes, candidate, -1)
 
     launch = np.append(links.launch, -1)[ended_by]
-    called = np.append(trace.launches.start, 0)[launch]
-    returned = np.append(trace.launches.end, 0)[launch]
-    follows = ended_by < 0
-    late = follows | ((launch >= 0) & (called > opens))
-    until = np.where(follows, closes, np.clip(called, opens, closes))
+    called, returned = (np.append(times, 0)[launch] for times in (trace.launches.start, trace.launches.end))
+    after_call, latency = _launch_latency(trace, links)
+    # A copy out of the device is enqueued when its call begins, which may return when the copy has ended.
+    blocks = _are_copies(trace, "out")[ended_by] & (returned > closes)
+    reaches = np.where(blocks, called + after_call, returned + latency)
+    cut = np.where(ended_by < 0, closes, np.where(launch < 0, opens, np.clip(reaches, opens, closes)))
+    hosts, devices = np.flatnonzero(cut > opens), np.flatnonzero(cut < closes)
 
-    reaches = _latency((closes - called)[late & ~follows], (closes - called)[launch >= 0])
-    # Without late launches the latency is uncertain: then the trace must also show that the queue was empty.
-    begun = np.append(device.start, 0)[np.searchsorted(device.start, opens) - 1]
-    exposed = (2 * (called + reaches - opens) >= closes - opens) & (bool((late & ~follows).any()) | (begun <= called))
-    detail = _classify_queued(trace, opens, closes, ended_by, launch, called, returned, exposed)
-    detail[late] = _classify_late(trace, links, opens[late], closes[late], until[late], ended_by[late])
-    return Idle(opens, closes, window, _CAUSE[detail], detail, ended_by)
+    late = _classify_late(trace, links, opens[hosts], cut[hosts], called[hosts], returned[hosts], ended_by[hosts])
+    thread = np.append(trace.launches.thread, -1)[launch[hosts]]
+    functions = host_functions.most_of(trace, thread, opens[hosts], cut[hosts])
+    waiting = _classify_queued(trace, opens[devices], cut[devices], closes[devices], ended_by[devices], launch[devices])
+    unexplained = np.flatnonzero(np.isin(_CAUSE[waiting], _ON_DEVICE))
+    rows = devices[unexplained]
+    waits = device_waits.waited_for(trace, links, opens[rows], ended_by[rows], latency)
+    waiting[unexplained] = [_label(wait.cause) for wait in waits]
+
+    texts = [_function(trace, row) for row in functions.tolist()] + [""] * len(devices)
+    for place, wait in zip(unexplained.tolist(), waits, strict=True):
+        texts[len(hosts) + place] = wait.of
+    number = {text: index for index, text in enumerate(dict.fromkeys(filter(None, texts)))}
+    part = np.concatenate([hosts, devices])
+    begins, ends = np.concatenate([opens[hosts], cut[devices]]), np.concatenate([cut[hosts], closes[devices]])
+    detail = np.concatenate([late, waiting])
+    of = np.asarray([number.get(text, -1) for text in texts], np.int64)
+    order = np.argsort(begins, kind="stable")
+    part, detail = part[order], detail[order]
+    return Idle(
+        begins[order], ends[order], window[part], _CAUSE[detail], detail, ended_by[part], of[order], tuple(number)
+    )
+
+
+def _function(trace: KinetoTrace, row: int) -> str:
+    """Name the function of a call of Python, "model.py:88 forward"; "" for none."""
+    return "" if row < 0 else str(python_calls.parsed(trace.names[trace.frames.name[row]]))
 
 
 def _gaps(
@@ -172,14 +215,32 @@ def _gaps(
     return low[gap], high[gap], window[gap]
 
 
-def _latency(late: np.ndarray, all_: np.ndarray) -> float:
-    """Estimate the time of a launch to reach an idle device [ns], up to LAUNCH_LATENCY.
+def _launch_latency(trace: KinetoTrace, links: Links) -> tuple[int, int]:
+    """Compute the median times from the begin and from the end of a launch call to the start on an idle device [ns].
 
-    late: times from call to start of launches that ended a gap late, whose median is taken; all_: those of all gaps.
-    Without late ones it is the shortest of all.
+    At least 0: a call may return after its kernel began. Of a graph the first kernel counts. 0 where no launch of the
+    trace found an idle device: then nothing says that it takes longer.
     """
-    typical = float(np.median(late)) if len(late) else float(all_.min(initial=LAUNCH_LATENCY))
-    return min(max(typical, 0.0), LAUNCH_LATENCY)
+    device, launches = trace.device, trace.launches
+    launch, first = np.unique(links.launch, return_index=True)
+    launch, first = launch[launch >= 0], first[launch >= 0]
+    ended = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(device.end))[first]
+    idle = ended <= launches.end[launch]
+    if not idle.any():
+        return 0, 0
+    launch, start = launch[idle], device.start[first[idle]]
+    # The middle one is a time that there is: of two, one may be the wait that is looked for.
+    from_begin, from_end = (
+        max(0, int(np.quantile(start - call, 0.5, method="lower")))
+        for call in (launches.start[launch], launches.end[launch])
+    )
+    return from_begin, from_end
+
+
+def _are_copies(trace: KinetoTrace, crosses: str) -> np.ndarray:
+    """Mark the copies between host and device that go "in" or "out": bool[device + 1], the last one for no event."""
+    crossing_so = np.array([crossing(name) == crosses for name in trace.names], bool)[trace.device.name]
+    return np.append((trace.device.kind == MEMCPY) & crossing_so, False)
 
 
 def _label(name: str) -> int:
@@ -189,17 +250,12 @@ def _label(name: str) -> int:
 def _classify_queued(
     trace: KinetoTrace,
     opens: np.ndarray,
+    cut: np.ndarray,
     closes: np.ndarray,
     ended_by: np.ndarray,
     launch: np.ndarray,
-    called: np.ndarray,
-    returned: np.ndarray,
-    exposed: np.ndarray,
 ) -> np.ndarray:
-    """Classify gaps whose end was launched before they began: int8, index into LABELS.
-
-    exposed: the launch had not reached the device in at least half of the gap.
-    """
+    """Classify the device's parts of gaps, from `cut` to `closes`: int8, index into LABELS."""
     device = trace.device
     collective = _match_names(trace, _COLLECTIVE)
     last_ends = np.sort(np.where(collective[device.name], device.end, -1))
@@ -207,21 +263,9 @@ def _classify_queued(
     after_collective = np.append(last_ends, -2)[at] == opens
     near_collective = after_collective | np.append(collective[device.name], False)[ended_by]
     detail = np.select(
-        [
-            launch < 0,
-            (closes - opens <= KERNEL_LATENCY) & ~exposed,
-            returned > opens,
-            exposed & (closes - opens <= KERNEL_LATENCY) | (closes - called <= LAUNCH_LATENCY),
-            near_collective,
-        ],
-        [
-            _label("launch not in the trace"),
-            _label("kernel-to-kernel latency"),
-            _label("launch call in progress"),
-            _label("launch latency"),
-            _label("after a collective"),
-        ],
-        _label("queued, waiting for work not in the trace"),
+        [launch < 0, closes - cut <= KERNEL_LATENCY, near_collective],
+        [_label("launch not in the trace"), _label("kernel-to-kernel latency"), _label("after a collective")],
+        _label(NOT_RECORDED),
     )
     return detail.astype(np.int8)
 
@@ -231,15 +275,21 @@ def _classify_late(
     links: Links,
     opens: np.ndarray,
     closes: np.ndarray,
-    until: np.ndarray,
+    called: np.ndarray,
+    returned: np.ndarray,
     ended_by: np.ndarray,
 ) -> np.ndarray:
-    """Classify gaps that the host ended late, busy otherwise from `opens` to `until`: int8, index into LABELS."""
-    ops, launches, annotations, device = trace.ops, trace.launches, trace.annotations, trace.device
+    """Classify the host's parts of gaps, from `opens` to `closes`: int8, index into LABELS.
+
+    called, returned: of the launch that ended it; what the host did before is its activity up to the call.
+    """
+    ops, launches, annotations = trace.ops, trace.launches, trace.annotations
     hosts = np.unique(launches.thread[links.launch[links.launch >= 0]])
     ranges = (ops, annotations)
     on_host = [np.isin(table.thread, hosts) for table in ranges]
+    until = np.where(ended_by < 0, closes, np.clip(called, opens, closes))
     time = np.maximum(until - opens, 1)
+    launching = (ended_by >= 0) & (2 * (closes - until) > closes - opens)
 
     def fills(pattern: re.Pattern[str]) -> np.ndarray:
         """Mark gaps where ranges with such a name cover at least half of the time."""
@@ -258,12 +308,13 @@ def _classify_late(
     waited, back = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
     held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _launch_interval(launches, links))
 
-    into_device = np.array([crossing(name) == "in" for name in trace.names], bool)[device.name]
-    to_device = np.append((device.kind == MEMCPY) & into_device, False)[ended_by]
+    to_device = _are_copies(trace, "in")[ended_by]
     to_device[to_device] = [_copied_bytes(trace, row) >= INPUT_COPY for row in ended_by[to_device].tolist()]
 
     detail = np.select(
         [
+            launching & ~to_device & (returned > opens),
+            launching & ~to_device,
             fills(_COMPILES),
             fills(_LOADS),
             fills(_COLLECTIVE) & (fills(_WAITS) | (2 * waited >= time)),
@@ -273,6 +324,8 @@ def _classify_late(
             working,
         ],
         [
+            _label("launch call in progress"),
+            _label("launch latency"),
             _label("compilation or guards"),
             _label("data loader"),
             _label("host waits for a collective"),

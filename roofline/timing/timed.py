@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.schema import Profiled
+from roofline.core.schema import Profiled, Waits
 
 #: A step that is slower than the typical one by this factor is left out, if at least LEAST steps remain.
 OUTLIER, LEAST = 1.25, 3
@@ -33,6 +33,7 @@ class Timed:
     the framework that run no op in that time (views); python: (n, k) the part of that time outside of the framework, in
     each step, without the making of tensors of Python's numbers. Both None where the trace does not tell.
     made: number of tensors that a step makes of Python's numbers, and Python's time for it [s]; None: not known.
+    waits: idle time whose causes are named, by the number of the op; None where there is none.
     programs: executions of compiled programs per step, None where the trace does not tell.
     """
 
@@ -57,6 +58,7 @@ class Timed:
     calls: NDArray[np.float64] | None = None
     python: NDArray[np.float64] | None = None
     made: tuple[float, float] | None = None
+    waits: Waits | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         calls=np.mean(calls, axis=0) if calls else None,
         python=np.concatenate(python, axis=1) if python else None,
         made=_mean_made([part.made for part in typical_steps]),
+        waits=typical_steps[0].waits,
     )
 
 

@@ -33,7 +33,7 @@ from roofline.content.comparison import pair_facts, ranked, term_table
 from roofline.content.facts.wall import chart
 from roofline.core import shipped
 from roofline.core.cost import unknown
-from roofline.core.schema import Imported, Op, Profile, Wall, load, save
+from roofline.core.schema import Imported, Op, Profile, Waits, Wall, load, save
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
 from roofline.renderers import _screen, figures
@@ -956,8 +956,16 @@ def test_a_title_says_of_which_steps_its_share_is() -> None:
 
 
 def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:
-    for host_ns, cause in (((0, 0), "cause of the stretch not recorded"), ((1, 0), "host in the framework")):
-        assert timeline.CAUSES[timeline._cause(replace(handmade.OPS[0], host_ns=host_ns))] == cause
+    # What the device waited for is the cause where it took longer than the host.
+    event = Waits(("waiting for an event",), (), op=(0,), cause=(0,), of=(-1,), ns=(2,))
+    for host_ns, waits, cause in (
+        ((0, 0), None, "cause of the stretch not recorded"),
+        ((1, 0), None, "host in the framework"),
+        ((1, 0), event, "waiting for an event"),
+        ((1, 1), event, "host in the framework"),
+    ):
+        profile = handmade.profile(ops=(replace(handmade.OPS[0], host_ns=host_ns), *handmade.OPS[1:]), waits=waits)
+        assert timeline.CAUSES[timeline._cause(profile, 0)] == cause
 
 
 def test_ops_whose_pieces_are_not_kept_have_no_timeline() -> None:

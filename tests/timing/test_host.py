@@ -46,6 +46,7 @@ def test_a_device_that_idles() -> None:
         cause=np.asarray([CAUSES.index(name) for name in ("host dispatch", "host dispatch", "synchronisation")]),
         detail=np.asarray(labels),
         ended_by=np.asarray([0, 1, -1]),
+        of=np.asarray([-1, -1, -1]),
     )
     # Both events are of op 1; two steps: (40, 70) / 2 ns, and what no event ends is before none.
     assert gaps.before_kernels(np.asarray([1, 1]), 2, 2) == pytest.approx(np.asarray([[0, 0], [35e-9, 20e-9]]))

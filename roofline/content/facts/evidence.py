@@ -8,7 +8,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import hole
 from roofline.content import wording
-from roofline.content.facts import ceilings, counters, floors, host, notes
+from roofline.content.facts import ceilings, counters, floors, host, notes, waits
 
 _ROOFS = {
     "serial": "these kernels, one after the other",
@@ -126,7 +126,8 @@ def idle(analysis: Analysis) -> str:
         row, share = idle_stretch
         name = analysis.profile.signatures[analysis.profile.ops[row].signature].name
         words += f"; {units.seconds(share * analysis.gap)} of it at once, before {wording.plain(name, 100)}"
-    return words
+    named = waits.longest(analysis)
+    return f"{words}; {named}" if named else words
 
 
 def _observed(analysis: Analysis) -> str:

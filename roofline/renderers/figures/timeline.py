@@ -30,6 +30,10 @@ _CAUSE: dict[Cause, dict[str, Any]] = {
     "host in Python": {"facecolor": _style.pale(_style.RED, 0.8), "edgecolor": "white", "hatch": "/////"},
     "host reads a result": {"facecolor": "#a0a0a0", "edgecolor": "white", "hatch": "-----"},
     "after the last op": {"facecolor": "#c8c8c8"},
+    "waiting for another stream": {"facecolor": "#606060", "edgecolor": "white", "hatch": "....."},
+    "waiting for an event": {"facecolor": "#606060", "edgecolor": "white", "hatch": "\\\\\\\\\\"},
+    "waiting for a copy": {"facecolor": "#606060", "edgecolor": "white", "hatch": "xxxxx"},
+    "waiting, cause not recorded": {"facecolor": "#606060", "edgecolor": "white", "hatch": "+++++"},
     "cause of the stretch not recorded": {"facecolor": "#909090"},
 }
 #: How much of a colour is left where a group ran in further turns of a loop.

@@ -9,8 +9,10 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import WorkAnalysis
+from roofline.analysis.waits import waits_before
 from roofline.content import timeline as lanes
 from roofline.content import wording
+from roofline.content.facts.waits import in_words
 from roofline.content.timeline import Idle, Timeline, absent, sentences
 from roofline.core.arrays import Array
 from roofline.core.vocabulary import BOUNDS
@@ -160,7 +162,7 @@ def _idle(run: TimedRun, step: Timeline) -> Html:
 
 
 def _longest(analysis: WorkAnalysis, idle: Idle) -> Html:
-    """List the longest stretches, with what the host does in them on average where that is recorded of any."""
+    """List the longest stretches, with their causes on average where these are recorded of any."""
     profile = analysis.profile
     places = np.argsort(idle.start - idle.end, kind="stable")[:_LISTED].tolist()
     host = [_host(analysis, int(idle.before[place])) for place in places]
@@ -174,20 +176,22 @@ def _longest(analysis: WorkAnalysis, idle: Idle) -> Html:
         cells = [*(cell(units.seconds(seconds)) for seconds in times), cell(label, False), cell(scope, False)]
         rows.append(tag("tr", cells, [cell(words or units.UNKNOWN, False)] if any(host) else []))
     heads = [head("at"), head("idle"), head("before", False), head("scope", False)]
-    heads += [head("the host meanwhile, on average", False)] if any(host) else []
+    heads += [head("meanwhile, on average", False)] if any(host) else []
     return table("The longest idle stretches", heads, rows, "Longest idle stretches")
 
 
 def _host(analysis: WorkAnalysis, row: int) -> str:
-    """Say what the host did before an op, where that is recorded: the mean of the kept steps."""
+    """Say what the host did and the device waited for before an op, where that is recorded: the mean of kept steps."""
     op = analysis.profile.ops[row] if row >= 0 else None
     if op is None or op.host_ns is None:
         return ""
     framework, python = op.host_ns
-    if not framework and not python:
-        return ""
-    times = f"{units.seconds(framework * 1e-9)} in the framework, {units.seconds(python * 1e-9)} in Python"
-    return f"{times}; {wording.counted(op.host_reads, 'result')} read" if op.host_reads else times
+    words = []
+    if framework or python:
+        words.append(f"{units.seconds(framework * 1e-9)} in the framework, {units.seconds(python * 1e-9)} in Python")
+        words += [f"{wording.counted(op.host_reads, 'result')} read"] if op.host_reads else []
+    words += [f"{units.seconds(wait.seconds)} {in_words(wait)}" for wait in waits_before(analysis.profile).get(row, ())]
+    return "; ".join(words)
 
 
 def _data(analysis: WorkAnalysis, drawn_step: Timeline) -> dict[str, Any]:

@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call
-from roofline.pytorch.count import EVALUATE, PHASE, SCOPE
+from roofline.pytorch.count import EVALUATE, LINE, PHASE, SCOPE
 from roofline.pytorch.nodes import Nodes
-from roofline.traces.kineto.events import Events
+from roofline.traces.kineto import python_calls
+from roofline.traces.kineto.events import COLUMNS, Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.rows import Rows
 
-OP, LAUNCH, ANNOTATION = range(3)
+OP, LAUNCH, ANNOTATION, MODULE, LINE_MARK = range(5)
 
 #: Annotations that frameworks make around their own work: they are no part of a model.
 _NO_SCOPE = re.compile(
@@ -37,7 +38,11 @@ _LONGEST_SCOPE = 200  # characters of a path; what lies deeper belongs to the sc
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepCalls:
-    """Calls in order of start. table: OP, LAUNCH or ANNOTATION; row: in that table of the trace, both int64[n]."""
+    """Calls in order of start. table: OP, LAUNCH or ANNOTATION; row: in that table of the trace, both int64[n].
+
+    With what is known of Python also MODULE, the call of one, and LINE_MARK, from which on a function of the program
+    runs on the thread: rows of `KinetoTrace.frames`.
+    """
 
     events: Events
     table: Rows
@@ -45,6 +50,11 @@ class StepCalls:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @property
+    def is_call(self) -> NDArray[np.bool_]:
+        """bool[n]: an op or a launch, and no range around them."""
+        return self.table <= LAUNCH
 
     @property
     def ops(self) -> Rows:
@@ -99,15 +109,24 @@ def calls(trace: KinetoTrace, on: Path, windows: Sequence[tuple[int, int]]) -> S
         np.flatnonzero(around),
     ]
     parts = [table.select(row) for table, row in zip(tables, rows, strict=True)]
-    names = ("start", "end", "name", "thread", "kind", "order", "correlation", "external")
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    # Where times collide an op is around its launch, and an annotation around both.
-    rank = np.repeat([1, 2, 0], [len(row) for row in rows])
+    return merged(
+        [
+            StepCalls(part, np.full(len(row), kind), row)
+            for kind, part, row in zip((OP, LAUNCH, ANNOTATION), parts, rows, strict=True)
+        ]
+    )
+
+
+def merged(parts: Sequence[StepCalls]) -> StepCalls:
+    """Merge calls in order of start."""
+    columns = {name: np.concatenate([getattr(part.events, name) for part in parts]) for name in COLUMNS}
+    table, row = (np.concatenate([getattr(part, name) for part in parts]) for name in ("table", "row"))
+    # Where times collide an op is around its launch, and a range around both.
+    rank = np.asarray([1, 2, 0, 0, 0])[table]
     order = np.lexsort((columns["order"], rank, -columns["end"], columns["start"]))
     columns["order"] = np.argsort(order, kind="stable").astype(np.int64)
-    events = Events(**columns, args=[text for part in parts for text in part.args]).select(order)
-    table = np.repeat([OP, LAUNCH, ANNOTATION], [len(row) for row in rows])
-    return StepCalls(events, table[order], np.concatenate(rows)[order])
+    events = Events(**columns, args=[text for part in parts for text in part.events.args]).select(order)
+    return StepCalls(events, table[order], row[order])
 
 
 def _inside(time: Rows, windows: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
@@ -153,7 +172,7 @@ class Marked:
 
 
 def marked(nodes: Nodes, step: StepCalls) -> Marked:
-    """Return the nodes of a step with the names of annotations turned into marks; nested ones are a path.
+    """Return the nodes of a step with the names of annotations and modules turned into marks; nested ones are a path.
 
     Nodes of the engine that has no annotations of its own are marked as such annotations.
     """
@@ -161,14 +180,18 @@ def marked(nodes: Nodes, step: StepCalls) -> Marked:
     if not any(name.startswith(EVALUATE) for name in names):
         names = [f"{EVALUATE}: {name}" if _GRADIENT.fullmatch(name) else name for name in names]
     paths: dict[int, str] = {}
-    for index in np.flatnonzero(step.table == ANNOTATION).tolist():  # the ranges of one step
+    for index in np.flatnonzero(~step.is_call).tolist():  # the ranges of one step
         name = names[index]
-        if _OPTIMIZER.fullmatch(name):
+        if step.table[index] == LINE_MARK:
+            function = python_calls.parsed(name) if step.row[index] >= 0 else None
+            names[index] = f"{LINE}{function.file}:{function.line}" if function else LINE
+        elif _OPTIMIZER.fullmatch(name):
             names[index] = f"{PHASE}optimizer"
         elif _BACKWARD.fullmatch(name):
             names[index] = f"{PHASE}backward"
         elif not _NO_SCOPE.match(name):
             above = _above(nodes.parent, index, paths)
+            name = python_calls.module(name) or name
             label = " ".join(name.strip("# \t").split()).replace("/", "|") or "(unnamed)"
             scope = f"{above}/{label}" if above else label
             paths[index] = scope if len(scope) <= _LONGEST_SCOPE else above or label[:_LONGEST_SCOPE]

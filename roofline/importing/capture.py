@@ -25,6 +25,7 @@ from roofline.costs import kernel_names
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
 from roofline.importing.calls import OP, calls, marked, path
+from roofline.importing.python_frames import with_python
 from roofline.importing.work import foreign_calls
 from roofline.pytorch import count
 from roofline.traces.kineto.launches import plain_name
@@ -178,7 +179,7 @@ class Capture:
         on = path(trace, self._links, launches)
         start = trace.launches.start[launches]
         window = [(int(trace.ops.start.min()), int(start.max()))] if len(launches) and len(trace.ops) else []
-        step = calls(trace, on, window)
+        step = with_python(trace, calls(trace, on, window))
         plain = self._costs.nodes(trace, step.events, self._links, step.ops)
         nodes = marked(plain, step)
         generated = foreign_calls.captured(plain, self._links, launches, self._costs.sources)

@@ -10,6 +10,7 @@ import numpy as np
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import Path, calls, marked
+from roofline.importing.python_frames import with_python
 from roofline.importing.rows import phases
 from roofline.importing.selection import ALL, Selection, find
 from roofline.pytorch import count, time_cpu
@@ -50,7 +51,7 @@ def read(trace: KinetoTrace, costs: Costs, selection: Selection = ALL) -> CpuSte
     walls = (marks.end - marks.start).astype(float)
     number = int(np.abs(walls - np.median(walls)).argmin())
     every = Path(np.ones(len(trace.ops), bool), np.zeros(len(trace.launches), bool))
-    step = calls(trace, every, [(int(marks.start[number]), int(marks.end[number]))])
+    step = with_python(trace, calls(trace, every, [(int(marks.start[number]), int(marks.end[number]))]))
     nodes = marked(costs.nodes(trace, step.events, rows=step.ops), step)
     counted = count.count(nodes, costs)
     counted = replace(counted, phase=phases(counted))

@@ -28,6 +28,7 @@ from roofline.importing.assembly import (
     versions_of,
 )
 from roofline.importing.launches import coarse_tick, with_launch_floor
+from roofline.importing.python_frames import has_modules
 from roofline.importing.ranks import Rank
 from roofline.importing.selection import ALL, Selection, trimmed
 from roofline.importing.work.costs import Costs
@@ -66,6 +67,7 @@ def profile(
     check_kind(file, read.kind, asked)
     mechanism = time_cuda.mechanism(read.timed)
     device = _with_launch_floors(asked, trace, mechanism)
+    modules = has_modules(trace)
     notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(capture))
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:
@@ -80,7 +82,7 @@ def profile(
         device=device,
         counted=read.counted,
         timed=read.timed,
-        rows=rows_of(read.counted, read.timed, read.kind, device),
+        rows=rows_of(read.counted, read.timed, read.kind, device, modules),
         profiled=profiled(read.timed, mechanism),
         versions=versions_of(trace.metadata),
         flags=flags,
@@ -89,6 +91,7 @@ def profile(
             files=(file.name[:LONGEST],),
             rank=rank.number,
             ranks=rank.of,
+            modules=modules,
             warnings=tuple(bounded(warnings)),
             notes=tuple(notes),
             **read.facts,

@@ -19,6 +19,7 @@ from roofline.errors import MeasurementError
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
 from roofline.importing.capture import Capture, Replays
 from roofline.importing.collectives import beyond_most, collectives
+from roofline.importing.python_frames import with_python
 from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
 from roofline.importing.selection import ALL, Selection, find
 from roofline.importing.steps import Chosen, aligned, choose
@@ -94,7 +95,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, s
     marks = all_marks.select(rows)
     chosen = choose(trace, links, marks, asked[rows], by_number=selection.numbers is not None)
     on = path(trace, links)
-    counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
+    counted_calls = with_python(trace, calls(trace, on, [chosen.host[chosen.counted]]))
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
     nodes = marked(plain, counted_calls)
     generated = foreign_calls.kernels(trace, links, plain, costs.sources)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
-from roofline.importing.calls import ANNOTATION, StepCalls
+from roofline.importing.calls import StepCalls
 from roofline.timing.timed import OUTLIER
 from roofline.traces import alignment
 from roofline.traces.kineto import period, steps
@@ -124,7 +124,7 @@ def aligned(step: StepCalls, counted: StepCalls) -> Rows:
     Calls are compared by name, thread by thread; both steps are of one trace, so that a thread is the same in both.
     """
     twin = np.full(len(step), -1, np.int64)
-    mine, theirs = np.flatnonzero(step.table != ANNOTATION), np.flatnonzero(counted.table != ANNOTATION)
+    mine, theirs = np.flatnonzero(step.is_call), np.flatnonzero(counted.is_call)
     names, counted_names = step.events.name.astype(np.int64), counted.events.name.astype(np.int64)
     for thread in np.unique(step.events.thread[mine]).tolist():
         step_rows = mine[step.events.thread[mine] == thread]

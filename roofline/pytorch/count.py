@@ -573,7 +573,8 @@ def _scopes_by_data(
             writer_scopes = [writer[storage] for storage in op.reads if storage in writer]
             result[number] = writer_scopes[-1] if writer_scopes else _name(names, "")
         for storage in op.writes if names[result[number]] != LOADER else ():
-            writer[storage] = int(result[number])
+            if storage >= 0:  # a trace recorded elsewhere names none
+                writer[storage] = int(result[number])
     return result
 
 

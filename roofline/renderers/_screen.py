@@ -20,6 +20,7 @@ from roofline.content import bounds, tables, terminal, wording
 from roofline.content.facts import compiling, doubts, energy, floors, host, notes
 from roofline.content.facts.advice import advise
 from roofline.content.facts.measured import rates
+from roofline.content.facts.waits import most_in_function
 from roofline.content.names.distinct import LEAST, distinct
 from roofline.content.names.kernels import brief
 from roofline.content.terminal import Page
@@ -258,7 +259,9 @@ def _limit(analysis: Analysis, bar: Bar) -> str:
     if bar.bound is None:
         largest, seconds = _largest_part(analysis)
         why = f", most of it {wording.gap_part(largest, analysis)}" if 2 * seconds > analysis.gap else ""
-        waits = ": it waits for its host" if analysis.waits_for_host else why
+        function = most_in_function(analysis)
+        why = f", {function}" if function else why
+        waits = f": it waits for its host{f', {function}' if function else ''}" if analysis.waits_for_host else why
         return f"{'The GPU is idle for' if analysis.has_queue else 'Host time is'} {share}{waits}"
     times, upper = bounds.split(analysis)[bar.bound], bounds.split_at_upper_end(analysis)[bar.bound]
     ends = bounds.attained(times, upper)
@@ -401,13 +404,14 @@ def _places(analysis: Analysis, rows: Sequence[Ranked], limit: int, page: Page) 
     unit = units.seconds_unit(max((row.seconds for row in rows), default=0.0))
     cells = [["", "", "time", "share", "min./time", "above minimum"]]
     number_at_place = Counter(row.where for row in shown)
-    is_imported = analysis.profile.imported is not None  # its blocks are ranges of a trace, and may be anything
+    # Blocks of a trace without modules are ranges, and may be anything.
+    has_ranges = analysis.profile.imported is not None and not analysis.profile.imported.modules
     for number, row in enumerate(shown, 1):
         roof = row.of_roof if row.of_roof == units.UNKNOWN else f"{row.of_roof} %"
         above = units.UNKNOWN if row.above is None else f"{'≤ ' * row.open}{unit(row.above)}"
         share = units.percent(row.seconds / analysis.wall, 0)
         where = row.where_and_kind if number_at_place[row.where] > 1 else row.where
-        where = row.kind_in_range if is_imported and not row.is_gap else where
+        where = row.kind_in_range if has_ranges and not row.is_gap else where
         ops = f"{row.repeats}{brief(row.ops)}" if row.repeats else row.ops
         cells.append([f"{number} {where}", ops, unit(row.seconds), share, roof, above])
     if grouped:
@@ -451,12 +455,18 @@ def _fitted(
     names = dict(zip(counted, _names(counted, ops), strict=True))
     named = ["", *(names.get(row, row.ops) for row in rows), *(row[1] for row in cells[1 + len(rows) :])]
     fitted = [
-        [units.cut(text, where), units.cut(name, ops), *line]
+        [_cut_place(text, where), units.cut(name, ops), *line]
         for text, name, line in zip(texts, named, numbers, strict=True)
     ]
     _add_lines(fitted, rows, room)
     fitted[0][0] = " " * (max(where, least - ops - 2) if least <= room + 2 else where)
     return fitted
+
+
+def _cut_place(text: str, width: int) -> str:
+    """Cut a numbered place to `width` letters; a path at its begin, which it shares with others."""
+    number, separator, place = text.partition(" ")
+    return f"{number}{separator}{units.cut(place, width - len(number) - 1, keep_end='/' in place)}" if place else text
 
 
 def _add_lines(fitted: Sequence[list[str]], rows: Sequence[Ranked], room: int) -> None:

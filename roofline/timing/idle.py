@@ -175,7 +175,7 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     waits = device_waits.waited_for(trace, links, opens[rows], ended_by[rows], latency)
     waiting[unexplained] = [_label(wait.cause) for wait in waits]
 
-    texts = [_function(trace, row) for row in functions.tolist()] + [""] * len(devices)
+    texts = [_function(trace, name) for name in functions.tolist()] + [""] * len(devices)
     for place, wait in zip(unexplained.tolist(), waits, strict=True):
         texts[len(hosts) + place] = wait.of
     number = {text: index for index, text in enumerate(dict.fromkeys(filter(None, texts)))}
@@ -190,9 +190,9 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     )
 
 
-def _function(trace: KinetoTrace, row: int) -> str:
-    """Name the function of a call of Python, "model.py:88 forward"; "" for none."""
-    return "" if row < 0 else str(python_calls.parsed(trace.names[trace.frames.name[row]]))
+def _function(trace: KinetoTrace, name: int) -> str:
+    """Write the name of a function of Python as "model.py:88 forward"; "" for none, -1."""
+    return "" if name < 0 else str(python_calls.parsed(trace.names[name]))
 
 
 def _gaps(

@@ -257,6 +257,18 @@ def test_a_gap_is_named_by_the_innermost_function_that_lasts_for_most_of_it(make
     assert functions(made) == [name]
 
 
+@pytest.mark.parametrize(("calls", "name"), [(6, "resize.py:5 zoom"), (5, "train.py:10 load")])
+def test_calls_of_one_function_count_together(make_kineto, calls, name):
+    # Each takes 10 µs of 110, and calls itself for 9 of these.
+    made = gap(make_kineto, 220)
+    made.launch("k", 200, 210, 220)
+    made.frame("/home/me/train.py(10): load", 101, 199)
+    for at in range(110, 110 + 12 * calls, 12):
+        made.frame("/home/me/resize.py(5): zoom", at, at + 10)
+        made.frame("/home/me/resize.py(5): zoom", at + 1, at + 10)
+    assert functions(made) == [name]
+
+
 def test_a_queued_gap_is_of_no_function(make_kineto):
     made = gap(make_kineto, 220)
     made.launch("k", 10, 200, 220)

@@ -128,6 +128,10 @@ class Spans:
     def __len__(self) -> int:
         return len(self.start)
 
+    def select(self, rows: np.ndarray) -> Spans:
+        """The given rows, a boolean mask or indices, in that order."""
+        return Spans(self.start[rows], self.end[rows], self.name[rows], self.thread[rows], self.id[rows])
+
 
 NO_SPANS = Spans(
     start=np.zeros(0, np.int64),

@@ -83,7 +83,9 @@ def rate_rows(runs: Runs) -> Iterator[Row]:
     classes = np.minimum(runs.a.side.segments.op_class[pairs.pairs_a], runs.b.side.segments.op_class[pairs.pairs_b])
     for number in np.unique(classes).tolist():
         a, b = pairs.pairs_a[classes == number], pairs.pairs_b[classes == number]
-        yield replace(runs.row("rate", a, b), op_class=CLASSES[number])
+        # Of two frameworks all kernels are others.
+        kernels = runs.kernel_changes(a, b) if runs.matching.alike else ()
+        yield replace(runs.row("rate", a, b), op_class=CLASSES[number], kernels=kernels)
 
 
 def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:

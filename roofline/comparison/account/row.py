@@ -70,6 +70,17 @@ class OpChange(msgspec.Struct, frozen=True, kw_only=True):
         return a, b
 
 
+class KernelChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Ops that both runs execute by other kernels: of each run the names of those that the other one lacks, and the time.
+
+    kernels: most time first, empty where a run has no other ones; ops: how many; seconds: of these ops in each run [s].
+    """
+
+    kernels: tuple[tuple[str, ...], tuple[str, ...]]
+    ops: int
+    seconds: tuple[float, float]
+
+
 class Note(msgspec.Struct, frozen=True):
     """The reason why a pass merged ops into a row, moved them out of it or left them out of it."""
 
@@ -86,7 +97,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     and what the row of page faults has of them; they add up to its seconds. times: how often a loop executes the op
     that it executes most often, 1 outside of loops. upper: whether its seconds were seen under the profiler alone, and
     are an upper end. advice: what to try about what it is called; "" where no measured pair shows what that gains.
-    notes: of the passes. text: one sentence.
+    kernels: of the same ops those that other kernels carry out, the largest difference first. notes: of the passes.
+    text: one sentence.
     """
 
     kind: Kind
@@ -105,6 +117,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     upper: bool = False
     annotations: tuple[str, ...] = ()
     advice: str = ""
+    kernels: tuple[KernelChange, ...] = ()
     notes: tuple[Note, ...] = ()
     text: str = ""
 

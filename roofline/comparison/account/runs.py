@@ -12,7 +12,8 @@ import numpy as np
 
 from roofline.analysis.bootstrap import Drawn, Interval, interval
 from roofline.analysis.gap_parts import HostTime
-from roofline.comparison.account.row import NAMESPACE, Amount, Kind, OpChange, Row
+from roofline.analysis.places import without_number
+from roofline.comparison.account.row import NAMESPACE, Amount, KernelChange, Kind, OpChange, Row
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
 from roofline.comparison.segments import executions
@@ -77,6 +78,12 @@ class Run:
         """Return how often a step executes the op of each segment."""
         segments = self.side.segments
         return np.asarray(executions(self.side.analysis.profile)[segments.op] / segments.times)
+
+    def kernels_of(self, row: int) -> tuple[str, ...]:
+        """Name the kernels of the op of a segment, without what numbers them, most time first."""
+        profile = self.side.analysis.profile
+        kernels = profile.ops[int(self.side.segments.op[row])].kernels
+        return tuple(dict.fromkeys(without_number(profile.kernels[number]) for number, _ in kernels))
 
     def amount(self, rows: Rows, dispatch: float) -> Amount:
         """Sum the work of some segments and of dispatching them [s]."""
@@ -206,6 +213,24 @@ class Runs:
         ]
         arguments = [[Counter((s.name, getattr(s, field)) for s in run) for run in signatures] for field in _ARGUMENTS]
         return tuple(name for name, (of_a, of_b) in zip(_ARGUMENTS.values(), arguments, strict=True) if of_a != of_b)
+
+    def kernel_changes(self, a: Rows, b: Rows) -> tuple[KernelChange, ...]:
+        """List the kernels of some ops that differ. a, b: segments of both runs, each of `a` with its partner in `b`."""
+        changes: dict[tuple[tuple[str, ...], ...], list[tuple[int, float, float]]] = defaultdict(list)
+        times = self.a.side.seconds, self.b.side.seconds
+        for row_a, row_b in zip(a.tolist(), b.tolist(), strict=True):
+            of_a, of_b = self.a.kernels_of(row_a), self.b.kernels_of(row_b)
+            if of_a and of_b and {*of_a} != {*of_b}:
+                others = (
+                    tuple(name for name in of_a if name not in of_b),
+                    tuple(name for name in of_b if name not in of_a),
+                )
+                changes[others].append((int(self.a.side.segments.op[row_a]), times[0][row_a], times[1][row_b]))
+        listed = []
+        for (in_a, in_b), ops in changes.items():
+            seconds = sum(float(time) for _, time, _ in ops), sum(float(time) for _, _, time in ops)
+            listed.append(KernelChange(kernels=(in_a, in_b), ops=len({op for op, _, _ in ops}), seconds=seconds))
+        return tuple(sorted(listed, key=lambda change: -abs(change.seconds[0] - change.seconds[1])))
 
     def ranked_scopes(self, a: Rows, b: Rows) -> tuple[str, ...]:
         """List the scopes of some segments, the one with most time first."""

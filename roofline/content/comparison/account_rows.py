@@ -20,6 +20,7 @@ from roofline.comparison.account.words import (
 from roofline.comparison.ranking import RankedPair
 from roofline.content import wording
 from roofline.content.comparison import comparing
+from roofline.content.names.distinct import distinct
 from roofline.content.signed import signed, snapped
 from roofline.errors import InputError
 
@@ -27,6 +28,8 @@ from roofline.errors import InputError
 FEW, MANY = 3, 12
 #: Letters of a sentence and of a run's name, at most.
 _LONGEST, _LONGEST_RUN = 900, 30
+#: Letters of the name of a kernel in a sentence.
+_LONGEST_KERNEL = 90
 #: A row below this part of the longer step is nothing that anybody reads.
 _LEAST = 1e-6
 #: Bars: of what the slower run takes longer, in eighths of a letter, and of what the other one does.
@@ -212,9 +215,25 @@ def _parts(pair: RankedPair, row: Row) -> str:
 
 
 def meaning(row: Row) -> str:
-    """Say what the annotations of a row mean, of A and B, and what to try; empty of a row without any."""
-    sentences = [*_causes(row), *([f"Try: {row.advice}."] if row.advice else [])]
+    """Say what the annotations of a row mean, of A and B, what to try, and which kernels differ; empty without any."""
+    sentences = [*_causes(row), *([f"Try: {row.advice}."] if row.advice else []), *_kernels(row)]
     return wording.plain(" ".join(sentences), _LONGEST)
+
+
+def _kernels(row: Row) -> Iterator[str]:
+    """Name the kernels that the same ops run in A and in B, where these differ most, and count the others that do."""
+    if not row.kernels:
+        return
+    change, others = row.kernels[0], row.kernels[1:]
+    names = distinct([name for kernels in change.kernels for name in kernels[:1]], _LONGEST_KERNEL, "kernel")
+    words = []
+    for run, kernels, time in zip("AB", change.kernels, change.seconds, strict=True):
+        name = names.pop(0) if kernels else "no other kernel"
+        more = f" and {wording.counted(len(kernels) - 1, 'other')}" if len(kernels) > 1 else ""
+        words.append(f"{name}{more} in {run} ({units.seconds(time)})")
+    ops = wording.counted(change.ops, "op")
+    rest = f", and {wording.counted(sum(each.ops for each in others), 'op')} by others" if others else ""
+    yield f"Other kernels: {ops} by {words[0]} and {words[1]}{rest}."
 
 
 def _causes(row: Row) -> Iterator[str]:

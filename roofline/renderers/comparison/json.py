@@ -87,6 +87,13 @@ def _account_row(row: AccountRow) -> dict[str, Any]:
         "class": row.op_class,
         **{name: fields[name] for name in ("seconds", "ci95")},
         **{side: None if is_setting else fields[side] for side in ("a", "b")},
+        "kernels": [
+            {
+                "ops": change.ops,
+                **{side: {"kernels": change.kernels[n], "seconds": change.seconds[n]} for n, side in enumerate("ab")},
+            }
+            for change in row.kernels
+        ],
         **{name: fields[name] for name in ("ops", "times", "upper", "annotations", "text")},
     }
 

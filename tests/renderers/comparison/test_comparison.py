@@ -590,6 +590,7 @@ def test_the_document_closes() -> None:
             "scopes",
             "phase",
             "class",
+            "kernels",
             "seconds",
             "ci95",
             "a",

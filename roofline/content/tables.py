@@ -270,14 +270,22 @@ def grid(
     )
 
 
+def says_shares(coverage: float | None) -> bool:
+    """Tell whether shares of the known work say something of the step: where that is known for half of the time.
+
+    coverage: the share of the busy time of which it is known, None for none.
+    """
+    return 2 * (coverage or 0.0) >= 1
+
+
 def _of_known(columns: Sequence[Column], coverage: Mapping[str, float | None]) -> tuple[Column, ...]:
     """Say in the headings of shares of work that these are of the known work, where not nearly all is known.
 
-    Where the work is known for less than half of the time, shares of it say nothing of the step, and are left out.
+    Shares that say nothing of the step are left out (`says_shares`).
     """
     known = {"FLOP\n%": coverage["flops"], "bytes\n%": coverage["bytes"]}
     partly_known = {heading for heading, share in known.items() if share is None or not units.is_whole(share)}
-    columns = [column for column in columns if 2 * (known.get(column.heading, 1.0) or 0.0) >= 1]
+    columns = [column for column in columns if says_shares(known.get(column.heading, 1.0))]
     return tuple(
         replace(column, heading=f"known\n{column.heading.replace(chr(10), ' ')}")
         if column.heading in partly_known

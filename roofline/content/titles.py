@@ -72,12 +72,17 @@ def work(runs: Sequence[WorkAnalysis], by: str) -> str:
             tables.rows(run, by)[:-2] if isinstance(run, Analysis) else tables.work_rows(run, by)[:-1]
         )
         for row in filter(lambda row: row.named, rows):
-            shares = (row.time, row.flops) if isinstance(row, tables.Row) else (row.flops, row.bytes)
+            if isinstance(row, tables.Row):
+                coverage = run.coverage["flops"] if isinstance(run, Analysis) else None
+                shares = (row.time, row.flops if tables.says_shares(coverage) else None)
+            else:
+                shares = (row.flops, row.bytes)
             sums.setdefault(row.label, []).append(shares)
     if not sums:
         return "no op"
     label = max(sums, key=lambda name: sum(share or 0.0 for share, _ in sums[name]))
-    what = (("of the step", 0), ("of the FLOP", 1)) if timed else (("of the FLOP", 1), ("of the bytes", 0))
+    known = "known " * any(not units.is_whole(run.coverage["flops"] or 0.0) for run in timed)
+    what = (("of the step", 0), (f"of the {known}FLOP", 1)) if timed else (("of the FLOP", 1), ("of the bytes", 0))
     ranges = [
         wording.range_of(shares, digits)
         for shares, (_, digits) in zip(zip(*sums[label], strict=True), what, strict=True)

@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze_timed
-from roofline.content import tables
+from roofline.content import tables, titles
 from roofline.content.choice import Choice
 from roofline.core.cost import Cost, unknown
+from roofline.renderers.figures import breakdown
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -34,6 +35,11 @@ def test_of_work_that_is_known_for_less_than_half_of_the_time_there_are_no_share
     assert (analysis.coverage["bytes"] or 0.0) < 0.5
     names = [column.name for column in tables.table(analysis, "class").columns]
     assert names[:2] == ["time", "time %"]
+    # Nor in the picture: its title names none, and its bars are of time alone.
+    assert "FLOP" not in titles.work([analysis], "class")
+    assert "of the known FLOP" in titles.work([analyze_timed(handmade.profile())], "class")
+    assert all(row.bytes is None for row in breakdown._rows(analysis, "class"))
+    assert any(row.bytes is not None for row in breakdown._rows(analyze_timed(handmade.profile()), "class"))
 
 
 def test_copies_to_a_device_stand_apart_from_communication() -> None:

@@ -6,6 +6,7 @@ Of a step that was counted and not timed there are the shares of FLOP and bytes 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
@@ -176,7 +177,9 @@ def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
     if not isinstance(analysis, Analysis):
         return tables.work_rows(analysis, key, Choice(top=MOST if number <= MOST else MOST - 1, sort="flop"))[:-1]
     room = MOST - 1  # the gap has a row
-    return tables.rows(analysis, key, Choice(top=room if number <= room else room - 1, sort="time"))[:-1]
+    rows = tables.rows(analysis, key, Choice(top=room if number <= room else room - 1, sort="time"))[:-1]
+    flops, traffic = (tables.says_shares(analysis.coverage[name]) for name in ("flops", "bytes"))
+    return [replace(row, flops=row.flops if flops else None, bytes=row.bytes if traffic else None) for row in rows]
 
 
 def _in_one_order(rows_of_runs: Sequence[Sequence[Row | WorkRow]]) -> list[list[Row | WorkRow]]:

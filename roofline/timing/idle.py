@@ -60,7 +60,7 @@ DETAILS = {
     "host waits for a collective": COMM,
     "after a collective": COMM,
     "kernel-to-kernel latency": OTHER,
-    "launch not in the trace": OTHER,
+    "launch not in the trace": _ON_DEVICE[-1],  # nothing says who was late
     **dict(zip(DEVICE_WAITS, _ON_DEVICE, strict=True)),
 }
 LABELS = tuple(DETAILS)
@@ -170,7 +170,7 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     thread = np.append(trace.launches.thread, -1)[launch[hosts]]
     functions = host_functions.most_of(trace, thread, opens[hosts], cut[hosts])
     waiting = _classify_queued(trace, opens[devices], cut[devices], closes[devices], ended_by[devices], launch[devices])
-    unexplained = np.flatnonzero(np.isin(_CAUSE[waiting], _ON_DEVICE))
+    unexplained = np.flatnonzero(waiting == _label(NOT_RECORDED))
     rows = devices[unexplained]
     waits = device_waits.waited_for(trace, links, opens[rows], ended_by[rows], latency)
     waiting[unexplained] = [_label(wait.cause) for wait in waits]

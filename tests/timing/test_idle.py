@@ -280,6 +280,7 @@ def test_a_launch_that_is_missing_gives_no_cause(make_kineto):
     made = gap(make_kineto, 210)
     made.kernel("k", 200, 210, 1)
     assert detail(made) == "launch not in the trace"
+    assert analysed(made)[1].seconds()[NOT_RECORDED] == pytest.approx(100e-6)
 
 
 @pytest.mark.parametrize("beside", ["before", "after"])

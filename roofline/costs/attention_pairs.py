@@ -6,9 +6,14 @@ different lengths (varlen); a trace records their number, their sum and the long
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from roofline.core.cost import Cost, matrix
+from roofline.core.cost import Cost, matrix, unknown
+from roofline.costs.context import Sequences
+
+UNTOLD = "how many keys its queries see is not in the trace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,18 @@ class Mask:
     left: int | None = None
     right: int | None = None
     bottom_right: bool = False
+
+
+def lower_right(masking: Sequence[Any]) -> Mask:
+    """Read causal, window left, window right as a call of flash-attention's kind records them; -1 is no limit.
+
+    Of a window that was not recorded there is none. Without a recorded `causal` the mask is taken to be one: it leaves
+    the least work, and no floor is then too high.
+    """
+    causal, left, right = (*masking, None, None, None)[:3]
+    left = left if type(left) is int and left >= 0 else None
+    right = 0 if causal is not False else right if type(right) is int and right >= 0 else None
+    return Mask(left, right, bottom_right=True)
 
 
 def pairs(queries: int, keys: int, mask: Mask) -> int:
@@ -68,6 +85,45 @@ def forward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) 
     full, unmasked = _counts(lengths, heads, mask)
     cost = matrix(2.0 * full * (width + width_v), useful=2.0 * unmasked * (width + width_v))
     return _assumed(cost + Cost(vector_flops=5.0 * unmasked, functions={"exp": unmasked}), lengths.note)
+
+
+def of_batch(parts: Sequence[Sequences], heads: int, width: int, width_v: int, left: int | None = None) -> Cost:
+    """`forward` over sequences of which sums are known, with a causal mask that ends at the lower right corner.
+
+    Of q queries and k keys the mask leaves q k - q (q - 1) / 2 pairs. left: keys that a window leaves before each
+    query; which pairs it leaves hangs on each length: sequences are then taken to be of equal length.
+    """
+    cost = Cost()
+    for part in parts:
+        if not part.number:
+            continue
+        if part.keys is None or part.products is None or part.squares is None:
+            return unknown(UNTOLD)
+        if left is not None:
+            note = "" if part.number == 1 else "sequences of equal length"
+            lengths = Lengths(part.number, part.queries / part.number, part.keys / part.number, note)
+            cost += forward(lengths, heads, width, width_v, Mask(left, 0, bottom_right=True))
+            continue
+        full = float(heads * part.products)
+        unmasked = full - heads * (part.squares - part.queries) / 2
+        flops_per_pair = 2.0 * (width + width_v)
+        cost += matrix(flops_per_pair * full, useful=flops_per_pair * unmasked)
+        cost += Cost(vector_flops=5.0 * unmasked, functions={"exp": unmasked})
+    return cost
+
+
+def keys_read(parts: Sequence[Sequences], left: int | None = None) -> float:
+    """Keys that some query of a sequence sees, summed over sequences; those before all windows are not read.
+
+    Raises ValueError where lengths were not recorded.
+    """
+    total = 0.0
+    for part in parts:
+        if part.number and part.keys is None:
+            raise ValueError(UNTOLD)
+        keys = float(part.keys or 0)
+        total += keys if left is None else min(keys, part.queries + float(part.number * left))
+    return total
 
 
 def backward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) -> Cost:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from roofline.costs import strides
+from roofline.costs.dtypes import DTYPES
 
 #: How many numbers a sparse tensor holds that nobody was asked for.
 UNKNOWN = -1
@@ -47,6 +48,11 @@ class Tensor:
         if self.stride is None or len(self.stride) != len(self.shape):
             return self.numel
         return strides.distinct(self.shape, self.stride)
+
+
+def size(tensor: Tensor) -> float:
+    """Return the bytes of the distinct elements. KeyError for a type of unknown size."""
+    return float(tensor.distinct * DTYPES[tensor.dtype][1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import CLASSES, FLOATING, PRODUCTS, OpClass
 from roofline.costs.calls import Call, Tensor, describe, tensors
+from roofline.costs.context import Context
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import DTYPES, computed, of_most
 from roofline.errors import InputError, reason
@@ -30,11 +32,12 @@ _PACKAGE = "roofline.costs.libraries"
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Hold the formula registered for an op. forward: see `formula`."""
+    """Hold the formula registered for an op. forward, context: see `formula`."""
 
     function: Callable[..., Cost]
     op_class: OpClass
     forward: str = ""
+    context: bool = False
 
 
 _FORMULAS: dict[str, Formula] = {}
@@ -43,12 +46,14 @@ _loading: list[bool] = []  # empty: not begun; [True]: at it; [False]: done
 
 
 def formula(
-    name: str, op_class: OpClass = "other", forward: str = ""
+    name: str, op_class: OpClass = "other", forward: str = "", context: bool = False
 ) -> Callable[[Callable[..., Cost]], Callable[..., Cost]]:
     """Register the formula of op `name` ("namespace::op"), of class `op_class`. InputError where it has one already.
 
     forward: for a node of the backward pass that is recorded with its gradients only ("torch::autograd::CppNode<...>"),
     the op of the forward pass that made it: its recorded arguments follow the node's own.
+    context: in imported traces the function's first argument is then the call's `roofline.costs.context.Context`: the
+    kernels that it launched, the calls inside it, and the batch of its step; elsewhere an empty one.
 
     The function gets the op's recorded arguments and returns its Cost [FLOP, byte].
 
@@ -70,7 +75,7 @@ def formula(
             raise InputError(
                 f"{name} has a formula already ({registered.function.__qualname__}); remove one of the two."
             )
-        table[name] = Formula(function, op_class, forward)
+        table[name] = Formula(function, op_class, forward, context)
         return function
 
     return register
@@ -84,7 +89,9 @@ def has_formulas() -> bool:
 def registered(name: str) -> tuple[Callable[..., Cost], OpClass] | None:
     """The formula and class of an op, or None."""
     formula = entry(name)
-    return None if formula is None else (formula.function, formula.op_class)
+    if formula is None:
+        return None
+    return partial(formula.function, Context()) if formula.context else formula.function, formula.op_class
 
 
 def entry(name: str) -> Formula | None:

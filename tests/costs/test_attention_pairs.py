@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.costs import formulas
+from roofline.costs import attention_pairs, formulas
 from roofline.costs.attention_pairs import Lengths, Mask, backward, forward, pairs, varlen
+from roofline.costs.context import Sequences
 
 limits = st.one_of(st.none(), st.integers(0, 40))
 
@@ -57,3 +58,28 @@ def test_packed_sequences_of_other_lengths_are_assumed_equal():
     cost = forward(varlen(5, 5, 2, 3, 3), 1, 1, 1, Mask(right=0))
     assert (cost.flops, cost.useful_flops) == (2 * 2.5**2 * 4, 2 * 2.5**2 * 4 * 3 / 4)
     assert forward(varlen(0, 0, 0, 0, 0), 1, 1, 1, Mask(right=0)).flops == 0
+
+
+def test_sums_of_a_batch_give_the_pairs_of_each_sequence():
+    lengths = [(3, 7), (1, 4), (5, 5)]
+    exact = sum(attention_pairs.pairs(q, k, attention_pairs.Mask(right=0, bottom_right=True)) for q, k in lengths)
+    part = Sequences(
+        3,
+        sum(q for q, _ in lengths),
+        sum(k for _, k in lengths),
+        sum(q * q for q, _ in lengths),
+        sum(q * k for q, k in lengths),
+    )
+    found = attention_pairs.of_batch((part,), 2, 8, 8)
+    assert found.useful_flops == 2 * exact * 2 * 16
+    assert (found.flops, found.functions) == (2 * (21 + 4 + 25) * 32, {"exp": 2 * exact})
+    assert attention_pairs.keys_read((part,)) == 16
+
+
+def test_a_window_leaves_the_last_keys():
+    # 4 sequences of one query and 10 keys each, of which a window leaves the query's own and 2 before it.
+    part = Sequences(4, 4, 40, 4, 40)
+    found = attention_pairs.of_batch((part,), 2, 8, 8, left=2)
+    assert found.useful_flops == 2 * 4 * 3 * 32
+    assert attention_pairs.keys_read((part,), left=2) == 12
+    assert attention_pairs.of_batch((Sequences(1, 1),), 2, 8, 8).quality == "unknown"

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.core.cost import Cost
-from roofline.costs.calls import Tensor
+from roofline.costs.calls import Tensor, size
 from roofline.costs.custom import formula
 from roofline.costs.dtypes import DTYPES
 
@@ -36,11 +36,6 @@ _UPDATE: dict[str, tuple[float, str]] = {
     "approx_rowwise_adagrad": (4.0, "row"),
     "rowwise_adagrad": (4.0, "row"),
 }
-
-
-def size(tensor: Tensor) -> float:
-    """Bytes of the distinct elements. KeyError for a type of unknown size."""
-    return float(tensor.distinct * DTYPES[tensor.dtype][1])
 
 
 class _Lookup:

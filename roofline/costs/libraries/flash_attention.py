@@ -25,18 +25,12 @@ from typing import Any
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.costs.attention_pairs import Lengths, Mask, backward, forward, varlen
-from roofline.costs.calls import Tensor
+from roofline.costs.attention_pairs import Lengths, backward, forward, lower_right, varlen
+from roofline.costs.calls import Tensor, size
 from roofline.costs.custom import formula
-from roofline.costs.dtypes import DTYPES
 
 _WHOLE = frozenset(("int", "long", "long int", "long long"))
 _LSE = 4.0  # [byte] the log-sum-exp is fp32
-
-
-def size(tensor: Tensor) -> float:
-    """Bytes of the distinct elements. KeyError for a type of unknown size."""
-    return float(tensor.distinct * DTYPES[tensor.dtype][1])
 
 
 @formula("flash_attn::_flash_attn_forward", "attention")
@@ -44,7 +38,7 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
     """Cost attention of equal lengths; options: dropout, scale, causal, window left and right, ..."""
     batch, queries, heads, width = q.shape
     lengths = Lengths(batch, queries, k.shape[1])
-    cost = forward(lengths, heads, width, v.shape[-1], _mask(options[2:5]))
+    cost = forward(lengths, heads, width, v.shape[-1], lower_right(options[2:5]))
     return _moved(cost, (q, k, v), _out(q, v) + _LSE * batch * queries * heads, options[2:3])
 
 
@@ -57,7 +51,7 @@ def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *options
     if len(k.shape) != 3 or any(_is_table(value) for value in options):
         return unknown("attention to pages of keys and values: how many of them are used is not in the trace")
     total, heads, width = q.shape
-    cost = forward(_packed(q, k, cu_q, options), heads, width, v.shape[-1], _mask(options[4:7]))
+    cost = forward(_packed(q, k, cu_q, options), heads, width, v.shape[-1], lower_right(options[4:7]))
     return _moved(cost, (q, k, v, cu_q, cu_k), _out(q, v) + _LSE * total * heads, options[4:5])
 
 
@@ -65,7 +59,7 @@ def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *options
 def fixed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *options: Any) -> Cost:
     """Cost the gradients of `fixed`; options: dq, dk, dv, dropout, scale, causal, window left and right, ..."""
     batch, queries, heads, width = q.shape
-    cost = backward(Lengths(batch, queries, k.shape[1]), heads, width, v.shape[-1], _mask(options[5:8]))
+    cost = backward(Lengths(batch, queries, k.shape[1]), heads, width, v.shape[-1], lower_right(options[5:8]))
     return _moved(cost, (dout, q, k, v, out, lse), size(q) + size(k) + size(v), options[5:6])
 
 
@@ -78,7 +72,7 @@ def packed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, 
     _, heads, width = q.shape
     sums = tuple(options[3:5])
     lengths = _packed(q, k, sums[0], options[5:7])
-    cost = backward(lengths, heads, width, v.shape[-1], _mask(options[9:12]))
+    cost = backward(lengths, heads, width, v.shape[-1], lower_right(options[9:12]))
     return _moved(cost, (dout, q, k, v, out, lse, *sums), size(q) + size(k) + size(v), options[9:10])
 
 
@@ -94,17 +88,6 @@ def _packed(q: Tensor, k: Tensor, cu_q: Tensor, longest: tuple[Any, ...]) -> Len
 def _is_table(value: Any) -> bool:
     """block_table, leftpad_k, seqused_k: behind the lengths the only tensors of whole numbers."""
     return isinstance(value, Tensor) and value.dtype in _WHOLE
-
-
-def _mask(masking: tuple[Any, ...]) -> Mask:
-    """causal, window left, window right; of a window that was not recorded there is none.
-
-    Without a recorded `causal` the mask is taken to be one: it leaves the least work, and no floor is then too high.
-    """
-    causal, left, right = (*masking, None, None, None)[:3]
-    left = left if type(left) is int and left >= 0 else None
-    right = 0 if causal is not False else right if type(right) is int and right >= 0 else None
-    return Mask(left, right, bottom_right=True)
 
 
 def _out(q: Tensor, v: Tensor) -> float:

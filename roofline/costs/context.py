@@ -1,0 +1,64 @@
+"""What a trace shows around a call: the kernels that it launched, the calls inside it, and the batch of its step.
+
+Some ops are given less than they use: the weights of experts and the pages of a cache are no arguments of theirs. What
+they launch and call inside shows it; how long the sequences of a batch are stands in an annotation of the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roofline.costs.calls import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel that a call launched. grid: blocks in each dimension, () where not recorded."""
+
+    name: str
+    grid: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Sums over some sequences of a batch.
+
+    queries: new tokens. keys: all tokens that these see, the new ones included. squares: queries^2 of each. products:
+    queries x keys of each. None: not recorded.
+    """
+
+    number: int
+    queries: int
+    keys: int | None = None
+    squares: int | None = None
+    products: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The sequences of one step of a serving engine: those whose prompt it reads, and those that it continues."""
+
+    prefill: Sequences
+    decode: Sequences
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """See above. inside: calls and kernels in the call, in order of time, without the kernels of ops inside it.
+
+    alike: whether all calls of the step with the same name and arguments launch the same kernels.
+    """
+
+    inside: tuple[Call | Kernel, ...] = ()
+    batch: Batch | None = None
+    alike: bool = True
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that the call launched itself."""
+        return tuple(event for event in self.inside if isinstance(event, Kernel))
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls inside the call."""
+        return tuple(event for event in self.inside if isinstance(event, Call))

@@ -27,6 +27,9 @@ from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import DTYPES, computed, of_most
 from roofline.errors import InputError, reason
 
+#: What a formula returns: the work, and, where the arguments do not show it, the type that it computes in ("fp8").
+Work = Cost | tuple[Cost, str]
+
 _PACKAGE = "roofline.costs.libraries"
 
 
@@ -34,7 +37,7 @@ _PACKAGE = "roofline.costs.libraries"
 class Formula:
     """Hold the formula registered for an op. forward, context: see `formula`."""
 
-    function: Callable[..., Cost]
+    function: Callable[..., Work]
     op_class: OpClass
     forward: str = ""
     context: bool = False
@@ -47,7 +50,7 @@ _loading: list[bool] = []  # empty: not begun; [True]: at it; [False]: done
 
 def formula(
     name: str, op_class: OpClass = "other", forward: str = "", context: bool = False
-) -> Callable[[Callable[..., Cost]], Callable[..., Cost]]:
+) -> Callable[[Callable[..., Work]], Callable[..., Work]]:
     """Register the formula of op `name` ("namespace::op"), of class `op_class`. InputError where it has one already.
 
     forward: for a node of the backward pass that is recorded with its gradients only ("torch::autograd::CppNode<...>"),
@@ -67,7 +70,7 @@ def formula(
     if op_class not in CLASSES:
         raise InputError(f"There is no op class {op_class!r}; there are: {', '.join(CLASSES)}.")
 
-    def register(function: Callable[..., Cost]) -> Callable[..., Cost]:
+    def register(function: Callable[..., Work]) -> Callable[..., Work]:
         table = _SUPPLIED if _loading == [True] else _FORMULAS
         registered = table.get(name)
         # A module that is imported again registers the same function anew.
@@ -86,7 +89,7 @@ def has_formulas() -> bool:
     return bool(_FORMULAS)
 
 
-def registered(name: str) -> tuple[Callable[..., Cost], OpClass] | None:
+def registered(name: str) -> tuple[Callable[..., Work], OpClass] | None:
     """The formula and class of an op, or None."""
     formula = entry(name)
     if formula is None:
@@ -113,14 +116,17 @@ def _load() -> None:
         _loading[0] = False
 
 
-def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed:
+def cost(call: Call, function: Callable[..., Work], op_class: OpClass) -> Costed:
     """A call by its formula; its bytes are put on the arguments and results in proportion to their size.
 
     Arguments that the formula cannot take (a trace of another version of the library, a damaged one) leave the call
     unknown, with the formula's own reason.
     """
+    arithmetic: str | None = None
     try:
         work = function(*call.inputs)
+        if isinstance(work, tuple):
+            work, arithmetic = work
     except Exception as error:  # a user's code, on whatever a trace holds
         work = unknown(f"its formula does not fit the recorded arguments ({reason(error)[:150]})")
     arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
@@ -132,7 +138,7 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
         kind=call.name.partition("::")[2].rstrip("_").lstrip("_") or call.name,
         op_class=op_class,
         shapes=describe(call),
-        dtype=computed(types, output, op_class in PRODUCTS or bool(work.flops)),
+        dtype=arithmetic or computed(types, output, op_class in PRODUCTS or bool(work.flops)),
         output=output or floating,
         reads=_divide(work.bytes_read, arguments, True) or _elsewhere(work.bytes_read, arguments, True),
         writes=_divide(work.bytes_written, results, False)

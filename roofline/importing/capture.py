@@ -22,14 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs import kernel_names
+from roofline.costs.context import Batch
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
-from roofline.importing.calls import OP, calls, marked, path
-from roofline.importing.python_frames import with_python
-from roofline.importing.work import foreign_calls
-from roofline.pytorch import count
+from roofline.importing.captured import Captured
 from roofline.traces.kineto.launches import plain_name
-from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, KinetoTrace
 from roofline.traces.rows import Rows
 
@@ -105,15 +103,29 @@ class Fit:
 class Replays:
     """op: int64[device], the number of the captured op in `counted` that each replayed kernel belongs to, or -1.
 
-    unsure: bool[device], of a replay that fits several captures of different work. shapes: whether a captured call has
-    its arguments. warnings: in sentences.
+    unsure: bool[device], of a replay that fits several captures of different work. guessed: bool[ops], found by order
+    alone. warnings: in sentences.
     """
 
     op: Rows
-    counted: Counted
+    captured: Captured
     unsure: NDArray[np.bool_]
-    shapes: bool
+    guessed: NDArray[np.bool_]
     warnings: tuple[str, ...]
+
+    def counted(self, batch: Batch | None) -> Counted:
+        """The captured ops, with the work that they have in a step of a batch."""
+        counted = self.captured.counted(batch)
+        if not self.guessed.any():
+            return counted
+        by_order = _assumed(counted)
+        chosen = (by_order[row] if guess else counted.ops[row] for row, guess in enumerate(self.guessed.tolist()))
+        return replace(counted, ops=tuple(chosen))
+
+    @property
+    def shapes(self) -> bool:
+        """Whether a captured call has its arguments."""
+        return bool(self.captured.with_arguments[np.unique(self.op[self.op >= 0])].any())
 
 
 class Capture:
@@ -121,7 +133,7 @@ class Capture:
 
     def __init__(self, trace: KinetoTrace, costs: Costs) -> None:
         """InputError where `trace` shows no capture."""
-        self._trace, self._costs, self._links = trace, costs, link(trace)
+        self._trace, self._costs = trace, costs
         self.segments = segments(trace)
         if not self.segments:
             raise InputError(
@@ -133,10 +145,9 @@ class Capture:
         """The captured op of each kernel that a graph of `trace` replays. step: int64[device], that of each event."""
         replays = _replays(trace, links)
         fits = fitting(replays, self.segments)
-        used = sorted({fit.number for fits_of_replay in fits for fit in fits_of_replay})
-        rows = np.concatenate([self.segments[number].rows for number in used] or [np.zeros(0, np.int64)])
-        counted, of_launch, with_arguments = self._counted(rows)
-        ops = {number: of_launch[self.segments[number].rows] for number in used}
+        captured = Captured(self._trace, self._costs, self._launched(replays, fits))
+        counted = captured.counted(None)
+        ops = {number: captured.op[segment.rows] for number, segment in enumerate(self.segments)}
         interner = Interner()
         works = [(name, id(interner(op.costed))) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)]
         op = np.full(len(trace.device), -1, np.int64)
@@ -161,39 +172,24 @@ class Capture:
             key = (int(step[replay.rows[0]]), *(fit.number for fit in likely))
             fit = likely[turn.get(key, 0) % len(likely)]
             turn[key] = turn.get(key, 0) + 1
-            captured = ops[fit.number][fit.of]
-            op[replay.rows[fit.place]] = captured
-            guessed[captured[captured >= 0]] |= not fit.named
-        if guessed.any():
-            by_order = _assumed(counted)
-            chosen = (by_order[row] if guess else counted.ops[row] for row, guess in enumerate(guessed.tolist()))
-            counted = replace(counted, ops=tuple(chosen))
-        shapes = bool(with_arguments[np.unique(op[op >= 0])].any())
-        return Replays(op, counted, unsure, shapes, _warnings(unmatched, several, len(replays), bool(guessed.any())))
+            ops_of_kernels = ops[fit.number][fit.of]
+            op[replay.rows[fit.place]] = ops_of_kernels
+            guessed[ops_of_kernels[ops_of_kernels >= 0]] |= not fit.named
+        warnings = _warnings(unmatched, several, len(replays), bool(guessed.any()))
+        return Replays(op, captured, unsure, guessed, warnings)
 
-    def _counted(self, launches: Rows) -> tuple[Counted, Rows, NDArray[np.bool_]]:
-        """The ops around captured launches, counted; for each launch of the trace the number of its op, or -1; and for
-        each op whether its arguments were recorded.
-        """
-        trace = self._trace
-        on = path(trace, self._links, launches)
-        start = trace.launches.start[launches]
-        window = [(int(trace.ops.start.min()), int(start.max()))] if len(launches) and len(trace.ops) else []
-        step = with_python(trace, calls(trace, on, window))
-        plain = self._costs.nodes(trace, step.events, self._links, step.ops)
-        nodes = marked(plain, step)
-        generated = foreign_calls.captured(plain, self._links, launches, self._costs.sources)
-        counted = count.count(nodes, self._costs, generated)
-        framework_calls = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
-        number = np.full(len(nodes) + 1, -1, np.int64)
-        number[:-1][framework_calls] = counted.op_of
-        with_arguments = np.zeros(len(counted.ops), bool)
-        nodes_of, first = np.unique(number[:-1], return_index=True)
-        for op, node in zip(nodes_of.tolist(), first.tolist(), strict=True):
-            if op >= 0 and ("::" in nodes.names[node] or node in generated):
-                with_arguments[op] = bool(nodes.call(node).inputs)
-        inner = step.index(OP, len(trace.ops))[self._links.launch_op]
-        return counted, number[inner], with_arguments
+    def _launched(self, replays: list[Kernels], fits: list[list[Fit]]) -> dict[int, str]:
+        """What each captured launch runs, by its row: its own name, else that of a kernel that a replay has for it."""
+        launched: dict[int, str] = {}
+        for replay, every in zip(replays, fits, strict=True):
+            for fit in every:
+                segment = self.segments[fit.number]
+                rows = segment.rows[fit.of].tolist()
+                if rows and rows[0] in launched:
+                    continue
+                launched |= dict(zip(segment.rows.tolist(), segment.names, strict=True))
+                launched |= dict(zip(rows, (replay.names[place] for place in fit.place.tolist()), strict=True))
+        return launched
 
 
 def segments(trace: KinetoTrace) -> list[Kernels]:

@@ -6,30 +6,30 @@ whoever asked for it: what has no op is a row of its own, named after its kernel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.schema import Collectives
-from roofline.costs.calls import Call
-from roofline.costs.counted import Costed, Counted
+from roofline.costs.context import Batch
+from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
 from roofline.importing.capture import Capture, Replays
 from roofline.importing.collectives import beyond_most, collectives
 from roofline.importing.python_frames import with_python
-from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
+from roofline.importing.rows import Table
 from roofline.importing.selection import ALL, Selection, find
 from roofline.importing.steps import Chosen, aligned, choose
+from roofline.importing.unclaimed import unclaimed
 from roofline.importing.work import communication, foreign_calls
+from roofline.importing.work.batches import Batches
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import count
-from roofline.pytorch.count import Generated
 from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.time_cuda import Kept, TimedCuda, time_steps
-from roofline.traces import intervals, nesting
+from roofline.traces import intervals
 from roofline.traces.kineto.links import Links, link, without_kernel
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.kineto.steps import Steps
@@ -98,9 +98,9 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, s
     counted_calls = with_python(trace, calls(trace, on, [chosen.host[chosen.counted]]))
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
     nodes = marked(plain, counted_calls)
-    generated = foreign_calls.kernels(trace, links, plain, costs.sources)
+    generated = foreign_calls.kernels(trace, links, plain, sources=costs.sources)
     counted_events = np.flatnonzero(chosen.step == chosen.counted)
-    generated |= _unclaimed(trace, links, counted_events, counted_calls, nodes, costs, generated)
+    generated |= unclaimed(trace, links, counted_events, counted_calls, nodes, costs, generated)
     counted = count.count(nodes, costs, generated)
     number = _numbers(nodes, counted)
 
@@ -109,7 +109,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, s
     if replays is not None:
         alike = _replaying_alike(replays, links, chosen, repeating, owner)
         repeating, differing = alike, differing + len(repeating) - len(alike)
-    table = Table(trace, links, counted, replays)
+    table = Table(trace, links, counted, replays, _batches(trace, links, owner, counted_events))
     within = _within(trace, chosen, repeating)
     owner = table.complete(owner, within, chosen.step == chosen.counted)
     counted = table.counted(owner, within)
@@ -223,6 +223,15 @@ def _devices(trace: KinetoTrace) -> list[str]:
     ]
 
 
+def _batches(trace: KinetoTrace, links: Links, owner: Rows, counted_events: Rows) -> dict[int, Batch | None]:
+    """The batch of the serving engine around each graph launch of the counted step, by the number of its op."""
+    batches = Batches(trace)
+    rows = counted_events[links.graph[counted_events] & (owner[counted_events] >= 0)]
+    numbers, first = np.unique(owner[rows], return_index=True)
+    starts = trace.launches.start[links.launch[rows[first]]].tolist()
+    return {number: batches.at(start) for number, start in zip(numbers.tolist(), starts, strict=True)}
+
+
 def _within(trace: KinetoTrace, chosen: Chosen, steps_used: list[int]) -> NDArray[np.bool_]:
     """Mark the events of the steps used, or that run in the window of one: bool[device]."""
     low, high = chosen.low[steps_used], chosen.high[steps_used]
@@ -233,77 +242,6 @@ def _within(trace: KinetoTrace, chosen: Chosen, steps_used: list[int]) -> NDArra
 
 
 # ---------------------------------------------------------------------------------------------- whose kernels
-
-
-def _unclaimed(
-    trace: KinetoTrace,
-    links: Links,
-    device_events: Rows,
-    step: StepCalls,
-    nodes: Nodes,
-    costs: Costs,
-    foreign: Mapping[int, Generated],
-) -> dict[int, Generated]:
-    """Make ops of their own for those of `device_events` that no op of the framework's computes.
-
-    foreign: the calls that are known to be no ops of torch's, by node.
-    The innermost call around a launch, where it holds nothing else that has work; else the launch itself. A graph is
-    one op for now, to be taken apart.
-    """
-    is_op = nodes.is_op.copy()
-    is_op[list(foreign)] = True
-    unit = nesting.outermost(nodes.parent, is_op)
-    unit = np.append(unit, -1)
-    op = step.index(OP, len(trace.ops))[links.op[device_events]]
-    launch = step.index(LAUNCH, len(trace.launches))[links.launch[device_events]]
-    free = (unit[op] < 0) & (unit[launch] < 0)
-    by_graph = links.graph[device_events]
-    graphs = np.unique(launch[by_graph & (launch >= 0) & (unit[launch] < 0)])
-    inner = np.unique(op[free & ~by_graph & (op >= 0)])
-    holds = _holders(nodes.parent, np.concatenate([np.flatnonzero(unit[:-1] >= 0), inner, graphs]))
-    leaf = np.append(np.zeros(len(nodes), bool), False)
-    leaf[inner] = ~holds[inner]
-    generated: dict[int, Generated] = {}
-    owner = np.where(free & ~by_graph, np.where(leaf[op], op, launch), -1)
-    owners, first = np.unique(owner, return_index=True)
-    event_of = dict(zip(owners.tolist(), device_events[first].tolist(), strict=True))
-    for index, name in longest(trace, device_events, owner).items():
-        if step.table[index] == OP:
-            generated[index] = _generated(nodes.names[index], _inside(nodes.call(index), costs, name))
-        else:
-            generated[index] = _generated(name, foreign_calls.lone(trace, event_of[index]) or lost(name, OUTSIDE))
-    return generated | {index: _generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()}
-
-
-def _holders(parent: Rows, nodes: Rows) -> NDArray[np.bool_]:
-    """Mark the nodes that hold one of `nodes` below them: bool[parent]."""
-    holds = np.zeros(len(parent), bool)
-    current = np.unique(parent[nodes])
-    while len(current := current[current >= 0]):
-        current = current[~holds[current]]
-        holds[current] = True
-        current = np.unique(parent[current])
-    return holds
-
-
-def _generated(name: str, costed: Costed) -> Generated:
-    return Generated(
-        name=name,
-        costed=costed,
-        reads=(-1,) * len(costed.reads),
-        writes=(-1,) * len(costed.writes),
-        scope=None,
-        places=(),
-    )
-
-
-def _inside(call: Call, costs: Costs, kernel: str) -> Costed:
-    """A call that is no op by the rules and launches kernels itself, as a wrapper with a kernel of its own does."""
-    if "::" in call.name:
-        costed = costs.cost(call)
-        if not costed.view:
-            return costed
-    return lost(kernel, f"the work of {call.name[:80]} is not known")
 
 
 def _numbers(nodes: Nodes, counted: Counted) -> Rows:

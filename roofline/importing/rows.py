@@ -6,6 +6,7 @@ row of its own, with what is known of it and the reason for what is not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import msgspec
@@ -15,31 +16,25 @@ from numpy.typing import NDArray
 from roofline.core.cost import unknown
 from roofline.core.vocabulary import OpClass, Quality
 from roofline.costs import kernel_names
+from roofline.costs.context import Batch
 from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
 from roofline.importing.capture import Replays
+from roofline.importing.unclaimed import REPLAYED, longest, lost
 from roofline.importing.work import costs
 from roofline.traces.kineto.links import Links, alike_kernels
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.rows import Rows
 
 BEFORE = "launched before the trace began, or the launch is not in it"
-REPLAYED = "replayed from a graph, which does not say for which op: import with --capture, or record a step without"
+UNCAPTURED = "replayed from a graph of which no capture that was given runs the same kernels"
 UNSURE = (
     "replayed from a graph of which captures with other shapes fit as well, and nothing recorded tells which it was"
 )
 REPEATED = "its ids are repeated or contradict each other, so that its launch is not known"
 DIFFERENT = "in a part of the step that is not in the counted one"
-OUTSIDE = "launched by code that is no op of the framework"
 _TIMELESS = "a kernel of it has no duration in the trace"
 _PLACES = {BEFORE: "(launched before the trace)", REPEATED: "(not joined to a launch)"}
 _TWIN = "launched before the window; its twin's work"
-
-
-def lost(kernel: str, why: str) -> Costed:
-    """The cost of a kernel without an op: its class by its name, its work unknown."""
-    return Costed(
-        cost=unknown(why), kind="kernel", op_class=kernel_names.classify(kernel), shapes="", dtype=None, output=None
-    )
 
 
 def phases(counted: Counted) -> Rows:
@@ -49,19 +44,19 @@ def phases(counted: Counted) -> Rows:
     return np.where(np.asarray(gradient, bool) & (counted.phase == forward), backward, counted.phase)
 
 
-def longest(trace: KinetoTrace, events: Rows, owner: Rows) -> dict[int, str]:
-    """For each owner (but -1) the name of the kernel that took most of its time."""
-    rows = np.flatnonzero(owner >= 0)
-    pairs, place = np.unique(np.stack([owner[rows], trace.device.name[events[rows]]]), axis=1, return_inverse=True)
-    time = np.bincount(place.ravel(), weights=trace.device.duration[events[rows]], minlength=pairs.shape[1])
-    order = np.argsort(time, kind="stable").tolist()
-    return {int(pairs[0, column]): trace.names[int(pairs[1, column])] for column in order}
-
-
 class Table:
     """The rows of the profile: the counted ops, and behind them the kernels that a graph or nothing launched."""
 
-    def __init__(self, trace: KinetoTrace, links: Links, counted: Counted, replays: Replays | None) -> None:
+    def __init__(
+        self,
+        trace: KinetoTrace,
+        links: Links,
+        counted: Counted,
+        replays: Replays | None,
+        batches: Mapping[int, Batch | None],
+    ) -> None:
+        """batches: of the serving engine in whose step each counted graph launch lies, by its number."""
+        self._batches = batches
         self._trace, self._links, self._base, self._replays = trace, links, counted, replays
         self._ops = list(counted.ops)
         self._names = list(counted.names_of_ops)
@@ -132,7 +127,7 @@ class Table:
         for number, op, code, several in keys.T.tolist():
             scope, phase = self._scope[number], self._phase[number]
             if op >= 0 and replays is not None:
-                of = replays.counted
+                of = replays.counted(self._batches.get(number))
                 scope = self._place(of.scopes[int(of.scope[op])]) if of.scopes[int(of.scope[op])] else scope
                 phase = phase or int(of.phase[op])
                 replayed_rows.append(
@@ -140,7 +135,7 @@ class Table:
                 )
             else:
                 kernel = self._trace.names[code]
-                why = UNSURE if several else REPLAYED
+                why = UNSURE if several else REPLAYED if replays is None else UNCAPTURED
                 replayed_rows.append(
                     self._add((number, -1, code, several), kernel, lost(kernel, why), scope, phase, False)
                 )

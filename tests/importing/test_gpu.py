@@ -587,6 +587,64 @@ def test_a_capture_of_other_kernels_is_not_believed(make_kineto):
     assert found.warnings == ("3 of 3 graph launches have no capture of the same kernels",)
 
 
+def test_all_kernels_of_a_capture_have_what_is_known_of_them(make_kineto):
+    """Ops of torch's, generated kernels, ops of libraries, and launches outside of any op."""
+    x, out = ([4, 8], "float", [8, 1]), ([4, 4], "float", [4, 1])
+    text = capture(
+        make_kineto,
+        [
+            ("triton_poi_fused_relu_0", x, x, ["triton_poi_fused_relu_0"]),
+            ("sgl_kernel::silu_and_mul", out, x, ["act_and_mul"]),
+            ("mine::opaque", x, None, ["gelu_x"]),
+            ("TopK", x, None, ["topk_kernel"]),
+        ],
+    )
+    made = make_kineto.Trace()
+    launch_graph(made, 5, ["triton_poi_fused_relu_0", "act_and_mul", "gelu_x", "topk_kernel"], 20)
+    found = read(made.write(), text)
+    assert rows(found) == [
+        ("triton_poi_fused_relu_0", "pointwise", "assumed", 10),
+        ("sgl_kernel::silu_and_mul", "pointwise", "exact", 10),
+        ("mine::opaque", "pointwise", "unknown", 10),
+        ("TopK", "other", "unknown", 10),
+    ]
+    costs = [op.costed.cost for op in found.counted.ops[1:]]
+    assert [cost.bytes for cost in costs] == [2 * 4 * 8 * 4, 4 * (4 * 8 + 4 * 4), None, None]
+    assert found.timed.joined == 1
+    assert not any("--capture" in cost.note for cost in costs)
+    closes(found)
+
+
+def test_whoever_gave_a_capture_is_not_advised_to_give_one(make_kineto):
+    found = read(replayed(make_kineto), capture(make_kineto, [("aten::relu", make_kineto.H, None, ["other"])]))
+    notes = {op.costed.cost.note for op in found.counted.ops[1:]}
+    assert len(notes) == 1
+    assert "--capture" not in notes.pop()
+
+
+def test_captured_attention_has_the_keys_of_the_step_that_replays_it(make_kineto):
+    q, k = ([2, 4, 8], "c10::BFloat16", [32, 8, 1]), ([2, 2, 8], "c10::BFloat16", [16, 8, 1])
+    made = make_kineto.Trace()
+    made.call("hipStreamBeginCapture", 0, 2)
+    made.annotation("execute_2_context_0(sq0sk0sqsq0sqsk0)_generation_2(sq2sk2sqsq2sqsk2)", 3, 90)
+    made.op("vllm::unified_attention_with_output", 10, 30, q, k, k, q)
+    made.call("hipLaunchKernel", 12, 15)
+    made.events[-1]["args"]["kernel"] = "kernel_unified_attention_2d"
+    made.call("hipStreamEndCapture", 95, 97)
+    text = made.write()
+    made = make_kineto.Trace()
+    for number, keys in enumerate([20, 30, 40]):
+        zero = 100 * number
+        name = f"generation_2(sq2sk{keys}sqsq2sqsk{keys})"
+        made.annotation(f"execute_2_context_0(sq0sk0sqsq0sqsk0)_{name}", zero, zero + 90)
+        launch_graph(made, zero + 5, ["kernel_unified_attention_2d"], zero + 20)
+    found = read(made.write(), text)
+    # The counted step is one of the three, its keys those of its own annotation, whatever was captured.
+    chosen = [20, 30, 40][found.chosen.counted]
+    cost = next(op.costed.cost for op in found.counted.ops if op.costed.op_class == "attention")
+    assert (cost.flops, cost.bytes_read) == (4 * chosen * 2 * 16, 2 * (2 * 4 * 8 + 2 * chosen * 2 * 8))
+
+
 def test_a_trace_without_a_capture_is_refused_as_one(make_kineto):
     with pytest.raises(InputError, match="holds no captured graph"):
         read(replayed(make_kineto), make_kineto.training(1).write())

@@ -71,7 +71,7 @@ class OpChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KernelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Ops that both runs execute by other kernels: of each run the names of those that the other one lacks, and the time.
+    """Hold ops that both runs execute by other kernels: the names that the other run lacks, and the time in each.
 
     kernels: most time first, empty where a run has no other ones; ops: how many; seconds: of these ops in each run [s].
     """

@@ -215,7 +215,7 @@ class Runs:
         return tuple(name for name, (of_a, of_b) in zip(_ARGUMENTS.values(), arguments, strict=True) if of_a != of_b)
 
     def kernel_changes(self, a: Rows, b: Rows) -> tuple[KernelChange, ...]:
-        """List the kernels of some ops that differ. a, b: segments of both runs, each of `a` with its partner in `b`."""
+        """List the kernels of some ops that differ. a, b: segments of both runs, partners at equal places."""
         changes: dict[tuple[tuple[str, ...], ...], list[tuple[int, float, float]]] = defaultdict(list)
         times = self.a.side.seconds, self.b.side.seconds
         for row_a, row_b in zip(a.tolist(), b.tolist(), strict=True):

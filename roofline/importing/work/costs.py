@@ -184,7 +184,8 @@ class Costs:
             return _NONE
         formula = custom.entry(name)
         if formula is not None:
-            return _NONE if formula.forward else _OP  # of the backward pass: it needs the arguments of its forward op
+            # Of the backward pass: it needs the arguments of its forward op. With a context: what it launches.
+            return _NONE if formula.forward or formula.context else _OP
         if communication.is_communication(name) or name.startswith(_FRAMES):
             return _NONE
         kind = self._cache.names.get(name)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,10 +18,13 @@ from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs import custom, kernel_names
 from roofline.costs.calls import Call, describe, tensors
+from roofline.costs.context import Context
 from roofline.costs.counted import Costed
 from roofline.costs.dtypes import DTYPES, said
 from roofline.importing.work import communication, list_arguments
 from roofline.importing.work.arguments import KinetoNodes
+from roofline.importing.work.batches import Always, Batches
+from roofline.importing.work.surroundings import Surroundings
 from roofline.pytorch.aten.tables import base
 from roofline.pytorch.inductor import triton_names as triton
 from roofline.pytorch.inductor.triton_source import Sources
@@ -34,26 +38,25 @@ if TYPE_CHECKING:
 
 def nodes_of(nodes: KinetoNodes, links: Links) -> NDArray[np.int64]:
     """int64[device]: the node that launched each device event, itself; -1 for none of these."""
-    return nodes_in(nodes, links, links.op)
-
-
-def nodes_in(nodes: KinetoNodes, links: Links, ops: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The node of each row of the trace's ops, -1 for none of these and for row -1; in the shape of `ops`."""
     rows = nodes.rows if nodes.rows is not None else np.full(len(nodes), -1, np.int64)
     node = np.full(len(links.parent) + 1, -1, np.int64)
     traced = rows >= 0
     node[rows[traced]] = np.flatnonzero(traced)
-    return np.where(ops >= 0, node[ops], -1)
+    return np.where(links.op >= 0, node[links.op], -1)
 
 
 def kernels(
-    trace: KinetoTrace, links: Links, nodes: KinetoNodes, sources: Sources | None = None
+    trace: KinetoTrace,
+    links: Links,
+    nodes: KinetoNodes,
+    batches: Batches | Always | None = None,
+    sources: Sources | None = None,
 ) -> dict[int, Generated]:
     """The calls that launch kernels and are no ops of torch's, with what is known of their work; by node.
 
     Triton kernels of torch's compiler, communication, nodes of the backward pass that have a formula, and opaque calls:
-    their work is unknown and their class is that of most of their kernels' time. `nodes`: from `Costs.nodes`. sources:
-    of Triton kernels.
+    their work is unknown and their class is that of most of their kernels' time. `nodes`: from `Costs.nodes`.
+    batches: of the serving engine that runs the calls, by time; None: those of this trace. sources: of Triton kernels.
     """
     at = nodes_of(nodes, links)
     unit = nesting.outermost(nodes.parent, nodes.is_op)
@@ -66,6 +69,8 @@ def kernels(
     events = np.split(rows[order], first[1:]) if len(owners) else []
     forward = _forward_of(nodes, owners)
     exchanged = _exchanged(trace, nodes, at)
+    around = _Around(trace, links, nodes, batches)
+    alike = around.alike(owners.tolist(), events)
     generated: dict[int, Generated] = {}
     for node, mine in zip(owners.tolist(), events, strict=True):  # calls that launch and are no ops, of one step
         name = nodes.names[node]
@@ -76,6 +81,8 @@ def kernels(
             if forward_node is not None:
                 call = replace(call, inputs=(*call.inputs, *_recorded(nodes.call(forward_node)).inputs))
             generated[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
+        elif formula is not None and formula.context:
+            generated[node] = _generated(name, around.costed(node, mine, formula, node in alike))
         elif triton.is_triton(name, nodes.events.args[node]):
             generated[node] = _generated(name, _by_triton(nodes, node, launching, sources))
         elif _communicates(trace, name, mine):
@@ -90,28 +97,37 @@ def kernels(
     return generated
 
 
+class _Around:
+    """Cost calls by formulas that ask for what is around them."""
+
+    def __init__(self, trace: KinetoTrace, links: Links, nodes: KinetoNodes, batches: Batches | Always | None) -> None:
+        self._trace, self._nodes = trace, nodes
+        self._surroundings = Surroundings(trace, links, Batches(trace) if batches is None else batches)
+        self._known: dict[tuple[int, Context], Costed] = {}
+
+    def alike(self, owners: list[int], events: list[NDArray[np.int64]]) -> set[int]:
+        """Return the calls that launch the same kernels as all others with their name and arguments."""
+        device = self._trace.device
+        launched: dict[int, set[bytes]] = {}
+        for node, mine in zip(owners, events, strict=True):
+            # Equal calls are one object.
+            launched.setdefault(id(self._nodes.call(node)), set()).add(device.name[mine].tobytes())
+        return {node for node in owners if len(launched[id(self._nodes.call(node))]) == 1}
+
+    def costed(self, node: int, events: NDArray[np.int64], formula: custom.Formula, alike: bool) -> Costed:
+        call, rows = self._nodes.call(node), self._nodes.rows
+        context = Context() if rows is None else self._surroundings.of(int(rows[node]), events.tolist(), alike)
+        if (id(call), context) not in self._known:
+            function = partial(formula.function, context)
+            self._known[id(call), context] = custom.cost(_recorded(call), function, formula.op_class)
+        return self._known[id(call), context]
+
+
 def _generated(name: str, costed: Costed) -> Generated:
     from roofline.pytorch.count import Generated
 
     reads, writes = tuple(-1 for _ in costed.reads), tuple(-1 for _ in costed.writes)
     return Generated(name=name, costed=costed, reads=reads, writes=writes, scope=None, places=())
-
-
-def captured(
-    nodes: KinetoNodes, links: Links, launches: NDArray[np.int64], sources: Sources | None = None
-) -> dict[int, Generated]:
-    """The Triton kernels among the calls that launch while a graph is captured; nothing of it runs there. By node.
-
-    launches: rows of the trace's launches.
-    """
-    at = nodes_in(nodes, links, links.launch_op[launches])
-    unit = np.append(nesting.outermost(nodes.parent, nodes.is_op), -1)[at]
-    launching = np.unique(np.where(unit >= 0, unit, at)[at >= 0])
-    return {
-        node: _generated(nodes.names[node], _by_triton(nodes, node, launching, sources))
-        for node in np.unique(at[(at >= 0) & (unit < 0)]).tolist()
-        if triton.is_triton(nodes.names[node], nodes.events.args[node])
-    }
 
 
 #: How many tensors a product gets that writes its result where it is told.

@@ -36,6 +36,9 @@ from roofline.pytorch.inductor import triton_names
         ("triton_per_fused_bmm_sum_0", "bmm sum", "reduction"),
         ("triton_poi_fused__scaled_dot_product_flash_attention_0", "scaled_dot_product_flash_attention", "pointwise"),
         ("triton_poi_fused_0", "", "pointwise"),
+        # The product ran before, in a kernel of a library: what is left is its bias and what follows.
+        ("triton_poi_fused_addmm_gelu_view_2", "addmm gelu view", "pointwise"),
+        ("triton_red_fused_addmm_mean_pow_rsqrt_2", "addmm mean pow rsqrt", "normalisation"),
         ("triton_poi_fused_constant_pad_nd_moe_forward_0", "constant_pad_nd", "movement"),
         ("triton_poi_fused_add_bitwise_and_bitwise_not_ge_lt_0", "add bitwise_and bitwise_not ge lt", "pointwise"),
     ],

@@ -1,0 +1,112 @@
+"""Mixtures of experts in one op of vLLM and SGLang, whose weights are arguments or views that the op makes of them.
+
+    vllm::inplace_fused_experts, vllm::outplace_fused_experts, sglang::... (hidden, w1, w2, topk_weights, topk_ids, ...)
+
+(vllm/model_executor/layers/fused_moe/fused_moe.py, python/sglang/srt/layers/moe/fused_moe_triton/fused_moe.py): w1 is
+[experts, 2 x intermediate, hidden] where the activation is gated, w2 [experts, hidden, intermediate].
+
+`vllm::moe_forward(hidden, router_logits, ...)` gets its weights from the layer. With Triton's kernels for mxfp4
+(triton_kernels/matmul_ogs.py) each product is a kernel `_matmul_ogs_<layouts>_<out>x<in>x<weights>_<blocks>`, right
+before which the op makes views of what goes in, [rows, inner], and of the weights, [experts, inner, columns]; of mxfp4
+two numbers lie in a byte, and 32 share a scale of one byte (OCP Microscaling Formats 1.0).
+
+Compulsory traffic of the whole op: tokens in and out once, and the weights of the experts that are picked. What its
+kernels hand to each other is left out, as with any op of several kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from roofline.core.cost import Cost, unknown
+from roofline.costs import experts
+from roofline.costs.calls import Call, Tensor, size
+from roofline.costs.context import Context
+from roofline.costs.custom import Work, formula
+from roofline.costs.dtypes import DTYPES
+
+#: Bytes of a number of the weights, with its share of a scale, and how many lie in a byte, by Triton's name.
+_WEIGHTS = {"bf16": (2.0, 1), "fp16": (2.0, 1), "fp8": (1.0, 1), "mxfp8": (1 + 1 / 32, 1), "mxfp4": (0.5 + 1 / 32, 2)}
+_TYPE = r"((?:mx)?(?:bf16|fp16|fp32|fp4|fp8))(?:e\d\w*?)?"
+_MATMUL = re.compile(rf"_(?:p_)?matmul_ogs_[A-Z]+_{_TYPE}x{_TYPE}x{_TYPE}_")
+#: What a product of such inputs computes in, whatever its weights were widened from.
+_COMPUTED = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "mxfp8": "fp8"}
+_GATE = 2.0  # FLOP per number of a gated activation: a product and that of the sigmoid; the sigmoid has its own column
+
+
+@formula("vllm::inplace_fused_experts", "contraction")
+@formula("vllm::outplace_fused_experts", "contraction")
+@formula("sglang::inplace_fused_experts", "contraction")
+@formula("sglang::outplace_fused_experts", "contraction")
+def fused_experts(x: Tensor, w1: Tensor, w2: Tensor, weights: Tensor, picked: Tensor, *_: Any) -> Work:
+    """Cost both products of each token with its experts, by the weights; activations have ops of their own inside.
+
+    Weights of fp8 are multiplied with tokens of fp8.
+    """
+    (tokens, hidden), number, picks = x.shape, w1.shape[0], picked.shape[1]
+    if w1.shape[2] != hidden or w2.shape[1] != hidden or w1.shape[1] not in (w2.shape[2], 2 * w2.shape[2]):
+        return unknown("weights that are packed or of another layout")
+    if (arithmetic := DTYPES[w1.dtype][0]) not in ("bf16", "fp16", "fp32", "fp8"):
+        return unknown("weights of whole numbers: what they are multiplied with is not in the trace")
+    rows = float(tokens * picks)
+    up = experts.products(rows, number, picks, tokens, (hidden, w1.shape[1]), DTYPES[w1.dtype][1])
+    down = experts.products(rows, number, picks, tokens, (w2.shape[2], hidden), DTYPES[w2.dtype][1])
+    weighted = Cost(vector_flops=2.0 * rows * hidden - tokens * hidden)
+    moved = Cost(bytes_read=size(x) + size(weights) + size(picked), bytes_written=size(x))
+    return up + down + weighted + moved, arithmetic
+
+
+@formula("vllm::moe_forward", "contraction", context=True)
+@formula("vllm::moe_forward_shared", "contraction", context=True)
+def moe_forward(context: Context, x: Tensor, logits: Tensor, *_: Any) -> Work:
+    """Cost the kernels of a layer of experts that the op launches itself."""
+    matmuls = _matmuls(context)
+    if not matmuls:
+        return unknown("a mixture of experts whose weights are not in the trace")
+    tokens, number, rows = x.shape[0], logits.shape[-1], max(matmul.rows for matmul in matmuls)
+    if rows % tokens or not 1 <= rows // tokens <= number:
+        return unknown(f"{rows} rows for {tokens} tokens and {number} experts")
+    cost = Cost(bytes_read=size(x) + size(logits), bytes_written=size(x))
+    for matmul in matmuls:
+        # Of experts on several devices each keeps some, and gets the tokens that pick these.
+        share = matmul.experts / number
+        weight = matmul.inner, matmul.columns
+        cost += experts.products(
+            rows * share, matmul.experts, rows // tokens * share, tokens, weight, matmul.bytes_per_weight
+        )
+        if matmul.gated:
+            results = rows * share * matmul.columns / 2
+            cost += Cost(vector_flops=_GATE * results, functions={"sigmoid": results})
+    weighted = Cost(vector_flops=2.0 * rows * x.shape[-1] - tokens * x.shape[-1])
+    return cost + weighted, matmuls[0].arithmetic
+
+
+@dataclass(frozen=True, slots=True)
+class _Matmul:
+    """A product of rows with the weights of their experts. arithmetic: the type it computes in."""
+
+    rows: int
+    experts: int
+    inner: int
+    columns: int
+    bytes_per_weight: float
+    arithmetic: str
+    gated: bool
+
+
+def _matmuls(context: Context) -> list[_Matmul]:
+    """The products of a layer. Raises where the views before a kernel do not fit each other, or its types."""
+    views: list[Tensor] = []
+    matmuls = []
+    for event in context.inside:
+        if isinstance(event, Call):
+            views += [event.inputs[0]] if event.name == "aten::view" and isinstance(event.inputs[0], Tensor) else []
+        elif match := _MATMUL.match(event.name):
+            (rows, inner), (number, stored, columns) = views[-2].shape, views[-1].shape
+            width, packed = _WEIGHTS[match[3]]
+            if stored * packed != inner:
+                raise ValueError(f"weights of {stored} times {packed} rows for inputs of {inner} numbers")
+            matmuls.append(_Matmul(rows, number, inner, columns, width, _COMPUTED[match[2]], "swiglu" in event.name))
+    return matmuls

@@ -1,0 +1,87 @@
+"""vLLM's attention: one op per layer, around whichever library's kernels, and the ops of some of these.
+
+    vllm::unified_attention_with_output(query, key, value, output, layer_name, ...)       [tokens, heads, width]
+    _rocm_C::paged_attention(out, exp_sums, max_logits, tmp_out, query, key_cache, value_cache, num_kv_heads, ...)
+    _C::paged_attention_v1(out, query, key_cache, value_cache, num_kv_heads, ...)
+    _C::paged_attention_v2(out, exp_sums, max_logits, tmp_out, query, key_cache, value_cache, num_kv_heads, ...)
+
+(vllm/model_executor/layers/attention, csrc/torch_bindings.cpp, csrc/rocm/torch_bindings.cpp.) The cache is no argument
+of the first; the views that it makes of it show its type. How long the sequences are stands in the engine's annotation.
+
+Layers may see a window of the last keys only, and the op does not say so. Where layers with the same arguments run
+different kernels, they differ in it: aiter's unified attention splits the keys of a sequence over blocks (`..._3d`)
+only where there is no window (aiter/ops/triton, `use_2d_kernel`), so that those are known, and the others are not.
+Where all layers run the same, none is taken to have a window.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from roofline.core.cost import Cost, unknown
+from roofline.costs import kernel_names, paged_attention
+from roofline.costs.calls import Tensor
+from roofline.costs.context import Context
+from roofline.costs.custom import Work, formula
+from roofline.costs.dtypes import DTYPES
+from roofline.costs.paged_attention import Heads
+
+_SPLIT = re.compile(r"kernel_unified_attention_3d|reduce_segments")
+#: Ops inside that attend to the sequences that are continued, and leave the others to the op around them.
+_DECODING = ("_rocm_C::paged_attention", "_C::paged_attention_v1", "_C::paged_attention_v2")
+_NO_WINDOW = "no layer is taken to see a window of its keys only"
+_NO_CACHE = "the cache is taken to hold the type of the keys"
+
+
+@formula("vllm::unified_attention_with_output", "attention", context=True)
+def unified(context: Context, q: Tensor, k: Tensor, v: Tensor, out: Tensor, *_: Any) -> Cost:
+    """Cost the kernels of a layer's attention that the op launches itself."""
+    if context.batch is None:
+        return unknown("no annotation says how long the sequences of the batch are")
+    names = [kernel.name for kernel in context.kernels]
+    if not any(kernel_names.classify(name) == "attention" for name in names):
+        return unknown("kernels that are not known to be attention")
+    split = all(map(_SPLIT.match, names))
+    if not split and not context.alike:
+        return unknown("a window, whose size is not in the trace: layers with these arguments run different kernels")
+    parts = [context.batch.prefill, context.batch.decode]
+    if any(call.name in _DECODING for call in context.calls):
+        parts = parts[:1]
+    cached = _cache_type(context, k)
+    heads = Heads(q.shape[1], k.shape[1], q.shape[2], v.shape[2], DTYPES[cached or k.dtype][1])
+    cost = paged_attention.cost(q, heads, parts, out=out)
+    for assumed, note in ((not split or context.alike, _NO_WINDOW), (cached is None, _NO_CACHE)):
+        if assumed and cost.quality != "unknown":
+            cost += Cost(quality="assumed", note=note)
+    return cost
+
+
+@formula("_rocm_C::paged_attention", "attention", context=True)
+@formula("_C::paged_attention_v2", "attention", context=True)
+def paged_in_parts(
+    context: Context, out: Tensor, sums: Tensor, greatest: Tensor, parts: Tensor, q: Tensor, *options: Any
+) -> Work:
+    """Cost decoding with pages, in parts that are put together; options: cache of keys, of values, heads, ..."""
+    return paged(context, out, q, *options)
+
+
+@formula("_C::paged_attention_v1", "attention", context=True)
+def paged(context: Context, out: Tensor, q: Tensor, keys: Tensor, values: Tensor, heads: Any, *_: Any) -> Work:
+    """Cost decoding with pages; these kernels know no window."""
+    if context.batch is None:
+        return unknown("no annotation says how long the sequences of the batch are")
+    if type(heads) is not int:
+        heads = values.shape[1]  # [pages, heads, width, page]
+    of_cache = Heads(q.shape[1], heads, q.shape[2], q.shape[2], DTYPES[keys.dtype][1])
+    return paged_attention.cost(q, of_cache, (context.batch.decode,), out=out)
+
+
+def _cache_type(context: Context, k: Tensor) -> str | None:
+    """The type of the cache among what the op takes views of: pages of as many heads, as wide as the keys'."""
+    for call in reversed(context.calls):
+        for tensor in call.inputs[:1]:
+            is_pages = isinstance(tensor, Tensor) and len(tensor.shape) >= 4 and tensor.shape[-1] == k.shape[2]
+            if is_pages and k.shape[1] in tensor.shape[-3:-1] and tensor.dtype in DTYPES:
+                return str(tensor.dtype)
+    return None

@@ -1,0 +1,92 @@
+"""Mixtures of experts: 3 tokens of 4 numbers, 2 of 6 experts each, 5 numbers inside."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.costs import custom, experts
+from roofline.costs.calls import Call, Tensor
+from roofline.costs.context import Context, Kernel
+
+BF16, FP8, BYTE = "c10::BFloat16", "c10::Float8_e4m3fnuz", "unsigned char"
+
+
+def tensor(*shape, dtype=BF16):
+    return Tensor(shape, None, dtype, device="")
+
+
+def costed(name, *inputs, context=None):
+    formula = custom.entry(f"vllm::{name}")
+    if context is None:
+        return custom.cost(Call(name, None, inputs), *custom.registered(f"vllm::{name}"))
+    return custom.cost(Call(name, None, inputs), lambda *given: formula.function(context, *given), formula.op_class)
+
+
+def test_experts_that_are_touched():
+    assert experts.touched(6, 2, 1) == pytest.approx(2)  # one token: as many as it picks
+    assert experts.touched(6, 2, 2) == pytest.approx(2 + 2 * 4 / 6)  # of the second's picks a third is picked already
+    assert experts.touched(6, 6, 1) == experts.touched(6, 6, 9) == 6
+    assert experts.touched(6, 2, 1000) == pytest.approx(6)
+
+
+@pytest.mark.parametrize("dtype", [BF16, FP8])
+def test_weights_as_arguments(dtype):
+    x, w1, w2 = tensor(3, 4), tensor(6, 10, 4, dtype=dtype), tensor(6, 4, 5, dtype=dtype)
+    picks = tensor(3, 2, dtype="float"), tensor(3, 2, dtype="int")
+    found = costed("inplace_fused_experts", x, w1, w2, *picks, "silu", False)
+    # 6 rows go through 4 x 10 and 5 x 4 numbers of their expert.
+    assert found.cost.flops == 2 * 6 * (40 + 20)
+    touched = 6 * (1 - (4 / 6) ** 3)
+    width = 2 if dtype == BF16 else 1
+    assert found.cost.bytes_read == pytest.approx(touched * 60 * width + 24 + 24 + 24)
+    assert found.cost.bytes_written == 24
+    assert (found.dtype, found.cost.quality) == ("bf16" if dtype == BF16 else "fp8", "assumed")
+
+
+def test_weights_that_are_packed_stay_unknown():
+    picks = tensor(3, 2, dtype="float"), tensor(3, 2, dtype="int")
+    packed = costed("inplace_fused_experts", tensor(3, 4), tensor(6, 10, 2, dtype=BYTE), tensor(6, 4, 5), *picks)
+    assert packed.cost.quality == "unknown"
+    whole = tensor(6, 10, 4, dtype="signed char"), tensor(6, 4, 5, dtype="signed char")
+    assert costed("inplace_fused_experts", tensor(3, 4), *whole, *picks).cost.quality == "unknown"
+
+
+def view(*shape, dtype=BF16):
+    return Call("aten::view", None, (tensor(*shape, dtype=dtype), None))
+
+
+def forward(*inside):
+    return costed("moe_forward", tensor(3, 4), tensor(3, 6), None, context=Context(inside))
+
+
+NAME = "_matmul_ogs_NNT_bf16x{}xmxfp4_16x128x256x1"
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("bf16", "bf16"), ("fp8e4nv", "fp8"), ("mxfp8e4nv", "fp8")])
+def test_weights_in_the_views_before_a_product(kind, dtype):
+    # 3 tokens, 6 rows: 4 x 10 numbers and, of half of those, 5... as 6 x 4: two numbers of the weights lie in a byte.
+    found = forward(
+        view(3, 4),
+        view(6, 2, 12, dtype=BYTE),
+        Kernel(f"{NAME.format(kind)}_swiglu"),
+        view(6, 6),
+        view(6, 3, 4, dtype=BYTE),
+        Kernel(NAME.format(kind)),
+        Kernel("_finalize_matmul_scatter_bf16"),
+    )
+    cost = found.cost
+    assert cost.flops == 2 * 6 * (4 * 12 + 6 * 4)
+    touched = 6 * (1 - (4 / 6) ** 3)
+    # Half a byte per number, and a byte per 32 of them; the tokens in and out, and 6 numbers per token to pick by.
+    assert cost.bytes_read == pytest.approx(touched * (48 + 24) * (0.5 + 1 / 32) + 24 + 36)
+    assert cost.bytes_written == 24
+    assert cost.functions == {"sigmoid": 36}
+    assert cost.vector_flops == 2 * 36 + 6 * 4 + 3 * 4  # the gate; weighted by 6 x 4 products, 3 x 4 sums of two
+    assert (found.dtype, cost.quality) == (dtype, "assumed")
+
+
+def test_what_the_views_do_not_tell_stays_unknown():
+    assert forward(Kernel("some_other_gemm")).cost.quality == "unknown"
+    odd = forward(view(3, 4), view(6, 3, 12, dtype=BYTE), Kernel(NAME.format("bf16")))
+    assert (odd.cost.quality, odd.cost.bytes) == ("unknown", None)
+    assert forward(Kernel(NAME.format("bf16"))).cost.quality == "unknown"

@@ -1,0 +1,75 @@
+"""vLLM's attention: 3 sequences of one query each and 20 keys together, 4 query heads, 2 of keys, width 8."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor
+from roofline.costs.context import Batch, Context, Kernel, Sequences
+
+NOBODY = Sequences(0, 0, 0, 0, 0)
+DECODE = Batch(NOBODY, Sequences(3, 3, 20, 3, 20))
+
+
+def tensor(*shape, dtype="c10::BFloat16"):
+    return Tensor(shape, None, dtype, device="")
+
+
+Q, K = tensor(3, 4, 8), tensor(3, 2, 8)
+CACHE = Call("aten::unbind", None, (tensor(2, 50, 16, 2, 8, dtype="unsigned char"), 0))
+
+
+def unified(*kernels, batch=DECODE, alike=True, calls=(CACHE,)):
+    context = Context((*calls, *map(Kernel, kernels)), batch, alike)
+    return custom.entry("vllm::unified_attention_with_output").function(context, Q, K, K, Q, None, None)
+
+
+def test_a_layer_attends_to_all_keys_of_the_batch():
+    found = unified("kernel_unified_attention_3d", "reduce_segments", alike=False)
+    assert (found.flops, found.useful_flops) == (4 * 20 * 32, 4 * 20 * 32)
+    # The cache holds a byte per number: 20 keys and values of 2 heads.
+    assert (found.bytes_read, found.bytes_written) == (2 * 3 * 4 * 8 + 20 * 2 * 16, 2 * 3 * 4 * 8)
+    assert found.quality == "exact"
+
+
+def test_without_a_view_of_the_cache_it_holds_the_type_of_the_keys():
+    found = unified("kernel_unified_attention_2d", calls=())
+    assert (found.bytes_read, found.quality) == (2 * 3 * 4 * 8 + 2 * 20 * 2 * 16, "assumed")
+
+
+def test_layers_that_differ_may_have_a_window():
+    assert unified("kernel_unified_attention_2d").quality == "assumed"
+    found = unified("kernel_unified_attention_2d", alike=False)
+    assert (found.quality, found.bytes) == ("unknown", None)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "batch"),
+    [
+        ("kernel_unified_attention_3d", None),
+        ("elementwise", DECODE),
+        ("kernel_unified_attention_3d", Batch(NOBODY, Sequences(3, 3))),  # without sums
+        ("kernel_unified_attention_3d", Batch(NOBODY, Sequences(9, 9, 20, 9, 20))),  # of another step
+    ],
+)
+def test_what_is_not_told_stays_unknown(kernel, batch):
+    assert unified(kernel, batch=batch).quality == "unknown"
+
+
+def test_decoding_inside_leaves_the_prompts_to_the_op():
+    # Two prompts of 1 and 2 queries, and the 3 sequences that are continued: 1 + 3 pairs of 1 + 4 are the op's own.
+    batch = Batch(Sequences(2, 3, 3, 5, 5), DECODE.decode)
+    inner = Call("_rocm_C::paged_attention", None, ())
+    found = unified("flash_fwd", batch=batch, calls=(CACHE, inner))
+    assert (found.flops, found.useful_flops) == (4 * 5 * 32, 4 * 4 * 32)
+
+
+def test_decoding_with_pages():
+    keys, values = tensor(50, 2, 4, 16, 2), tensor(50, 2, 8, 16)
+    for name, workspaces in (("_C::paged_attention_v1", 0), ("_rocm_C::paged_attention", 3)):
+        context = Context((), DECODE)
+        given = (Q, *[tensor(1)] * workspaces, Q, keys, values, 2, 0.35)
+        found = custom.entry(name).function(context, *given)
+        assert (found.flops, found.bytes_read) == (4 * 20 * 32, 2 * 3 * 4 * 8 + 2 * 20 * 2 * 16)
+        assert custom.entry(name).function(Context(), *given).quality == "unknown"

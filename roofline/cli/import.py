@@ -48,9 +48,10 @@ def command(
         ),
     ] = None,
     capture: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            metavar="TRACE", help="The trace of the CUDA graphs' capture, which names the ops of replayed kernels."
+            metavar="TRACE|DIR",
+            help="A trace of the graphs' capture, which names the ops of replayed kernels, or a folder of them.",
         ),
     ] = None,
     inductor_cache: Annotated[
@@ -121,7 +122,7 @@ def command(
 
     selection = selected(steps, between, trim)
     paths = importing.traces_in(traces)
-    inputs = (*paths, capture, device)
+    inputs = (*paths, *importing.traces_in(capture or ()), device)
     if output is not None and len(paths) == 1:
         check_output(Path(output), force, (".json",), inputs)
     elif output is not None:

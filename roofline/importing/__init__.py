@@ -74,7 +74,7 @@ def read(
     paths: Sequence[str | Path],
     *,
     device: str | None = None,
-    capture: str | Path | None = None,
+    capture: str | Path | Sequence[str | Path] | None = None,
     inductor_cache: str | Path | None = None,
     name: str | None = None,
     command: str = "",
@@ -84,10 +84,11 @@ def read(
 ) -> list[Profile]:
     """Return one profile per trace. Several traces must be the ranks of one job, and are sorted by rank.
 
-    device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the trace of the
-    graphs' capture. inductor_cache: the folder with the sources of Triton kernels. name: what the model is called;
-    None: as its file is. selection: the steps to use, of each trace. say: gets each warning once. workers: number of
-    processes that read the traces of ranks; None: one per usable core, as far as the memory allows.
+    device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the
+    traces of the graphs' captures, or folders of them. inductor_cache: the folder with the sources of Triton kernels.
+    name: what the model is called; None: as its file is. selection: the steps to use, of each trace. say: gets each
+    warning once. workers: number of processes that read the traces of ranks; None: one per usable core, as far as the
+    memory allows.
 
     Raises InputError for files that cannot be read or do not belong together and for what is no name, MeasurementError
     for traces without anything to measure.
@@ -107,9 +108,10 @@ def read(
         requested = None if device is None else devices.load(device)
         return [_called(form.profile(files[0], requested, command, say), name)]
     several = len(files) > 1
+    given = [] if capture is None else [capture] if isinstance(capture, str | Path) else list(capture)
     request = Request(
         device=device,
-        capture=None if capture is None else str(capture),
+        captures=tuple(map(str, traces_in(given))),
         inductor_cache=None if inductor_cache is None else str(inductor_cache),
         command=command,
         several=several,

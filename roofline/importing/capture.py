@@ -14,6 +14,7 @@ differ in their work, grids and blocks decide if both traces record them; else t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,8 @@ from roofline.costs import kernel_names
 from roofline.costs.context import Batch
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
-from roofline.importing.captured import Captured
+from roofline.importing.captured import Captured, joined
+from roofline.importing.work.batches import Batches
 from roofline.traces.kineto.launches import plain_name
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, KinetoTrace
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 _BEGIN, _END = re.compile(r"StreamBeginCapture"), re.compile(r"StreamEndCapture")
 _KERNEL = re.compile(r"Launch(?!HostFunc)", re.IGNORECASE)
 _COPY, _FILL = re.compile(r"Memcpy", re.IGNORECASE), re.compile(r"Memset", re.IGNORECASE)
+#: What a serving engine names the range around a capture (vLLM, SGLang): "capture_32_FULL".
+_SIZED = re.compile(r"capture_(\d{1,9})(?:_|$)")
 _FIXED = ("memcpy", "memset")
 _UNRECORDED = (("memset",), ("memcpy",), _FIXED)  # what a replay may lack, in the order in which it is tried
 _MORE = 0.01  # of a replay's kernels: so many launches more may a capture hold at its end
@@ -71,19 +75,22 @@ _NOTHING = _Kernel()  # of arguments that are no object
 class Kernels:
     """Launches of one capture or device events of one replay, in order.
 
-    rows: in the trace's launches or device events. what: what each runs ("" for a kernel whose name is not recorded).
-    sizes: grid and block as one text each, empty where not recorded.
+    rows: in the trace's launches or device events. names: what each runs ("" for a kernel whose name is not recorded).
+    sizes: grid and block as one text each, empty where not recorded. tokens: for how many a serving engine captured it,
+    or how many its step has; None: not recorded. trace: the number of the capture's trace.
     """
 
     rows: Rows
     names: tuple[str, ...]
     sizes: tuple[bytes, ...]
+    tokens: int | None = None
+    trace: int = 0
 
     def without(self, kinds: tuple[str, ...]) -> tuple[Rows, Kernels]:
         """Leave out events of `kinds`; return the places of the rest, int64[rest], and the rest."""
         places = [place for place, name in enumerate(self.names) if name not in kinds]
         names, sizes = tuple(self.names[place] for place in places), tuple(self.sizes[place] for place in places)
-        return np.asarray(places, np.int64), Kernels(self.rows[places], names, sizes)
+        return np.asarray(places, np.int64), Kernels(self.rows[places], names, sizes, self.tokens, self.trace)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,14 +115,14 @@ class Replays:
     """
 
     op: Rows
-    captured: Captured
+    captured: tuple[Captured, ...]
     unsure: NDArray[np.bool_]
     guessed: NDArray[np.bool_]
     warnings: tuple[str, ...]
 
     def counted(self, batch: Batch | None) -> Counted:
-        """The captured ops, with the work that they have in a step of a batch."""
-        counted = self.captured.counted(batch)
+        """The captured ops of all traces, with the work that they have in a step of a batch."""
+        counted = joined([captured.counted(batch) for captured in self.captured])
         if not self.guessed.any():
             return counted
         by_order = _assumed(counted)
@@ -125,17 +132,20 @@ class Replays:
     @property
     def shapes(self) -> bool:
         """Whether a captured call has its arguments."""
-        return bool(self.captured.with_arguments[np.unique(self.op[self.op >= 0])].any())
+        with_arguments = np.concatenate([captured.with_arguments for captured in self.captured])
+        return bool(with_arguments[np.unique(self.op[self.op >= 0])].any())
 
 
-class Capture:
-    """The trace of a capture."""
+class Captures:
+    """The traces of captures."""
 
-    def __init__(self, trace: KinetoTrace, costs: Costs) -> None:
-        """InputError where `trace` shows no capture."""
-        self._trace, self._costs = trace, costs
-        self.segments = segments(trace)
-        if not self.segments:
+    def __init__(self, traces: Sequence[KinetoTrace], costs: Costs) -> None:
+        """InputError where one of `traces` shows no capture."""
+        self._traces, self._costs = traces, costs
+        parts = map(segments, traces)
+        by_trace = [[replace(part, trace=number) for part in several] for number, several in enumerate(parts)]
+        self.segments = [segment for several in by_trace for segment in several]
+        if not all(by_trace):
             raise InputError(
                 "The trace given with --capture holds no captured graph (no StreamBeginCapture); profile the part of "
                 "the program that captures its graphs, and give that trace."
@@ -145,9 +155,14 @@ class Capture:
         """The captured op of each kernel that a graph of `trace` replays. step: int64[device], that of each event."""
         replays = _replays(trace, links)
         fits = fitting(replays, self.segments)
-        captured = Captured(self._trace, self._costs, self._launched(replays, fits))
-        counted = captured.counted(None)
-        ops = {number: captured.op[segment.rows] for number, segment in enumerate(self.segments)}
+        launched = self._launched(replays, fits)
+        captured = [Captured(trace, self._costs, names) for trace, names in zip(self._traces, launched, strict=True)]
+        first = np.cumsum([0, *(len(part.counted(None).ops) for part in captured)]).tolist()
+        counted = joined([part.counted(None) for part in captured])
+        ops = {}
+        for number, segment in enumerate(self.segments):
+            of_trace = captured[segment.trace].op[segment.rows]
+            ops[number] = np.where(of_trace >= 0, of_trace + first[segment.trace], -1)
         interner = Interner()
         works = [(name, id(interner(op.costed))) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)]
         op = np.full(len(trace.device), -1, np.int64)
@@ -157,10 +172,13 @@ class Capture:
         unmatched = several = 0
         for replay, every in zip(replays, fits, strict=True):
             likely = [fit for fit in every if fit.named or _plausible(replay, fit, ops[fit.number], counted)]
-            if (
-                len({tuple(works[n] if n >= 0 else None for n in ops[fit.number][fit.of].tolist()) for fit in likely})
-                > 1
-            ):
+
+            def of_work(fits: list[Fit]) -> int:
+                return len({tuple(works[n] if n >= 0 else None for n in ops[f.number][f.of].tolist()) for f in fits})
+
+            if of_work(likely) > 1:
+                likely = _of_size(replay, likely, self.segments)
+            if of_work(likely) > 1:
                 several += 1
                 unsure[replay.rows] = True
                 continue
@@ -176,20 +194,23 @@ class Capture:
             op[replay.rows[fit.place]] = ops_of_kernels
             guessed[ops_of_kernels[ops_of_kernels >= 0]] |= not fit.named
         warnings = _warnings(unmatched, several, len(replays), bool(guessed.any()))
-        return Replays(op, captured, unsure, guessed, warnings)
+        return Replays(op, tuple(captured), unsure, guessed, warnings)
 
-    def _launched(self, replays: list[Kernels], fits: list[list[Fit]]) -> dict[int, str]:
-        """What each captured launch runs, by its row: its own name, else that of a kernel that a replay has for it."""
-        launched: dict[int, str] = {}
+    def _launched(self, replays: list[Kernels], fits: list[list[Fit]]) -> list[dict[int, str]]:
+        """For each trace what the captured launches that fit a replay run, by their rows.
+
+        That is their own name, else that of a kernel that a replay has for it.
+        """
+        by_trace: list[dict[int, str]] = [{} for _ in self._traces]
         for replay, every in zip(replays, fits, strict=True):
             for fit in every:
                 segment = self.segments[fit.number]
-                rows = segment.rows[fit.of].tolist()
+                launched, rows = by_trace[segment.trace], segment.rows[fit.of].tolist()
                 if rows and rows[0] in launched:
                     continue
                 launched |= dict(zip(segment.rows.tolist(), segment.names, strict=True))
                 launched |= dict(zip(rows, (replay.names[place] for place in fit.place.tolist()), strict=True))
-        return launched
+        return by_trace
 
 
 def segments(trace: KinetoTrace) -> list[Kernels]:
@@ -202,6 +223,7 @@ def segments(trace: KinetoTrace) -> list[Kernels]:
     begin, end, kernel, copy, fill = flags
     graph = np.asarray(["Graph" in name for name in trace.names], bool)[launches.name]
     works = (kernel | copy | fill) & ~graph
+    tokens = _tokens(trace)
     captures = []
     for first in np.flatnonzero(begin).tolist():
         on_thread = launches.thread == launches.thread[first]
@@ -215,8 +237,34 @@ def segments(trace: KinetoTrace) -> list[Kernels]:
                 plain_name(arguments.kernel) if kernel[r] else "memcpy" if copy[r] else "memset"
                 for r, arguments in kinds
             )
-            captures.append(Kernels(rows, tuple(names), tuple(arguments.size() for arguments in args)))
+            sizes = tuple(arguments.size() for arguments in args)
+            captures.append(Kernels(rows, tuple(names), sizes, tokens(int(launches.start[first]))))
     return captures
+
+
+def _tokens(trace: KinetoTrace) -> Callable[[int], int | None]:
+    """Tell the tokens for which a serving engine captured a graph at a time [ns], by the range around it."""
+    marks = trace.annotations
+    matches = [_SIZED.match(trace.names[code]) for code in marks.name.tolist()]
+    sized = [(row, int(match[1])) for row, match in enumerate(matches) if match]
+
+    def at(time: int) -> int | None:
+        around = (number for row, number in reversed(sized) if marks.start[row] <= time <= marks.end[row])
+        return next(around, None)
+
+    return at
+
+
+def _of_size(replay: Kernels, fits: list[Fit], captures: Sequence[Kernels]) -> list[Fit]:
+    """The fits of the least size that holds the replay's tokens; all where sizes are not recorded.
+
+    An engine captures a graph for some numbers of tokens, and fills a step up to the next of them.
+    """
+    sizes = [captures[fit.number].tokens for fit in fits]
+    if replay.tokens is None or None in sizes:
+        return fits
+    least = min((size for size in sizes if size is not None and size >= replay.tokens), default=None)
+    return [fit for fit, size in zip(fits, sizes, strict=True) if size == least] or fits
 
 
 def _replays(trace: KinetoTrace, links: Links) -> list[Kernels]:
@@ -226,12 +274,14 @@ def _replays(trace: KinetoTrace, links: Links) -> list[Kernels]:
     rows = rows[np.argsort(links.launch[rows], kind="stable")]
     first = np.flatnonzero(np.diff(links.launch[rows], prepend=-1))
     names = {code: _own(plain_name(trace.names[code])) for code in np.unique(device.name[rows]).tolist()}
-    replays = []
+    batches, replays = Batches(trace), []
     for events in np.split(rows, first[1:]) if len(rows) else []:
         kinds = zip(device.name[events].tolist(), device.kind[events].tolist(), strict=True)
         texts = (names[name] if kind == KERNEL else "memcpy" if kind == MEMCPY else "memset" for name, kind in kinds)
         sizes = (b"" if arguments is None else arguments.size() for arguments in device.decoded(events, _Kernel))
-        replays.append(Kernels(events, tuple(texts), tuple(sizes)))
+        batch = batches.at(int(trace.launches.start[links.launch[events[0]]]))
+        tokens = None if batch is None else batch.prefill.queries + batch.decode.queries
+        replays.append(Kernels(events, tuple(texts), tuple(sizes), tokens))
     return replays
 
 

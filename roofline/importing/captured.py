@@ -6,7 +6,7 @@ rules of any other: ops of the framework, generated kernels, ops of libraries, l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.context import Batch
-from roofline.costs.counted import Counted
+from roofline.costs.counted import NOTHING, Counted
 from roofline.importing.calls import LAUNCH, OP, StepCalls, calls, marked, path
 from roofline.importing.python_frames import with_python
 from roofline.importing.unclaimed import unclaimed
@@ -75,6 +75,22 @@ class Captured:
         on = path(trace, self._links)
         window = [(int(trace.ops.start.min()), int(start.max()))] if len(start) and len(trace.ops) else []
         return with_python(trace, calls(trace, on, window))
+
+
+def joined(parts: Sequence[Counted]) -> Counted:
+    """The ops of several counts, one after the other, each with its scope and phase."""
+    if len(parts) == 1:
+        return parts[0]
+    scopes = tuple(dict.fromkeys(scope for part in parts for scope in part.scopes))
+    places = [np.asarray([scopes.index(scope) for scope in part.scopes], np.int64)[part.scope] for part in parts]
+    return replace(
+        NOTHING,
+        ops=tuple(op for part in parts for op in part.ops),
+        names_of_ops=tuple(name for part in parts for name in part.names_of_ops),
+        scopes=scopes,
+        scope=np.concatenate(places),
+        phase=np.concatenate([part.phase for part in parts]),
+    )
 
 
 def _as_if_ran(trace: KinetoTrace, links: Links, rows: Rows, names: list[str]) -> tuple[KinetoTrace, Links]:

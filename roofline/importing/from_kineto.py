@@ -46,7 +46,7 @@ def profile(
     file: Path,
     trace: KinetoTrace,
     rank: Rank,
-    capture: KinetoTrace | None,
+    captures: Sequence[KinetoTrace],
     costs: Costs,
     requested: Device | None,
     command: str,
@@ -55,20 +55,20 @@ def profile(
 ) -> Profile:
     """The profile of one trace.
 
-    capture: the trace of its graphs' capture. costs: those of all traces of one import. requested: the device whose
+    captures: the traces of its graphs' captures. costs: those of all traces of one import. requested: the device whose
     ceilings are asked for, None for the one that the trace names. several: whether it is one of several ranks.
     selection: the steps to use.
     """
     _refuse_unknown(file, trace)
     trace = trimmed(trace, selection)
-    read = _read(file, trace, costs, capture, selection)
+    read = _read(file, trace, costs, captures, selection)
     named = _device(trace, read.kind)
     asked = named if requested is None else requested
     check_kind(file, read.kind, asked)
     mechanism = time_cuda.mechanism(read.timed)
     device = _with_launch_floors(asked, trace, mechanism)
     modules = has_modules(trace)
-    notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(capture))
+    notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(captures))
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:
         notes.append(f"Several cards have the name {named.name}: give --device {' or '.join(cards)}.")
@@ -112,12 +112,12 @@ class _Read(NamedTuple):
     collectives: Collectives | None = None
 
 
-def _read(file: Path, trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None, selection: Selection) -> _Read:
+def _read(file: Path, trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace], selection: Selection) -> _Read:
     if not len(trace.device):
         _refuse_lost(file, trace)
         on_cpu = cpu.read(trace, costs, selection)
         return _Read("cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes, _facts_cpu(on_cpu), ())
-    on_gpu = gpu.read(trace, costs, capture, selection)
+    on_gpu = gpu.read(trace, costs, captures, selection)
     kind = "rocm" if _is_rocm(trace) else "cuda"
     return _Read(
         kind, on_gpu.counted, on_gpu.timed, on_gpu.shapes, _facts_gpu(on_gpu), on_gpu.warnings, on_gpu.collectives

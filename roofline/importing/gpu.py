@@ -6,6 +6,7 @@ whoever asked for it: what has no op is a row of its own, named after its kernel
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from roofline.costs.context import Batch
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
-from roofline.importing.capture import Capture, Replays
+from roofline.importing.capture import Captures, Replays
 from roofline.importing.collectives import beyond_most, collectives
 from roofline.importing.python_frames import with_python
 from roofline.importing.rows import Table
@@ -78,11 +79,11 @@ class GpuStep:
     warnings: tuple[str, ...]
 
 
-def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, selection: Selection = ALL) -> GpuStep:
+def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (), selection: Selection = ALL) -> GpuStep:
     """The counted ops of a step and their times in every step that repeats it.
 
-    selection: the steps to use. capture: the trace of the graphs' capture: tells the op of each kernel that a graph
-    replays. Raises MeasurementError where the trace holds no device event, or no time of any kernel.
+    selection: the steps to use. captures: the traces of the graphs' captures: they tell the op of each kernel that a
+    graph replays. Raises MeasurementError where the trace holds no device event, or no time of any kernel.
     """
     if not len(trace.device):
         raise MeasurementError("No kernel and no copy of a device is left in the trace; record it again.")
@@ -104,7 +105,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None, s
     counted = count.count(nodes, costs, generated)
     number = _numbers(nodes, counted)
 
-    replays = None if capture is None else Capture(capture, costs).replays(trace, links, chosen.step)
+    replays = Captures(captures, costs).replays(trace, links, chosen.step) if captures else None
     repeating, owner, differing = _owners(trace, links, on, chosen, counted_calls, number)
     if replays is not None:
         alike = _replaying_alike(replays, links, chosen, repeating, owner)

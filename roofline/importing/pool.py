@@ -53,7 +53,7 @@ def read(files: Sequence[Path], request: Request, workers: int | None = None) ->
 
 def _can_be_shared(files: Sequence[Path], request: Request) -> bool:
     """Tell whether every file can be opened again, which a pipe cannot; a device's name need not be a file."""
-    named = [Path(name) for name in (request.device, request.capture) if name is not None]
+    named = [Path(name) for name in (request.device, *request.captures) if name is not None]
     return all(file.is_file() or (file in named and not file.exists()) for file in (*files, *named))
 
 

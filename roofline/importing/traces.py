@@ -22,13 +22,13 @@ from roofline.traces.kineto import reader
 class Request(msgspec.Struct, frozen=True):
     """Hold what is asked of every trace of an import.
 
-    device: name or file of the device whose ceilings to use, None for the trace's own. capture: the file of the graphs'
-    capture. inductor_cache: the folder with the sources of Triton kernels. several: whether the traces are those of
-    several ranks. selection: the steps to use.
+    device: name or file of the device whose ceilings to use, None for the trace's own. captures: the files of the
+    graphs' captures. inductor_cache: the folder with the sources of Triton kernels. several: whether the traces are
+    those of several ranks. selection: the steps to use.
     """
 
     device: str | None = None
-    capture: str | None = None
+    captures: tuple[str, ...] = ()
     inductor_cache: str | None = None
     command: str = ""
     several: bool = False
@@ -47,10 +47,10 @@ class Importer:
     """Import traces, of which one is in memory at a time."""
 
     def __init__(self, request: Request) -> None:
-        """Raises InputError where the device, the capture or the sources cannot be read."""
+        """Raises InputError where the device, a capture or the sources cannot be read."""
         self._request = request
         self._device = None if request.device is None else devices.load(request.device)
-        self._capture = None if request.capture is None else reader.read(Path(request.capture))
+        self._captures = [reader.read(Path(file)) for file in request.captures]
         sources = None if request.inductor_cache is None else Sources(Path(request.inductor_cache))
         self._costs = Costs(cache.location(), sources=sources)
 
@@ -66,7 +66,7 @@ class Importer:
                 file,
                 trace,
                 rank,
-                self._capture,
+                self._captures,
                 self._costs,
                 self._device,
                 asked.command,

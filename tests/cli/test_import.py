@@ -240,18 +240,24 @@ def test_a_device_that_the_trace_contradicts_is_told(
         assert (told in capsys.readouterr().err) or not told
 
 
-def test_a_replay_with_its_capture_is_not_without_shapes(make: ModuleType, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [("captures/b.json",), ("captures",), ("captures/a.json", "captures/b.json")])
+def test_a_replay_with_its_capture_is_not_without_shapes(
+    make: ModuleType, tmp_path: Path, given: tuple[str, ...]
+) -> None:
     made = make.Trace()
     made.kernel("Cijk_gemm", 20, 30, made.call("hipGraphLaunch", 5, 10))
     (tmp_path / "t.json").write_bytes(changed(made.write(), record_shapes=0))
-    made = make.Trace()
-    made.call("hipStreamBeginCapture", 0, 2)
-    made.op("aten::mm", 10, 20, make.X, make.WT)
-    made.call("hipLaunchKernel", 12, 15)
-    made.events[-1]["args"]["kernel"] = "Cijk_gemm"
-    made.call("hipStreamEndCapture", 30, 32)
-    (tmp_path / "capture.json").write_bytes(made.write())
-    assert run("import", "t.json", "-o", "p.json", "--capture", "capture.json", "--device", "mi300x") == 0
+    (tmp_path / "captures").mkdir()
+    for name, kernel in (("a", "other"), ("b", "Cijk_gemm")):
+        made = make.Trace()
+        made.call("hipStreamBeginCapture", 0, 2)
+        made.op("aten::mm", 10, 20, make.X, make.WT)
+        made.call("hipLaunchKernel", 12, 15)
+        made.events[-1]["args"]["kernel"] = kernel
+        made.call("hipStreamEndCapture", 30, 32)
+        (tmp_path / "captures" / f"{name}.json").write_bytes(made.write())
+    captures = [word for file in given for word in ("--capture", file)]
+    assert run("import", "t.json", "-o", "p.json", *captures, "--device", "mi300x") == 0
     profile = load(tmp_path / "p.json")
     assert hold_identities(profile)["classes"]["contraction"]["flops"] == 2 * 32 * 256 * 512
     assert "no-shapes" not in profile.flags

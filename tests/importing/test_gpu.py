@@ -21,9 +21,8 @@ from roofline.importing.work.costs import Costs
 from roofline.traces.kineto import links, reader
 
 
-def read(source, capture=None):
-    captured = None if capture is None else reader.read(capture)
-    return gpu.read(reader.read(source), Costs(), captured)
+def read(source, *captures):
+    return gpu.read(reader.read(source), Costs(), [reader.read(capture) for capture in captures])
 
 
 def rows(found):
@@ -674,6 +673,41 @@ def test_captures_of_the_same_shapes_are_all_the_same(make_kineto):
     found = read(replayed(make_kineto), text)
     assert rows(found) == [("aten::mm", "contraction", "exact", 10), ("aten::relu", "pointwise", "exact", 20)]
     assert found.warnings == ()
+
+
+def test_captures_in_files_of_their_own(make_kineto):
+    # One file per size of the batch, of which one runs the kernels of the replay.
+    other = [("aten::relu", make_kineto.H, None, ["other"])]
+    found = read(replayed(make_kineto), capture(make_kineto, other), capture(make_kineto, products(make_kineto, 32)))
+    assert [row[:3] for row in rows(found)] == [
+        ("aten::mm", "contraction", "exact"),
+        ("aten::relu", "pointwise", "exact"),
+    ]
+    assert found.warnings == ()
+    mm = next(op.costed.cost for op in found.counted.ops if op.costed.cost.flops)
+    assert mm.flops == 2 * 32 * 256 * 512
+    with pytest.raises(InputError, match="holds no captured graph"):
+        read(replayed(make_kineto), capture(make_kineto, other), make_kineto.training(1).write())
+
+
+@pytest.mark.parametrize(("tokens", "rows_of"), [(30, 32), (32, 32), (33, 128), (200, None)])
+def test_tokens_of_the_step_tell_captures_apart(make_kineto, tokens, rows_of):
+    # Captured for 128 and for 32 tokens; a step with fewer is filled up to the next size.
+    made = []
+    for size in (128, 32):
+        trace = json.loads(capture(make_kineto, products(make_kineto, size)))
+        mark = make_kineto.Trace()
+        mark.annotation(f"capture_{size}_decode", 0, 500)
+        trace["traceEvents"] += json.loads(mark.write())["traceEvents"]
+        made.append(json.dumps(trace).encode())
+    step = make_kineto.Trace()
+    for number in range(3):
+        zero = 100 * number
+        step.annotation(f"execute_context_0(0)_generation_{tokens}({tokens})", zero, zero + 95)
+        launch_graph(step, zero + 5, ["Cijk_gemm", "gelu_a", "gelu_b"], zero + 20)
+    found = read(step.write(), *made)
+    flops = {op.costed.cost.flops for op in found.counted.ops if op.costed.cost.flops}
+    assert flops == ({2 * rows_of * 256 * 512} if rows_of else set())
 
 
 def test_grids_tell_captures_apart_where_both_traces_record_them(make_kineto):

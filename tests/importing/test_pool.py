@@ -55,8 +55,8 @@ def test_a_process_that_ends_is_an_error_and_nothing_waits_for_it(
 def test_what_another_process_cannot_read_is_read_here(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(files[0].with_name("pipe"))
     assert not pool._can_be_shared([*files, files[0].with_name("pipe")], Request())
-    assert not pool._can_be_shared(files, Request(capture=str(files[0].with_name("pipe"))))
-    assert pool._can_be_shared(files, Request(device="h100-sxm", capture=str(files[0])))
+    assert not pool._can_be_shared(files, Request(captures=(str(files[0].with_name("pipe")),)))
+    assert pool._can_be_shared(files, Request(device="h100-sxm", captures=(str(files[0]),)))
     monkeypatch.setattr(custom, "_FORMULAS", {})
     roofline.formula("mine::scale")(lambda x: roofline.Cost())
     monkeypatch.setattr(pool, "_COMMAND", ("-c", ""))  # would fail

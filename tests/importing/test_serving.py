@@ -18,8 +18,8 @@ def imported(recorded):
 
     def step(name, captured=False):
         if name not in steps:
-            capture = reader.read(recorded(f"{name}_capture.json.gz")) if captured else None
-            steps[name] = gpu.read(reader.read(recorded(f"{name}.json.gz")), Costs(), capture)
+            captures = [reader.read(recorded(f"{name}_capture.json.gz"))] if captured else []
+            steps[name] = gpu.read(reader.read(recorded(f"{name}.json.gz")), Costs(), captures)
         return steps[name]
 
     return step

@@ -9,9 +9,8 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import cache_time
 from roofline.core.numerals import whole
+from roofline.core.vocabulary import PASSES
 
-#: The switch in which a step says how often it decodes: the prompt's own pass may give the first token.
-PASSES = "decode passes"
 #: The block that reads the cache of keys and values.
 _ATTENTION = "attention core"
 
@@ -23,7 +22,7 @@ class Generation:
     prefill, decode: time of their ops [s], and of the host before them where that was recorded. gap: its rest [s].
     passes: of decode; None: the step does not say. floor: of the ops of decode [s].
     weights: the least time to read all parameters once [s]; None: not known. attention: bytes that the attention core
-    reads in decode; None where no block is called so.
+    reads in decode, or, where no block is called so, ops of the class attention; None where there is neither.
     """
 
     prefill: float
@@ -83,9 +82,8 @@ def _reading_weights(analysis: Analysis) -> float | None:
 
 def _read_by_attention(analysis: Analysis) -> float | None:
     profile = analysis.profile
-    reads = [
-        profile.signatures[op.signature].cost.bytes_read
-        for op in profile.ops
-        if profile.phases[op.phase] == "decode" and profile.blocks[op.block] == _ATTENTION
-    ]
+    decoding = [op for op in profile.ops if profile.phases[op.phase] == "decode"]
+    core = [op for op in decoding if profile.blocks[op.block] == _ATTENTION]
+    core = core or [op for op in decoding if profile.signatures[op.signature].op_class == "attention"]
+    reads = [profile.signatures[op.signature].cost.bytes_read for op in core]
     return None if not reads or any(size is None for size in reads) else float(sum(size for size in reads if size))

@@ -24,7 +24,7 @@ from roofline.content import bounds
 from roofline.core.executor import COPY
 from roofline.core.framework import framework, written_in
 from roofline.core.rows import rows
-from roofline.core.schema import Profile, Wall, slug
+from roofline.core.schema import EngineSteps, Profile, Wall, slug
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, PROTOCOLS, Bound
 
 #: Of kernels whose ops are exempt from the roof: of these the direct convolution's FLOPs are counted.
@@ -628,8 +628,22 @@ def imported(analysis: WorkAnalysis) -> list[str]:
         exposed = "" if facts.exposed is None else f", {units.seconds(facts.exposed)} of it not hidden by computation"
         waiting = "" if facts.waiting is None else f", {units.seconds(facts.waiting)} of it waiting for slower ranks"
         lines.append(f"{units.seconds(facts.communication)} of communication per step{exposed}{waiting}")
+    lines += map(_engine_steps, facts.engine)
     lines += _some("warning", [plain(warning) for warning in facts.warnings])
     return lines
+
+
+def _engine_steps(steps: EngineSteps) -> str:
+    """Describe the steps of one kind of a serving engine: how long, of how many sequences, tokens a second."""
+    mean, sequences = steps.seconds / steps.steps, steps.sequences / steps.steps
+    facts = [
+        f"{counted(steps.steps, f'{steps.phase} step')} of {units.seconds(mean)}",
+        f"{units.significant(sequences)} sequences each",
+        f"{units.count(round(steps.tokens / steps.seconds))} tokens/s",
+    ]
+    if steps.phase == "decode" and steps.tokens:
+        facts.append(f"{units.seconds(mean * steps.sequences / steps.tokens)} per token of a sequence")
+    return ", ".join(facts)
 
 
 def counted(number: int, noun: str) -> str:

@@ -21,7 +21,7 @@ from roofline.core import files, shipped, validate
 from roofline.core.cost import Cost
 from roofline.core.decoding import UndecodableError, from_json, undecodable
 from roofline.core.device import Device
-from roofline.core.vocabulary import RESIDENT, STORAGE_KINDS, OpClass
+from roofline.core.vocabulary import RESIDENT, STORAGE_KINDS, OpClass, Phase
 from roofline.errors import InputError
 from roofline.repr_mixin import ReprMixin
 
@@ -286,6 +286,20 @@ class Compilation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     notes: tuple[str, ...] = ()
 
 
+class EngineSteps(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The steps of one kind that a serving engine ran in a trace, without its first.
+
+    phase: "prefill", "decode" or "mixed". seconds: of all of them together [s]. sequences, tokens: of all of them, the
+    new tokens that they compute; a sequence that several steps continue counts in each.
+    """
+
+    phase: Phase
+    steps: _Count
+    seconds: float
+    sequences: _Count
+    tokens: _Count
+
+
 class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A trace recorded elsewhere as it describes itself. Times in seconds, of the whole trace; unknown is None.
 
@@ -298,7 +312,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hides [s]. waiting: of it what this rank waited for slower ones, known only beside the traces of the other ranks.
     rank: of how many (`ranks`). buffers: whether the trace says which buffers ops share; without it floors are
     intervals. modules: whether scopes are modules, whose calls are in the trace. warnings: what was mended, left out or
-    assumed, in sentences. notes: what to record for a fuller profile.
+    assumed, in sentences. notes: what to record for a fuller profile. engine: the steps of a serving engine by their
+    kind, none where the trace is of no such engine.
     """
 
     files: tuple[str, ...] = ()
@@ -321,6 +336,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     modules: bool = False
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    engine: tuple[EngineSteps, ...] = ()
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

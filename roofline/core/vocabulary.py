@@ -20,7 +20,7 @@ OpClass = Literal[
     "other",
 ]
 Group = Literal["matmul", "normalisation", "pointwise", "optimizer", "communication", "transfer", "other"]
-Phase = Literal["forward", "backward", "optimizer", "prefill", "decode"]
+Phase = Literal["forward", "backward", "optimizer", "prefill", "decode", "mixed"]
 Bound = Literal["compute", "memory", "overhead", "unknown"]
 Quality = Literal["exact", "assumed", "unknown"]
 StorageKind = Literal[
@@ -48,6 +48,8 @@ DEVICE_WAITS = (FOR_STREAM, FOR_EVENT, FOR_COPY, NOT_RECORDED)
 PROTOCOLS: dict[str, str] = {"steady": "back to back", "single": "waited for one by one"}
 #: The types of numbers that are multiplied in matrices, and not counted with.
 FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
+#: The switch in which a step says how often it decodes: the prompt's own pass may give the first token.
+PASSES = "decode passes"
 #: Where memory was read that is all of the process's, and not of a step (`Memory.resident`).
 RESIDENT = "peak resident set of the process, libraries included"
 #: The kind of an op that is a Python function of the user's, whatever its name (docs/counting.md).

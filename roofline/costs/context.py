@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from roofline.core.vocabulary import Phase
 from roofline.costs.calls import Call
 
 
@@ -40,6 +41,23 @@ class Batch:
 
     prefill: Sequences
     decode: Sequences
+
+    @property
+    def phase(self) -> Phase | None:
+        """The phase of the step, "mixed" where it reads prompts and continues others; None of a step of no sequence."""
+        if self.prefill.number and self.decode.number:
+            return "mixed"
+        return "prefill" if self.prefill.number else "decode" if self.decode.number else None
+
+    @property
+    def sequences(self) -> int:
+        """How many sequences."""
+        return self.prefill.number + self.decode.number
+
+    @property
+    def tokens(self) -> int:
+        """How many new tokens of all sequences."""
+        return self.prefill.queries + self.decode.queries
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from roofline.core.cost import Cost
 from roofline.core.schema import Storages
 from roofline.core.vocabulary import OpClass
 
-PHASES = ("forward", "backward", "optimizer", "prefill", "decode")
+PHASES = ("forward", "backward", "optimizer", "prefill", "decode", "mixed")
 
 #: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
 Access = tuple[bool, int, float]

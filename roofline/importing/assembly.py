@@ -12,7 +12,9 @@ from roofline.core import scopes
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Collectives, Imported, Profile, Profiled, Wall
 from roofline.core.scopes import TOP
+from roofline.core.vocabulary import PASSES
 from roofline.costs import precision
+from roofline.costs.context import Batch
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
 from roofline.pytorch import time_cuda
@@ -150,9 +152,13 @@ def assembled(
     flags: Sequence[str],
     facts: Imported,
     collectives: Collectives | None = None,
+    batch: Batch | None = None,
     conditions: Mapping[str, float] = MappingProxyType({}),
 ) -> Profile:
-    """The profile of an imported step: its only times are the profiled ones."""
+    """The profile of an imported step: its only times are the profiled ones.
+
+    batch: that a serving engine ran in it: each of its sequences is a sample.
+    """
     return Profile(
         schema=SCHEMA,
         model=name,
@@ -180,4 +186,17 @@ def assembled(
         flags=tuple(flags),
         imported=facts,
         collectives=collectives,
+        **({} if batch is None else _sizes(batch)),
     )
+
+
+def _sizes(batch: Batch) -> dict[str, Any]:
+    """What a step of a serving engine has to do: fields of `Profile`."""
+    decodes = batch.phase == "decode"
+    each, rest = divmod(batch.tokens, max(1, batch.sequences))
+    return {
+        "samples": batch.sequences,
+        "tokens": batch.tokens,
+        "new_tokens": each if decodes and not rest else None,
+        "switches": {} if batch.phase == "prefill" else {PASSES: "1"},
+    }

@@ -17,6 +17,7 @@ from roofline.costs.calls import Call
 from roofline.pytorch.count import EVALUATE, LINE, PHASE, SCOPE
 from roofline.pytorch.nodes import Nodes
 from roofline.traces.kineto import python_calls
+from roofline.traces.kineto.batches import batch
 from roofline.traces.kineto.events import COLUMNS, Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
@@ -27,7 +28,8 @@ OP, LAUNCH, ANNOTATION, MODULE, LINE_MARK = range(5)
 #: Annotations that frameworks make around their own work: they are no part of a model.
 _NO_SCOPE = re.compile(
     r"ProfilerStep#|nccl:|gloo:|mpi:|Torch-Compiled Region|TorchDynamo |## Call CompiledFxGraph|AOTDispatcher "
-    r"|Pregraph bytecode|CompiledFunction|Optimizer\.|PyTorch Profiler|cudaGraph|roofline:"
+    r"|Pregraph bytecode|CompiledFunction|Optimizer\.|PyTorch Profiler|cudaGraph|CUDAGraphNode\."
+    r"|capture_\d+(_|$)|roofline:"
 )
 _OPTIMIZER = re.compile(r"\W*optim(izer)?([._ ]?step)?\W*", re.IGNORECASE)
 _BACKWARD = re.compile(r"\W*backward([._ ]?pass)?\W*", re.IGNORECASE)
@@ -189,7 +191,7 @@ def marked(nodes: Nodes, step: StepCalls) -> Marked:
             names[index] = f"{PHASE}optimizer"
         elif _BACKWARD.fullmatch(name):
             names[index] = f"{PHASE}backward"
-        elif not _NO_SCOPE.match(name):
+        elif not _NO_SCOPE.match(name) and batch(name) is None:
             above = _above(nodes.parent, index, paths)
             name = python_calls.module(name) or name
             label = " ".join(name.strip("# \t").split()).replace("/", "|") or "(unnamed)"

@@ -27,7 +27,7 @@ from roofline.costs.context import Batch
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
 from roofline.importing.captured import Captured, joined
-from roofline.importing.work.batches import Batches
+from roofline.traces.kineto.batches import Batches
 from roofline.traces.kineto.launches import plain_name
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, KinetoTrace
@@ -280,7 +280,7 @@ def _replays(trace: KinetoTrace, links: Links) -> list[Kernels]:
         texts = (names[name] if kind == KERNEL else "memcpy" if kind == MEMCPY else "memset" for name, kind in kinds)
         sizes = (b"" if arguments is None else arguments.size() for arguments in device.decoded(events, _Kernel))
         batch = batches.at(int(trace.launches.start[links.launch[events[0]]]))
-        tokens = None if batch is None else batch.prefill.queries + batch.decode.queries
+        tokens = None if batch is None else batch.tokens
         replays.append(Kernels(events, tuple(texts), tuple(sizes), tokens))
     return replays
 

@@ -19,8 +19,8 @@ from roofline.importing.calls import LAUNCH, OP, StepCalls, calls, marked, path
 from roofline.importing.python_frames import with_python
 from roofline.importing.unclaimed import unclaimed
 from roofline.importing.work import foreign_calls
-from roofline.importing.work.batches import Always
 from roofline.pytorch import count
+from roofline.traces.kineto.batches import Always
 from roofline.traces.kineto.links import Links, link
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, KinetoTrace
 from roofline.traces.rows import Rows

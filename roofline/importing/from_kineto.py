@@ -14,6 +14,7 @@ from roofline.core import validate
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_name
 from roofline.core.schema import Collectives, Imported, Profile
+from roofline.costs.context import Batch
 from roofline.costs.counted import Counted
 from roofline.errors import InputError, MeasurementError
 from roofline.importing import cpu, gpu
@@ -97,6 +98,7 @@ def profile(
             **read.facts,
         ),
         collectives=read.collectives,
+        batch=read.batch,
     )
 
 
@@ -110,6 +112,7 @@ class _Read(NamedTuple):
     facts: dict[str, Any]
     left_out: Sequence[str]
     collectives: Collectives | None = None
+    batch: Batch | None = None
 
 
 def _read(file: Path, trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace], selection: Selection) -> _Read:
@@ -120,7 +123,14 @@ def _read(file: Path, trace: KinetoTrace, costs: Costs, captures: Sequence[Kinet
     on_gpu = gpu.read(trace, costs, captures, selection)
     kind = "rocm" if _is_rocm(trace) else "cuda"
     return _Read(
-        kind, on_gpu.counted, on_gpu.timed, on_gpu.shapes, _facts_gpu(on_gpu), on_gpu.warnings, on_gpu.collectives
+        kind,
+        on_gpu.counted,
+        on_gpu.timed,
+        on_gpu.shapes,
+        _facts_gpu(on_gpu),
+        on_gpu.warnings,
+        on_gpu.collectives,
+        on_gpu.batch,
     )
 
 
@@ -156,6 +166,7 @@ def _facts_gpu(step: gpu.GpuStep) -> dict[str, Any]:
         "twinned": figures.twinned,
         "communication": step.communication,
         "exposed": step.exposed,
+        "engine": step.engine,
     }
 
 

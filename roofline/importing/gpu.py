@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.schema import Collectives
+from roofline.core.schema import Collectives, EngineSteps
 from roofline.costs.context import Batch
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
+from roofline.importing import engine
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
 from roofline.importing.capture import Captures, Replays
 from roofline.importing.collectives import beyond_most, collectives
@@ -25,12 +26,12 @@ from roofline.importing.selection import ALL, Selection, find
 from roofline.importing.steps import Chosen, aligned, choose
 from roofline.importing.unclaimed import unclaimed
 from roofline.importing.work import communication, foreign_calls
-from roofline.importing.work.batches import Batches
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import count
 from roofline.pytorch.nodes import Nodes
 from roofline.pytorch.time_cuda import Kept, TimedCuda, time_steps
 from roofline.traces import intervals
+from roofline.traces.kineto.batches import Batches
 from roofline.traces.kineto.links import Links, link, without_kernel
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.kineto.steps import Steps
@@ -64,7 +65,8 @@ class GpuStep:
     """A step of a trace. steps: those that the trace holds.
 
     communication: time in collectives per kept step, and exposed: of it what no other kernel runs beside [s].
-    warnings: what was left out or assumed, in sentences. shapes: whether any counted call has its arguments.
+    warnings: what was left out or assumed, in sentences. shapes: whether any counted call has its arguments. batch: of
+    the serving engine's step that was counted; engine: its steps by their kind.
     """
 
     counted: Counted
@@ -77,6 +79,8 @@ class GpuStep:
     exposed: float
     collectives: Collectives | None
     warnings: tuple[str, ...]
+    batch: Batch | None = None
+    engine: tuple[EngineSteps, ...] = ()
 
 
 def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (), selection: Selection = ALL) -> GpuStep:
@@ -102,7 +106,8 @@ def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (),
     generated = foreign_calls.kernels(trace, links, plain, sources=costs.sources)
     counted_events = np.flatnonzero(chosen.step == chosen.counted)
     generated |= unclaimed(trace, links, counted_events, counted_calls, nodes, costs, generated)
-    counted = count.count(nodes, costs, generated)
+    batches = Batches(trace)
+    counted = engine.with_phases(count.count(nodes, costs, generated), plain.events.start, batches)
     number = _numbers(nodes, counted)
 
     replays = Captures(captures, costs).replays(trace, links, chosen.step) if captures else None
@@ -110,7 +115,7 @@ def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (),
     if replays is not None:
         alike = _replaying_alike(replays, links, chosen, repeating, owner)
         repeating, differing = alike, differing + len(repeating) - len(alike)
-    table = Table(trace, links, counted, replays, _batches(trace, links, owner, counted_events))
+    table = Table(trace, links, counted, replays, _batches(trace, links, owner, counted_events, batches))
     within = _within(trace, chosen, repeating)
     owner = table.complete(owner, within, chosen.step == chosen.counted)
     counted = table.counted(owner, within)
@@ -139,6 +144,8 @@ def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (),
             *beyond_most(trace, links, chosen.step, exchanges),
             *(replays.warnings if replays else ()),
         ),
+        batch=engine.batch_of(chosen, batches),
+        engine=engine.summed(chosen, batches),
     )
 
 
@@ -224,9 +231,10 @@ def _devices(trace: KinetoTrace) -> list[str]:
     ]
 
 
-def _batches(trace: KinetoTrace, links: Links, owner: Rows, counted_events: Rows) -> dict[int, Batch | None]:
+def _batches(
+    trace: KinetoTrace, links: Links, owner: Rows, counted_events: Rows, batches: Batches
+) -> dict[int, Batch | None]:
     """The batch of the serving engine around each graph launch of the counted step, by the number of its op."""
-    batches = Batches(trace)
     rows = counted_events[links.graph[counted_events] & (owner[counted_events] >= 0)]
     numbers, first = np.unique(owner[rows], return_index=True)
     starts = trace.launches.start[links.launch[rows[first]]].tolist()

@@ -1,4 +1,4 @@
-"""Traces of serving engines, recorded by others: how much of their time is known, and figures worked out by hand."""
+"""Traces of serving engines: their steps and phases; of those recorded by others how much of their time is known."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+import roofline
+from roofline.analysis.analysis import analyze
+from roofline.analysis.generation import generation
+from roofline.content import wording
+from roofline.core.schema import EngineSteps
 from roofline.importing import gpu
 from roofline.importing.work.costs import Costs
 from roofline.traces.kineto import reader
@@ -80,3 +85,59 @@ def test_experts_in_a_graph(imported):
     assert flops == 2 * 128 * weights
     touched = 32 * (1 - (28 / 32) ** 32)
     assert moved == pytest.approx(touched * weights * 17 / 32 + 2 * 2 * 32 * 3072 + 2 * 32 * 32)
+
+
+def served(make_kineto, *batches):
+    """An engine's trace: for each (name, µs of its kernel) a step every 100 µs, with an op in its range, one behind."""
+    made = make_kineto.Trace()
+    for number, (name, length) in enumerate(batches):
+        zero = 100 * number
+        made.annotation(name, zero, zero + 40)
+        made.op("aten::relu", zero + 5, zero + 20, make_kineto.H)
+        made.launch("relu", zero + 6, zero + 10, zero + 10 + length)
+        made.op("aten::exp", zero + 50, zero + 60, make_kineto.H)  # what picks the new tokens runs behind the range
+        made.launch("exp", zero + 51, zero + 80, zero + 90)
+    return made.write()
+
+
+def decode(number, keys):
+    return f"execute_{number}_context_0(sq0sk0sqsq0sqsk0)_generation_{number}(sq{number}sk{keys}sqsq{number}sqsk{keys})"
+
+
+PREFILL = "execute_8_context_2(sq8sk8sqsq32sqsk32)_generation_0(sq0sk0sqsq0sqsk0)"
+MIXED = "execute_9_context_2(sq8sk8sqsq32sqsk32)_generation_1(sq1sk9sqsq1sqsk9)"
+
+
+def test_ranges_of_an_engine_mark_its_steps(make_kineto):
+    kinds = [PREFILL, MIXED, decode(3, 20), decode(3, 23), decode(3, 26)]
+    step = gpu.read(reader.read(served(make_kineto, *[(name, 30) for name in kinds])), Costs())
+    assert (len(step.steps), step.steps.rule) == (5, "from one step of the engine to the next")
+    # The first is left out. All others run the same kernels; the last of equally long ones is counted.
+    assert (step.chosen.selected, step.chosen.counted) == ((1, 2, 3, 4), 4)
+    assert step.batch is not None
+    assert (step.batch.phase, step.batch.decode.keys) == ("decode", 26)
+    assert [step.counted.phase.tolist(), step.counted.names_of_ops] == [[4, 4], ("aten::relu", "aten::exp")]
+    # A step goes from the last kernel of the one before to its own: 100 µs.
+    assert step.engine == (
+        EngineSteps(phase="decode", steps=3, seconds=pytest.approx(300e-6), sequences=9, tokens=9),
+        EngineSteps(phase="mixed", steps=1, seconds=pytest.approx(100e-6), sequences=3, tokens=9),
+    )
+
+
+def test_a_lone_range_tells_the_phase_of_the_whole_trace(make_kineto):
+    step = gpu.read(reader.read(served(make_kineto, (PREFILL, 30))), Costs())
+    assert step.steps.rule == "the whole trace"
+    assert set(step.counted.phase.tolist()) == {3}
+    assert [(steps.phase, steps.steps, steps.tokens) for steps in step.engine] == [("prefill", 1, 8)]
+
+
+def test_rates_of_decoding(make_kineto, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(served(make_kineto, *[(decode(3, 20 + 3 * number), 30) for number in range(4)]))
+    profile = roofline.import_trace(path, device="h100-sxm")
+    assert (profile.samples, profile.tokens, profile.new_tokens) == (3, 3, 1)
+    phases = generation(analyze(profile))
+    assert phases is not None
+    assert (phases.passes, phases.decode) == (1, pytest.approx(100e-6))  # with the host before its ops
+    (line,) = (line for line in wording.imported(analyze(profile)) if "decode" in line)
+    assert {"30,000", "100"} <= set(line.split())  # tokens a second, and µs per token of a sequence

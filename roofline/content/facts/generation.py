@@ -20,7 +20,7 @@ def describe_generation(analysis: Analysis) -> str:
     decode = f"decode {units.seconds(phases.decode)}"
     if phases.passes:
         decode += f", {units.seconds(phases.decode / passes)} for each of {phases.passes} passes"
-    parts = [f"prefill {units.seconds(phases.prefill)}", decode]
+    parts = [f"prefill {units.seconds(phases.prefill)}", decode] if phases.prefill else [decode]
     if phases.gap >= _SOME * analysis.wall:
         parts.append(f"{units.seconds(phases.gap)} of {gap_name(analysis)} in neither")
     bounds = [f"minimum {units.seconds(phases.floor / passes)}"] if phases.floor else []

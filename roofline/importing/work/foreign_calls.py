@@ -23,12 +23,12 @@ from roofline.costs.counted import Costed
 from roofline.costs.dtypes import DTYPES, said
 from roofline.importing.work import communication, list_arguments
 from roofline.importing.work.arguments import KinetoNodes
-from roofline.importing.work.batches import Always, Batches
 from roofline.importing.work.surroundings import Surroundings
 from roofline.pytorch.aten.tables import base
 from roofline.pytorch.inductor import triton_names as triton
 from roofline.pytorch.inductor.triton_source import Sources
 from roofline.traces import nesting
+from roofline.traces.kineto.batches import Always, Batches
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, KinetoTrace
 

@@ -11,7 +11,7 @@ from roofline.costs.calls import Call
 from roofline.costs.context import Batch, Context, Kernel
 from roofline.costs.dtypes import said
 from roofline.importing.work.arguments import decoded, recorded
-from roofline.importing.work.batches import Always, Batches
+from roofline.traces.kineto.batches import Always, Batches
 from roofline.traces.kineto.launches import plain_name
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace

@@ -14,6 +14,7 @@ import numpy as np
 
 from roofline import units
 from roofline.traces.kineto import period
+from roofline.traces.kineto.batches import Batches
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import KinetoTrace
 
@@ -89,6 +90,15 @@ def by_torch(trace: KinetoTrace) -> Marked | None:
             last, start = end[-1], start[::group]
             return _cut(start, np.append(start[1:], last), prefix[:-1], group, words)
     return None
+
+
+def of_engine(trace: KinetoTrace) -> Marked | None:
+    """The steps of a serving engine, from the start of one range to that of the next; None of fewer than two."""
+    start, _ = Batches(trace).ranges()
+    if len(start) < 2:
+        return None
+    _, high = period.bounds(trace)
+    return _cut(start, np.append(start[1:], high), "step of the engine", 1, "step of the engine")
 
 
 def stepped_once(trace: KinetoTrace) -> bool:

@@ -54,11 +54,11 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
     """The steps that annotations `prefix` + number mark on the host.
 
     Without a prefix: our own marks; else ProfilerStep#N; else the only family of annotations name#N, of at least two;
-    else torch's own marks of optimizers and loaders; else, unless an optimizer stepped once, ranges of one name that
-    hold all work; else, with the same exception, the repetition of the kernels, or on a CPU of the ops, where it leaves
-    nothing over; else the whole trace, from its first to its last op, launch or device event. A lone ProfilerStep is
-    one step, unless three or more are found within it by the other ways. Marks that overlap, as in the traces of
-    several processes merged, are no steps.
+    else the steps of a serving engine, by its batches; else torch's own marks of optimizers and loaders; else, unless
+    an optimizer stepped once, ranges of one name that hold all work; else, with the same exception, the repetition of
+    the kernels, or on a CPU of the ops, where it leaves nothing over; else the whole trace, from its first to its last
+    op, launch or device event. A lone ProfilerStep is one step, unless three or more are found within it by the other
+    ways. Marks that overlap, as in the traces of several processes merged, are no steps.
     `links`: those of the trace, where they are known. Raises InputError if a prefix is given and marks none.
     """
     if prefix is not None:
@@ -72,6 +72,9 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
     if not len(trace.ops) + len(trace.launches) + len(trace.device):
         raise InputError("the trace holds no op, launch or kernel; record it with torch.profiler again.")
     least = period.LEAST if marked is not None else 2
+    of_engine = marks.of_engine(trace)
+    if of_engine is not None and len(of_engine) >= least:
+        return _steps(of_engine)
     by_torch = marks.by_torch(trace)
     if by_torch is not None and len(by_torch) >= least:
         return _steps(by_torch)

@@ -135,8 +135,8 @@ def test_ranges_of_one_name_are_steps(make_kineto):
 
 
 def test_numbers_in_the_name_do_not_matter(make_kineto):
-    of = found(named(make_kineto, lambda number: f"execute_context_0(0)_generation_{number}({7 * number})", 3))
-    assert (len(of), of.source) == (3, "execute_context_N(N)_generation_N(N)")
+    of = found(named(make_kineto, lambda number: f"pass_0(0)_of_{number}({7 * number})", 3))
+    assert (len(of), of.source) == (3, "pass_N(N)_of_N(N)")
 
 
 def test_ranges_of_layers_are_no_steps(make_kineto):

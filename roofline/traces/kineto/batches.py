@@ -101,6 +101,22 @@ class Batches:
     def __len__(self) -> int:
         return len(self._batch)
 
+    def near(self, time: int) -> Batch | None:
+        """Return the batch of the last range that began before a time [ns], else of the first one.
+
+        An engine prepares a step before its range, and picks the new tokens behind it.
+        """
+        if not self._batch:
+            return None
+        row = max(0, int(np.searchsorted(self._start, time, "right")) - 1)
+        return self.at(int(self._start[row]))
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Starts and ends [ns] of the ranges that lie in no other."""
+        before = np.maximum.accumulate(np.append(np.iinfo(np.int64).min, self._end))[:-1]
+        outer = self._end > before
+        return self._start[outer], self._end[outer]
+
     def at(self, time: int) -> Batch | None:
         """Return the batch of the innermost range around a time [ns], None where there is none."""
         around = np.flatnonzero((self._start <= time) & (time <= self._end))[::-1].tolist()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from roofline.costs.context import Batch, Sequences
-from roofline.importing.work import batches
-from roofline.traces.kineto import reader
+from roofline.traces.kineto import batches, reader
 
 NOBODY = Sequences(0, 0, 0, 0, 0)
 

@@ -2,10 +2,8 @@
 
 python benchmarks/projections.py [TRACES]     write the table of docs/whatif.md anew
 
-TRACES: the folder of the public traces that the page names; without it ../shared/traces. They are not kept here.
-The CPU profiles are (docs/measured/threads), recorded by
-
-    for n in 1 2; do roofline profile MODEL --backend torch --threads $n -o docs/measured/threads/MODEL-$n.json; done
+Of each projection, all that is fitted but the spreads is fitted on other steps (projection_fit.py, which also says
+where the runs come from).
 """
 
 from __future__ import annotations
@@ -13,28 +11,17 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from roofline import devices
-from roofline.analysis.analysis import Analysis, analyze
-from roofline.core.device import Device
-from roofline.core.schema import load
-from roofline.importing import read
+from projection_fit import CHANGES, PAGE, TRACES, Pair, fit, page, pairs, times
+
+from roofline.analysis.analysis import Analysis
+from roofline.projection.kernels import Change, Fitted
 from roofline.projection.project import project
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "whatif.md"
-THREADS = ROOT / "docs" / "measured" / "threads"
-TRACES = ROOT.parent / "shared" / "traces"
-MARKS = ("<!-- written by benchmarks/projections.py -->", "<!-- to here -->")
-COLUMNS = ("step", "from", "to", "ran here", "projected", "range", "ran there", "off", "in the range")
-
-#: The traces of one step on two devices, and the names of the devices.
-RECORDED = (
-    ("small BERT", ("h100_bert_small_infer", "h100-sxm"), ("mi300x_bert_small_infer", "mi300x")),
-    ("Qwen 0.5B", ("h100_qwen_0.5b_infer", "h100-sxm"), ("mi300x_qwen_0.5b_infer", "mi300x")),
-)
+MARKS = ("<!-- written by benchmarks/projections.py -->", "<!-- to here, projections -->")
+COLUMNS = ("step", "from", "to", "ran here", "projected", "range", "width", "ran there", "off", "in the range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +29,7 @@ class Projection:
     """One step carried from one device to another, and what it took there: times of its ops per step [s]."""
 
     step: str
+    change: Change
     here: str
     there: str
     before: float
@@ -59,52 +47,68 @@ class Projection:
         """Whether the range holds what was measured."""
         return self.interval[0] <= self.measured <= self.interval[1]
 
+    @property
+    def width(self) -> float:
+        """The range's end over its start."""
+        return self.interval[1] / self.interval[0]
+
 
 def projections(traces: Path) -> Iterator[Projection]:
-    """All that can be held against a measurement, both ways."""
-    for step, *sides in RECORDED:
-        runs = [(analyze(*read([traces / f"{name}.json.gz"])), devices.load(device)) for name, device in sides]
-        yield from _both_ways(step, runs)
-    for file in sorted(THREADS.glob("*-1.json")):
-        pair = [analyze(load(file.with_name(f"{file.stem[:-1]}{threads}.json"))) for threads in (1, 2)]
-        yield from _both_ways(f"{file.stem[:-2]}, PyTorch", [(one, one.device) for one in pair])
+    """Project all that can be held against a measurement, both ways."""
+    every = [(pair, list(times(pair))) for pair in pairs(traces)]
+    rows = [row for _, found in every for row in found]
+    spreads = fit(rows).spreads
+    without = {
+        step: replace(fit([row for row in rows if row.step != step]), spreads=spreads)
+        for step in {pair.step for pair, _ in every}
+    }
+    for pair, found in every:
+        change = found[0].change
+        assert change is not None
+        yield _projection(pair, change, without[pair.step])
 
 
-def _both_ways(step: str, runs: list[tuple[Analysis, Device]]) -> Iterator[Projection]:
-    for (here, _), (there, device) in (runs, runs[::-1]):
-        profile = here.profile
-        sheet = devices.datasheet(profile.device.name, profile.device.memory, profile.device.kind)
-        found = project(here, device, sheet)
-        total, measured = found.total, there.busy
-        yield Projection(step, _name(here), _name(there), total.measured, total.projected, total.interval, measured)
+def _projection(pair: Pair, change: Change, fitted: Fitted) -> Projection:
+    total = project(pair.here, pair.target, pair.sheet, fitted).total
+    here, there = _name(pair.here), _name(pair.there)
+    return Projection(pair.step, change, here, there, total.measured, total.projected, total.interval, pair.there.busy)
 
 
 def _name(run: Analysis) -> str:
-    threads = run.device.conditions.get("threads")
-    return run.device.name if threads is None else f"{threads} thread{'s' if threads != '1' else ''}"
+    """Name the device; of CPUs, which clouds name by their maker alone, with threads and FP32 rate."""
+    threads, rate = run.device.conditions.get("threads"), run.device.rate("matrix.fp32")
+    if threads is None or rate is None:
+        return run.device.name
+    return f"{run.device.name}, {threads} thread{'s' if threads != '1' else ''}, {rate / 1e9:.0f} GFLOP/s"
 
 
 def table(found: list[Projection]) -> str:
-    """One line per projection, and what they come to."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---|---|---|" + "---:|" * (len(COLUMNS) - 4) + "---|"]
-    for one in found:
-        low, high = (f"{end * 1e3:.3f}" for end in one.interval)
-        times = (f"{value * 1e3:.3f}" for value in (one.before, one.projected))
-        cells = (one.step, one.here, one.there, *times, f"{low} to {high}", f"{one.measured * 1e3:.3f}")
-        lines.append("| " + " | ".join((*cells, f"{one.off:+.0%}", "yes" if one.holds else "no")) + " |")
-    median = statistics.median(abs(one.off) for one in found)
-    held, widest = sum(one.holds for one in found), max(one.interval[1] / one.interval[0] for one in found)
-    lines += ["", f"Median error {median:.0%}; {held} of {len(found)} in their range; the widest spans {widest:.2f}."]
-    return "\n".join(lines)
+    """Write one line per projection, and what they come to by the change of device."""
+    lines = []
+    for change, words in CHANGES.items():
+        chosen = [one for one in found if one.change == change]
+        lines += [f"**To {words}**: {_sum(chosen)}", ""]
+        lines += ["| " + " | ".join(COLUMNS) + " |", "|---|---|---|" + "---:|" * (len(COLUMNS) - 4) + "---|"]
+        lines += [_line(one) for one in chosen]
+        lines.append("")
+    return "\n".join([*lines, f"All: {_sum(found)}"])
 
 
-def page(text: str, found: list[Projection]) -> str:
-    """The page with the table between its marks written anew."""
-    before, _, rest = text.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
-    return f"{before}{MARKS[0]}\n\n{table(found)}\n\n{MARKS[1]}{after}"
+def _line(one: Projection) -> str:
+    low, high = (f"{end * 1e3:.3f}" for end in one.interval)
+    times = (f"{value * 1e3:.3f}" for value in (one.before, one.projected))
+    cells = (one.step, one.here, one.there, *times, f"{low} to {high}", f"{one.width:.2f}", f"{one.measured * 1e3:.3f}")
+    return "| " + " | ".join((*cells, f"{one.off:+.0%}", "yes" if one.holds else "no")) + " |"
+
+
+def _sum(found: list[Projection]) -> str:
+    error = statistics.median(abs(one.off) for one in found)
+    width = statistics.median(one.width for one in found)
+    held = sum(one.holds for one in found)
+    return f"median error {error:.0%}, {held} of {len(found)} in their range, median width {width:.2f}."
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TRACES
-    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), list(projections(folder))), encoding="utf-8")
+    found = list(projections(folder))
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table(found), MARKS), encoding="utf-8")

@@ -17,38 +17,20 @@ from roofline.core.arrays import Array
 from roofline.core.device import SHEET_LOW, Device
 from roofline.core.vocabulary import GROUPS
 from roofline.projection.devices import is_sheet
-from roofline.projection.roofs import Roofs
+from roofline.projection.kernels import KernelDraws, Kernels
+from roofline.projection.roofs import divide
+from roofline.projection.sides import Sides
 
 Interval = tuple[float, float]
-#: Factor by which kernels may be faster or slower than projected, on a device of the same kind and of another kind. By
-#: choice, from the pairs in docs/whatif.md, which all lie within: these factors alone span less than 2.
-_SAME_KIND, _OTHER_KIND = 1.3, 1.4
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
 _MOST = 0.99
 
 
-def kernel_spread(source: Device, target: Device) -> float:
-    """Return the factor by which kernels may be faster or slower there: 1 where both devices have the same ceilings.
-
-    Launch floors of a GPU are ignored: they project no op (startup.py), and a trace brings its own.
-    """
-    ours, theirs = (
-        {name: c.value for name, c in side.ceilings.items() if side.kind == "cpu" or not name.startswith("launch.")}
-        for side in (source, target)
-    )
-    if ours == theirs and source.kind == target.kind:
-        return 1.0
-    return _SAME_KIND if source.kind == target.kind else _OTHER_KIND
-
-
-def sheet_mismatches(ours: Roofs, theirs: Roofs, source: Device, target: Device) -> NDArray[np.bool_]:
+def sheet_mismatches(sides: Sides) -> NDArray[np.bool_]:
     """Mark the ops bound by a ceiling that is a datasheet's on one device only; shape (ops,)."""
-    mixed = [
-        name
-        for name in source.ceilings.keys() & target.ceilings.keys()
-        if is_sheet(source.ceilings[name]) != is_sheet(target.ceilings[name])
-    ]
-    opposed: NDArray[np.bool_] = np.isin(ours.ceilings, mixed) | np.isin(theirs.ceilings, mixed)
+    ours, theirs = sides.source.ceilings, sides.target.ceilings
+    mixed = [name for name in ours.keys() & theirs.keys() if is_sheet(ours[name]) != is_sheet(theirs[name])]
+    opposed: NDArray[np.bool_] = np.isin(sides.here.ceilings, mixed) | np.isin(sides.there.ceilings, mixed)
     return opposed
 
 
@@ -59,20 +41,16 @@ def draw_times(
     carried: NDArray[np.bool_],
     ratio: Array,
     hidden: Array,
-    roofs: tuple[Roofs, Roofs],
-    devices: tuple[Device, Device],
-    starts: tuple[Array, Array],
-    opposed: NDArray[np.bool_],
-    kernel_factor: float,
+    sides: Sides,
+    kernels: Kernels,
+    kernel_draws: KernelDraws,
 ) -> Array:
     """Draw the time there of each group [s]; shape (groups, resamples).
 
-    ratio: time there over time here of each op; hidden: the part of its time there that other ops share [s]; roofs,
-    devices: source and target; starts: the share of start-up, which no ceiling shortens, in each op's time at the
-    ceilings of source and target. Profiled steps are drawn with replacement; each ceiling is drawn evenly between its
-    value and its lowest possible one, once for all ops that it binds, and once for both devices where it is the same.
-    All kernels there are faster or slower than projected by one factor, drawn between 1 / kernel_factor and
-    kernel_factor, evenly by its logarithm.
+    ratio: time there over time here of each op; hidden: the part of its time there that other ops share [s]. Profiled
+    steps are drawn with replacement; each ceiling is drawn evenly between its value and its lowest possible one, once
+    for all ops that it binds, and once for both devices where it is the same; start-up is not drawn. Other kernels are
+    drawn once for all ops of a library, and once for those of a framework's own code.
     """
     number, columns = len(resamples.scale), analysis.table.columns
     rng = statistics.generator()
@@ -90,13 +68,19 @@ def draw_times(
             rates[key] = 1 - rng.random(number) * uncertainty
         return rates[key]
 
-    kernel_draws = resamples.scale * kernel_factor ** (2 * rng.random(number) - 1)
-    names = [side.ceilings for side in roofs]
+    names = [side.ceilings for side in (sides.here, sides.there)]
+    devices, opposed = (sides.source, sides.target), sheet_mismatches(sides)
+    starts = [
+        divide(start, total, sides.by_work)
+        for start, total in zip(sides.starts, (sides.before, sides.after), strict=True)
+    ]
     chosen = np.flatnonzero(carried)
     pair_of_op, first = numbered(
         group[chosen],
         *(np.unique(ceilings, return_inverse=True)[1][chosen] for ceilings in names),
         opposed[chosen].astype(np.int64),
+        kernels.code[chosen],
+        kernels.deviation[chosen],
     )
     totals = np.zeros((len(GROUPS), number))
     for pair, row in enumerate(chosen[first].tolist()):
@@ -108,7 +92,8 @@ def draw_times(
         # Ops of one group under the same roofs start alike: what counts is their mean, weighted by time.
         weights = columns.own[rows].tolist() if columns.own[rows].any() else None
         began, begun = (float(np.average(shares[rows], weights=weights)) for shares in starts)
-        factor = kernel_draws * (begun + (1 - begun) / theirs) / (began + (1 - began) / ours)
+        code = kernel_draws.of(int(kernels.code[row]), float(kernels.deviation[row]))
+        factor = resamples.scale * code * (begun + (1 - begun) / theirs) / (began + (1 - began) / ours)
         # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
         times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - hidden[rows].sum()
         totals[int(group[row])] += np.maximum(times, 0.0) * factor
@@ -116,5 +101,5 @@ def draw_times(
 
 
 def interval_around(value: float, lower: Array, upper: Array) -> Interval:
-    """Span the 2.5 % point of the lower draws to the 97.5 % point of the upper ones, widened to hold the value [s]."""
-    return min(value, float(np.percentile(lower, 2.5))), max(value, float(np.percentile(upper, 97.5)))
+    """Span the 5 % point of the lower draws to the 95 % point of the upper ones, widened to hold the value [s]."""
+    return min(value, float(np.percentile(lower, 5))), max(value, float(np.percentile(upper, 95)))

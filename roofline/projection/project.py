@@ -32,12 +32,12 @@ from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
 from roofline.memory.fit import Fit, fit
-from roofline.projection.devices import borrow_launches, drop_optional, make_comparable
-from roofline.projection.interval import Interval, draw_times, interval_around, kernel_spread, sheet_mismatches
+from roofline.projection.interval import Interval, draw_times, interval_around, sheet_mismatches
+from roofline.projection.kernels import FITTED, Fitted, draw_kernels, find_change, kernel_range, other_kernels
 from roofline.projection.overlap import share_times
-from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, find_reasons
+from roofline.projection.reasons import CARRIED, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words
 from roofline.projection.roofs import cache_served, divide, roofs
-from roofline.projection.startup import startup_times
+from roofline.projection.sides import find_sides
 from roofline.repr_mixin import ReprMixin
 
 #: Least known share of a group's time for which the known ops stand for the unknown ones. By choice, as in
@@ -131,32 +131,27 @@ class WhatIf(ReprMixin):
         return self.compared / self.seconds if self.seconds > 0 and self.compared > 0 else None
 
 
-def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> WhatIf:
+def project(analysis: Analysis, target: Device, sheet: Device | None = None, fitted: Fitted = FITTED) -> WhatIf:
     """Project the step of an analysis to the device `target`.
 
     sheet: the datasheet of the analysis' device, if there is one; its reached or printed figures are compared with
-    those of the target.
+    those of the target. fitted: what is known of other kernels.
 
     Raises InputError where there is no time to project, or no ceiling to project any of it by.
     """
     profile = analysis.profile
     _check(analysis, target)
-    # Both devices with the same kinds of ceilings: only their values differ then.
-    common, held, left_out = drop_optional(*make_comparable(analysis.device, target, sheet))
-    held, borrowed = borrow_launches(held, common, profile)
-    ours, theirs = common.without_caches, held.without_caches
-    work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
-    columns = analysis.table.columns
-    start_here, start_there = startup_times(profile, columns, common, held)
+    sides = find_sides(analysis, target, sheet)
+    columns, why, by_work = analysis.table.columns, sides.why, sides.by_work
     target_roofs, least_here = roofs(profile, target.without_caches), roofs(profile, analysis.device.without_caches)
+    change = find_change(sides.source, sides.target, sheet)
+    kernels = other_kernels(
+        profile, columns.signature, columns.own, sides.before, by_work, (sides.source, sides.target), change, fitted
+    )
 
     group = _groups(analysis)
-    before, after = work_here.work + start_here, work_there.work + start_there
-    why = find_reasons(profile, columns, ours, theirs, work_here.work, work_there.work)
-    why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
-    by_work = why == CARRIED
     floor = np.where(by_work, target_roofs.work, 0.0)
-    alike = divide(after, before, by_work)
+    alike = divide(sides.after, sides.before, by_work) * kernels.factor
     ratio = _raise_to_floor(alike, analysis, least_here.work, floor)
     # A cache that may have served an op here may serve it there: the range goes below main memory's roof, `ratio` not.
     (kept_here, _), (kept_there, cached) = cache_served(profile, analysis.device), cache_served(profile, target)
@@ -174,15 +169,10 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
     shares = share_times(profile, columns.own, columns.overlap, carried, ratio, target_roofs.binding)
     share, projected = shares.seconds_here * analysis.scale, shares.seconds_there * analysis.scale
     floor, lowest = floor * (1 - shares.other_roof), lowest * (1 - shares.other_roof)
-    kernel_factor = kernel_spread(common, held)
-    opposed = sheet_mismatches(work_here, work_there, ours, theirs)
     resamples = draw(analysis)
-    devices, sides = (ours, theirs), (work_here, work_there)
-    starts = divide(start_here, before, by_work), divide(start_there, after, by_work)
+    kernel_draws = draw_kernels(kernels, len(resamples.scale))
     times, sooner = (
-        draw_times(
-            analysis, resamples, group, carried, factor, shares.hidden, sides, devices, starts, opposed, kernel_factor
-        )
+        draw_times(analysis, resamples, group, carried, factor, shares.hidden, sides, kernels, kernel_draws)
         for factor in (ratio, fastest)
     )
 
@@ -212,11 +202,11 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
         gap=analysis.gap,
         interval=_raise_start(float(lowest.sum()) + analysis.gap, total.projected + analysis.gap, step_interval),
         unknown=_unknown_ops(analysis, why, carried, share),
-        starting=float((share * starts[0])[by_work].sum()),
+        starting=float((share * divide(sides.starts[0], sides.before, by_work))[by_work].sum()),
         hidden=float((analysis.table.own - share)[carried].sum()),
         cached=float(share[carried & (fastest < ratio)].sum()),
-        rebound=float(share[by_work & (work_here.binding != work_there.binding)].sum()),
-        kernels=kernel_factor,
+        rebound=float(share[by_work & (sides.here.binding != sides.there.binding)].sum()),
+        kernels=kernel_range(kernels, kernel_draws, np.where(carried, projected, 0.0)),
         missing=tuple(
             sorted(
                 {
@@ -227,9 +217,9 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None) -> 
                 }
             )
         ),
-        left_out=left_out,
-        kept=borrowed,
-        sheet=bool(opposed[carried].any()),
+        left_out=sides.left_out,
+        kept=sides.borrowed,
+        sheet=bool(sheet_mismatches(sides)[carried].any()),
     )
 
 

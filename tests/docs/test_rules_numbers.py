@@ -17,7 +17,6 @@ from roofline.core.schema import load
 from roofline.counters import joining, nsight_compute
 from roofline.importing import launches
 from roofline.measuring import session
-from roofline.projection import interval
 from roofline.recording import contention, protocol
 from roofline.recording.request import Request
 from roofline.timing import idle
@@ -92,9 +91,7 @@ def test_rules_of_other_pages_are_those_of_the_code() -> None:
     assert f"({NUMBERS[idle.PAUSE]} times as long as nine of ten of its launches take)" in imports
     assert f"what the switch gains, {turns.MOST} turns at most" in proving
     assert f"({percent(PROCESSES)} of what either run spends there)" in proving
-    counters, whatif = words_of("counters.md"), words_of("whatif.md")
+    counters = words_of("counters.md")
     assert f"more than {nsight_compute.MAX_KERNELS:,} kernels or {nsight_compute.MAX_BYTES >> 20} MiB" in counters
     assert f"Where these take more than {percent(1 - joining.LEAST)} of the counted time" in counters
     assert f"with counted bytes less than {percent(joining.LEAST)} of the profile's time" in counters
-    assert f"up to {interval._SAME_KIND} times faster or slower on a device of the same kind" in whatif
-    assert f"and {interval._OTHER_KIND} times on another kind" in whatif

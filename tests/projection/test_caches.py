@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import handmade
 import pytest
 from msgspec.structs import replace
@@ -10,6 +12,7 @@ from roofline.analysis.analysis import analyze
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.schema import Imported
+from roofline.projection.kernels import FITTED
 from roofline.projection.project import WhatIf, project
 
 US = 1e-6
@@ -18,7 +21,7 @@ US = 1e-6
 def test_the_range_holds_what_caches_of_both_may_serve() -> None:
     # 80 kB: 8 µs at 10 GB/s of main memory, 1.6 µs at 50 GB/s of a cache that holds them. Of 8.5 µs nobody knows which
     # it was. At half of main memory's rate 8.5 * (16 + 5) / (8 + 5) = 13.7 µs, and no less than the 16 of its roof. If
-    # the cache served it on both, it is below that roof: 13.7 µs, or 1.3 times as fast.
+    # the cache served it on both, it is below that roof: 13.7 µs, or less by what own code is off in nine of ten.
     moved = Cost(bytes_read=40e3, bytes_written=40e3)
     signature = replace(handmade.SIGNATURES[4], cost=moved, reads=(40e3,), writes=(40e3,))
     op = replace(handmade.op(0, 0, 0, 8, 0, (), ()), own_ns=(8_500,) * 3)
@@ -35,8 +38,9 @@ def test_the_range_holds_what_caches_of_both_may_serve() -> None:
     both = step(slow)
     assert (both.total.projected, both.total.floor) == (pytest.approx(16 * US), pytest.approx(16 * US))
     assert both.cached == pytest.approx(8.5 * US)
-    assert both.total.interval[0] == pytest.approx(8.5 * 21 / 13 / 1.3 * US, rel=0.04)
+    own_code = math.exp(1.645 * FITTED.spreads["processor"][0])
+    assert both.total.interval[0] == pytest.approx(8.5 * 21 / 13 / own_code * US, rel=0.04)
     bare = {name: c for name, c in slow.ceilings.items() if not name.startswith("cache")}
-    for one in (step(replace(slow, ceilings=bare, caches=())), step(slow, traced=False)):
+    for one in (step(replace(slow, ceilings=bare)), step(slow, traced=False)):
         assert (one.cached, one.total.interval[0]) == (0, pytest.approx(16 * US))
         assert one.total.interval[1] == pytest.approx(both.total.interval[1])

@@ -116,16 +116,16 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
     yield (
         "rule",
         "an op that takes twice its least time here (of its work and its launch) is assumed to take twice its least "
-        "time there",
+        "time there; a library's matmuls and attention come nearer to what is typical of another device",
     )
     if whatif.kernels > 1:
         yield (
             "range",
-            "over profiled steps and the uncertainty of the ceilings; other kernels may be up to "
+            "nine of ten draws of profiled steps, ceilings and other kernels; these may make the step up to "
             f"{units.significant(whatif.kernels)} times faster or slower, but not faster than the ceilings",
         )
     else:
-        yield "range", "over profiled steps and the uncertainty of the ceilings"
+        yield "range", "nine of ten draws of profiled steps and ceilings"
     if notes.all_above(whatif.here):
         words = notes.above(whatif.here)
         yield "above", f"here {words}, so the column ceilings alone is no lower limit there"

@@ -1,0 +1,252 @@
+"""Fit what `roofline whatif` assumes of other kernels, on steps that ran on two devices.
+
+python benchmarks/projection_fit.py [TRACES]     write the table of constants of docs/whatif.md anew
+
+The constants themselves stand in roofline/projection/kernels.py; a test holds both equal. TRACES: the folder of the
+public traces that the page names; without it ../shared/traces. They are not kept here. The CPU profiles are: those in
+docs/measured/threads were recorded by
+
+    for n in 1 2; do roofline profile MODEL --backend torch --threads $n -o docs/measured/threads/MODEL-$n.json; done
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+
+from roofline import devices
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.device import Device
+from roofline.core.schema import load
+from roofline.core.vocabulary import OpClass
+from roofline.importing import read
+from roofline.projection.kernels import CODES, LIBRARY, Change, Fitted, find_change
+from roofline.projection.sides import find_sides
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "whatif.md"
+MEASURED = ROOT / "docs" / "measured"
+TRACES = ROOT.parent / "shared" / "traces"
+MARKS = ("<!-- written by benchmarks/projection_fit.py -->", "<!-- to here -->")
+
+#: The changes of device: what each is a projection to.
+CHANGES: dict[Change, str] = {"processor": "the same processor", "cpu": "another CPU", "gpu": "another GPU"}
+#: The traces of one step on two devices, and the names of the devices.
+RECORDED = {
+    "small BERT": (("h100_bert_small_infer", "h100-sxm"), ("mi300x_bert_small_infer", "mi300x")),
+    "Qwen 0.5B": (("h100_qwen_0.5b_infer", "h100-sxm"), ("mi300x_qwen_0.5b_infer", "mi300x")),
+}
+#: The profiles of one step on several CPUs.
+PROFILED = {
+    "bert-infer, PyTorch": (
+        MEASURED / "bert-infer-1-thread" / "torch.json",
+        MEASURED / "bert-infer-in-turns" / "torch.json",
+        MEASURED / "threads" / "bert-infer-1.json",
+        MEASURED / "threads" / "bert-infer-2.json",
+        ROOT / "profiles" / "bert-torch-infer-b1-s128-amd-epyc-1.json",
+    ),
+    "bert-infer, JAX": (MEASURED / "bert-infer-1-thread" / "jax.json", MEASURED / "bert-infer-in-turns" / "jax.json"),
+    "bert-infer, TensorFlow": (
+        MEASURED / "bert-infer-1-thread" / "tensorflow.json",
+        MEASURED / "bert-infer-in-turns" / "tensorflow.json",
+    ),
+    "bert-train, PyTorch": (MEASURED / "threads" / "bert-train-1.json", MEASURED / "threads" / "bert-train-2.json"),
+    "mlp-infer, PyTorch": (
+        MEASURED / "mlp-infer-1-thread" / "torch.json",
+        MEASURED / "threads" / "mlp-infer-1.json",
+        MEASURED / "threads" / "mlp-infer-2.json",
+    ),
+    "mlp-train, PyTorch": (
+        MEASURED / "mlp-train-1-thread" / "torch.json",
+        MEASURED / "threads" / "mlp-train-1.json",
+        MEASURED / "threads" / "mlp-train-2.json",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A step that ran on two devices, here and there, and the datasheet of the device here."""
+
+    step: str
+    here: Analysis
+    there: Analysis
+    target: Device
+    sheet: Device | None
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Hold sums over the ops of one class of a pair's step [s].
+
+    kinds: of both devices; here, there: measured; before, after: of work and start-up at the ceilings here and there.
+    share: of the step, mean of both devices. run: which run the times here are of.
+    """
+
+    step: str
+    change: Change | None
+    kinds: tuple[str, str]
+    name: str
+    run: int
+    here: float
+    there: float
+    before: float
+    after: float
+    share: float
+
+    @property
+    def library(self) -> bool:
+        """Whether a library's kernels run these ops."""
+        return self.name in LIBRARY
+
+
+def pairs(traces: Path) -> Iterator[Pair]:
+    """List the pairs of runs of one step, both ways."""
+    for step, sides in RECORDED.items():
+        runs = [(analyze(*read([traces / f"{name}.json.gz"])), devices.load(device)) for name, device in sides]
+        yield from _both_ways(step, runs)
+    for step, files in PROFILED.items():
+        yield from _both_ways(step, [(run := analyze(load(file)), run.device) for file in files])
+
+
+def _both_ways(step: str, runs: Sequence[tuple[Analysis, Device]]) -> Iterator[Pair]:
+    for (here, _), (there, target) in permutations(runs, 2):
+        device = here.profile.device
+        yield Pair(step, here, there, target, devices.datasheet(device.name, device.memory, device.kind))
+
+
+def times(pair: Pair) -> Iterator[Times]:
+    """Sum the times of a pair by class; of what a framework's own code runs, as one."""
+    sides = find_sides(pair.here, pair.target, pair.sheet)
+    change = find_change(sides.source, sides.target, pair.sheet)
+    before, after = (_by_class(pair.here, column, sides.by_work) for column in (sides.before, sides.after))
+    here = _by_class(pair.here, pair.here.table.own, sides.by_work)
+    there = _by_class(pair.there, pair.there.table.own, np.ones(len(pair.there.profile.ops), bool))
+    shares = [{name: seconds / sum(sums.values()) for name, seconds in sums.items()} for sums in (here, there)]
+    for name in here.keys() & there.keys():
+        yield Times(
+            step=pair.step,
+            change=change,
+            kinds=(sides.source.kind, sides.target.kind),
+            name=name,
+            run=id(pair.here),
+            here=here[name],
+            there=there[name],
+            before=before[name],
+            after=after[name],
+            share=(shares[0][name] + shares[1][name]) / 2,
+        )
+
+
+def _by_class(run: Analysis, seconds: np.ndarray, chosen: np.ndarray) -> dict[str, float]:
+    sums: dict[str, float] = defaultdict(float)
+    signatures = run.profile.signatures
+    for signature, value, counts in zip(
+        run.table.columns.signature.tolist(), seconds.tolist(), chosen.tolist(), strict=True
+    ):
+        name = signatures[signature].op_class
+        if counts:
+            sums[name if name in LIBRARY else "own"] += value
+    return {name: value for name, value in sums.items() if value > 0}
+
+
+def fit(rows: Sequence[Times]) -> Fitted:
+    """Fit all constants: the spreads by steps that were left out of the others."""
+    central, errors = _central(rows), defaultdict(list)
+    for step in sorted({row.step for row in rows}):
+        others = _central([row for row in rows if row.step != step])
+        for row in rows:
+            if row.step == step:
+                errors[row.change, row.name].append((row.share, off(row, others)))
+    return Fitted(
+        {kind: {name: round(value, 2) for name, value in of.items()} for kind, of in central.typical.items()},
+        round(central.carried, 2),
+        {change: tuple(round(_deviation(errors[change, code]), 2) for code in CODES) for change in CHANGES},
+    )
+
+
+def _central(rows: Sequence[Times]) -> Fitted:
+    typical = _typical(rows)
+    return Fitted(typical, _carried(rows, typical), {})
+
+
+def off(row: Times, fitted: Fitted) -> float:
+    """Return the logarithm of the time there over the projected one."""
+    factor = row.after / row.before
+    here, there = (fitted.typical.get(kind, {}).get(row.name) for kind in row.kinds)  # type: ignore[call-overload]
+    if row.library and row.change != "processor" and here is not None and there is not None:
+        efficiency = math.log(row.before / row.here)
+        factor *= math.exp(efficiency - there - fitted.carried * (efficiency - here))
+    return math.log(row.there / (row.here * factor))
+
+
+def _typical(rows: Iterable[Times]) -> dict[str, dict[OpClass, float]]:
+    """Average ln e of the runs of each kind of device, weighted by the share of time."""
+    runs: dict[tuple[str, OpClass], dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        for name in LIBRARY:
+            if row.name == name:
+                runs[row.kinds[0], name][row.run].append((math.log(row.before / row.here), row.share))
+    typical: dict[str, dict[OpClass, float]] = defaultdict(dict)
+    for (kind, name), found in sorted(runs.items()):
+        logs, weights = zip(*(np.mean(values, axis=0) for values in found.values()), strict=True)
+        typical[kind][name] = float(np.average(logs, weights=weights))
+    return dict(typical)
+
+
+def _carried(rows: Iterable[Times], typical: dict[str, dict[OpClass, float]]) -> float:
+    """Fit the share of an efficiency's difference from the typical one that another device shares."""
+    products = squares = 0.0
+    for row in rows:
+        here, there = (typical.get(kind, {}).get(row.name) for kind in row.kinds)  # type: ignore[call-overload]
+        if row.change not in (None, "processor") and here is not None and there is not None:
+            deviation = math.log(row.before / row.here) - here
+            products += row.share * deviation * (math.log(row.after / row.there) - there)
+            squares += row.share * deviation**2
+    return min(1.0, max(0.0, products / squares)) if squares else 1.0
+
+
+def _deviation(errors: Sequence[tuple[float, float]]) -> float:
+    """Return the deviation of logarithms from 0, each weighted by its share of time; 0 of none."""
+    shares, logs = np.asarray(errors, np.float64).reshape(-1, 2).T
+    return float(np.sqrt(np.average(logs**2, weights=shares))) if len(logs) else 0.0
+
+
+def table(rows: Sequence[Times]) -> str:
+    """Write one line per constant; of the share that is carried over also what CPUs and GPUs alone would give."""
+    fitted = fit(rows)
+    cpus, gpus = (_central([row for row in rows if row.change == change]).carried for change in ("cpu", "gpu"))
+    lines = ["| constant | value |", "|---|---:|"]
+    for kind, classes in fitted.typical.items():
+        lines += [f"| typical e of {name}, {kind} | {math.exp(value):.2f} |" for name, value in classes.items()]
+    lines.append(
+        "| share of the difference from it that is carried over "
+        f"(CPUs alone {cpus:.2f}, GPUs alone {gpus:.2f}) | {fitted.carried:.2f} |"
+    )
+    for change, words in CHANGES.items():
+        lines += [
+            f"| deviation of ln t, {words}, {name} | {value:.2f} |"
+            for name, value in zip(CODES, fitted.spreads[change], strict=True)
+        ]
+    return "\n".join(lines)
+
+
+def page(text: str, written: str, marks: tuple[str, str] = MARKS) -> str:
+    """Return the page with the table between its marks written anew."""
+    before, _, rest = text.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
+    return f"{before}{marks[0]}\n\n{written}\n\n{marks[1]}{after}"
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TRACES
+    found = [row for pair in pairs(folder) for row in times(pair)]
+    print(fit(found))
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table(found)), encoding="utf-8")

@@ -1,0 +1,188 @@
+"""Estimate what other kernels reach: a library has kernels of its own for each device.
+
+Two kinds of code run the ops of a step. A framework's own code (pointwise ops, norms, copies) is the same on both
+devices, and so is taken to be the fraction of their limits that it reaches, its efficiency e. Matmuls, convolutions and
+attention run in kernels that a library chose by device, shape and layout. How far these are from what such kernels
+typically reach says little of the kernels there (a kernel for unaligned rows, a first one that nobody tuned), so only a
+part of it is carried over:
+
+    ln e there = typical there + CARRIED * (ln e here - typical here)
+
+and the range allows for none of it and all of it. On the same processor the same kernels run: all is carried.
+
+All constants are fitted by benchmarks/projection_fit.py, on the few steps that ran on two devices (docs/whatif.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.analysis.columns import numbered
+from roofline.core import statistics
+from roofline.core.arrays import Array
+from roofline.core.device import Device
+from roofline.core.rows import Ints
+from roofline.core.schema import Profile
+from roofline.core.vocabulary import OpClass
+from roofline.projection.roofs import divide
+
+#: A change of device: of threads or ceilings alone, of one processor; to another GPU; any other, known by CPUs.
+Change = Literal["processor", "cpu", "gpu"]
+#: Classes of ops that run in a library's kernels.
+LIBRARY: tuple[OpClass, ...] = ("contraction", "attention")
+#: Whose code runs an op: the framework's own, or a library's for a class of ops.
+CODES = ("own", *LIBRARY)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Hold what is fitted on steps that ran on two devices.
+
+    typical: ln e of a library's kernels, by kind of device and class; carried: the share of the difference from it that
+    another device shares; spreads: by change of device and by `CODES`, how far projections of
+    steps that the other constants were not fitted on were off: the deviation of the logarithm of their times.
+    """
+
+    typical: Mapping[str, Mapping[OpClass, float]]
+    carried: float
+    spreads: Mapping[Change, tuple[float, ...]]
+
+
+#: Written in docs/whatif.md by benchmarks/projection_fit.py, which tests hold against these.
+FITTED = Fitted(
+    typical={
+        "cpu": {"attention": -1.12, "contraction": -0.7},
+        "cuda": {"attention": -1.16, "contraction": -0.44},
+        "rocm": {"attention": -1.92, "contraction": -0.33},
+    },
+    carried=0.37,
+    spreads={"processor": (0.08, 0.09, 0.07), "cpu": (0.31, 0.43, 0.29), "gpu": (0.15, 0.27, 0.31)},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """Hold what other kernels change: of each op, shape (ops,).
+
+    factor: of its time there; code: whose code runs it, as an index into `CODES`; deviation: by how much its ln e
+    differs from the typical one, 0 where nothing is typical. carried: the share of it in `factor`; spread: None where
+    the kernels are those that ran.
+    """
+
+    factor: Array
+    code: Ints
+    deviation: Array
+    carried: float
+    spread: tuple[float, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDraws:
+    """Hold draws of other kernels.
+
+    factors: of their time, by `CODES`, shape (codes, n). less: how much less of an op's deviation is carried over than
+    projected, shape (n,).
+    """
+
+    factors: Array
+    less: Array
+
+    def of(self, code: int, deviation: float) -> Array:
+        """Draw the factor of the time of ops; shape (n,)."""
+        drawn: Array = self.factors[code] * np.exp(self.less * deviation)
+        return drawn
+
+
+def find_change(source: Device, target: Device, sheet: Device | None) -> Change | None:
+    """Tell which change of device it is: None where all stays alike.
+
+    Launch floors of a GPU are ignored: they project no op (startup.py), and a trace brings its own. A cloud names its
+    CPUs by their maker alone: of one processor their caches are of one size, too.
+    """
+    ours, theirs = (
+        {name: c.value for name, c in side.ceilings.items() if side.kind == "cpu" or not name.startswith("launch.")}
+        for side in (source, target)
+    )
+    if source.kind != target.kind:
+        return "cpu" if "cpu" in (source.kind, target.kind) else "gpu"
+    if ours == theirs:
+        return None
+    if source.kind != "cpu":
+        return "processor" if target.name in (source.name, sheet.name if sheet else "") else "gpu"
+    sizes = [[(cache.level, cache.size) for cache in side.caches] for side in (source, target)]
+    return "processor" if source.name == target.name and sizes[0] == sizes[1] else "cpu"
+
+
+def other_kernels(
+    profile: Profile,
+    signature: Ints,
+    own: Array,
+    before: Array,
+    by_work: NDArray[np.bool_],
+    devices: tuple[Device, Device],
+    change: Change | None,
+    fitted: Fitted = FITTED,
+) -> Kernels:
+    """Estimate what other kernels change.
+
+    own, before: time of each op, and of its work and start-up at the ceilings here [s]; by_work: whether its work
+    projects it; devices: source and target. The efficiency is that of all ops of a signature.
+    """
+    classes = [row.op_class for row in profile.signatures]
+    is_library = np.asarray([name in LIBRARY for name in classes], bool)
+    here, there = (
+        np.asarray([fitted.typical.get(device.kind, {}).get(name, np.nan) for name in classes], np.float64)
+        for device in devices
+    )
+    number = len(classes)
+    least, took = (
+        np.zeros(number) + np.bincount(signature, np.where(by_work, times, 0.0), number) for times in (before, own)
+    )
+    known = is_library & (least > 0) & (took > 0) & np.isfinite(here) & np.isfinite(there)
+    efficiency = np.log(divide(least, took, known), out=np.zeros(number), where=known)
+    other = change not in (None, "processor")
+    deviation = np.where(known & other, efficiency - here, 0.0)
+    reached = there + fitted.carried * deviation
+    factor = np.where(known & other, np.exp(np.where(known, efficiency - reached, 0.0)), 1.0)
+    return Kernels(
+        factor=factor[signature],
+        code=np.asarray([CODES.index(name) if name in LIBRARY else 0 for name in classes], np.int64)[signature],
+        deviation=deviation[signature],
+        carried=fitted.carried,
+        spread=None if change is None else fitted.spreads[change],
+    )
+
+
+def draw_kernels(kernels: Kernels, number: int) -> KernelDraws:
+    """Draw by how much longer kernels take than projected.
+
+    Log-normally, once for all ops that one code runs; of an op's deviation any share may be carried over.
+    """
+    spread = kernels.spread
+    if spread is None:
+        return KernelDraws(np.ones((len(CODES), number)), np.zeros(number))
+    rng = statistics.generator("kernels")
+    factors = np.exp(np.asarray(spread, np.float64)[:, None] * rng.standard_normal((len(CODES), number)))
+    return KernelDraws(factors, kernels.carried - rng.random(number))
+
+
+def kernel_range(kernels: Kernels, draws: KernelDraws, projected: Array) -> float:
+    """Return the factor by which other kernels may make the projected ops faster or slower, in nine of ten draws.
+
+    projected: the time there of each op [s].
+    """
+    if kernels.spread is None or not projected.sum() > 0:
+        return 1.0
+    kind, first = numbered(kernels.code, kernels.deviation)
+    seconds = np.bincount(kind, projected)
+    total = sum(
+        weight * draws.of(int(kernels.code[row]), float(kernels.deviation[row]))
+        for weight, row in zip(seconds.tolist(), first.tolist(), strict=True)
+    )
+    low, high = np.percentile(total, (5, 95))
+    return float(np.sqrt(high / low))

@@ -1,4 +1,7 @@
-"""Fit what `roofline whatif` assumes of other kernels, on steps that ran on two devices.
+"""Fit what `roofline whatif` assumes of other kernels, on the profiles of the repository.
+
+What a library's kernels typically reach is fitted on all of them, and how far they differ from device to device on the
+steps that ran on two.
 
 python benchmarks/projection_fit.py [TRACES]     write the table of constants of docs/whatif.md anew
 
@@ -27,7 +30,7 @@ from roofline.core.device import Device
 from roofline.core.schema import load
 from roofline.core.vocabulary import OpClass
 from roofline.importing import read
-from roofline.projection.kernels import CODES, LIBRARY, Change, Fitted, find_change
+from roofline.projection.kernels import CODES, LIBRARY, Change, Fitted, Spread, find_change
 from roofline.projection.sides import find_sides
 
 ROOT = Path(__file__).parent.parent
@@ -94,7 +97,7 @@ class Times:
     change: Change | None
     kinds: tuple[str, str]
     name: str
-    run: int
+    run: str
     here: float
     there: float
     before: float
@@ -122,6 +125,14 @@ def _both_ways(step: str, runs: Sequence[tuple[Analysis, Device]]) -> Iterator[P
         yield Pair(step, here, there, target, devices.datasheet(device.name, device.memory, device.kind))
 
 
+def alone() -> Iterator[Times]:
+    """Sum the times of the other profiles of the repository, whose steps ran on one device."""
+    paired = {file for files in PROFILED.values() for file in files}
+    for file in sorted({*(ROOT / "profiles").rglob("*.json"), *MEASURED.glob("*-1-thread/*.json")} - paired):
+        run = analyze(load(file))
+        yield from times(Pair(str(file.relative_to(ROOT)), run, run, run.device, None))
+
+
 def times(pair: Pair) -> Iterator[Times]:
     """Sum the times of a pair by class; of what a framework's own code runs, as one."""
     sides = find_sides(pair.here, pair.target, pair.sheet)
@@ -136,7 +147,7 @@ def times(pair: Pair) -> Iterator[Times]:
             change=change,
             kinds=(sides.source.kind, sides.target.kind),
             name=name,
-            run=id(pair.here),
+            run=f"{pair.step} on {pair.here.device.name} {pair.here.wall}",
             here=here[name],
             there=there[name],
             before=before[name],
@@ -159,16 +170,17 @@ def _by_class(run: Analysis, seconds: np.ndarray, chosen: np.ndarray) -> dict[st
 
 def fit(rows: Sequence[Times]) -> Fitted:
     """Fit all constants: the spreads by steps that were left out of the others."""
-    central, errors = _central(rows), defaultdict(list)
-    for step in sorted({row.step for row in rows}):
+    central = _central(rows)
+    errors: dict[Change, list[tuple[str, str, float, float]]] = defaultdict(list)
+    for step in sorted({row.step for row in rows if row.change is not None}):
         others = _central([row for row in rows if row.step != step])
         for row in rows:
-            if row.step == step:
-                errors[row.change, row.name].append((row.share, off(row, others)))
+            if row.step == step and row.change is not None:
+                errors[row.change].append((step, row.name, row.share, off(row, others)))
     return Fitted(
         {kind: {name: round(value, 2) for name, value in of.items()} for kind, of in central.typical.items()},
         round(central.carried, 2),
-        {change: tuple(round(_deviation(errors[change, code]), 2) for code in CODES) for change in CHANGES},
+        {change: _spread(found) for change, found in errors.items()},
     )
 
 
@@ -189,7 +201,7 @@ def off(row: Times, fitted: Fitted) -> float:
 
 def _typical(rows: Iterable[Times]) -> dict[str, dict[OpClass, float]]:
     """Average ln e of the runs of each kind of device, weighted by the share of time."""
-    runs: dict[tuple[str, OpClass], dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    runs: dict[tuple[str, OpClass], dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         for name in LIBRARY:
             if row.name == name:
@@ -213,16 +225,19 @@ def _carried(rows: Iterable[Times], typical: dict[str, dict[OpClass, float]]) ->
     return min(1.0, max(0.0, products / squares)) if squares else 1.0
 
 
-def _deviation(errors: Sequence[tuple[float, float]]) -> float:
-    """Return the deviation of logarithms from 0, each weighted by its share of time; 0 of none."""
-    shares, logs = np.asarray(errors, np.float64).reshape(-1, 2).T
-    return float(np.sqrt(np.average(logs**2, weights=shares))) if len(logs) else 0.0
+def _spread(errors: Sequence[tuple[str, str, float, float]]) -> Spread:
+    """Find the deviation of logarithms from 0, code by code, each weighted by its share of time; 0 of none."""
+    deviations = []
+    for code in CODES:
+        shares, logs = np.asarray([error[2:] for error in errors if error[1] == code] or [(1, 0)], np.float64).T
+        deviations.append(round(float(np.sqrt(np.average(logs**2, weights=shares))), 2))
+    return Spread(tuple(deviations), len({error[:2] for error in errors}))
 
 
 def table(rows: Sequence[Times]) -> str:
     """Write one line per constant; of the share that is carried over also what CPUs and GPUs alone would give."""
     fitted = fit(rows)
-    cpus, gpus = (_central([row for row in rows if row.change == change]).carried for change in ("cpu", "gpu"))
+    cpus, gpus = (_central([row for row in rows if row.change in (None, change)]).carried for change in ("cpu", "gpu"))
     lines = ["| constant | value |", "|---|---:|"]
     for kind, classes in fitted.typical.items():
         lines += [f"| typical e of {name}, {kind} | {math.exp(value):.2f} |" for name, value in classes.items()]
@@ -231,9 +246,10 @@ def table(rows: Sequence[Times]) -> str:
         f"(CPUs alone {cpus:.2f}, GPUs alone {gpus:.2f}) | {fitted.carried:.2f} |"
     )
     for change, words in CHANGES.items():
+        spread = fitted.spreads[change]
         lines += [
-            f"| deviation of ln t, {words}, {name} | {value:.2f} |"
-            for name, value in zip(CODES, fitted.spreads[change], strict=True)
+            f"| deviation of ln t, {words} ({spread.values} values), {code} | {deviation:.2f} |"
+            for code, deviation in zip(CODES, spread.deviations, strict=True)
         ]
     return "\n".join(lines)
 
@@ -247,6 +263,6 @@ def page(text: str, written: str, marks: tuple[str, str] = MARKS) -> str:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TRACES
-    found = [row for pair in pairs(folder) for row in times(pair)]
+    found = [*alone(), *(row for pair in pairs(folder) for row in times(pair))]
     print(fit(found))
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table(found)), encoding="utf-8")

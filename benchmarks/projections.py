@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from projection_fit import CHANGES, PAGE, TRACES, Pair, fit, page, pairs, times
+from projection_fit import CHANGES, PAGE, TRACES, Pair, alone, fit, page, pairs, times
 
 from roofline.analysis.analysis import Analysis
 from roofline.projection.kernels import Change, Fitted
@@ -56,7 +56,7 @@ class Projection:
 def projections(traces: Path) -> Iterator[Projection]:
     """Project all that can be held against a measurement, both ways."""
     every = [(pair, list(times(pair))) for pair in pairs(traces)]
-    rows = [row for _, found in every for row in found]
+    rows = [*alone(), *(row for _, found in every for row in found)]
     spreads = fit(rows).spreads
     without = {
         step: replace(fit([row for row in rows if row.step != step]), spreads=spreads)

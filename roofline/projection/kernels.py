@@ -40,28 +40,42 @@ CODES = ("own", *LIBRARY)
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Hold how far projections were off.
+
+    deviations: of the logarithm of times, by `CODES`; values: the number of steps and codes that tell them.
+    """
+
+    deviations: tuple[float, ...]
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
 class Fitted:
     """Hold what is fitted on steps that ran on two devices.
 
     typical: ln e of a library's kernels, by kind of device and class; carried: the share of the difference from it that
-    another device shares; spreads: by change of device and by `CODES`, how far projections of
-    steps that the other constants were not fitted on were off: the deviation of the logarithm of their times.
+    another device shares; spreads: by change of device, of steps that the other constants were not fitted on.
     """
 
     typical: Mapping[str, Mapping[OpClass, float]]
     carried: float
-    spreads: Mapping[Change, tuple[float, ...]]
+    spreads: Mapping[Change, Spread]
 
 
 #: Written in docs/whatif.md by benchmarks/projection_fit.py, which tests hold against these.
 FITTED = Fitted(
     typical={
-        "cpu": {"attention": -1.12, "contraction": -0.7},
-        "cuda": {"attention": -1.16, "contraction": -0.44},
+        "cpu": {"attention": -1.43, "contraction": -0.69},
+        "cuda": {"attention": -1.18, "contraction": -0.26},
         "rocm": {"attention": -1.92, "contraction": -0.33},
     },
-    carried=0.37,
-    spreads={"processor": (0.08, 0.09, 0.07), "cpu": (0.31, 0.43, 0.29), "gpu": (0.15, 0.27, 0.31)},
+    carried=0.67,
+    spreads={
+        "processor": Spread((0.09, 0.1, 0.07), 9),
+        "cpu": Spread((0.23, 0.44, 0.29), 11),
+        "gpu": Spread((0.15, 0.18, 0.19), 6),
+    },
 )
 
 
@@ -78,7 +92,7 @@ class Kernels:
     code: Ints
     deviation: Array
     carried: float
-    spread: tuple[float, ...] | None
+    spread: Spread | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +175,15 @@ def other_kernels(
 def draw_kernels(kernels: Kernels, number: int) -> KernelDraws:
     """Draw by how much longer kernels take than projected.
 
-    Log-normally, once for all ops that one code runs; of an op's deviation any share may be carried over.
+    Once for all ops that one code runs, by Student's t with as many degrees of freedom as values tell the deviations;
+    of an op's difference from the typical any share may be carried over.
     """
     spread = kernels.spread
     if spread is None:
         return KernelDraws(np.ones((len(CODES), number)), np.zeros(number))
     rng = statistics.generator("kernels")
-    factors = np.exp(np.asarray(spread, np.float64)[:, None] * rng.standard_normal((len(CODES), number)))
+    deviations = np.asarray(spread.deviations, np.float64)[:, None]
+    factors = np.exp(deviations * rng.standard_t(spread.values, (len(CODES), number)))
     return KernelDraws(factors, kernels.carried - rng.random(number))
 
 

@@ -90,7 +90,7 @@ class WhatIf(ReprMixin):
     rebound: time here of projected ops that another roof binds there. kernels: factor by which other kernels may be
     faster or slower. missing: ceilings of floors that `there` lacks. left_out: ceilings that one device lacks, left
     out for both; kept: launch floors of `here` that stand for missing ones. sheet: true where a measured ceiling
-    is compared with a datasheet's.
+    is compared with a datasheet's. caches: true where the caches of both count, and not main memory alone.
     """
 
     here: Analysis
@@ -109,6 +109,7 @@ class WhatIf(ReprMixin):
     left_out: tuple[str, ...]
     kept: tuple[str, ...]
     sheet: bool
+    caches: bool
 
     @property
     def fit(self) -> Fit:
@@ -143,7 +144,9 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None, fit
     _check(analysis, target)
     sides = find_sides(analysis, target, sheet)
     columns, why, by_work = analysis.table.columns, sides.why, sides.by_work
-    target_roofs, least_here = roofs(profile, target.without_caches), roofs(profile, analysis.device.without_caches)
+    target_roofs, least_here = (
+        roofs(profile, device if sides.caches else device.without_caches) for device in (target, analysis.device)
+    )
     change = find_change(sides.source, sides.target, sheet)
     kernels = other_kernels(
         profile, columns.signature, columns.own, sides.before, by_work, (sides.source, sides.target), change, fitted
@@ -220,6 +223,7 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None, fit
         left_out=sides.left_out,
         kept=sides.borrowed,
         sheet=bool(sheet_mismatches(sides)[carried].any()),
+        caches=sides.caches,
     )
 
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from roofline.analysis.analysis import Analysis
 from roofline.core.arrays import Array
 from roofline.core.device import Device
-from roofline.projection.devices import borrow_launches, drop_optional, make_comparable
+from roofline.core.rows import buffers_known
+from roofline.projection.devices import borrow_launches, drop_optional, is_sheet, make_comparable
 from roofline.projection.reasons import CARRIED, NO_CEILING, Words, find_reasons
 from roofline.projection.roofs import Roofs, roofs
 from roofline.projection.startup import startup_times
@@ -20,13 +21,14 @@ from roofline.projection.startup import startup_times
 class Sides:
     """Hold the two devices with comparable ceilings, the roofs of a step's ops on both, and their start-ups [s].
 
-    source, target: with caches; left_out: ceilings that only one of them has; borrowed: launch floors of the source
-    that the target lacks. starts, before, after: shape (ops,); before and after are work plus start-up here and there.
-    why: why an op is not projected by its work, CARRIED where it is.
+    source, target: with the caches that count; caches: whether any do. left_out: ceilings that only one of them has;
+    borrowed: launch floors of the source that the target lacks. starts: shape (ops,) each. why: why an op is not
+    projected by its work, CARRIED where it is.
     """
 
     source: Device
     target: Device
+    caches: bool
     left_out: tuple[str, ...]
     borrowed: tuple[str, ...]
     here: Roofs
@@ -60,15 +62,18 @@ def find_sides(analysis: Analysis, target: Device, sheet: Device | None = None) 
     # Both devices with the same kinds of ceilings: only their values differ then.
     source, held, left_out = drop_optional(*make_comparable(analysis.device, target, sheet))
     held, borrowed = borrow_launches(held, source, profile)
-    ours, theirs = source.without_caches, held.without_caches
-    here, there = roofs(profile, ours), roofs(profile, theirs)
+    caches = buffers_known(profile) and all(_cache_is_measured(device) for device in (source, held))
+    if not caches:
+        source, held = source.without_caches, held.without_caches
+    here, there = roofs(profile, source), roofs(profile, held)
     starts = startup_times(profile, columns, source, held)
-    why = find_reasons(profile, columns, ours, theirs, here.work, there.work)
+    why = find_reasons(profile, columns, source, held, here.work, there.work)
     empty = (here.work + starts[0] <= 0) | (there.work + starts[1] <= 0)
     why = np.where((why == CARRIED) & empty, NO_CEILING, why)
     return Sides(
         source=source,
         target=held,
+        caches=caches,
         left_out=left_out,
         borrowed=borrowed,
         here=here,
@@ -76,3 +81,8 @@ def find_sides(analysis: Analysis, target: Device, sheet: Device | None = None) 
         starts=starts,
         why=why,
     )
+
+
+def _cache_is_measured(device: Device) -> bool:
+    """Tell whether the last-level cache's size and bandwidth are known by a calibration, as its main memory's is."""
+    return device.serves is not None and not is_sheet(device.ceilings[f"cache.{device.caches[-1].level}"])

@@ -12,17 +12,17 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import projection_fit
-from projection_fit import PAGE, TRACES, Times, fit, page, pairs, times
+from projection_fit import PAGE, TRACES, Times, alone, fit, page, pairs, times
 from projections import MARKS, projections, table
 
-from roofline.projection.kernels import FITTED
+from roofline.projection.kernels import FITTED, Spread
 
 HERE = pytest.mark.skipif(not TRACES.is_dir(), reason="the public traces are not here")
 
 
 @HERE
 def test_the_constants_are_what_is_fitted() -> None:
-    rows = [row for pair in pairs(TRACES) for row in times(pair)]
+    rows = [*alone(), *(times_ for pair in pairs(TRACES) for times_ in times(pair))]
     assert fit(rows) == FITTED, "write them into roofline/projection/kernels.py"
     text = PAGE.read_text(encoding="utf-8")
     assert page(text, projection_fit.table(rows)) == text, "run `python benchmarks/projection_fit.py`"
@@ -38,14 +38,14 @@ def test_the_page_is_what_comes_out_and_holds() -> None:
         assert statistics.median(abs(one.off) for one in found if one.change == change) <= 0.12
 
 
-def row(step: str, run: int, kinds: tuple[str, str], here: float, there: float) -> Times:
+def row(step: str, kinds: tuple[str, str], here: float, there: float) -> Times:
     """Matmuls of 1 s at the ceilings of both devices, half of the step."""
     return Times(
         step=step,
         change="gpu",
         kinds=kinds,
         name="contraction",
-        run=run,
+        run=f"{step} on {kinds[0]}",
         here=here,
         there=there,
         before=1.0,
@@ -54,22 +54,23 @@ def row(step: str, run: int, kinds: tuple[str, str], here: float, there: float) 
     )
 
 
+def both_ways(step: str, here: float, there: float) -> list[Times]:
+    return [row(step, ("cuda", "rocm"), here, there), row(step, ("rocm", "cuda"), there, here)]
+
+
 def test_a_fit_by_hand() -> None:
     # Runs that reach 1/2 and 1/8 on one kind, typically 1/4, and 1/3 and 1/12 on another, typically 1/6: what one step
     # reaches above or below the typical is 2 on both, so all is carried.
-    there, back = ("cuda", "rocm"), ("rocm", "cuda")
-    rows = [row("a", 1, there, 2, 3), row("a", 2, back, 3, 2), row("b", 3, there, 8, 12), row("b", 4, back, 12, 8)]
-    found = fit(rows)
+    found = fit([*both_ways("a", 2, 3), *both_ways("b", 8, 12)])
     assert found.typical == {
         "cuda": {"contraction": round(math.log(1 / 4), 2)},
         "rocm": {"contraction": round(math.log(1 / 6), 2)},
     }
     assert found.carried == 1
-    # Left out, the other step says all but that: 3 / 2 of the time, which is right.
-    assert found.spreads["gpu"] == (0, 0, 0)
+    # Left out, the other step says all but that: 3 / 2 of the time, which is right. By two steps of one code.
+    assert found.spreads == {"gpu": Spread((0, 0, 0), 2)}
     # Turned over, what is above on one is below on the other: nothing is carried. One step alone does not tell, so of
     # the other all is: 3 / 8 of the 2 s where 12 were measured, and so for each.
-    rows = [row("a", 1, there, 2, 12), row("a", 2, back, 12, 2), row("b", 3, there, 8, 3), row("b", 4, back, 3, 8)]
-    found = fit(rows)
+    found = fit([*both_ways("a", 2, 12), *both_ways("b", 8, 3)])
     assert found.carried == 0
-    assert found.spreads["gpu"] == (0, round(math.log(16), 2), 0)
+    assert found.spreads == {"gpu": Spread((0, round(math.log(16), 2), 0), 2)}

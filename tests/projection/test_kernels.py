@@ -14,17 +14,18 @@ from roofline.analysis.analysis import analyze
 from roofline.core import shipped
 from roofline.core.device import Device
 from roofline.core.schema import Op, load
-from roofline.projection.kernels import Fitted, find_change
+from roofline.projection.kernels import Fitted, Spread, find_change
 from roofline.projection.project import WhatIf, project
 
 US = 1e-6
+NONE = Spread((0.0, 0.0, 0.0), 1)
 #: Matmuls reach half of the limits of one GPU, a quarter of those of the other; a fifth of the difference is carried.
 FITTED = Fitted(
     {"cuda": {"contraction": math.log(0.5)}, "rocm": {"contraction": math.log(0.25)}},
     0.2,
-    {"processor": (0.0, 0.0, 0.0), "cpu": (0.3, 0.3, 0.3), "gpu": (0.0, 0.1, 0.0)},
+    {"processor": NONE, "cpu": NONE, "gpu": Spread((0.0, 0.1, 0.0), 2)},
 )
-NO_SPREAD = Fitted(FITTED.typical, FITTED.carried, dict.fromkeys(FITTED.spreads, (0.0, 0.0, 0.0)))
+NO_SPREAD = Fitted(FITTED.typical, FITTED.carried, dict.fromkeys(FITTED.spreads, NONE))
 
 
 def gpu(kind: str, name: str, **rates: float) -> Device:
@@ -73,11 +74,11 @@ def test_the_range_holds_none_and_all_of_it() -> None:
     low, high = found.total.interval
     assert low == pytest.approx(4000 * 10**0.05 * US, rel=0.05)
     assert high == pytest.approx(4000 * 10**0.95 * US, rel=0.05)
-    # Of what is typical nothing is in doubt but other kernels: 1.645 deviations of 0.1, five of a hundred beyond.
+    # Of what is typical nothing is in doubt but other kernels: 2.92 deviations of 0.1, as two values tell it.
     found = carried(gpu("rocm", "B", matrix_fp32=200e9), matmul(4000))
-    most = math.exp(0.1645)
-    assert found.total.interval == pytest.approx((4000 / most * US, 4000 * most * US), rel=0.03)
-    assert found.kernels == pytest.approx(most, rel=0.03)
+    most = math.exp(0.292)
+    assert found.total.interval == pytest.approx((4000 / most * US, 4000 * most * US), rel=0.04)
+    assert found.kernels == pytest.approx(most, rel=0.04)
 
 
 def test_changes_of_device() -> None:

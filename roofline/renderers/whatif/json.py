@@ -49,7 +49,7 @@ def render(whatif: WhatIf) -> str:
         "missing_ceilings": list(whatif.missing),
         "left_out_ceilings": list(whatif.left_out),
         "kept_launch_floors": list(whatif.kept),
-        "caches": False,
+        "caches": whatif.caches,
         "measured_against_datasheet": whatif.sheet,
         "fits_memory": fitted.fits,
         "memory": {

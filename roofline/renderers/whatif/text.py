@@ -144,7 +144,10 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
         yield "left out", f"{_names(whatif.left_out)}: not known for {target}, so left out on both sides"
     if whatif.missing:
         yield "missing", f"{_names(whatif.missing)}: not known for {target}, so not in the column ceilings alone"
-    yield "caches", "all traffic counts as main memory's on both devices; what caches there would hold is not known"
+    if whatif.caches:
+        yield "caches", "the step's buffers are followed through the last-level caches of both devices"
+    else:
+        yield "caches", "all traffic counts as main memory's on both devices; what caches there would hold is not known"
     if whatif.cached > 0:
         yield (
             "",

@@ -8,10 +8,10 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, NamedTuple, cast
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
 from roofline.analysis.step_times import trend
 from roofline.analysis.threads import threads_of
-from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
+from roofline.analysis.totals import OpTable, RowSums, Total, WorkTotal
 from roofline.core import statistics
+from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
 from roofline.core.numerals import whole
@@ -80,7 +81,7 @@ class WorkAnalysis(ReprMixin):
     missing: tuple[str, ...] = ()
     scale: float | None = field(default=None, kw_only=True)
     inflation: float | None = field(default=None, kw_only=True)
-    _sums: dict[str, Any] = field(default_factory=dict, repr=False)
+    _sums: dict[str, RowSums[Any]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def wall(self) -> float | None:
@@ -271,7 +272,7 @@ class WorkAnalysis(ReprMixin):
                 row |= dict.fromkeys(self.profile.signatures[number].name for number in op.constituents)
         return {label: tuple(row) for label, row in names.items()}
 
-    def by(self, key: str) -> Mapping[str, WorkTotal]:
+    def by(self, key: str) -> RowSums[WorkTotal]:
         """Sum up by class, group, phase, block, scope, op (one row per signature and phase), kernel or line of source.
 
         The rows with most work stand first.
@@ -279,10 +280,16 @@ class WorkAnalysis(ReprMixin):
         Classes and groups keep their order.
         """
         if key not in self._sums:
-            rows = self._rows(key)
-            sums = {name: totals.add_up_work(self.profile, self.table, numbers) for name, numbers in rows.items()}
-            self._sums[key] = sums if key in _ORDERS else _sorted(sums, lambda total: total.flops + total.vector_flops)
-        return cast("Mapping[str, WorkTotal]", self._sums[key])
+            add_up = partial(totals.add_up_work, self.profile, self.table)
+            self._sums[key] = RowSums(self._rows(key), add_up, None if key in _ORDERS else self._flops)
+        return self._sums[key]
+
+    @cached_property
+    def _flops(self) -> Array:
+        """Return the known FLOPs of each op."""
+        costs = [signature.cost for signature in self.profile.signatures]
+        flops = np.asarray([(cost.flops or 0.0) + (cost.vector_flops or 0.0) for cost in costs], np.float64)
+        return flops[self.table.columns.signature]
 
     def _rows(self, key: str) -> dict[str, Ints]:
         """Return the numbers of the ops of each row of `by(key)`."""
@@ -442,18 +449,15 @@ class Analysis(WorkAnalysis):
         """Model FLOPs utilisation: model FLOPs / (wall x matrix peak)."""
         return self.total.model_flops / (self.wall * self.peak) if self.peak and self.wall else None
 
-    def by(self, key: str) -> dict[str, Total]:
+    def by(self, key: str) -> RowSums[Total]:
         """Sum up by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most time.
 
         Classes and groups keep their order.
         """
         if key not in self._sums:
-            rows = self._rows(key)
-            sums = {
-                name: totals.add_up(self.profile, self.device, self.table, numbers) for name, numbers in rows.items()
-            }
-            self._sums[key] = sums if key in _ORDERS else _sorted(sums, lambda total: total.seconds)
-        return cast("dict[str, Total]", self._sums[key])
+            add_up = partial(totals.add_up, self.profile, self.device, self.table)
+            self._sums[key] = RowSums(self._rows(key), add_up, None if key in _ORDERS else self.table.share)
+        return self._sums[key]
 
     @cached_property
     def quality(self) -> dict[str, float]:
@@ -557,11 +561,6 @@ _LABELS: dict[str, _Label] = {
 _ORDERS: dict[str, tuple[str, ...]] = {"class": CLASSES, "group": GROUPS}
 #: What `Analysis.by` takes.
 KEYS = tuple(_LABELS)
-
-
-def _sorted(sums: Mapping[str, AnyTotal], size: Callable[[AnyTotal], float]) -> dict[str, AnyTotal]:
-    """Sort rows, the largest first."""
-    return dict(sorted(sums.items(), key=lambda row: -size(row[1])))
 
 
 def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = None) -> WorkAnalysis:

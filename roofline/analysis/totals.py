@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS, Bound
 
 AnyTotal = TypeVar("AnyTotal", bound="WorkTotal")
+_Sum = TypeVar("_Sum", bound="WorkTotal", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +130,38 @@ class Total(WorkTotal):
         return (self.flops + self.vector_flops) / self.own_seconds if self.own_seconds > 0 else None
 
 
-def together(rows: Iterable[AnyTotal]) -> AnyTotal:
-    """Add the sums over the ops of several rows; at least one. Every field adds, those by name name by name."""
-    first, *following = rows
-    sums = _fields(first)
-    for row in following:
-        for name, value in sums.items():
-            addend = getattr(row, name)
-            if isinstance(value, Mapping):
-                sums[name] = {key: value.get(key, 0.0) + addend.get(key, 0.0) for key in {**value, **addend}}
-            else:
-                sums[name] = value + addend
-    return type(first)(**sums)
+class RowSums(Mapping[str, _Sum]):
+    """Hold the sums of ops by the name of their row, each added up when it is first asked for.
+
+    A table of a few rows asks for few of hundreds of thousands.
+    """
+
+    def __init__(
+        self, rows: Mapping[str, NDArray[np.int64]], add_up: Callable[[NDArray[np.int64]], _Sum], size: Array | None
+    ) -> None:
+        """rows: numbers of the ops of each row. size: of each op, by which the rows are sorted, the largest first."""
+        if size is not None:
+            rows = dict(sorted(rows.items(), key=lambda row: -float(size[row[1]].sum())))
+        self._rows, self._add_up = rows, add_up
+        self._sums: dict[str, _Sum] = {}
+
+    def __getitem__(self, name: str) -> _Sum:
+        """Add up the ops of a row."""
+        if name not in self._sums:
+            self._sums[name] = self._add_up(self._rows[name])
+        return self._sums[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names, in their order."""
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._rows)
+
+    def together(self, names: Iterable[str]) -> _Sum:
+        """Add up the ops of several rows; at least one."""
+        return self._add_up(np.sort(np.concatenate([self._rows[name] for name in names])))
 
 
 def _fields(total: WorkTotal) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, overload
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.totals import AnyTotal, Total, WorkTotal, together
+from roofline.analysis.totals import AnyTotal, RowSums, Total, WorkTotal
 from roofline.errors import InputError
 
 #: Keys that have no natural end, and how many rows of them are shown.
@@ -106,7 +106,7 @@ def chosen(analysis: WorkAnalysis, by: str, choice: Choice) -> Chosen[Total] | C
 
 
 def _chosen(
-    analysis: WorkAnalysis, sums: Mapping[str, AnyTotal], sorts: _Sorts[AnyTotal], by: str, choice: Choice
+    analysis: WorkAnalysis, sums: RowSums[AnyTotal], sorts: _Sorts[AnyTotal], by: str, choice: Choice
 ) -> Chosen[AnyTotal]:
     fused = analysis.fused(by) if by in OPS else {}
     names = list(sums)
@@ -120,10 +120,10 @@ def _chosen(
     limit = choice.most(by)
     rows_beyond = names[limit:] if limit is not None else []
     matching = set(names)
-    filtered_out = [total for name, total in sums.items() if name not in matching]
-    remainders = [(f"({len(rows_beyond)} more)", together(sums[name] for name in rows_beyond))] if rows_beyond else []
+    filtered_out = [name for name in sums if name not in matching]
+    remainders = [(f"({len(rows_beyond)} more)", sums.together(rows_beyond))] if rows_beyond else []
     if filtered_out:
-        remainders.append((f"({len(filtered_out)} filtered out)", together(filtered_out)))
+        remainders.append((f"({len(filtered_out)} filtered out)", sums.together(filtered_out)))
     return Chosen({name: sums[name] for name in names[:limit]}, tuple(remainders), fused)
 
 

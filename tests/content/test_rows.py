@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import handmade
 import pytest
 from msgspec.structs import replace
 
 from roofline import plugins
+from roofline.analysis import totals
 from roofline.analysis.analysis import KEYS, analyze
-from roofline.analysis.totals import together
 from roofline.content import tables
 from roofline.content.choice import SORTS, Choice, chosen
 from roofline.errors import InputError
@@ -79,11 +81,35 @@ def test_what_the_lesser_part_of_a_row_attains_is_not_said_of_it() -> None:
 
 def test_sums_of_rows_are_those_of_all_ops() -> None:
     analysis = analyze(handmade.profile())
-    whole, sums = analysis.total, together(analysis.by("op").values())
+    rows = analysis.by("op")
+    whole, sums, singly = analysis.total, rows.together(rows), list(rows.values())
     for name in ("ops", "kernels", "flops", "bytes_read", "seconds", "floor", "uncosted", "unknown_flops", "costed"):
+        assert sum(getattr(row, name) for row in singly) == pytest.approx(getattr(whole, name))
         assert getattr(sums, name) == pytest.approx(getattr(whole, name))
-    assert dict(sums.bounds) == pytest.approx(dict(whole.bounds))
-    assert dict(sums.functions) == pytest.approx(dict(whole.functions))
+    for name in ("bounds", "functions"):
+        keys = getattr(whole, name)
+        assert {key: sum(getattr(row, name).get(key, 0.0) for row in singly) for key in keys} == pytest.approx(keys)
+        assert getattr(sums, name) == pytest.approx(keys)
+
+
+@pytest.mark.parametrize("by", ["op", "kernel", "scope"])
+def test_a_table_adds_up_the_rows_that_it_shows_and_the_others_at_once(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rows of many take three sums, one of them of all others."""
+    analysis = analyze(handmade.profile())
+    add_up, added = totals.add_up, []
+
+    def counting(*arguments: Any) -> Any:
+        added.append(arguments[-1])
+        return add_up(*arguments)
+
+    monkeypatch.setattr(totals, "add_up", counting)
+    assert len(analysis.by(by)) > 3
+    selection = chosen(analysis, by, Choice(top=2))
+    assert len(selection.shown) == 2
+    assert len(added) == 3
+    assert sum(map(len, added)) == len(analysis.profile.ops)
 
 
 def test_what_cannot_be_chosen_is_said() -> None:

@@ -6,10 +6,11 @@ what the profiler times as one event. Calls inside it are part of it, and say it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -159,6 +160,23 @@ def _ops(
     return ops, np.where(unit >= 0, number[unit], -1), np.where(unit >= 0, is_view[unit], False)
 
 
+#: Counts a call, and yields the counting of each call inside it, whose op it is sent.
+_Counting: TypeAlias = "Generator[_Counting, CountedOp | None, CountedOp | None]"
+
+
+def _result(counting: _Counting) -> CountedOp | None:
+    """Run a counting and those inside it: calls may lie in each other deeper than Python calls functions."""
+    running, op = [counting], None
+    while running:
+        try:
+            running.append(running[-1].send(op))
+            op = None
+        except StopIteration as ended:
+            running.pop()
+            op = ended.value
+    return op
+
+
 class _Work:
     """Counts calls as the program asks for them, in their order: earlier calls tell what later ones are asked for."""
 
@@ -196,24 +214,22 @@ class _Work:
         Beside a GPU, where each kernel tells which call it is of, the calls inside an op without a rule are counted
         each by itself, if they do all that it does.
         """
-        return self._split(node, self.op(node))
-
-    def _split(self, node: int, op: CountedOp | None) -> tuple[list[int], list[CountedOp], list[int]]:
-        if op is None:
-            return [], [], [node]
-        if node not in self._inside:
-            return [], [op], []
-        opened_calls: list[int] = [node]
+        opened_calls: list[int] = []
         counted: list[CountedOp] = []
         without_work: list[int] = []
-        for child in self._inside.pop(node):
-            parts = self._split(*child)
-            opened_calls += parts[0]
-            counted += parts[1]
-            without_work += parts[2]
+        waiting = [(node, _result(self._op(node)))]
+        while waiting:
+            node, op = waiting.pop()
+            if op is None:
+                without_work.append(node)
+            elif node in self._inside:
+                opened_calls.append(node)
+                waiting += reversed(self._inside.pop(node))
+            else:
+                counted.append(op)
         return opened_calls, counted, without_work
 
-    def op(self, node: int) -> CountedOp | None:
+    def _op(self, node: int) -> _Counting:
         """Count a call, and where it has no rule the calls inside it; None where it does no work."""
         if node in self._noted_ops:
             return self._noted_ops[node]
@@ -224,7 +240,7 @@ class _Work:
         if costed.view:
             return None
         if costed.cost.quality == "unknown" and costed.cost.bytes is None:
-            op = self._opened(node, call, costed)
+            op = yield self._opened(node, call, costed)
             if op is not None:
                 return op
         if node in self._multiplied:
@@ -237,23 +253,25 @@ class _Work:
         self._one_hot.follow(call, writes)
         return CountedOp(node, costed, reads, writes)
 
-    def _opened(self, node: int, call: Call, costed: Costed) -> CountedOp | None:
+    def _opened(self, node: int, call: Call, costed: Costed) -> _Counting:
         first, last = np.searchsorted(self._around, (node, node + 1))
-        calls = [(child, self.op(child)) for child in self._order[first:last].tolist()]
+        calls: list[tuple[int, CountedOp | None]] = []
+        for child in self._order[first:last].tolist():
+            calls.append((child, (yield self._op(child))))
         if any(tensor.device.startswith("cuda") for tensor in tensors((call.inputs, call.outputs or ()))):
             inside = [self._with_results(op) for _, op in calls if op is not None]
             if inside and stand_for(call, costed, inside, self._allocated([child for child, _ in calls])):
                 self._inside[node] = calls
                 return CountedOp(node, costed, (), ())
-        return self._joined(node, costed, calls)
+        return (yield self._joined(node, costed, calls))
 
-    def _joined(self, node: int, costed: Costed, calls: Sequence[tuple[int, CountedOp | None]]) -> CountedOp | None:
+    def _joined(self, node: int, costed: Costed, calls: Sequence[tuple[int, CountedOp | None]]) -> _Counting:
         """Count an op with the work of all calls inside it, also of those that would have been counted apart."""
-        inside = [
-            self._joined(child, op.costed, self._inside.pop(child)) or op if child in self._inside else op
-            for child, op in calls
-            if op is not None
-        ]
+        inside: list[CountedOp] = []
+        for child, op in calls:
+            if op is not None and child in self._inside:
+                op = (yield self._joined(child, op.costed, self._inside.pop(child))) or op
+            inside += [] if op is None else [op]
         op = opened(self._nodes.call(node), costed, inside, self._allocated([child for child, _ in calls]))
         if op is None:
             return None

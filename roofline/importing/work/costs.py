@@ -156,28 +156,38 @@ class Costs:
         self, nodes: KinetoNodes, launching: NDArray[np.bool_], annotation: NDArray[np.bool_], kinds: Mapping[str, str]
     ) -> KinetoNodes:
         """Choose the calls to count, and rewrite their parents such that none stands in another."""
-        is_op, parent = nodes.is_op.copy(), nodes.parent
-        while True:  # as deep as ops of unknown cost lie in each other
-            unit = nesting.outermost(parent, is_op)
-            inner = np.unique(unit[is_op & (unit != np.arange(len(unit)))])  # units with ops in them
-            inner = inner[~launching[inner]]
-            open_ = [row for row in inner.tolist() if self.cost(nodes.call(row)).cost.quality == "unknown"]
-            if not open_:
-                break
-            is_op[open_] = False
-        is_op &= unit == np.arange(len(unit))  # what lies in a call that launches for itself says nothing of it
+        parent = nodes.parent
+        is_op = self._outermost_known(nodes, launching)
+        unit = nesting.outermost(parent, is_op)
         outside = launching & (unit < 0) & ~annotation
         for row in np.flatnonzero(outside).tolist():
             # A wrapper that launches for itself, as `aten::rms_norm` with a fused kernel does.
             is_op[row] = kinds[nodes.names[row]] in (_WRAPPER, _MIXED)
         opaque = outside & ~is_op
         # Calls inside an opaque one stand beside it, so that it keeps only what it launches itself.
-        while True:
-            jump = (parent >= 0) & opaque[parent]
-            if not jump.any():
-                break
-            parent = np.where(jump, parent[parent], parent)
+        parent = np.where(parent >= 0, nesting.nearest(parent, ~opaque)[parent], -1)
         return replace(nodes, is_op=is_op, parent=parent)
+
+    def _outermost_known(self, nodes: KinetoNodes, launching: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mark the outermost ops, and where one of unknown cost that launches nothing itself has ops in it, these.
+
+        What lies in a call that launches for itself says nothing of it. From the outside to the inside, each op is
+        asked for its cost once, if it stands for itself and has others in it.
+        """
+        parent, is_op = nodes.parent, nodes.is_op
+        around = np.append(nesting.nearest(parent, is_op), -1)[parent]  # the op around each call, -1 for none
+        may_open = np.zeros(len(nodes) + 1, bool)
+        may_open[around[is_op]] = True
+        may_open[:-1] &= ~launching
+        ops = np.flatnonzero(is_op)
+        outside_first = ops[np.argsort(nesting.depths(parent)[ops], kind="stable")]
+        chosen, open_ = np.zeros(len(nodes), bool), [*[False] * len(nodes), True]  # the last one is around all
+        columns = (outside_first, around[outside_first], may_open[outside_first])
+        for row, op_around, may in zip(*(column.tolist() for column in columns), strict=True):
+            if open_[op_around]:
+                open_[row] = may and self.cost(nodes.call(row)).cost.quality == "unknown"
+                chosen[row] = not open_[row]
+        return chosen
 
     def _kind(self, name: str) -> str:
         if "::" not in name:

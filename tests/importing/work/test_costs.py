@@ -7,6 +7,7 @@ import csv
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -573,3 +574,44 @@ def test_of_2022_only_ops_whose_type_is_known_are_counted(recorded, name):
             if read.nodes.names[row] == "aten::zero_" and read.nodes.call(row).inputs[0].shape == (15367496,)
         }
         assert written == {4 * 15367496}
+
+
+def nested(make_kineto, depth):
+    """Ops of unknown cost that lie in each other, all of the same times; the innermost launches a kernel."""
+    made = make_kineto.Trace()
+    for _ in range(depth):
+        made.op("aten::fold", 0, 30, X)
+    made.launch("fold", 10, 40, 50)
+    return made
+
+
+def test_ops_of_equal_times_are_looked_at_once_each(make_kineto, monkeypatch):
+    """However deep they lie in each other, without torch, which might know them: linear work."""
+    rounds = Counter()
+
+    def counting(name, function, *arguments):
+        rounds[name] += 1
+        return function(*arguments)
+
+    for name in ("outermost", "nearest", "depths"):
+        monkeypatch.setattr(nesting, name, partial(counting, name, getattr(nesting, name)))
+    taken = []
+    for depth in (10, 200):
+        rounds.clear()
+        costs = import_costs.Costs(torch=False)
+        read = Read(nested(make_kineto, depth), costs)
+        assert read.nodes.is_op.sum() == 1, "the innermost one"
+        assert len(costs._by_call) < depth
+        taken.append(dict(rounds))
+    assert taken[0] == taken[1]
+
+
+def test_calls_lie_in_each_other_deeper_than_python_calls_functions(make_kineto):
+    """On a CPU an op of unknown cost is asked for the work of those inside it."""
+    made = make_kineto.Trace()
+    for _ in range(2 * sys.getrecursionlimit()):
+        made.op("aten::fold", 0, 30, X)
+    read = Read(made, import_costs.Costs(torch=False))
+    assert len(read.nodes) == 2 * sys.getrecursionlimit()
+    assert read.names() == ("aten::fold",)
+    assert set(read.counted().unknown) == {"aten::fold"}

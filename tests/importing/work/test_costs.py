@@ -39,7 +39,7 @@ class Read:
         self.links = link(self.trace)
         self.costs = costs or import_costs.Costs()
         self.nodes = self.costs.nodes(self.trace, self.trace.ops, self.links)
-        self.given = import_costs.kernels(self.trace, self.links, self.nodes, self.costs.sources)
+        self.given = import_costs.kernels(self.trace, self.links, self.nodes, sources=self.costs.sources)
 
     def counted(self):
         return count.count(self.nodes, self.costs, self.given)

@@ -83,10 +83,9 @@ _WORK: dict[str, tuple[float, tuple[str, ...]]] = {
 _PER_ROW = frozenset(["rsqrt", "sqrt"])
 #: Products that add something to what they multiply, which a kernel behind them does.
 _BIASED = frozenset(("addmm", "baddbmm", "addbmm", "addmv", "convolution", "linear"))
-#: Ops that take a part of a tensor.
-_PARTS = frozenset(
-    "slice select split split_with_sizes unbind chunk narrow embedding index index_select gather".split()
-)
+#: Ops that read several numbers for one result, in a kernel that has no loop over them: short sums, windows.
+_GATHERING: frozenset[OpClass] = frozenset(("reduction", "softmax", "normalisation"))
+_WINDOW = re.compile(r"pool|upsample|interpol|grid_sample|im2col|unfold|conv_depthwise")
 #: Ops of two operands.
 _BINARY = frozenset(("add", "sub", "mul", "div", "maximum", "minimum"))
 
@@ -254,7 +253,9 @@ def _traffic(
         for number, (tensor, size) in enumerate(zip(many, sizes, strict=True))
     ]
     reads = tuple(access for access in moved if access[1] != written or is_read)
-    return reads, ((True, written, float(many[written].distinct * sizes[written])),)
+    # It stores one number for each of its elements: into a larger tensor these are a part (a concatenation, a cache).
+    stored = min(many[written].distinct, math.prod(extents)) if extents else many[written].distinct
+    return reads, ((True, written, float(stored * sizes[written])),)
 
 
 def _written(name: str, many: list[Tensor], extents: Sequence[int], before: Tensor | None) -> tuple[int, bool]:
@@ -281,15 +282,18 @@ def _layout(tensor: Tensor) -> tuple[object, ...]:
 
 
 def _reach(name: str, many: list[Tensor], number: int, written: int, extents: Sequence[int]) -> float:
-    """Return the elements that a kernel can read of a tensor, by how far it goes and what it takes parts with.
+    """Return the elements that a kernel reads of a tensor: one for each of its own, if it does not gather several.
 
-    Both operands of an op come from one tensor where the kernel gets no other.
+    What is larger is read in part: slices, rows of a table. Both operands of an op come from one tensor where the
+    kernel gets no other.
     """
-    names = set(constituents(name))
-    if not extents or not names & _PARTS:
+    names = constituents(name)
+    loops = name.startswith(("triton_red_", "triton_per_"))
+    gathers = not loops and any(_CLASSES.get(part) in _GATHERING for part in names)
+    if not extents or gathers or _WINDOW.search(name):
         return math.inf
     alone = not any(place not in (number, written) for place in range(len(many)))
-    return math.prod(extents) * (2 if alone and names & _BINARY else 1)
+    return math.prod(extents) * (2 if alone and _BINARY.intersection(names) else 1)
 
 
 def _read_from(

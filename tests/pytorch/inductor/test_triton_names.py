@@ -130,7 +130,11 @@ def test_no_kernel_but_a_template_holds_a_product():
         ("poi_fused_clone_split_0", (tensor(4, 24), tensor(4, 8), 32), "XBLOCK=64", None, 64, 64),
         ("poi_fused_mul_silu_split_0", (tensor(4, 16), tensor(4, 8), 32), "XBLOCK=64", None, 128, 64),
         ("poi_fused_embedding_0", (tensor(4), tensor(900, 8), tensor(4, 8), 32), "XBLOCK=64", None, 8 + 64, 64),
-        # Windows: no op of the name takes a part.
+        # Of a larger result the part that the kernel has numbers for: rows of a cache.
+        ("poi_fused_index_put_0", (tensor(4), tensor(4, 8), tensor(900, 8), 32), "XBLOCK=64", None, 8 + 64, 64),
+        ("poi_fused_0", (tensor(4), tensor(900, 8), tensor(4, 8), 32), "XBLOCK=64", None, 8 + 64, 64),
+        # Windows, and sums so short that they are no loop.
+        ("poi_fused_add_mean_0", (tensor(4, 8, 2), tensor(4, 8), 32), "XBLOCK=64", None, 128, 64),
         ("poi_fused_max_pool2d_with_indices_0", (tensor(16, 16), tensor(8, 8), 64), "XBLOCK=64", None, 512, 128),
     ],
 )

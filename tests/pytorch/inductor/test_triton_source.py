@@ -14,7 +14,7 @@ from cuda_without_gpu import generate
 
 from roofline.costs.calls import Call, Tensor
 from roofline.errors import InputError
-from roofline.pytorch.inductor import triton_names, triton_source
+from roofline.pytorch.inductor import kernels, parts, triton_names, triton_source
 
 FP32, BF16, INT64 = torch.float32, torch.bfloat16, torch.int64
 ROWS, COLUMNS = 512, 64
@@ -180,3 +180,52 @@ def triton_tem_fused_mm_0(arg_A, arg_B, out_ptr0, xnumel):
     found = triton_names.costed(call, source=kernel)
     assert (found.cost.bytes_read, found.cost.bytes_written) == (2 * (4 * 8 + 8 * 16), 2 * 4 * 16)
     assert (found.cost.flops, found.op_class) == (None, "contraction")
+
+
+ATEN = torch.ops.aten
+#: Kernels of several outputs, in several passes, in place, two in one, by indices; the inputs of each.
+COMPILED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "gradients of a layer norm": (
+        lambda g, x, m, r, w, b: ATEN.native_layer_norm_backward(g, x, (768,), m, r, w, b, [True] * 3),
+        [((512, 768), FP32), ((512, 768), FP32), ((512, 1), FP32), ((512, 1), FP32), ((768,), FP32), ((768,), FP32)],
+    ),
+    "batch norm": (
+        lambda x, w, b: ATEN.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-5)[0].relu(),
+        [((8, 64, 56, 56), FP32), ((64,), FP32), ((64,), FP32)],
+    ),
+    "variance of columns": (lambda x: torch.var_mean(x, (0,)), [((65536, 128), BF16)]),
+    "cross entropy": (lambda x, t: torch.nn.functional.cross_entropy(x, t), [((512, 30522), FP32), ((512,), INT64)]),
+    "rows written by indices": (
+        lambda cache, i, v: ATEN.index_put(cache, [i], v),
+        [((1000, 64), BF16), ((32,), INT64), ((32, 64), BF16)],
+    ),
+    "a turned matrix": (
+        lambda x: ATEN.clone(ATEN.permute(x, [0, 2, 1]), memory_format=torch.contiguous_format),
+        [((8, 128, 256), FP32)],
+    ),
+    "two tensors in one kernel": (lambda a, b: torch._foreach_add([a, b], [b, a]), [((512, 256), FP32)] * 2),
+    "two results and their sum": (lambda x, y: (x + y, x - y, (x * y).sum(-1)), [((512, 256), FP32)] * 2),
+}
+_PROFILERS = {FP32: "float", BF16: "c10::BFloat16", INT64: "long int"}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_the_source_says_what_the_compiler_says_of_its_loops(name: str) -> None:
+    function, inputs = COMPILED[name]
+    recorder = kernels.Recorder()
+    with recorder.compiling():
+        lowered, code = generate(function, *inputs)
+    (run,) = parts.runs([kernels.Region(recorder._graph(lowered), {}, {}, {})], [])
+    noted = [(sum(size for _, size in launch.reads), sum(size for _, size in launch.writes)) for launch in run.launches]
+    texts = dict(re.findall(r"async_compile\.triton\('(\w+)', '''(.*?)'''", code, re.DOTALL))
+    found = []
+    for kernel, given in re.findall(r"^ +(triton_\w+)\.run\((.*), stream", code, re.MULTILINE):
+        arguments = tuple(
+            int(argument)
+            if argument.isdigit()
+            else Tensor((int(lowered.get_numel(argument)),), None, _PROFILERS[lowered.get_dtype(argument)], device="")
+            for argument in given.split(", ")
+        )
+        cost = triton_names.costed(Call(kernel, None, arguments), source=triton_source.parsed(texts[kernel])).cost
+        found.append((cost.bytes_read, cost.bytes_written))
+    assert found == noted != []

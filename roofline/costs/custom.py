@@ -13,6 +13,7 @@ loaded when the first op is looked up, and a formula of the user's for the same 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,7 @@ from roofline.errors import InputError, reason
 #: What a formula returns: the work, and, where the arguments do not show it, the type that it computes in ("fp8").
 Work = Cost | tuple[Cost, str]
 
+_NUMBER = re.compile(r"_\d+$")
 _PACKAGE = "roofline.costs.libraries"
 
 
@@ -98,11 +100,14 @@ def registered(name: str) -> tuple[Callable[..., Work], OpClass] | None:
 
 
 def entry(name: str) -> Formula | None:
-    """Return the formula registered for an op, by the user or by this package."""
+    """Return the formula registered for an op, by the user or by this package.
+
+    The number that a tool gives to each function that it wraps is no part of the package's names.
+    """
     if name.startswith("aten::"):
         return _FORMULAS.get(name)  # none of the package's is for these
     _load()
-    return _FORMULAS.get(name) or _SUPPLIED.get(name)
+    return _FORMULAS.get(name) or _SUPPLIED.get(name) or _SUPPLIED.get(_NUMBER.sub("", name))
 
 
 def _load() -> None:

@@ -622,13 +622,14 @@ def test_whoever_gave_a_capture_is_not_advised_to_give_one(make_kineto):
 
 
 def test_captured_attention_has_the_keys_of_the_step_that_replays_it(make_kineto):
-    q, k = ([2, 4, 8], "c10::BFloat16", [32, 8, 1]), ([2, 2, 8], "c10::BFloat16", [16, 8, 1])
+    # aiter's, of two sequences: 4 query heads and 2 of keys of 8 bf16 numbers, from a pool of 50 pages of one token.
+    q, pool = ([2, 4, 8], "c10::BFloat16", [32, 8, 1]), ([50, 1, 2, 8], "c10::BFloat16", [16, 16, 8, 1])
     made = make_kineto.Trace()
     made.call("hipStreamBeginCapture", 0, 2)
     made.annotation("execute_2_context_0(sq0sk0sqsq0sqsk0)_generation_2(sq2sk2sqsq2sqsk2)", 3, 90)
-    made.op("vllm::unified_attention_with_output", 10, 30, q, k, k, q)
+    made.op("aiter::paged_attention_ragged", 10, 30, q, ([9], "unsigned char", [1]), q, pool, pool)
     made.call("hipLaunchKernel", 12, 15)
-    made.events[-1]["args"]["kernel"] = "kernel_unified_attention_2d"
+    made.events[-1]["args"]["kernel"] = "paged_attention_kernel"
     made.call("hipStreamEndCapture", 95, 97)
     text = made.write()
     made = make_kineto.Trace()
@@ -636,7 +637,7 @@ def test_captured_attention_has_the_keys_of_the_step_that_replays_it(make_kineto
         zero = 100 * number
         name = f"generation_2(sq2sk{keys}sqsq2sqsk{keys})"
         made.annotation(f"execute_2_context_0(sq0sk0sqsq0sqsk0)_{name}", zero, zero + 90)
-        launch_graph(made, zero + 5, ["kernel_unified_attention_2d"], zero + 20)
+        launch_graph(made, zero + 5, ["paged_attention_kernel"], zero + 20)
     found = read(made.write(), text)
     # The counted step is one of the three, its keys those of its own annotation, whatever was captured.
     chosen = [20, 30, 40][found.chosen.counted]

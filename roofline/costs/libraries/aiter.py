@@ -5,6 +5,7 @@ Arguments as aiter/ops/*.py declares them (ROCm/aiter, 2025 to 2026):
     rmsnorm(out, x, weight, eps)
     add_rmsnorm, rmsnorm2d_fwd_with_add_ck(out, x, residual, residual_out, weight, eps, ...)
     rms_norm, rmsnorm2d_fwd_ck(x, weight, eps, ...) -> out
+    gemm_a8w8_ck, gemm_a8w8_blockscale_ck, ...(x [M, K], weight [N, K], x_scale, w_scale, out [M, N], ...)
     mha_fwd, fmha_v3_fwd(q, k, v, dropout_p, softmax_scale, is_causal, window_left, window_right, return_lse, ...)
     mha_varlen_fwd, fmha_v3_varlen_fwd(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, min_seqlen_q,
         dropout_p, softmax_scale, logits_soft_cap, zero_tensors, is_causal, window_left, window_right, ...)
@@ -30,7 +31,7 @@ from roofline.costs import paged_attention
 from roofline.costs.attention_pairs import Lengths, forward, lower_right, varlen
 from roofline.costs.calls import Tensor, size
 from roofline.costs.context import Context, Sequences
-from roofline.costs.custom import formula
+from roofline.costs.custom import Work, formula
 from roofline.costs.dtypes import DTYPES
 from roofline.costs.paged_attention import Heads
 
@@ -97,6 +98,20 @@ def reshape_and_cache_flash(key: Tensor, value: Tensor, keys: Tensor, values: Te
     return kernels.store(key, value, keys, values, slots)
 
 
+@formula("aiter::gemm_a8w8_ck", "contraction")
+@formula("aiter::gemm_a8w8_bpreshuffle_ck", "contraction")
+@formula("aiter::gemm_a8w8_bpreshuffle_cktile", "contraction")
+@formula("aiter::gemm_a8w8_blockscale_ck", "contraction")
+@formula("aiter::gemm_a8w8_blockscale_cktile", "contraction")
+@formula("aiter::gemm_a8w8_blockscale_bpreshuffle_ck", "contraction")
+@formula("aiter::gemm_a8w8_blockscale_bpreshuffle_cktile", "contraction")
+def gemm_a8w8(x: Tensor, weight: Tensor, x_scale: Tensor, w_scale: Tensor, out: Tensor, *_: Any) -> Work:
+    """Cost a product of numbers of one byte with their scales; to scale each result takes two products."""
+    scales = size(x_scale) + size(w_scale)
+    product = kernels.linear(x, weight, DTYPES[out.dtype][1], scales)
+    return product + Cost(vector_flops=2.0 * out.numel), DTYPES[x.dtype][0]
+
+
 @formula("aiter::fmha_v3_fwd", "attention")
 @formula("aiter::mha_fwd", "attention")
 @formula("aiter::_flash_attn_forward", "attention")
@@ -140,6 +155,7 @@ def batch_prefill(
 
 
 @formula("aiter::paged_attention_ragged", "attention", context=True)
+@formula("sglang_profiler::attention_paged_attention_ragged", "attention", context=True)  # as TraceLens' tool wraps it
 def paged_ragged(
     context: Context, out: Tensor, workspace: Tensor, q: Tensor, k: Tensor, v: Tensor, *options: Any
 ) -> Cost:

@@ -5,6 +5,13 @@
 (vllm/model_executor/layers/fused_moe/fused_moe.py, python/sglang/srt/layers/moe/fused_moe_triton/fused_moe.py): w1 is
 [experts, 2 x intermediate, hidden] where the activation is gated, w2 [experts, hidden, intermediate].
 
+    aiter::fmoe_g1u1, aiter::fmoe_fp8_blockscale_g1u1(out, hidden, w1, w2, sorted_token_ids, sorted_weights,
+        sorted_expert_ids, num_valid_ids, topk, ...)
+    aiter::ck_moe_stage1, aiter::ck_moe_stage2(hidden, w1, w2, sorted_token_ids, sorted_expert_ids, num_valid_ids,
+        out, topk, ...)
+
+(aiter/ops/moe_op.py): the same weights, the first product gated; the two stages are ops of their own.
+
 `vllm::moe_forward(hidden, router_logits, ...)` gets its weights from the layer. With Triton's kernels for mxfp4
 (triton_kernels/matmul_ogs.py) each product is a kernel `_matmul_ogs_<layouts>_<out>x<in>x<weights>_<blocks>`, right
 before which the op makes views of what goes in, [rows, inner], and of the weights, [experts, inner, columns]; of mxfp4
@@ -56,6 +63,55 @@ def fused_experts(x: Tensor, w1: Tensor, w2: Tensor, weights: Tensor, picked: Te
     weighted = Cost(vector_flops=2.0 * rows * hidden - tokens * hidden)
     moved = Cost(bytes_read=size(x) + size(weights) + size(picked), bytes_written=size(x))
     return up + down + weighted + moved, arithmetic
+
+
+@formula("aiter::fmoe_g1u1", "contraction")
+@formula("aiter::fmoe_fp8_blockscale_g1u1", "contraction")
+def gated_experts(out: Tensor, x: Tensor, w1: Tensor, w2: Tensor, *options: Any) -> Work:
+    """Cost both products and the gate between them; options: the tokens sorted by expert (4), picks per token, ..."""
+    up, gate, arithmetic = _first_stage(x, w1, w2, options[4])
+    down, _ = _second_stage(out, x.shape[0], w2, options[4])
+    return up + gate + down + Cost(bytes_read=size(x), bytes_written=size(out)), arithmetic
+
+
+@formula("aiter::ck_moe_stage1", "contraction")
+def first_stage(x: Tensor, w1: Tensor, w2: Tensor, tokens: Any, expert: Any, valid: Any, out: Tensor, *o: Any) -> Work:
+    """Cost the first product and its gate, to a row for each token and expert; o: picks per token, ..."""
+    up, gate, arithmetic = _first_stage(x, w1, w2, o[0])
+    return up + gate + Cost(bytes_read=size(x), bytes_written=size(out)), arithmetic
+
+
+@formula("aiter::ck_moe_stage2", "contraction")
+def second_stage(x: Tensor, w1: Tensor, w2: Tensor, tokens: Any, expert: Any, valid: Any, out: Tensor, *o: Any) -> Work:
+    """Cost the second product, of a row for each token and expert, and their weighted sum; o: picks per token, ..."""
+    down, arithmetic = _second_stage(out, out.shape[0], w2, o[0])
+    return down + Cost(bytes_read=size(x), bytes_written=size(out)), arithmetic
+
+
+def _first_stage(x: Tensor, w1: Tensor, w2: Tensor, picks: Any) -> tuple[Cost, Cost, str]:
+    tokens, hidden = x.shape
+    inner = w2.shape[2]
+    if w1.shape[1:] != (2 * inner, hidden) or w2.shape[1] != hidden or x.dtype != w1.dtype:
+        raise ValueError("weights that are packed or of another layout or type")
+    rows = float(tokens * _picks(picks))
+    up = experts.products(rows, w1.shape[0], picks, tokens, (hidden, 2 * inner), DTYPES[w1.dtype][1])
+    gate = Cost(vector_flops=_GATE * rows * inner, functions={"sigmoid": rows * inner})
+    return up, gate, DTYPES[w1.dtype][0]
+
+
+def _second_stage(out: Tensor, tokens: int, w2: Tensor, picks: Any) -> tuple[Cost, str]:
+    number, hidden, inner = w2.shape
+    if out.shape[-1] != hidden:
+        raise ValueError("weights that are packed or of another layout")
+    rows = float(tokens * _picks(picks))
+    down = experts.products(rows, number, picks, tokens, (inner, hidden), DTYPES[w2.dtype][1])
+    return down + Cost(vector_flops=2.0 * rows * hidden - tokens * hidden), DTYPES[w2.dtype][0]
+
+
+def _picks(picks: Any) -> int:
+    if type(picks) is not int or picks < 1:
+        raise ValueError("how many experts each token picks was not recorded")
+    return picks
 
 
 @formula("vllm::moe_forward", "contraction", context=True)

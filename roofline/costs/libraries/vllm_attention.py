@@ -8,10 +8,10 @@
 (vllm/model_executor/layers/attention, csrc/torch_bindings.cpp, csrc/rocm/torch_bindings.cpp.) The cache is no argument
 of the first; the views that it makes of it show its type. How long the sequences are stands in the engine's annotation.
 
-Layers may see a window of the last keys only, and the op does not say so. Where layers with the same arguments run
-different kernels, they differ in it: aiter's unified attention splits the keys of a sequence over blocks (`..._3d`)
-only where there is no window (aiter/ops/triton, `use_2d_kernel`), so that those are known, and the others are not.
-Where all layers run the same, none is taken to have a window.
+Layers may see a window of the last keys only, and the op does not say so: full attention would then be too much work.
+Where layers with the same arguments run different kernels, they differ in it: aiter's unified attention splits the keys
+of a sequence over blocks (`..._3d`) only where there is no window (aiter/ops/triton, `use_2d_kernel`), so that those
+are known. All others stay unknown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import re
 from typing import Any
 
 from roofline.core.cost import Cost, unknown
-from roofline.costs import kernel_names, paged_attention
+from roofline.costs import paged_attention
 from roofline.costs.calls import Tensor
 from roofline.costs.context import Context
 from roofline.costs.custom import Work, formula
@@ -28,9 +28,6 @@ from roofline.costs.dtypes import DTYPES
 from roofline.costs.paged_attention import Heads
 
 _SPLIT = re.compile(r"kernel_unified_attention_3d|reduce_segments")
-#: Ops inside that attend to the sequences that are continued, and leave the others to the op around them.
-_DECODING = ("_rocm_C::paged_attention", "_C::paged_attention_v1", "_C::paged_attention_v2")
-_NO_WINDOW = "no layer is taken to see a window of its keys only"
 _NO_CACHE = "the cache is taken to hold the type of the keys"
 
 
@@ -40,20 +37,14 @@ def unified(context: Context, q: Tensor, k: Tensor, v: Tensor, out: Tensor, *_: 
     if context.batch is None:
         return unknown("no annotation says how long the sequences of the batch are")
     names = [kernel.name for kernel in context.kernels]
-    if not any(kernel_names.classify(name) == "attention" for name in names):
-        return unknown("kernels that are not known to be attention")
-    split = all(map(_SPLIT.match, names))
-    if not split and not context.alike:
-        return unknown("a window, whose size is not in the trace: layers with these arguments run different kernels")
-    parts = [context.batch.prefill, context.batch.decode]
-    if any(call.name in _DECODING for call in context.calls):
-        parts = parts[:1]
+    if context.alike or not names or not all(map(_SPLIT.match, names)):
+        return unknown("whether its layers see a window of their keys only is not in the trace")
+    parts = context.batch.prefill, context.batch.decode
     cached = _cache_type(context, k)
     heads = Heads(q.shape[1], k.shape[1], q.shape[2], v.shape[2], DTYPES[cached or k.dtype][1])
     cost = paged_attention.cost(q, heads, parts, out=out)
-    for assumed, note in ((not split or context.alike, _NO_WINDOW), (cached is None, _NO_CACHE)):
-        if assumed and cost.quality != "unknown":
-            cost += Cost(quality="assumed", note=note)
+    if cached is None and cost.quality != "unknown":
+        cost += Cost(quality="assumed", note=_NO_CACHE)
     return cost
 
 

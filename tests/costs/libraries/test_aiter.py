@@ -98,3 +98,19 @@ def test_decoding_with_pages():
     assert (found.flops, found.useful_flops) == (4 * 20 * 32, 4 * 20 * 32)
     assert (found.bytes_read, found.bytes_written) == (2 * 3 * 4 * 8 + 2 * 20 * 2 * 8, 2 * 3 * 4 * 8)
     assert cost("paged_attention_ragged", *arguments).quality == "unknown"
+
+
+def test_products_of_one_byte():
+    x, weight = tensor(10, 6, dtype="c10::Float8_e4m3fnuz"), tensor(4, 6, dtype="c10::Float8_e4m3fnuz")
+    scales = tensor(10, 1, dtype="float"), tensor(1, 4, dtype="float")
+    call = Call("aiter::gemm_a8w8_ck", None, (x, weight, *scales, tensor(10, 4), None, 0))
+    found = custom.cost(call, *custom.registered(call.name))
+    assert (found.cost.flops, found.dtype) == (2 * 10 * 6 * 4, "fp8")
+    assert (found.cost.bytes_read, found.cost.bytes_written) == (60 + 24 + 40 + 16, 80)
+
+
+def test_the_number_of_a_wrapper_is_no_part_of_a_name():
+    assert custom.entry("sglang_profiler::attention_paged_attention_ragged_51") is custom.entry(
+        "sglang_profiler::attention_paged_attention_ragged"
+    )
+    assert custom.entry("sglang_profiler::attention_paged_attention_raggedy_51") is None

@@ -90,3 +90,25 @@ def test_what_the_views_do_not_tell_stays_unknown():
     odd = forward(view(3, 4), view(6, 3, 12, dtype=BYTE), Kernel(NAME.format("bf16")))
     assert (odd.cost.quality, odd.cost.bytes) == ("unknown", None)
     assert forward(Kernel(NAME.format("bf16"))).cost.quality == "unknown"
+
+
+def aiter(name, *inputs):
+    return custom.cost(Call(f"aiter::{name}", None, inputs), *custom.registered(f"aiter::{name}"))
+
+
+def test_experts_of_aiter_in_one_op_and_in_two():
+    # 3 tokens of 4 numbers pick 2 of 6 experts: 6 rows through 4 x 10 and 5 x 4 numbers of fp8.
+    x, w1, w2 = tensor(3, 4, dtype=FP8), tensor(6, 10, 4, dtype=FP8), tensor(6, 4, 5, dtype=FP8)
+    lists = [tensor(9, dtype="int")] * 4
+    touched = 6 * (1 - (4 / 6) ** 3)
+    whole = aiter("fmoe_g1u1", tensor(3, 4), x, w1, w2, *lists, 2)
+    assert (whole.cost.flops, whole.cost.functions, whole.dtype) == (2 * 6 * 60, {"sigmoid": 30}, "fp8")
+    assert (whole.cost.bytes_read, whole.cost.bytes_written) == (pytest.approx(touched * 60 + 12), 24)
+    first = aiter("ck_moe_stage1", x, w1, w2, *lists[:3], tensor(3, 2, 5), 2)
+    second = aiter("ck_moe_stage2", tensor(3, 2, 5, dtype=FP8), w1, w2, *lists[:3], tensor(3, 4), 2)
+    assert first.cost.flops + second.cost.flops == whole.cost.flops
+    assert first.cost.vector_flops + second.cost.vector_flops == whole.cost.vector_flops
+    assert (first.cost.bytes_written, second.cost.bytes_read) == (60, pytest.approx(touched * 20 + 30))
+    # Without the number of picks, or with packed weights, nothing is known.
+    assert aiter("fmoe_g1u1", tensor(3, 4), x, w1, w2, *lists, None).cost.quality == "unknown"
+    assert aiter("fmoe_g1u1", tensor(3, 4), x, tensor(6, 10, 2, dtype=FP8), w2, *lists, 2).cost.quality == "unknown"

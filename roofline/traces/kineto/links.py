@@ -9,7 +9,7 @@ correlation before, only checks the result and stands in where it fails.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
@@ -66,6 +66,7 @@ class Links:
 
 def link(trace: KinetoTrace) -> Links:
     """Links every device event to its launch and its op, as far as the trace tells."""
+    trace = _correlated(trace)
     ops, launches, device = trace.ops, trace.launches, trace.device
     made_by = calls.Calls(trace)
     launch, clash = calls.latest(device, launches, made_by, _processes(trace)[launches.thread])
@@ -112,6 +113,22 @@ def link(trace: KinetoTrace) -> Links:
         compared=int(comparable.sum()),
         damaged=int(damaged.sum()),
         clashing=int(clash.sum()),
+    )
+
+
+def _correlated(trace: KinetoTrace) -> KinetoTrace:
+    """Return the trace with correlations: where no event has one, device events and launches share an External id.
+
+    Kineto wrote that for ROCm's roctracer. Where several launches have one id, it is that of the op around them.
+    """
+    device, launches = trace.device, trace.launches
+    ids = launches.external[launches.external >= 0]
+    if (device.correlation >= 0).any() or (launches.correlation >= 0).any() or len(np.unique(ids)) < len(ids):
+        return trace
+    return replace(
+        trace,
+        device=replace(device, correlation=device.external),
+        launches=replace(launches, correlation=launches.external),
     )
 
 

@@ -144,6 +144,26 @@ def test_missing_correlations_leave_the_ids(make_kineto):
     assert links.by_id.sum() == 19
 
 
+def test_without_correlations_launches_share_the_ids_of_kernels(make_kineto):
+    made = make_kineto.Trace()
+    for number, name in enumerate(("a", "b")):
+        made.op("aten::relu", 100 * number, 100 * number + 50)
+        made.launch(name, 100 * number + 10, 100 * number + 20, 100 * number + 40)
+    events = json.loads(made.write())
+    for event in events["traceEvents"]:
+        args = event.get("args", {})
+        if (correlation := args.pop("correlation", None)) is not None:
+            args["External id"] = 1000 + correlation
+    trace = reader.read(json.dumps(events).encode())
+    links = link.link(trace)
+    assert links.launch.tolist() == links.op.tolist() == [0, 1]
+    # Where launches share an id, it is no id of a launch.
+    for event in events["traceEvents"]:
+        if "External id" in event.get("args", {}) and event["cat"] != "cpu_op":
+            event["args"]["External id"] = 1000
+    assert (link.link(reader.read(json.dumps(events).encode())).launch < 0).all()
+
+
 def test_a_repeated_correlation_means_the_last_launch_before(make_kineto):
     text = make_kineto.training(1).write()
     whole = link.link(reader.read(text))
@@ -352,6 +372,7 @@ def test_device_events_without_any_op(make_kineto):
         ("mi300x_vllm_decode_graph.json.gz", 1.000, 0.031),  # a graph launched outside any op
         ("a100_recsys_train.json.gz", 1.000, 0.985),  # an optimizer of apex outside any op
         ("v100_recsys_train.json.gz", 0.941, 0.929),
+        ("mi300x_gemm_external_ids.json.gz", 1.000, 1.000),  # without any correlation
     ],
 )
 def test_linked_share_of_recorded_traces(recorded, name, launched, linked):

@@ -18,7 +18,7 @@ def describe_generation(analysis: Analysis) -> str:
         return ""
     passes = phases.passes or 1
     decode = f"decode {units.seconds(phases.decode)}"
-    if phases.passes:
+    if passes > 1:
         decode += f", {units.seconds(phases.decode / passes)} for each of {phases.passes} passes"
     parts = [f"prefill {units.seconds(phases.prefill)}", decode] if phases.prefill else [decode]
     if phases.gap >= _SOME * analysis.wall:

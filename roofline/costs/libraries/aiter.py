@@ -120,7 +120,8 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
     batch, queries, heads, width = q.shape
     lengths = Lengths(batch, queries, k.shape[1])
     cost = forward(lengths, heads, width, v.shape[-1], lower_right(options[2:5]))
-    lse = _LSE * batch * queries * heads if options[5:6] == (True,) else 0.0
+    returns_lse = len(options) > 5 and options[5] is True  # later versions have the size of a sink before it
+    lse = _LSE * batch * queries * heads if returns_lse else 0.0
     return _told(_moved(cost, (q, k, v), _out(q, v) + lse), options[2:3])
 
 

@@ -216,10 +216,7 @@ class Captures:
 def segments(trace: KinetoTrace) -> list[Kernels]:
     """The captures of a trace, thread by thread, in order of time."""
     launches = trace.launches
-    flags = [
-        np.asarray([bool(pattern.search(name)) for name in trace.names], bool)[launches.name]
-        for pattern in (_BEGIN, _END, _KERNEL, _COPY, _FILL)
-    ]
+    flags = [trace.matches(pattern, launches.name) for pattern in (_BEGIN, _END, _KERNEL, _COPY, _FILL)]
     begin, end, kernel, copy, fill = flags
     graph = np.asarray(["Graph" in name for name in trace.names], bool)[launches.name]
     works = (kernel | copy | fill) & ~graph

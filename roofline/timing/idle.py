@@ -257,11 +257,11 @@ def _classify_queued(
 ) -> np.ndarray:
     """Classify the device's parts of gaps, from `cut` to `closes`: int8, index into LABELS."""
     device = trace.device
-    collective = _match_names(trace, _COLLECTIVE)
-    last_ends = np.sort(np.where(collective[device.name], device.end, -1))
+    collective = trace.matches(_COLLECTIVE, device.name)
+    last_ends = np.sort(np.where(collective, device.end, -1))
     at = np.searchsorted(last_ends, opens)
     after_collective = np.append(last_ends, -2)[at] == opens
-    near_collective = after_collective | np.append(collective[device.name], False)[ended_by]
+    near_collective = after_collective | np.append(collective, False)[ended_by]
     detail = np.select(
         [launch < 0, closes - cut <= KERNEL_LATENCY, near_collective],
         [_label("launch not in the trace"), _label("kernel-to-kernel latency"), _label("after a collective")],
@@ -293,8 +293,7 @@ def _classify_late(
 
     def fills(pattern: re.Pattern[str]) -> np.ndarray:
         """Mark gaps where ranges with such a name cover at least half of the time."""
-        matching = _match_names(trace, pattern)
-        rows = [matching[table.name] & host for table, host in zip(ranges, on_host, strict=True)]
+        rows = [trace.matches(pattern, table.name) & host for table, host in zip(ranges, on_host, strict=True)]
         start = np.concatenate([table.start[row] for table, row in zip(ranges, rows, strict=True)])
         end = np.concatenate([table.end[row] for table, row in zip(ranges, rows, strict=True)])
         filled: np.ndarray = 2 * intervals.covered(start, end, opens, until) >= time
@@ -304,7 +303,7 @@ def _classify_late(
     calling = np.isin(launches.thread, hosts)
     in_driver = 2 * intervals.covered(launches.start[calling], launches.end[calling], opens, until) >= time
 
-    blocking = calling & _match_names(trace, _BLOCKS)[launches.name] & (launches.duration > BLOCKING)
+    blocking = calling & trace.matches(_BLOCKS, launches.name) & (launches.duration > BLOCKING)
     waited, back = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
     held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _launch_interval(launches, links))
 
@@ -337,11 +336,6 @@ def _classify_late(
         _label("Python between ops"),
     )
     return detail.astype(np.int8)
-
-
-def _match_names(trace: KinetoTrace, pattern: re.Pattern[str]) -> np.ndarray:
-    """Match the names of a trace; bool per name."""
-    return np.array([bool(pattern.search(name)) for name in trace.names], bool)
 
 
 def _copied_bytes(trace: KinetoTrace, row: int) -> float:

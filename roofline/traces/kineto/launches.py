@@ -57,8 +57,7 @@ class Calls:
         """Told by the names of the calls."""
         patterns = _LAUNCH, _NEVER, _GRAPH, _COPY, _FILL, _KERNEL, _SEVERAL
         self.launching, self.never, self.graph, self.copy, self.fill, self.kernel, self.several = (
-            np.array([bool(pattern.search(name)) for name in trace.names], bool)[trace.launches.name]
-            for pattern in patterns
+            trace.matches(pattern, trace.launches.name) for pattern in patterns
         )
         self.launching &= ~self.never
         self.kernel &= ~self.graph & ~self.never

@@ -107,6 +107,17 @@ class KinetoTrace:
     metadata: dict[str, Any]
     accelerator: str | None = None
 
+    def matches(self, pattern: re.Pattern[str], codes: np.ndarray) -> np.ndarray:
+        """bool per event: whether a pattern is in its name, of events by the numbers of their names.
+
+        Each name that they have is searched once, and no other: there may be a kernel's name for each kernel.
+        """
+        found = np.zeros(len(self.names), bool)
+        for code in np.flatnonzero(np.bincount(codes, minlength=len(found))).tolist():
+            found[code] = pattern.search(self.names[code]) is not None
+        matching: np.ndarray = found[codes]
+        return matching
+
 
 def read(source: str | Path | bytes, *, max_bytes: int = 1 << 34) -> KinetoTrace:
     """Reads a trace from a path or from bytes: .json, .json.gz, or a .zip that holds one of them.

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import tracemalloc
 import zipfile
 from collections import Counter
@@ -517,3 +518,24 @@ def test_parents_on_a_real_trace_contain_their_children(recorded):
     assert len(child) > 1000
     assert (ops.start[parent[child]] <= ops.start[child]).all()
     assert (ops.end[parent[child]] >= ops.end[child]).all()
+
+
+def test_names_are_searched_once_each_and_no_others_than_those_of_the_events(make_kineto):
+    """Of 60 kernels with names of their own no name is searched for what launches are."""
+    made = make_kineto.Trace()
+    made.op("aten::relu", 0, 900, ([4], "float", [1]))
+    for number in range(60):
+        made.launch(f"kernel_{number}", 10 * number, 10 * number + 5, 10 * number + 9)
+    trace = kineto.read(made.write())
+    searched = []
+
+    class Pattern:
+        def search(self, name):
+            searched.append(name)
+            return re.search("Launch", name)
+
+    assert trace.matches(Pattern(), trace.launches.name).tolist() == [True] * 60
+    assert searched == ["cudaLaunchKernel"]
+    assert trace.matches(Pattern(), trace.device.name).tolist() == [False] * 60
+    assert len(searched) == 1 + 60
+    assert trace.matches(Pattern(), trace.device.name[:0]).tolist() == []

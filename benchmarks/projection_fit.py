@@ -30,7 +30,8 @@ from roofline.core.device import Device
 from roofline.core.schema import load
 from roofline.core.vocabulary import OpClass
 from roofline.importing import read
-from roofline.projection.kernels import CODES, LIBRARY, Change, Fitted, Spread, find_change
+from roofline.projection.devices import Change
+from roofline.projection.kernels import CODES, LIBRARY, Fitted, Spread
 from roofline.projection.sides import find_sides
 
 ROOT = Path(__file__).parent.parent
@@ -136,7 +137,6 @@ def alone() -> Iterator[Times]:
 def times(pair: Pair) -> Iterator[Times]:
     """Sum the times of a pair by class; of what a framework's own code runs, as one."""
     sides = find_sides(pair.here, pair.target, pair.sheet)
-    change = find_change(sides.source, sides.target, pair.sheet)
     before, after = (_by_class(pair.here, column, sides.by_work) for column in (sides.before, sides.after))
     here = _by_class(pair.here, pair.here.table.own, sides.by_work)
     there = _by_class(pair.there, pair.there.table.own, np.ones(len(pair.there.profile.ops), bool))
@@ -144,7 +144,7 @@ def times(pair: Pair) -> Iterator[Times]:
     for name in here.keys() & there.keys():
         yield Times(
             step=pair.step,
-            change=change,
+            change=sides.change,
             kinds=(sides.source.kind, sides.target.kind),
             name=name,
             run=f"{pair.step} on {pair.here.device.name} {pair.here.wall}",

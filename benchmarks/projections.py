@@ -17,7 +17,8 @@ from pathlib import Path
 from projection_fit import CHANGES, PAGE, TRACES, Pair, alone, fit, page, pairs, times
 
 from roofline.analysis.analysis import Analysis
-from roofline.projection.kernels import Change, Fitted
+from roofline.projection.devices import Change
+from roofline.projection.kernels import Fitted
 from roofline.projection.project import project
 
 MARKS = ("<!-- written by benchmarks/projections.py -->", "<!-- to here, projections -->")

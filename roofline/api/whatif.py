@@ -13,7 +13,7 @@ from roofline.projection.project import WhatIf, project
 
 
 def whatif(run: Run, device: str | Device) -> WhatIf | Least:
-    """Project a step to another device, where each op reaches the same fraction of its roof as here.
+    """Project a step to another device by the fraction of its roof that each op reaches here.
 
     run: a profile, or the path of a saved one. device: a name of `roofline devices`, a TOML or JSON file, or a Device;
     a step of several equal GPUs is projected to as many of it.

@@ -44,10 +44,10 @@ def command(
 ) -> None:
     """Project a step to another device.
 
-    Assume that each op reaches the same fraction of the other device's limits (ceilings and launch latency), and
-    print a range. Next to it, print the time at the ceilings alone, with all traffic from main memory. Run nothing:
-    other kernels may do better or worse. List the ops that cannot be projected. For a profile that was only counted,
-    print the least time on the other device.
+    Assume that each op reaches the same fraction of the other device's limits (ceilings and launch latency), and a
+    library's matmuls and attention partly what is typical there, and print a range. Next to it, print the time at the
+    ceilings alone, with all traffic from main memory. Run nothing: other kernels may do better or worse. List the ops
+    that cannot be projected. For a profile that was only counted, print the least time on the other device.
 
     Example: roofline whatif p.json --device h100-sxm
     """

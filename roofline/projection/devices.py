@@ -7,14 +7,38 @@ by the datasheets of both; and if that fails, by the two values as they are.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec.structs import replace
 
 from roofline.core.device import Ceiling, Device
 from roofline.core.executor import executor_of
 from roofline.core.schema import Profile
 
+#: A change of device: of threads or ceilings alone, of one processor; to another GPU; any other, known by CPUs.
+Change = Literal["processor", "cpu", "gpu"]
 #: Ceilings that an op can do without: known on one side only, they are left out on both.
 _OPTIONAL = ("function", "vector")
+
+
+def find_change(source: Device, target: Device, sheet: Device | None) -> Change | None:
+    """Tell which change of device it is: None where all stays alike.
+
+    Launch floors of a GPU are ignored: they project no op (startup.py), and a trace brings its own. A cloud names its
+    CPUs by their maker alone: of one processor their caches are of one size, too.
+    """
+    ours, theirs = (
+        {name: c.value for name, c in side.ceilings.items() if side.kind == "cpu" or not name.startswith("launch.")}
+        for side in (source, target)
+    )
+    if source.kind != target.kind:
+        return "cpu" if "cpu" in (source.kind, target.kind) else "gpu"
+    if ours == theirs:
+        return None
+    if source.kind != "cpu":
+        return "processor" if target.name in (source.name, sheet.name if sheet else "") else "gpu"
+    sizes = [[(cache.level, cache.size) for cache in side.caches] for side in (source, target)]
+    return "processor" if source.name == target.name and sizes[0] == sizes[1] else "cpu"
 
 
 def is_sheet(ceiling: Ceiling) -> bool:

@@ -1,12 +1,12 @@
 """Estimate what other kernels reach: a library has kernels of its own for each device.
 
 Two kinds of code run the ops of a step. A framework's own code (pointwise ops, norms, copies) is the same on both
-devices, and so is taken to be the fraction of their limits that it reaches, its efficiency e. Matmuls, convolutions and
+devices, and so is taken to reach the same fraction of their limits, its efficiency e. Matmuls, convolutions and
 attention run in kernels that a library chose by device, shape and layout. How far these are from what such kernels
 typically reach says little of the kernels there (a kernel for unaligned rows, a first one that nobody tuned), so only a
 part of it is carried over:
 
-    ln e there = typical there + CARRIED * (ln e here - typical here)
+    ln e there = typical there + carried * (ln e here - typical here)
 
 and the range allows for none of it and all of it. On the same processor the same kernels run: all is carried.
 
@@ -17,22 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.analysis import Analysis
 from roofline.analysis.columns import numbered
 from roofline.core import statistics
 from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.rows import Ints
-from roofline.core.schema import Profile
 from roofline.core.vocabulary import OpClass
-from roofline.projection.roofs import divide
+from roofline.projection.devices import Change, is_sheet
+from roofline.projection.roofs import Roofs, divide
+from roofline.projection.sides import Sides
 
-#: A change of device: of threads or ceilings alone, of one processor; to another GPU; any other, known by CPUs.
-Change = Literal["processor", "cpu", "gpu"]
 #: Classes of ops that run in a library's kernels.
 LIBRARY: tuple[OpClass, ...] = ("contraction", "attention")
 #: Whose code runs an op: the framework's own, or a library's for a class of ops.
@@ -112,64 +111,45 @@ class KernelDraws:
         return drawn
 
 
-def find_change(source: Device, target: Device, sheet: Device | None) -> Change | None:
-    """Tell which change of device it is: None where all stays alike.
-
-    Launch floors of a GPU are ignored: they project no op (startup.py), and a trace brings its own. A cloud names its
-    CPUs by their maker alone: of one processor their caches are of one size, too.
-    """
-    ours, theirs = (
-        {name: c.value for name, c in side.ceilings.items() if side.kind == "cpu" or not name.startswith("launch.")}
-        for side in (source, target)
-    )
-    if source.kind != target.kind:
-        return "cpu" if "cpu" in (source.kind, target.kind) else "gpu"
-    if ours == theirs:
-        return None
-    if source.kind != "cpu":
-        return "processor" if target.name in (source.name, sheet.name if sheet else "") else "gpu"
-    sizes = [[(cache.level, cache.size) for cache in side.caches] for side in (source, target)]
-    return "processor" if source.name == target.name and sizes[0] == sizes[1] else "cpu"
-
-
-def other_kernels(
-    profile: Profile,
-    signature: Ints,
-    own: Array,
-    before: Array,
-    by_work: NDArray[np.bool_],
-    devices: tuple[Device, Device],
-    change: Change | None,
-    fitted: Fitted = FITTED,
-) -> Kernels:
+def other_kernels(analysis: Analysis, sides: Sides, fitted: Fitted = FITTED) -> Kernels:
     """Estimate what other kernels change.
 
-    own, before: time of each op, and of its work and start-up at the ceilings here [s]; by_work: whether its work
-    projects it; devices: source and target. The efficiency is that of all ops of a signature.
+    The efficiency is that of all ops of a signature. Typical ones are of measured ceilings, and say nothing of an op
+    under a datasheet's, of which no code reaches as much.
     """
+    profile, columns = analysis.profile, analysis.table.columns
+    compared = sides.by_work & ~(_under_sheet(sides.here, sides.source) | _under_sheet(sides.there, sides.target))
     classes = [row.op_class for row in profile.signatures]
     is_library = np.asarray([name in LIBRARY for name in classes], bool)
     here, there = (
         np.asarray([fitted.typical.get(device.kind, {}).get(name, np.nan) for name in classes], np.float64)
-        for device in devices
+        for device in (sides.source, sides.target)
     )
     number = len(classes)
     least, took = (
-        np.zeros(number) + np.bincount(signature, np.where(by_work, times, 0.0), number) for times in (before, own)
+        np.zeros(number) + np.bincount(columns.signature, np.where(compared, seconds, 0.0), number)
+        for seconds in (sides.before, columns.own)
     )
     known = is_library & (least > 0) & (took > 0) & np.isfinite(here) & np.isfinite(there)
     efficiency = np.log(divide(least, took, known), out=np.zeros(number), where=known)
-    other = change not in (None, "processor")
+    other = sides.change not in (None, "processor")
     deviation = np.where(known & other, efficiency - here, 0.0)
     reached = there + fitted.carried * deviation
     factor = np.where(known & other, np.exp(np.where(known, efficiency - reached, 0.0)), 1.0)
     return Kernels(
-        factor=factor[signature],
-        code=np.asarray([CODES.index(name) if name in LIBRARY else 0 for name in classes], np.int64)[signature],
-        deviation=deviation[signature],
+        factor=factor[columns.signature],
+        code=np.asarray([CODES.index(name) if name in LIBRARY else 0 for name in classes], np.int64)[columns.signature],
+        deviation=deviation[columns.signature],
         carried=fitted.carried,
-        spread=None if change is None else fitted.spreads[change],
+        spread=None if sides.change is None else fitted.spreads[sides.change],
     )
+
+
+def _under_sheet(roofs: Roofs, device: Device) -> NDArray[np.bool_]:
+    """Mark the ops that a datasheet's ceiling binds; shape (ops,)."""
+    printed = [name for name, ceiling in device.ceilings.items() if is_sheet(ceiling)]
+    under: NDArray[np.bool_] = np.isin(roofs.ceilings, printed)
+    return under
 
 
 def draw_kernels(kernels: Kernels, number: int) -> KernelDraws:

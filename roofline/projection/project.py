@@ -1,15 +1,15 @@
-"""Project a step to another device: each op reaches the same fraction of the ceilings there as here.
+"""Project a step to another device by the fraction of the ceilings that each op reaches here.
 
 The source is the device of the profile ("here"), the target the other one ("there"). The model: an op takes the time
-of its work at the ceilings plus a start-up time, both divided by an efficiency e: own = (work + startup) / e. Its e is
-the same there:
+of its work at the ceilings plus a start-up time, both divided by an efficiency e: own = (work + startup) / e. So
 
-    time there = own * (work there + startup there) / (work here + startup here)
+    time there = own * (work there + startup there) / (work here + startup here) * e here / e there
 
 work is the longer of the compute and the memory term; startup comes from startup.py, and no ceiling shortens it: large
-kernels follow the roofs, small ones the latency. devices.py makes the ceilings of both devices comparable. Other
-kernels will run there, with another efficiency: interval.py widens the range for them, and never lets it begin below
-the ceilings. The efficiency is that of the op's own time; overlap.py then subtracts the time shared with other ops.
+kernels follow the roofs, small ones the latency. sides.py sets the step against the ceilings of both devices, which
+devices.py makes comparable. kernels.py says what other kernels reach there; interval.py widens the range for what is
+not known of them, and never lets it begin below the ceilings. The efficiency is that of the op's own time; overlap.py
+then subtracts the time shared with other ops.
 
 An op cannot be projected without a ceiling for its work: matrix products and collectives without theirs are left out
 and named. The time of an op of unknown work changes like that of the other ops of its group, if those are at least
@@ -33,7 +33,7 @@ from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
 from roofline.memory.fit import Fit, fit
 from roofline.projection.interval import Interval, draw_times, interval_around, sheet_mismatches
-from roofline.projection.kernels import FITTED, Fitted, draw_kernels, find_change, kernel_range, other_kernels
+from roofline.projection.kernels import FITTED, Fitted, draw_kernels, kernel_range, other_kernels
 from roofline.projection.overlap import share_times
 from roofline.projection.reasons import CARRIED, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words
 from roofline.projection.roofs import cache_served, divide, roofs
@@ -147,11 +147,7 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None, fit
     target_roofs, least_here = (
         roofs(profile, device if sides.caches else device.without_caches) for device in (target, analysis.device)
     )
-    change = find_change(sides.source, sides.target, sheet)
-    kernels = other_kernels(
-        profile, columns.signature, columns.own, sides.before, by_work, (sides.source, sides.target), change, fitted
-    )
-
+    kernels = other_kernels(analysis, sides, fitted)
     group = _groups(analysis)
     floor = np.where(by_work, target_roofs.work, 0.0)
     alike = divide(sides.after, sides.before, by_work) * kernels.factor

@@ -11,7 +11,14 @@ from roofline.analysis.analysis import Analysis
 from roofline.core.arrays import Array
 from roofline.core.device import Device
 from roofline.core.rows import buffers_known
-from roofline.projection.devices import borrow_launches, drop_optional, is_sheet, make_comparable
+from roofline.projection.devices import (
+    Change,
+    borrow_launches,
+    drop_optional,
+    find_change,
+    is_sheet,
+    make_comparable,
+)
 from roofline.projection.reasons import CARRIED, NO_CEILING, Words, find_reasons
 from roofline.projection.roofs import Roofs, roofs
 from roofline.projection.startup import startup_times
@@ -21,14 +28,15 @@ from roofline.projection.startup import startup_times
 class Sides:
     """Hold the two devices with comparable ceilings, the roofs of a step's ops on both, and their start-ups [s].
 
-    source, target: with the caches that count; caches: whether any do. left_out: ceilings that only one of them has;
-    borrowed: launch floors of the source that the target lacks. starts: shape (ops,) each. why: why an op is not
-    projected by its work, CARRIED where it is.
+    source, target: with the caches that count; caches: whether any do. change: from one to the other. left_out:
+    ceilings that only one of them has; borrowed: launch floors of the source that the target lacks. starts: shape
+    (ops,) each. why: why an op is not projected by its work, CARRIED where it is.
     """
 
     source: Device
     target: Device
     caches: bool
+    change: Change | None
     left_out: tuple[str, ...]
     borrowed: tuple[str, ...]
     here: Roofs
@@ -62,6 +70,7 @@ def find_sides(analysis: Analysis, target: Device, sheet: Device | None = None) 
     # Both devices with the same kinds of ceilings: only their values differ then.
     source, held, left_out = drop_optional(*make_comparable(analysis.device, target, sheet))
     held, borrowed = borrow_launches(held, source, profile)
+    change = find_change(source, held, sheet)
     caches = buffers_known(profile) and all(_cache_is_measured(device) for device in (source, held))
     if not caches:
         source, held = source.without_caches, held.without_caches
@@ -74,6 +83,7 @@ def find_sides(analysis: Analysis, target: Device, sheet: Device | None = None) 
         source=source,
         target=held,
         caches=caches,
+        change=change,
         left_out=left_out,
         borrowed=borrowed,
         here=here,

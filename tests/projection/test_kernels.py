@@ -14,7 +14,8 @@ from roofline.analysis.analysis import analyze
 from roofline.core import shipped
 from roofline.core.device import Device
 from roofline.core.schema import Op, load
-from roofline.projection.kernels import Fitted, Spread, find_change
+from roofline.projection.devices import find_change
+from roofline.projection.kernels import Fitted, Spread
 from roofline.projection.project import WhatIf, project
 
 US = 1e-6
@@ -32,6 +33,7 @@ def gpu(kind: str, name: str, **rates: float) -> Device:
     """The round device as a GPU whose latency does not show."""
     device = handmade.device(**rates)
     kept = {key: c for key, c in device.ceilings.items() if key.partition(".")[0] in ("matrix", "dram")}
+    kept = {key: replace(c, spread=0.0) for key, c in kept.items()}
     kept["latency.kernel"] = handmade.ceiling(1e-12)
     return replace(device, kind=kind, name=name, ceilings=kept, caches=())
 
@@ -54,6 +56,12 @@ def test_part_of_what_is_not_typical_of_a_library_is_carried_over() -> None:
     # The same kernels on the same processor: all is carried, half of 40 000 µs.
     same = gpu("cuda", "A", matrix_fp32=200e9)
     assert carried(same, matmul(40_000)).total.projected == pytest.approx(20_000 * US)
+
+
+def test_under_a_datasheet_nothing_is_typical() -> None:
+    there = gpu("rocm", "B", matrix_fp32=200e9)
+    printed = {name: replace(c, spread=None) for name, c in there.ceilings.items()}
+    assert carried(replace(there, ceilings=printed), matmul(40_000)).total.projected == pytest.approx(20_000 * US)
 
 
 def test_own_code_carries_what_it_reaches() -> None:

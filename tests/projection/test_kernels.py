@@ -17,6 +17,7 @@ from roofline.core.schema import Op, load
 from roofline.projection.devices import find_change
 from roofline.projection.kernels import Fitted, Spread
 from roofline.projection.project import WhatIf, project
+from roofline.projection.sides import find_sides
 
 US = 1e-6
 NONE = Spread((0.0, 0.0, 0.0), 1)
@@ -96,6 +97,9 @@ def test_changes_of_device() -> None:
     assert find_change(here, faster, None) == "processor"
     smaller = replace(faster, caches=tuple(replace(cache, size=2e6) for cache in faster.caches))
     assert find_change(here, smaller, None) == find_change(here, replace(faster, name="Other"), None) == "cpu"
+    # So it is where no caches count, as of ceilings that nobody measured.
+    sides = find_sides(analyze(handmade.profile(device=here)), smaller)
+    assert (sides.caches, sides.change) == (False, "cpu")
     # A GPU's datasheet goes by another name than its driver: they are the same by the sheet.
     a, b = gpu("cuda", "A"), gpu("cuda", "B", dram_copy=20e9)
     assert (find_change(a, b, None), find_change(a, b, b)) == ("gpu", "processor")

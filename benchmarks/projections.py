@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from projection_fit import CHANGES, PAGE, TRACES, Pair, alone, fit, page, pairs, times
+from projection_fit import CHANGES, PAGE, TRACES, Pair, Times, alone, fit, page, pairs, times
 
 from roofline.analysis.analysis import Analysis
 from roofline.projection.devices import Change
@@ -54,10 +54,13 @@ class Projection:
         return self.interval[1] / self.interval[0]
 
 
-def projections(traces: Path) -> Iterator[Projection]:
-    """Project all that can be held against a measurement, both ways."""
-    every = [(pair, list(times(pair))) for pair in pairs(traces)]
-    rows = [*alone(), *(row for _, found in every for row in found)]
+def projections(recorded: Sequence[Pair], others: Sequence[Times]) -> Iterator[Projection]:
+    """Project all that can be held against a measurement, both ways.
+
+    others: times of steps that ran on one device.
+    """
+    every = [(pair, list(times(pair))) for pair in recorded]
+    rows = [*others, *(row for _, found in every for row in found)]
     spreads = fit(rows).spreads
     without = {
         step: replace(fit([row for row in rows if row.step != step]), spreads=spreads)
@@ -111,5 +114,5 @@ def _sum(found: list[Projection]) -> str:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else TRACES
-    found = list(projections(folder))
+    found = list(projections(list(pairs(folder)), list(alone())))
     PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), table(found), MARKS), encoding="utf-8")

@@ -28,7 +28,7 @@ def counted(*places: tuple[tuple[int, int], ...], phase: int = FORWARD) -> Count
 
 
 def test_the_phases_are_those_that_profiles_name() -> None:
-    assert PHASES == ("forward", "backward", "optimizer", "prefill", "decode")
+    assert PHASES == ("forward", "backward", "optimizer", "prefill", "decode", "mixed")
 
 
 def test_an_op_is_in_the_innermost_phase_and_its_scope_begins_below() -> None:

@@ -5,6 +5,7 @@ Arguments as aiter/ops/*.py declares them (ROCm/aiter, 2025 to 2026):
     rmsnorm(out, x, weight, eps)
     add_rmsnorm, rmsnorm2d_fwd_with_add_ck(out, x, residual, residual_out, weight, eps, ...)
     rms_norm, rmsnorm2d_fwd_ck(x, weight, eps, ...) -> out
+    gemm_a16w16, gemm_a16w16_asm(x [M, K], weight [N, K], ...)
     gemm_a8w8_ck, gemm_a8w8_blockscale_ck, ...(x [M, K], weight [N, K], x_scale, w_scale, out [M, N], ...)
     mha_fwd, fmha_v3_fwd(q, k, v, dropout_p, softmax_scale, is_causal, window_left, window_right, return_lse, ...)
     mha_varlen_fwd, fmha_v3_varlen_fwd(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, min_seqlen_q,
@@ -27,7 +28,7 @@ import msgspec
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import inference_kernels as kernels
-from roofline.costs import paged_attention
+from roofline.costs import kernel_names, paged_attention
 from roofline.costs.attention_pairs import Lengths, forward, lower_right, varlen
 from roofline.costs.calls import Tensor, size
 from roofline.costs.context import Context, Sequences
@@ -96,6 +97,17 @@ def gelu_tanh_and_mul(out: Tensor, x: Tensor, *_: Any) -> Cost:
 def reshape_and_cache_flash(key: Tensor, value: Tensor, keys: Tensor, values: Tensor, slots: Tensor, *_: Any) -> Cost:
     """Cost writing keys and values into their pages."""
     return kernels.store(key, value, keys, values, slots)
+
+
+@formula("aiter::gemm_a16w16", "contraction", context=True)
+@formula("aiter::gemm_a16w16_asm", "contraction", context=True)
+@formula("aiter::_gemm_a16w16_asm", "contraction", context=True)
+@formula("aiter::gemm_a16w16_atomic_", "contraction", context=True)
+def gemm_a16w16(context: Context, x: Tensor, weight: Tensor, *_: Any) -> Cost:
+    """Cost a product whose kernel the op launches itself; others it hands to an op of torch's inside."""
+    if not any(kernel_names.classify(kernel.name) == "contraction" for kernel in context.kernels):
+        return unknown("kernels that are not known to be a product")
+    return kernels.linear(x, weight, DTYPES[x.dtype][1])
 
 
 @formula("aiter::gemm_a8w8_ck", "contraction")

@@ -1,9 +1,9 @@
-"""vLLM's small fused kernels (`_C::`, `_C_cache_ops::`), whose arguments are all there is to them.
+"""vLLM's small fused kernels (`_C::`, `_C_cache_ops::`, `_rocm_C::`), whose arguments are all there is to them.
 
 Arguments as vllm/csrc/torch_bindings.cpp registers them; what they do is in vllm/csrc/layernorm_kernels.cu,
 activation_kernels.cu, pos_encoding_kernels.cu, cache_kernels.cu and quantization/w8a8/fp8/common.cu (v0.6 to v0.11).
-Paged attention and the mixture of experts are not here: neither the pages of the cache nor the weights are among their
-arguments, so what they compute and move is not in a trace.
+The skinny products of `_rocm_C::` (csrc/rocm/skinny_gemms.cu) take the weight [N, K] first and x [M, K] second. Paged
+attention and mixtures of experts have files of their own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from roofline.core.cost import Cost
 from roofline.costs import inference_kernels as kernels
 from roofline.costs.calls import Tensor, size
 from roofline.costs.custom import formula
+from roofline.costs.dtypes import DTYPES
 
 
 @formula("_C::rms_norm", "normalisation")
@@ -62,3 +63,11 @@ def static_scaled_fp8_quant(out: Tensor, x: Tensor, scale: Tensor, *_: Any) -> C
 def reshape_and_cache_flash(key: Tensor, value: Tensor, keys: Tensor, values: Tensor, slots: Tensor, *_: Any) -> Cost:
     """Cost writing keys and values into their pages."""
     return kernels.store(key, value, keys, values, slots)
+
+
+@formula("_rocm_C::LLMM1", "contraction")
+@formula("_rocm_C::wvSplitK", "contraction")
+@formula("_rocm_C::wvSplitKrc", "contraction")
+def skinny(weight: Tensor, x: Tensor, *_: Any) -> Cost:
+    """Cost x times the weight transposed, of few rows."""
+    return kernels.linear(x, weight, DTYPES[x.dtype][1])

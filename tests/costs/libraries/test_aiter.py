@@ -6,7 +6,7 @@ import pytest
 
 from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor
-from roofline.costs.context import Batch, Context, Sequences
+from roofline.costs.context import Batch, Context, Kernel, Sequences
 
 
 def tensor(*shape, dtype="c10::BFloat16"):
@@ -114,3 +114,10 @@ def test_the_number_of_a_wrapper_is_no_part_of_a_name():
         "sglang_profiler::attention_paged_attention_ragged"
     )
     assert custom.entry("sglang_profiler::attention_paged_attention_raggedy_51") is None
+
+
+def test_products_that_the_op_launches_itself():
+    context = Context((Kernel("Cijk_Alik_Bljk"),))
+    found = cost("gemm_a16w16", tensor(10, 6), tensor(4, 6), None, 15, context=context)
+    assert (found.flops, found.bytes_read, found.bytes_written) == (2 * 10 * 6 * 4, 2 * (60 + 24), 2 * 40)
+    assert cost("gemm_a16w16", tensor(10, 6), tensor(4, 6), context=Context((Kernel("fill"),))).quality == "unknown"

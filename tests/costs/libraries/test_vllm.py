@@ -57,3 +57,8 @@ def test_writing_into_the_cache():
     pages = tensor(50, 4, 2, 3)
     found = cost("_C_cache_ops::reshape_and_cache_flash", key, key, pages, pages, slots, "auto")
     assert (found.bytes_written, found.vector_flops) == (192, 0)
+
+
+def test_skinny_products():
+    found = cost("_rocm_C::wvSplitK", tensor(4, 6), tensor(2, 6), None, 304)
+    assert (found.flops, found.bytes_read, found.bytes_written) == (2 * 2 * 6 * 4, 2 * (24 + 12), 2 * 8)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -16,7 +17,7 @@ from roofline.core.cost import Cost, unknown
 from roofline.costs import attention_pairs
 from roofline.costs.attention_pairs import UNTOLD
 from roofline.costs.calls import Tensor
-from roofline.costs.context import Sequences
+from roofline.costs.context import Context, Sequences
 from roofline.costs.dtypes import DTYPES
 
 
@@ -31,9 +32,7 @@ class Heads:
     bytes: float
 
 
-def cost(
-    q: Tensor, heads: Heads, parts: Sequence[Sequences], left: int | None = None, out: Tensor | None = None
-) -> Cost:
+def cost(q: Tensor, of: Heads, parts: Sequence[Sequences], left: int | None = None, out: Tensor | None = None) -> Cost:
     """Cost the attention of some sequences of a batch.
 
     left: keys before a query that a window leaves, None: all. out: tells the type of the result, None: that of q.
@@ -47,10 +46,34 @@ def cost(
         return unknown(UNTOLD)
     if queries > q.shape[0]:
         return unknown(f"the annotation around it is of {queries} queries, and it has {q.shape[0]}")
-    work = attention_pairs.of_batch(parts, heads.queries, heads.width, heads.width_v, left)
-    cached = attention_pairs.keys_read(parts, left) * heads.keys * (heads.width + heads.width_v) * heads.bytes
+    work = attention_pairs.of_batch(parts, of.queries, of.width, of.width_v, left)
+    cached = attention_pairs.keys_read(parts, left) * of.keys * (of.width + of.width_v) * of.bytes
     return msgspec.structs.replace(
         work,
-        bytes_read=queries * heads.queries * heads.width * DTYPES[q.dtype][1] + cached,
-        bytes_written=float(queries * heads.queries * heads.width_v * DTYPES[(out or q).dtype][1]),
+        bytes_read=queries * of.queries * of.width * DTYPES[q.dtype][1] + cached,
+        bytes_written=float(queries * of.queries * of.width_v * DTYPES[(out or q).dtype][1]),
     )
+
+
+def of_engine(
+    context: Context,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    left: int | None,
+    causal: tuple[Any, ...],
+    out: Tensor | None = None,
+) -> Cost:
+    """Cost attention of all sequences of the engine's step. causal: as recorded, () where it was not."""
+    if context.batch is None:
+        return unknown("no annotation says how long the sequences of the batch are")
+    if causal != (True,):
+        return unknown("attention to pages without a causal mask")
+    return cost(q, heads(q, k, v), (context.batch.prefill, context.batch.decode), left, out)
+
+
+def heads(q: Tensor, k: Tensor, v: Tensor) -> Heads:
+    """Read the heads off queries [tokens, heads, width] and pages [..., heads, width]. ValueError for other layouts."""
+    if k.shape[-1] != q.shape[-1]:
+        raise ValueError(f"heads of {q.shape[-1]} numbers in the queries and of {k.shape[-1]} in the cache")
+    return Heads(q.shape[1], k.shape[-2], q.shape[2], v.shape[-1], DTYPES[k.dtype][1])

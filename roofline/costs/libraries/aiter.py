@@ -143,7 +143,7 @@ def packed(context: Context, q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k
     """Cost attention of packed lengths; options: longest queries and keys, shortest queries, dropout, ..."""
     mask = lower_right(options[7:10])
     if len(k.shape) != 3 or any(isinstance(value, Tensor) and value.dtype == "int" for value in options):
-        return _paged(context, q, k, v, mask.left, options[7:8])
+        return paged_attention.of_engine(context, q, k, v, mask.left, options[7:8])
     _, heads, width = q.shape
     lengths = varlen(q.shape[0], k.shape[0], cu_q.numel - 1, *map(_whole, options[:2]))
     cost = forward(lengths, heads, width, v.shape[-1], mask)
@@ -163,8 +163,8 @@ def batch_prefill(
     mask = lower_right(options[6:9])
     if longest is not None and q.shape[0] == number * longest and longest == longest_keys and options[6] is True:
         each = Sequences(number, q.shape[0], q.shape[0], number * longest**2, number * longest**2)
-        return paged_attention.cost(q, _heads(q, k, v), (each,), mask.left)
-    return _paged(context, q, k, v, mask.left, options[6:7])
+        return paged_attention.cost(q, paged_attention.heads(q, k, v), (each,), mask.left)
+    return paged_attention.of_engine(context, q, k, v, mask.left, options[6:7])
 
 
 @formula("aiter::paged_attention_ragged", "attention", context=True)
@@ -178,20 +178,6 @@ def paged_ragged(
     layout = options[8] if len(options) > 8 else None
     heads = Heads(q.shape[1], k.shape[1 if layout == "HND" else -2], q.shape[2], v.shape[-1], DTYPES[k.dtype][1])
     return paged_attention.cost(q, heads, (context.batch.decode,), out=out)
-
-
-def _paged(context: Context, q: Tensor, k: Tensor, v: Tensor, left: int | None, causal: tuple[Any, ...]) -> Cost:
-    if context.batch is None:
-        return unknown("no annotation says how long the sequences of the batch are")
-    if causal != (True,):
-        return unknown("attention to pages without a causal mask")
-    return paged_attention.cost(q, _heads(q, k, v), (context.batch.prefill, context.batch.decode), left)
-
-
-def _heads(q: Tensor, k: Tensor, v: Tensor) -> Heads:
-    if k.shape[-1] != q.shape[-1]:
-        raise ValueError(f"heads of {q.shape[-1]} numbers in the queries and of {k.shape[-1]} in the cache")
-    return Heads(q.shape[1], k.shape[-2], q.shape[2], v.shape[-1], DTYPES[k.dtype][1])
 
 
 def _whole(value: Any) -> int | None:

@@ -5,8 +5,14 @@
     _C::paged_attention_v1(out, query, key_cache, value_cache, num_kv_heads, ...)
     _C::paged_attention_v2(out, exp_sums, max_logits, tmp_out, query, key_cache, value_cache, num_kv_heads, ...)
 
-(vllm/model_executor/layers/attention, csrc/torch_bindings.cpp, csrc/rocm/torch_bindings.cpp.) The cache is no argument
-of the first; the views that it makes of it show its type. How long the sequences are stands in the engine's annotation.
+    _vllm_fa2_C::varlen_fwd(q, k, v, out, cu_seqlens_q, cu_seqlens_k, seqused_k, leftpad_k, block_table, alibi_slopes,
+        max_seqlen_q, max_seqlen_k, dropout_p, softmax_scale, zero_tensors, is_causal, window_left, window_right, ...)
+    _vllm_fa3_C::fwd(q, k, v, ..., page_table (14), ..., q_descale (20), ..., softmax_scale, is_causal, window_left,
+        window_right, ...), of which later versions have one more before the scale
+
+(vllm-project/flash-attention, csrc/flash_attn/flash_api_torch_lib.cpp and hopper/flash_api_torch_lib.cpp; vLLM's
+model_executor/layers/attention, csrc/torch_bindings.cpp, csrc/rocm/torch_bindings.cpp.) The cache is no argument of the
+first; the views that it makes of it show its type. How long the sequences are stands in the engine's annotation.
 
 Layers may see a window of the last keys only, and the op does not say so: full attention would then be too much work.
 Where layers with the same arguments run different kernels, they differ in it: aiter's unified attention splits the keys
@@ -21,6 +27,7 @@ from typing import Any
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import paged_attention
+from roofline.costs.attention_pairs import lower_right
 from roofline.costs.calls import Tensor
 from roofline.costs.context import Context
 from roofline.costs.custom import Work, formula
@@ -66,6 +73,26 @@ def paged(context: Context, out: Tensor, q: Tensor, keys: Tensor, values: Tensor
         heads = values.shape[1]  # [pages, heads, width, page]
     of_cache = Heads(q.shape[1], heads, q.shape[2], q.shape[2], DTYPES[keys.dtype][1])
     return paged_attention.cost(q, of_cache, (context.batch.decode,), out=out)
+
+
+@formula("_vllm_fa2_C::varlen_fwd", "attention", context=True)
+def flash_2(context: Context, q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
+    """Cost flash-attention 2 with pages; options: out, sums of lengths, ... (see above)."""
+    if len(k.shape) != 4 or isinstance(options[4], Tensor):
+        return unknown("flash-attention without pages, or with keys that are padded on the left")
+    masking = options[12:15]
+    return paged_attention.of_engine(context, q, k, v, lower_right(masking).left, masking[:1])
+
+
+@formula("_vllm_fa3_C::fwd", "attention", context=True)
+def flash_3(context: Context, q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
+    """Cost flash-attention 3 with pages; options: new keys, ... (see above)."""
+    if len(k.shape) != 4 or any(isinstance(options[position], Tensor) for position in (0, 1, 2, 13)):
+        return unknown("flash-attention without pages, or with more keys than these")
+    causal = next((place for place, value in enumerate(options) if isinstance(value, bool)), len(options))
+    masking = options[causal : causal + 3]
+    out = options[3] if isinstance(options[3], Tensor) else None
+    return paged_attention.of_engine(context, q, k, v, lower_right(masking).left, masking[:1], out)
 
 
 def _cache_type(context: Context, k: Tensor) -> str | None:

@@ -73,8 +73,10 @@ class Captured:
     def _calls(self) -> StepCalls:
         trace, start = self._trace, self._trace.launches.start[self._rows]
         on = path(trace, self._links)
-        window = [(int(trace.ops.start.min()), int(start.max()))] if len(start) and len(trace.ops) else []
-        return with_python(trace, calls(trace, on, window))
+        if not len(start):
+            return calls(trace, on, [])
+        begin = min(int(start.min()), int(trace.ops.start.min(initial=start.min())))
+        return with_python(trace, calls(trace, on, [(begin, int(start.max()))]))
 
 
 def joined(parts: Sequence[Counted]) -> Counted:

@@ -16,7 +16,7 @@ pytest.importorskip("torch")
 
 from roofline.errors import InputError, MeasurementError
 from roofline.importing import capture as imported_capture
-from roofline.importing import collectives, cpu, gpu
+from roofline.importing import collectives, cpu, gpu, unclaimed
 from roofline.importing.work.costs import Costs
 from roofline.traces.kineto import links, reader
 
@@ -587,7 +587,7 @@ def test_a_capture_of_other_kernels_is_not_believed(make_kineto):
 
 
 def test_all_kernels_of_a_capture_have_what_is_known_of_them(make_kineto):
-    """Ops of torch's, generated kernels, ops of libraries, and launches outside of any op."""
+    """Generated kernels, ops of libraries, others."""
     x, out = ([4, 8], "float", [8, 1]), ([4, 4], "float", [4, 1])
     text = capture(
         make_kineto,
@@ -612,6 +612,23 @@ def test_all_kernels_of_a_capture_have_what_is_known_of_them(make_kineto):
     assert found.timed.joined == 1
     assert not any("--capture" in cost.note for cost in costs)
     closes(found)
+
+
+def test_a_launch_outside_of_any_op_in_a_capture_is_itself(make_kineto):
+    made = make_kineto.Trace()
+    made.call("hipStreamBeginCapture", 0, 2)
+    made.call("hipLaunchKernel", 12, 15)
+    made.events[-1]["args"]["kernel"] = "gelu_x"
+    made.op("aten::relu", 20, 30, make_kineto.H)
+    made.call("hipLaunchKernel", 22, 25)
+    made.events[-1]["args"]["kernel"] = "relu_x"
+    made.call("hipStreamEndCapture", 95, 97)
+    text = made.write()
+    made = make_kineto.Trace()
+    launch_graph(made, 5, ["gelu_x", "relu_x"], 20)
+    found = read(made.write(), text)
+    assert rows(found) == [("gelu_x", "pointwise", "unknown", 10), ("aten::relu", "pointwise", "exact", 10)]
+    assert found.counted.ops[1].costed.cost.note == unclaimed.OUTSIDE
 
 
 def test_whoever_gave_a_capture_is_not_advised_to_give_one(make_kineto):

@@ -68,7 +68,7 @@ def profile(
     check_kind(file, read.kind, asked)
     mechanism = time_cuda.mechanism(read.timed)
     device = _with_launch_floors(asked, trace, mechanism)
-    modules = has_modules(trace)
+    modules = any(map(has_modules, (trace, *captures)))
     notes, flags = notes_of(read.counted, read.timed, read.shapes, device, bool(captures))
     flags += [f"steps-inferred: {read.facts['rule']}"] if read.facts["inferred"] else []
     if not asked.ceilings and len(cards := _cards(trace, read.kind)) > 1:

@@ -82,13 +82,15 @@ class Table:
         owner[unowned] = np.asarray([*lost_rows, -1], np.int64)[place.ravel()]
         return owner
 
-    def _add(self, key: object, name: str, costed: Costed, scope: int, phase: int, op: bool) -> int:
+    def _add(
+        self, key: object, name: str, costed: Costed, scope: int, phase: int, op: bool, line: str | None = None
+    ) -> int:
         if key not in self._rows:
             self._rows[key] = len(self._ops)
             if not op:
                 self._without.add(len(self._ops))
             reads, writes = (-1,) * len(costed.reads), (-1,) * len(costed.writes)
-            self._ops.append(CountedOp(-1, costed, reads, writes))
+            self._ops.append(CountedOp(-1, costed, reads, writes, line=line))
             self._names.append(name)
             self._scope.append(scope)
             self._phase.append(phase)
@@ -130,8 +132,11 @@ class Table:
                 of = replays.counted(self._batches.get(number))
                 scope = self._place(of.scopes[int(of.scope[op])]) if of.scopes[int(of.scope[op])] else scope
                 phase = phase or int(of.phase[op])
+                captured_op = of.ops[op]
                 replayed_rows.append(
-                    self._add((number, op), of.names_of_ops[op], of.ops[op].costed, scope, phase, True)
+                    self._add(
+                        (number, op), of.names_of_ops[op], captured_op.costed, scope, phase, True, captured_op.line
+                    )
                 )
             else:
                 kernel = self._trace.names[code]

@@ -102,6 +102,26 @@ def test_a_backward_op_has_module_and_line_of_its_forward_op(make_kineto, tmp_pa
     assert places == {("forward", "Linear_0", "net.py:7"), ("backward", "Linear_0", "net.py:7")}
 
 
+def test_a_replayed_op_has_module_and_line_of_its_capture(make_kineto, tmp_path):
+    captured = make_kineto.Trace()
+    captured.frame("nn.Module: Linear_0", -5, 100)
+    captured.frame("/home/me/net.py(7): forward", -4, 99)
+    captured.call("hipStreamBeginCapture", 0, 1)
+    captured.op("aten::mm", 5, 20, X, W)
+    captured.call("hipLaunchKernel", 6, 10)
+    captured.events[-1]["args"]["kernel"] = "Cijk_gemm"
+    captured.call("hipStreamEndCapture", 30, 31)
+    replayed = make_kineto.Trace()
+    replayed.kernel("Cijk_gemm", 20, 40, replayed.call("hipGraphLaunch", 5, 15))
+    files = [tmp_path / "replay.json", tmp_path / "capture.json"]
+    for file, made in zip(files, (replayed, captured), strict=True):
+        file.write_bytes(made.write())
+    (profile,) = importing.read([files[0]], capture=files[1])
+    (op,) = profile.ops
+    assert profile.signatures[op.signature].name == "aten::mm"
+    assert (profile.scopes[op.scope], profile.source_line(op)) == ("Linear_0", "net.py:7")
+
+
 class Net(torch.nn.Module):
     """Two layers."""
 

@@ -22,6 +22,9 @@ BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[kMGTPmµn]?(?:s|B|Hz|FLOP)\b)")
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
+#: The beginning of a command to a runner of GitHub, `::error::...`: a line begins with any word of a name.
+_COMMAND = re.compile(r"(?<!\S)::(?=[A-Za-z])")
+
 #: Units of time, and the least time that is written in each [s]; the last one serves all shorter times.
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -151,12 +154,15 @@ def count(value: float | None) -> str:
 def plain(text: str, width: int | None = LONGEST) -> str:
     """Write a text of a profile, which may be anything, on one line, cut to `width` letters; None: as long as it is.
 
-    Control characters, terminal escapes and bidirectional marks are left out.
+    Control characters, terminal escapes and bidirectional marks are left out; what a runner of CI takes for a command
+    is broken.
     """
     text = text if width is None else text[: 4 * width]  # enough for the omitted characters, and no more work than that
     if not text.isprintable():
         text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
     text = " ".join(text.split())
+    if "::" in text or "##[" in text:
+        text = _COMMAND.sub(": :", text).replace("##[", "# #[")
     return text if width is None else cut(text, width)
 
 

@@ -54,7 +54,7 @@ def as_text(device: Device) -> str:
             notes.append(source)
         return f"[{notes.index(source) + 1}]"
 
-    lines = [f"{device.name} ({device.kind}), memory {units.byte(device.memory)}"]
+    lines = [f"{plain(device.name)} ({plain(device.kind)}), memory {units.byte(device.memory)}"]
     lines += [f"Ceilings given by --ceilings: those of {plain(device.ceilings_of)}."] if device.ceilings_of else []
     lines.append("")
     rows = [("ceiling", "value", "spread", "date", "")]
@@ -64,22 +64,24 @@ def as_text(device: Device) -> str:
         if ceiling.reached is not None:
             reached = _value(name, msgspec.structs.replace(ceiling, value=ceiling.reached))
             remark += f"  reached: {reached} {note(ceiling.reached_by)}"
-        rows.append((name, _value(name, ceiling), spread, ceiling.date or "", remark))
+        rows.append((plain(name), _value(name, ceiling), spread, plain(ceiling.date or ""), remark))
     for cache in device.caches:
         size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
-        rows.append((f"size of {cache.level}", size, "", "", note(cache.source)))
+        rows.append((f"size of {plain(cache.level)}", size, "", "", note(cache.source)))
     lines += columns(rows, left_aligned=(0, 3, 4))
     ridges = {name: device.ridge_point(name) for name in device.family("matrix")}
     if any(ridge is not None for ridge in ridges.values()):
-        lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
+        lines += ["", "Ridge points: " + ", ".join(f"{plain(n)} {units.intensity(r)}" for n, r in ridges.items()) + "."]
     lasting = [_sustained(name, ceiling) for name, ceiling in device.ceilings.items() if ceiling.sustained is not None]
     lines += ["", "Sustained without a pause: " + ", ".join(lasting) + "."] if lasting else []
-    flags = [f"! {name}: {ceiling.flag}" for name, ceiling in device.ceilings.items() if ceiling.flag]
+    flags = [
+        f"! {plain(name)}: {plain(ceiling.flag, None)}" for name, ceiling in device.ceilings.items() if ceiling.flag
+    ]
     flags += [f"! {name}: {waited(device.ceilings[name], device.kind)}." for name in device.contended]
     lines += ["", *flags] if flags else []
     if device.conditions:
-        lines += ["", "Conditions: " + ", ".join(f"{k} {v}" for k, v in device.conditions.items()) + "."]
-    lines += ["", *(f"[{index}] {source}" for index, source in enumerate(notes, 1))]
+        lines += ["", "Conditions: " + ", ".join(f"{plain(k)} {plain(v)}" for k, v in device.conditions.items()) + "."]
+    lines += ["", *(f"[{index}] {plain(source, None)}" for index, source in enumerate(notes, 1))]
     return "\n".join(lines)
 
 

@@ -153,6 +153,33 @@ def test_names_of_files_do_not_act_on_a_terminal(roofline: Run, tmp_path: Path, 
     assert all(character.isprintable() or character == "\n" for character in ended.out)
 
 
+@pytest.mark.parametrize("text", ["::error::forged", "a ::error file=x::forged", "##[error]forged"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "p.json"),
+        ("show", "p.json", "--details"),
+        ("show", "p.json", "--by", "op"),
+        ("show", "p.json", "--by", "block"),
+        ("show", "p.json", "--format", "markdown"),
+        ("show", "p.json", "--format", "latex", "--by", "op"),
+        ("compare", "p.json", "p.json", "--allow"),
+        ("whatif", "p.json", "--device", "h100-sxm"),
+        ("check", "p.json", "p.json", "--counts-only", "--format", "github"),
+        ("devices", "p.json"),
+    ],
+    ids=" ".join,
+)
+def test_names_give_no_command_to_a_runner_of_ci(roofline: Run, tmp_path: Path, words: Any, text: str) -> None:
+    """One begins a line, whatever blanks go before it; the older form counts anywhere in a line."""
+    save(handmade.hostile(text), tmp_path / "p.json")
+    ended = roofline(*words)
+    assert ended.code == 0, ended.err
+    assert "forged" in ended.out
+    lines = (ended.out + ended.err).splitlines()
+    assert not [line for line in lines if line.lstrip().startswith("::") or "##[" in line]
+
+
 def test_a_file_whose_name_is_no_text_is_imported(tmp_path: Path, variables: dict[str, str]) -> None:
     """As one that was made where names are Latin-1: what is no UTF-8 is a question mark in the profile."""
     pytest.importorskip("torch")

@@ -92,7 +92,7 @@ def save_measured(profile: Profile, output: Path | None, force: bool) -> Path:
                 path = output.with_stem(f"{output.stem}-{number}")
             continue
         if number > 1:
-            say(f"{printable(output)} appeared meanwhile and stays as it is.")
+            say(f"Not replaced, as it appeared meanwhile: {printable(output)}")
         return path
 
 

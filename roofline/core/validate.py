@@ -116,9 +116,21 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
     _check_all(_steps(profile), source, *_STEP)
     if not (_ops_fit(profile) if decoded else _all_fits(profile)):
         _refuse_op(profile, source)
+    _check_length(profile, source)
     for number, address in enumerate(() if decoded else profile.addresses):
         if address is not None and not 0 <= address <= LAST_ADDRESS:
             raise _damaged(source, f"the address of buffer {number} is {reported(address)}")
+
+
+def _check_length(profile: Profile, source: str) -> None:
+    """Refuse a step in which not each op that has a time has a nanosecond, which is the least that a clock counts.
+
+    Several devices may run ops at once; on each they are launched one after another.
+    """
+    timed = sum(any(op.own_ns) for op in profile.ops)
+    shortest = min(profile.wall.steps, default=math.inf)
+    if shortest < timed * _STEP[0] / profile.devices:
+        raise _damaged(source, f"a step of {timed} ops takes {reported(shortest)} s")
 
 
 def check_device(device: Device, source: str) -> None:

@@ -15,7 +15,8 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import devices
-from roofline.core.schema import decode, encode
+from roofline.core import validate
+from roofline.core.schema import Wall, decode, encode
 from roofline.core.validate import measured
 from roofline.devices.recognise import recognise
 from roofline.errors import InputError
@@ -286,3 +287,15 @@ def test_integers_of_a_device_file(tmp_path: Path, value: str) -> None:
     with pytest.raises(InputError, match="is not a device file") as raised:
         devices.load(str(file))
     assert len(str(raised.value).replace(str(file), "")) < 400
+
+
+@pytest.mark.parametrize(("steps", "devices", "is_refused"), [(7e-9, 1, True), (8e-9, 1, False), (4e-9, 2, False)])
+def test_a_step_has_a_nanosecond_for_each_of_its_ops(steps: float, devices: int, is_refused: bool) -> None:
+    """The step made by hand has 8 ops; what "attained 15978221 %" was one of 1 ns."""
+    profile = handmade.profile(wall=Wall(steps=(steps,) * 10), devices=devices)
+    assert len(profile.ops) == 8
+    if is_refused:
+        with pytest.raises(InputError, match="a step of 8 ops takes 7e-09 s"):
+            validate.check(profile, "p.json")
+    else:
+        validate.check(profile, "p.json")

@@ -213,6 +213,12 @@ class Captures:
         return by_trace
 
 
+def holds_capture(trace: KinetoTrace) -> bool:
+    """Tell whether a graph is captured in a trace."""
+    used = np.unique(trace.launches.name).tolist()
+    return any(_BEGIN.search(trace.names[code]) for code in used) and bool(segments(trace))
+
+
 def segments(trace: KinetoTrace) -> list[Kernels]:
     """The captures of a trace, thread by thread, in order of time."""
     launches = trace.launches

@@ -18,7 +18,7 @@ from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing import engine
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
-from roofline.importing.capture import Captures, Replays
+from roofline.importing.capture import Captures, Replays, holds_capture
 from roofline.importing.collectives import beyond_most, collectives
 from roofline.importing.python_frames import with_python
 from roofline.importing.rows import Table
@@ -110,7 +110,7 @@ def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (),
     counted = engine.with_phases(count.count(nodes, costs, generated), plain.events.start, batches)
     number = _numbers(nodes, counted)
 
-    replays = Captures(captures, costs).replays(trace, links, chosen.step) if captures else None
+    replays = _replayed(trace, links, costs, captures, chosen)
     repeating, owner, differing = _owners(trace, links, on, chosen, counted_calls, number)
     if replays is not None:
         alike = _replaying_alike(replays, links, chosen, repeating, owner)
@@ -229,6 +229,20 @@ def _devices(trace: KinetoTrace) -> list[str]:
         f"kernels and copies of {len(used)} devices ({named}) are in this trace: they count as one device, which is "
         "busy while any of them is, under the ceilings of one"
     ]
+
+
+def _replayed(
+    trace: KinetoTrace, links: Links, costs: Costs, captures: Sequence[KinetoTrace], chosen: Chosen
+) -> Replays | None:
+    """What the graphs of the trace replay, by captures that were given, and by those that the trace itself holds.
+
+    None where none was given, and no graph replays one of its own.
+    """
+    held = [trace] if links.graph.any() and holds_capture(trace) else []
+    if not captures and not held:
+        return None
+    replays = Captures([*captures, *held], costs).replays(trace, links, chosen.step)
+    return replays if captures or (replays.op >= 0).any() else None
 
 
 def _batches(

@@ -26,7 +26,7 @@ from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.rows import Rows
 
 BEFORE = "launched before the trace began, or the launch is not in it"
-UNCAPTURED = "replayed from a graph of which no capture that was given runs the same kernels"
+UNCAPTURED = "replayed from a graph of which no capture at hand runs the same kernels"
 UNSURE = (
     "replayed from a graph of which captures with other shapes fit as well, and nothing recorded tells which it was"
 )

@@ -631,6 +631,22 @@ def test_a_launch_outside_of_any_op_in_a_capture_is_itself(make_kineto):
     assert found.counted.ops[1].costed.cost.note == unclaimed.OUTSIDE
 
 
+def test_a_trace_may_hold_the_capture_of_what_it_replays(make_kineto):
+    made = make_kineto.Trace()
+    made.call("hipStreamBeginCapture", 0, 2)
+    made.op("aten::relu", 10, 20, make_kineto.H)
+    made.call("hipLaunchKernel", 12, 15)
+    made.events[-1]["args"]["kernel"] = "relu_x"
+    made.call("hipStreamEndCapture", 30, 32)
+    launch_graph(made, 40, ["relu_x"], 50)
+    launch_graph(made, 70, ["other"], 80)
+    found = read(made.write())
+    assert [row[:3] for row in rows(found)] == [
+        ("aten::relu", "pointwise", "exact"),
+        ("other", "other", "unknown"),
+    ]
+
+
 def test_whoever_gave_a_capture_is_not_advised_to_give_one(make_kineto):
     found = read(replayed(make_kineto), capture(make_kineto, [("aten::relu", make_kineto.H, None, ["other"])]))
     notes = {op.costed.cost.note for op in found.counted.ops[1:]}

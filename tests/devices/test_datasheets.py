@@ -159,11 +159,23 @@ def test_narrow_types_are_as_fast_as_their_units():
     assert [mi355x.rate(f"matrix.{p}") / (256 * 2.4e9) for p in ("bf16", "fp8", "fp4")] == pytest.approx(
         [4096, 8192, 16384], rel=1e-4
     )
-    # 680 tensor cores at 2.407 GHz, multiply-adds a clock: 64 of 16 bits with FP32 accumulation
+    # 680 tensor cores at 2.407 GHz, multiply-adds a clock: instructions with scales by block have no half rate for FP32
+    # accumulation, so 8 bits are four times as fast as the 64 of 16 bits
     rtx = devices.load("rtx-5090")
-    assert [rtx.rate(f"matrix.{p}") / (680 * 2 * 2.407e9) for p in ("fp16", "fp8", "fp4")] == pytest.approx(
-        [64, 128, 512], rel=1e-3
+    assert [rtx.rate(f"matrix.{p}") / (680 * 2 * 2.407e9) for p in ("int8", "fp8", "fp4")] == pytest.approx(
+        [256, 256, 512], rel=1e-3
     )
+
+
+def test_geforce_cards_accumulate_in_fp32_at_half_the_rate():
+    # Multiply-adds a clock of a tensor core with FP16 accumulation: 64 for Turing (544 at 1.635 GHz), 128 for Ampere
+    # (272 at 1.71, 336 at 1.8 GHz); half with FP32 accumulation, which the workstation's card does at the full rate
+    turing, ampere, workstation = (
+        devices.load(name).rate("matrix.fp16") for name in ("rtx-2080-ti", "rtx-3080", "rtx-a6000")
+    )
+    assert turing / (544 * 2 * 1.635e9) == pytest.approx(32, rel=1e-3)
+    assert ampere / (272 * 2 * 1.71e9) == pytest.approx(64, rel=1e-3)
+    assert workstation / (336 * 2 * 1.8e9) == pytest.approx(128, rel=1e-3)
 
 
 def test_amd_is_recognised_among_rocm_devices_only():

@@ -368,7 +368,8 @@ def test_nothing_imports_models_by_its_place(top: str) -> None:
 def test_only_the_command_line_prints_and_exits() -> None:
     """Elsewhere, progress goes to standard error, and only a module run as a process of its own exits, or a fork."""
     for file in files("roofline", "models"):
-        if file.startswith(("roofline/cli/", "roofline/__main__")):
+        # The measuring process ends at once when its result is written, whatever its step left running.
+        if file.startswith(("roofline/cli/", "roofline/__main__", "roofline/recording/leaving.py")):
             continue
         tree = ast.parse(source(file))
         as_process = {

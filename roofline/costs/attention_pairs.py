@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.costs.context import Sequences
 
 UNTOLD = "how many keys its queries see is not in the trace"
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import msgspec
 
+from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, unknown
 from roofline.costs import attention_pairs
 from roofline.costs.attention_pairs import UNTOLD
 from roofline.costs.calls import Tensor
-from roofline.costs.context import Context, Sequences
+from roofline.costs.context import Context
 from roofline.costs.dtypes import DTYPES
 
 

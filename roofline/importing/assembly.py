@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from roofline.core import scopes
+from roofline.core.batch import Batch
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Collectives, Imported, Profile, Profiled, Wall
 from roofline.core.scopes import TOP
 from roofline.core.vocabulary import PASSES
 from roofline.costs import precision
-from roofline.costs.context import Batch
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
 from roofline.pytorch import time_cuda

@@ -22,8 +22,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.batch import Batch
 from roofline.costs import kernel_names
-from roofline.costs.context import Batch
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
 from roofline.importing.captured import Captured, joined

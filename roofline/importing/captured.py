@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.costs.context import Batch
+from roofline.core.batch import Batch
 from roofline.costs.counted import NOTHING, Counted
 from roofline.importing.calls import LAUNCH, OP, StepCalls, calls, marked, path
 from roofline.importing.python_frames import with_python

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from roofline.core.batch import Batch
 from roofline.core.schema import EngineSteps
 from roofline.core.vocabulary import Phase
-from roofline.costs.context import Batch
 from roofline.costs.counted import PHASES, Counted
 from roofline.importing.steps import Chosen
 from roofline.traces.kineto.batches import Batches

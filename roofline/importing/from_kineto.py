@@ -11,10 +11,10 @@ import numpy as np
 
 from roofline import devices
 from roofline.core import validate
+from roofline.core.batch import Batch
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_name
 from roofline.core.schema import Collectives, Imported, Profile
-from roofline.costs.context import Batch
 from roofline.costs.counted import Counted
 from roofline.errors import InputError, MeasurementError
 from roofline.importing import cpu, gpu

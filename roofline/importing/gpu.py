@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.batch import Batch
 from roofline.core.schema import Collectives, EngineSteps
-from roofline.costs.context import Batch
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing import engine

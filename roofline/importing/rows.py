@@ -13,10 +13,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.batch import Batch
 from roofline.core.cost import unknown
 from roofline.core.vocabulary import OpClass, Quality
 from roofline.costs import kernel_names
-from roofline.costs.context import Batch
 from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
 from roofline.importing.capture import Replays
 from roofline.importing.unclaimed import REPLAYED, longest, lost

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roofline.core.batch import Sequences
 from roofline.costs import attention_pairs, formulas
 from roofline.costs.attention_pairs import Lengths, Mask, backward, forward, pairs, varlen
-from roofline.costs.context import Sequences
 
 limits = st.one_of(st.none(), st.integers(0, 40))
 

@@ -26,12 +26,13 @@ from typing import Any
 
 import msgspec
 
+from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, unknown
 from roofline.costs import inference_kernels as kernels
 from roofline.costs import kernel_names, paged_attention
 from roofline.costs.attention_pairs import Lengths, forward, lower_right, varlen
 from roofline.costs.calls import Tensor, size
-from roofline.costs.context import Context, Sequences
+from roofline.costs.context import Context
 from roofline.costs.custom import Work, formula
 from roofline.costs.dtypes import DTYPES
 from roofline.costs.paged_attention import Heads

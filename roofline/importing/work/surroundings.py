@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import msgspec
 import numpy as np
 
+from roofline.core.batch import Batch
 from roofline.costs.calls import Call
-from roofline.costs.context import Batch, Context, Kernel
+from roofline.costs.context import Context, Kernel
 from roofline.costs.dtypes import said
 from roofline.importing.work.arguments import decoded, recorded
 from roofline.traces.kineto.batches import Always, Batches

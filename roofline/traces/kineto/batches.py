@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline.costs.context import Batch, Sequences
+from roofline.core.batch import Batch, Sequences
 from roofline.traces.kineto.reader import KinetoTrace
 
 _NOBODY = Sequences(0, 0, 0, 0, 0)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from roofline.core.batch import Batch, Sequences
 from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor
-from roofline.costs.context import Batch, Context, Kernel, Sequences
+from roofline.costs.context import Context, Kernel
 
 NOBODY = Sequences(0, 0, 0, 0, 0)
 DECODE = Batch(NOBODY, Sequences(3, 3, 20, 3, 20))

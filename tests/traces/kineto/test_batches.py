@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.costs.context import Batch, Sequences
+from roofline.core.batch import Batch, Sequences
 from roofline.traces.kineto import batches, reader
 
 NOBODY = Sequences(0, 0, 0, 0, 0)

@@ -65,8 +65,8 @@ def test_the_protocol_is_that_of_the_code() -> None:
         f"{budget:g} s and never fewer than {protocol.CPU_LEAST}",
         f"profiles {NUMBERS[few]} steps, or {NUMBERS[many]} if they take at most {1e3 * short:g} ms",
         f"short steps get up to {NUMBERS[protocol._MOST]} that do not count",
-        f"the cores that the process may use were full ({percent(contention.FULL)} of them) and others, or other tenants, "
-        f"took more than {percent(contention.OTHERS)} of these",
+        f"the cores that the process may use were full ({percent(contention.FULL)} of them) and others, or other "
+        f"tenants, took more than {percent(contention.OTHERS)} of these",
     ):
         assert words in PAGE, words
     assert session._MISSING == 0.5

@@ -96,19 +96,73 @@ def aiter(name, *inputs):
     return custom.cost(Call(f"aiter::{name}", None, inputs), *custom.registered(f"aiter::{name}"))
 
 
+def sorted_picks(number):
+    """Tokens, weights, experts and their number, in blocks of 32: 3 x 2 picks, and a block for each expert, less 2."""
+    length = 3 * 2 + number * 32 - 2
+    blocks = -(-length // 32)
+    return [
+        tensor(size, dtype=kind) for size, kind in ((length, "int"), (length, "float"), (blocks, "int"), (2, "int"))
+    ]
+
+
+def stages(lists):
+    """The two stages: their lists are those of one op without the weights of picks."""
+    x, w1, w2 = tensor(3, 4, dtype=FP8), tensor(6, 10, 4, dtype=FP8), tensor(6, 4, 5, dtype=FP8)
+    tokens, _, expert, valid = lists
+    first = aiter("ck_moe_stage1", x, w1, w2, tokens, expert, valid, tensor(3, 2, 5), 2)
+    second = aiter("ck_moe_stage2", tensor(3, 2, 5, dtype=FP8), w1, w2, tokens, expert, valid, tensor(3, 4), 2)
+    return first, second, aiter("fmoe_g1u1", tensor(3, 4), x, w1, w2, *lists, 2)
+
+
 def test_experts_of_aiter_in_one_op_and_in_two():
     # 3 tokens of 4 numbers pick 2 of 6 experts: 6 rows through 4 x 10 and 5 x 4 numbers of fp8.
     x, w1, w2 = tensor(3, 4, dtype=FP8), tensor(6, 10, 4, dtype=FP8), tensor(6, 4, 5, dtype=FP8)
-    lists = [tensor(9, dtype="int")] * 4
+    lists = sorted_picks(6)
     touched = 6 * (1 - (4 / 6) ** 3)
     whole = aiter("fmoe_g1u1", tensor(3, 4), x, w1, w2, *lists, 2)
     assert (whole.cost.flops, whole.cost.functions, whole.dtype) == (2 * 6 * 60, {"sigmoid": 30}, "fp8")
     assert (whole.cost.bytes_read, whole.cost.bytes_written) == (pytest.approx(touched * 60 + 12), 24)
-    first = aiter("ck_moe_stage1", x, w1, w2, *lists[:3], tensor(3, 2, 5), 2)
-    second = aiter("ck_moe_stage2", tensor(3, 2, 5, dtype=FP8), w1, w2, *lists[:3], tensor(3, 4), 2)
+    first, second, _ = stages(lists)
     assert first.cost.flops + second.cost.flops == whole.cost.flops
     assert first.cost.vector_flops + second.cost.vector_flops == whole.cost.vector_flops
     assert (first.cost.bytes_written, second.cost.bytes_read) == (60, pytest.approx(touched * 20 + 30))
     # Without the number of picks, or with packed weights, nothing is known.
     assert aiter("fmoe_g1u1", tensor(3, 4), x, w1, w2, *lists, None).cost.quality == "unknown"
     assert aiter("fmoe_g1u1", tensor(3, 4), x, tensor(6, 10, 2, dtype=FP8), w2, *lists, 2).cost.quality == "unknown"
+
+
+def test_experts_on_other_devices_take_their_share_of_the_picks():
+    x, w1, w2 = tensor(3, 4), tensor(6, 10, 4), tensor(6, 4, 5)
+    picks = tensor(3, 2, dtype="float"), tensor(3, 2, dtype="int")
+    # vLLM maps all 24 experts to the 6 here: of 6 picks 1.5 are of these.
+    flags = ("silu", False, False, False, False, False, None, False)
+    found = costed("inplace_fused_experts", x, w1, w2, *picks, *flags, 24, tensor(24, dtype="int"), None)
+    assert found.cost.flops == 2 * 1.5 * (40 + 20)
+    touched = 6 * (1 - (22 / 24) ** 3)  # a token picks 2 of 24
+    assert found.cost.bytes_read == pytest.approx(touched * 60 * 2 + 24 + 24 + 24)
+    assert found.cost.vector_flops == 1.5 * 4  # in the mean no token has two rows here
+    # Without a map all are here.
+    assert costed("inplace_fused_experts", x, w1, w2, *picks, *flags, 6, None).cost.flops == 2 * 6 * 60
+    for op in stages(sorted_picks(24)):
+        assert op.cost.quality == "assumed"
+    first, second, whole = stages(sorted_picks(24))
+    assert first.cost.flops + second.cost.flops == whole.cost.flops == 2 * 1.5 * 60
+    assert (first.cost.bytes_written, whole.cost.functions) == (60 / 4, {"sigmoid": 7.5})
+    # Lists of other lengths, as of fewer experts than there are here, tell nothing.
+    for lists in (sorted_picks(5), [tensor(9, dtype="int")] * 4, [None] * 4):
+        assert {op.cost.quality for op in stages(lists)} == {"unknown"}
+
+
+@pytest.mark.parametrize(("name", "behind"), [("inplace", ()), ("outplace", (False,))])
+def test_experts_of_sglang_are_all_here_where_none_is_filtered(name, behind):
+    picks = tensor(3, 2, dtype="float"), tensor(3, 2, dtype="int")
+    given = tensor(3, 4), tensor(6, 10, 4), tensor(6, 4, 5), *picks, None, None, "silu", True, *[False] * 6
+    scales = [None] * 7  # of weights and inputs, and the shape of their blocks
+
+    def found(*filtered):
+        inputs = *given, *scales, *behind, None, None, None, *filtered
+        call = Call(f"sglang::{name}_fused_experts", None, inputs)
+        return custom.cost(call, *custom.registered(call.name)).cost
+
+    assert found(False, None).flops == 2 * 6 * 60
+    assert found(True, None).quality == found().quality == "unknown"

@@ -60,8 +60,10 @@ def _around(frames: Spans, thread: np.ndarray, low: np.ndarray, high: np.ndarray
     call = nesting.innermost(*on, thread, (low + high) // 2)
     parent = np.append(nesting.parents(*on), -1)
     starts, ends = np.append(frames.start, 0), np.append(frames.end, 0)
-    while True:
-        shorter = (call >= 0) & (2 * (np.minimum(ends[call], high) - np.maximum(starts[call], low)) <= high - low)
-        if not shorter.any():
-            return np.where(call >= 0, np.append(frames.name, -1)[call], -1)
-        call = np.where(shorter, parent[call], call)
+    rows = np.flatnonzero(call >= 0)
+    while len(rows):  # those whose call is still too short, each to the call around it
+        at, start, end = call[rows], low[rows], high[rows]
+        rows = rows[2 * (np.minimum(ends[at], end) - np.maximum(starts[at], start)) <= end - start]
+        call[rows] = parent[call[rows]]
+        rows = rows[call[rows] >= 0]
+    return np.where(call >= 0, np.append(frames.name, -1)[call], -1)

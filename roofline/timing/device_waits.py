@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -24,13 +25,16 @@ _WAIT_CALL = re.compile(r"StreamWaitEvent")
 _WAIT_RECORD = re.compile(r"Stream ?Wait", re.IGNORECASE)
 
 
+_Number = Annotated[int, msgspec.Meta(ge=np.iinfo(np.int64).min, le=np.iinfo(np.int64).max)]
+
+
 class _Record(msgspec.Struct, gc=False):
     """Hold what CUPTI records of a wait: which stream waits, and for what; -1 where it does not say."""
 
-    stream: int = -1
-    on: int = msgspec.field(default=-1, name="wait_on_stream")
-    event: int = msgspec.field(default=-1, name="wait_on_cuda_event_id")
-    recorded_by: int = msgspec.field(default=-1, name="wait_on_cuda_event_record_corr_id")
+    stream: _Number = -1
+    on: _Number = msgspec.field(default=-1, name="wait_on_stream")
+    event: _Number = msgspec.field(default=-1, name="wait_on_cuda_event_id")
+    recorded_by: _Number = msgspec.field(default=-1, name="wait_on_cuda_event_record_corr_id")
 
 
 _LONGEST = 200  # characters of a kernel's name

@@ -216,6 +216,17 @@ def test_a_wait_that_the_work_before_had_is_over(make_kineto):
     assert waited(made) == (NOT_RECORDED, "")
 
 
+@pytest.mark.parametrize(
+    "key", ["stream", "wait_on_stream", "wait_on_cuda_event_id", "wait_on_cuda_event_record_corr_id"]
+)
+@pytest.mark.parametrize("number", [2**63, 2**70, -(2**70)])
+def test_a_wait_with_a_number_that_no_stream_or_event_has_says_nothing(make_kineto, key, number):
+    made = on_two_streams(make_kineto, recorded=True)
+    made.events[-3]["args"][key] = number
+    assert made.events[-3]["cat"] == "cuda_sync"
+    assert waited(made) == (NOT_RECORDED, "")
+
+
 def test_a_call_before_the_launch_tells_of_an_event(make_kineto):
     made = on_two_streams(make_kineto, recorded=False)
     assert waited(made) == ("waiting for an event", "cudaStreamWaitEvent before its launch")

@@ -299,11 +299,14 @@ def _reach(name: str, many: list[Tensor], number: int, written: int, extents: Se
 def _read_from(
     source: Kernel, inputs: Sequence[object], sizes: list[int]
 ) -> tuple[tuple[Access, ...], tuple[Access, ...]] | None:
-    """Return what the source says is read and written; None where the call has other arguments."""
+    """Return what the source says is read and written; None where the call has other arguments, or absurd numbers."""
     places = [place for place, value in enumerate(inputs) if isinstance(value, Tensor)]
     if len(inputs) > len(source.parameters):
         return None
-    touched = source.touched([value if type(value) is int else None for value in inputs])
+    try:
+        touched = source.touched([value if type(value) is int else None for value in inputs])
+    except (ArithmeticError, ValueError, RecursionError):  # numbers beyond floats, terms without end: no kernel's
+        return None
     reads: list[Access] = []
     writes: list[Access] = []
     for number, (place, size) in enumerate(zip(places, sizes, strict=True)):

@@ -160,6 +160,35 @@ def test_a_source_is_not_executed(tmp_path) -> None:
     assert not trap.exists()
 
 
+@pytest.mark.parametrize(
+    ("index", "elements", "error"),
+    [
+        ("x0", 10**400, OverflowError),  # an argument that no float holds
+        (" + ".join(["x0"] * 2500), N, RecursionError),
+        ("x0 // ((1e308 * 1e308) // 2)", N, ArithmeticError),  # by no number
+    ],
+)
+def test_a_source_that_cannot_be_followed_says_nothing(index: str, elements: int, error: type[Exception]) -> None:
+    source = triton_source.parsed(
+        f"""
+@triton.jit
+def k(in_ptr0, out_ptr0, xnumel, XBLOCK: tl.constexpr):
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)[:]
+    x0 = xindex
+    tmp0 = tl.load(in_ptr0 + ({index}), None)
+    tl.store(out_ptr0 + (x0), tmp0, None)
+"""
+    )
+    assert source is not None
+    with pytest.raises(error):
+        source.touched([None, None, elements])
+    call = Call("triton_poi_fused_add_0", None, (fp32(ROWS, COLUMNS), fp32(ROWS, COLUMNS), elements))
+    cost = triton_names.costed(call, source=source).cost
+    # As without a source: each tensor is moved once.
+    assert (cost.bytes_read, cost.bytes_written) == (4 * N, 4 * N)
+    assert cost == triton_names.costed(call).cost
+
+
 def test_what_is_not_understood_is_all_that_there_is() -> None:
     """A template counts its elements by its own numbers, and walks through its operands."""
     text = """

@@ -12,26 +12,26 @@ _LONGEST = 300  # characters of a name that are read
 _MODULE = re.compile(r"nn\.Module: (.+)", re.DOTALL)
 #: Folders of installed libraries, and of Python's own.
 _INSTALLED = re.compile(r".*(?:site-packages|dist-packages|lib/python\d+\.\d+|[\\/]Lib)[\\/]", re.DOTALL)
+_ABSOLUTE = re.compile(r"[\\/]|[A-Za-z]:[\\/]")
 #: Packages whose functions are no lines of a program: PyTorch, what compiles for it, and this one.
 _FRAMEWORK = frozenset(("torch", "functorch", "torchgen", "triton", "roofline"))
 
 
 class PythonCall(NamedTuple):
-    """A call. file: without the folder that libraries or the program lie in; line: of the function's definition."""
+    """A call.
+
+    file: without the folder that libraries or the program lie in; line: of the function's definition. is_framework: it
+    is the framework's or Python's own, and no line of a program or of a library of models.
+    """
 
     file: str
     line: int
     function: str
+    is_framework: bool
 
     def __str__(self) -> str:
         """Write it as "model.py:88 forward"."""
         return f"{self.file}:{self.line} {self.function}"
-
-    @property
-    def is_framework(self) -> bool:
-        """Return whether it is the framework's or Python's own, and no line of a program or of a library of models."""
-        top = re.split(r"[\\/]", self.file)[0].removesuffix(".py")
-        return top in _FRAMEWORK or top in sys.stdlib_module_names or self.file.startswith("<")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -41,9 +41,13 @@ def parsed(name: str) -> PythonCall | None:
     if match is None or name.startswith("<built-in"):
         return None
     file = _INSTALLED.sub("", match["file"])
-    if file.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", file):
-        file = re.split(r"[\\/]", file)[-1]  # where a program lies is the machine's
-    return PythonCall(file, int(match["line"][:9]), match["function"])
+    folders = re.split(r"[\\/]", file)
+    if _ABSOLUTE.match(file):  # where a program lies is the machine's; its files may be called as Python's own are
+        file, is_framework = folders[-1], False
+    else:
+        top = folders[0].removesuffix(".py")
+        is_framework = top in _FRAMEWORK or top in sys.stdlib_module_names or file.startswith("<")
+    return PythonCall(file, int(match["line"][:9]), match["function"], is_framework)
 
 
 def module(name: str) -> str | None:

@@ -18,6 +18,12 @@ from roofline.traces.kineto import python_calls
         ("torch/nn/modules/linear.py(125): forward", "torch/nn/modules/linear.py:125 forward", True),
         ("torchvision/models/resnet.py(89): forward", "torchvision/models/resnet.py:89 forward", False),
         ("C:\\work\\train (1).py(7): f", "train (1).py:7 f", False),
+        # A program's file may have the name of one of Python's; where the folder is not recorded, it is Python's.
+        ("/home/me/work/profile.py(3): main", "profile.py:3 main", False),
+        ("C:\\work\\trace.py(3): main", "trace.py:3 main", False),
+        ("C:\\Python312\\Lib\\trace.py(3): main", "trace.py:3 main", True),
+        ("/usr/lib/python3.10/code.py(3): main", "code.py:3 main", True),
+        ("code.py(3): main", "code.py:3 main", True),
         ("<string>(2): __init__", "<string>:2 __init__", True),
     ],
 )  # fmt: skip

@@ -76,8 +76,7 @@ def judge_runs(a: Analysis, b: Analysis, ci95: Interval | None, names: tuple[str
         for cause, times in causes.items():
             parts = [f"{units.seconds(times[run])} of a step of {names[run]}" for run in (0, 1) if times[run]]
             why += f" Up to {' and '.join(parts)} may be {cause}." if parts else ""
-    few = "; a run has fewer than 3 steps" if any(len(run.profile.wall.steps) < FEWEST for run in (a, b)) else ""
-    few += ", and what repeats in them tells how far they vary" if few and ci95 else ""
+    few = _few_steps(a, b, ci95 is not None)
     head = _headline(recorded, names, f"{_processes(a, b)}{few}", throttled, why)
     sources = [run.profile.wall.source for run in (a, b)]
     if sources[0] != sources[1]:
@@ -203,6 +202,15 @@ def _against(slower: float, faster: float) -> str:
     first, second = units.seconds(slower), units.seconds(faster)
     number, _, unit = first.partition(" ")
     return f"{number if second.endswith(f' {unit}') else first} against {second}"
+
+
+def _few_steps(a: Analysis, b: Analysis, has_interval: bool) -> str:
+    """Say which of two runs have too few steps to tell how far these vary, and what tells it where there is a CI."""
+    short = [len(run.profile.wall.steps) < FEWEST for run in (a, b)]
+    if not any(short):
+        return ""
+    words = f", {'' if all(short) else 'one '}of fewer than {FEWEST} steps"
+    return f"{words}; how far steps vary is estimated from calls of one op within a step" if has_interval else words
 
 
 def _processes(a: Analysis, b: Analysis) -> str:

@@ -186,7 +186,8 @@ def test_two_steps_of_a_run_leave_no_interval() -> None:
     few = replace(run(7), wall=Wall(steps=(70e-3, 70e-3)))
     head = said(few, run(7))
     assert (head.ci95, head.factor_ci95, head.settled) == (None, None, None)
-    assert head.text.endswith("(70.0 against 7.00 ms a step, one process each; a run has fewer than 3 steps).")
+    assert head.text.endswith("(70.0 against 7.00 ms a step, one process each, one of fewer than 3 steps).")
+    assert said(few, replace(run(7), wall=few.wall)).opening.endswith("one process each, of fewer than 3 steps")
     assert "do not say" in said(replace(few, wall=Wall(steps=(7.1e-3,))), run(7)).text
 
 

@@ -88,7 +88,11 @@ def _nameless(folder: Path, mode: int) -> int | None:
 
 
 def _move_to_new(temporary: str, file: Path) -> None:
-    """Give a file its name, which must not exist: asking before would not see another process. Raises TakenError."""
+    """Give a file its name, which must not exist: asking before would not see another process. Raises TakenError.
+
+    Where the file system has no links, an empty file holds the name for a moment: a reader may see it, and a process
+    that is killed then leaves it.
+    """
     try:
         os.link(temporary, file)
     except FileExistsError:
@@ -98,7 +102,11 @@ def _move_to_new(temporary: str, file: Path) -> None:
             os.close(os.open(file, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
             raise TakenError(file) from None
-        os.replace(temporary, file)
+        try:
+            os.replace(temporary, file)
+        except BaseException:
+            os.unlink(file)
+            raise
     else:
         os.unlink(temporary)
 

@@ -114,17 +114,22 @@ def test_a_process_that_is_killed_while_it_writes_leaves_nothing(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
+def _without_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse every link, as a file system does that has none."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(files, "_OPEN", "/nowhere")
+    monkeypatch.setattr(os, "link", refuse)
+
+
 @pytest.mark.parametrize("links", [True, False])
 def test_a_file_that_is_there_is_only_replaced_where_that_is_asked_for(
     links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not links:  # as on a file system that has none
-
-        def refuse(*_: object, **__: object) -> None:
-            raise PermissionError(1, "Operation not permitted")
-
-        monkeypatch.setattr(files, "_OPEN", "/nowhere")
-        monkeypatch.setattr(os, "link", refuse)
+    if not links:
+        _without_links(monkeypatch)
     there = tmp_path / "there"
     there.write_bytes(b"theirs")
     with pytest.raises(TakenError):
@@ -135,3 +140,16 @@ def test_a_file_that_is_there_is_only_replaced_where_that_is_asked_for(
     written = sorted((file.name, file.read_bytes()) for file in tmp_path.iterdir())
     assert written == [("a", b"one"), ("b", b"two"), ("there", b"mine")]
     assert (tmp_path / "a").stat().st_nlink == 1
+
+
+def test_a_new_file_that_is_not_moved_into_place_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    _without_links(monkeypatch)
+    monkeypatch.setattr(os, "replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "p.json", b"data", replace=False)
+    assert list(tmp_path.iterdir()) == []

@@ -250,7 +250,7 @@ def _start(
 def _of_step(first_path: Path, step: int, force: bool) -> Path:
     """Choose the path of a further measurement, `net-step1006.json`; where that is taken, `net-step1006-2.json`."""
     path, number = first_path.with_stem(f"{first_path.stem}-step{step}"), 2
-    while not force and path.exists():
+    while not force and os.path.lexists(path):
         path, number = first_path.with_stem(f"{first_path.stem}-step{step}-{number}"), number + 1
     return path
 

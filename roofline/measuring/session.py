@@ -281,6 +281,6 @@ def default_name(profile_: Profile, folder: Path) -> Path:
     words = "".join(c if c.isalnum() else " " for c in profile_.device.name.lower()).split()
     stem = "-".join([*parts, "-".join(words[:4])])
     number = 1
-    while (path := folder / f"{stem}-{number}.json").exists():
+    while os.path.lexists(path := folder / f"{stem}-{number}.json"):  # a link to nothing takes a name, too
         number += 1
     return path

@@ -11,6 +11,7 @@ import pytest
 
 from roofline.cli.options import paths
 from roofline.core.schema import load, save
+from roofline.measuring import session
 
 Run = Callable[..., Any]
 
@@ -57,3 +58,12 @@ def test_what_was_measured_gets_another_name(
     assert len(own) == 2, "a name of its own replaces nothing"
     assert all(load(file).model == profile.model for file in tmp_path.iterdir())
     assert len(list(tmp_path.iterdir())) == 3 + 2
+
+
+def test_a_link_to_nothing_takes_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    profile = handmade.profile()
+    first = session.default_name(profile, tmp_path)
+    first.symlink_to("absent")
+    assert paths.save_measured(profile, None, force=False).name == f"{first.stem[:-1]}2.json"
+    assert (first.is_symlink(), first.exists()) == (True, False)

@@ -85,6 +85,6 @@ def test_a_further_measurement_overwrites_no_file(tmp_path: Path) -> None:
     of_step = import_module("roofline.cli.run")._of_step
     path = tmp_path / "net.json"
     assert of_step(path, 100, False) == tmp_path / "net-step100.json"
-    (tmp_path / "net-step100.json").touch()
+    (tmp_path / "net-step100.json").symlink_to("absent")
     assert of_step(path, 100, False) == tmp_path / "net-step100-2.json"
     assert of_step(path, 100, True) == tmp_path / "net-step100.json"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any
 
 from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, matrix, unknown
 
 UNTOLD = "how many keys its queries see is not in the trace"
+_UNTOLD_WINDOW = "what a window leaves of its keys hangs on the length of each sequence, and the trace tells only sums"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,7 @@ def of_batch(parts: Sequence[Sequences], heads: int, width: int, width_v: int, l
     """`forward` over sequences of which sums are known, with a causal mask that ends at the lower right corner.
 
     Of q queries and k keys the mask leaves q k - q (q - 1) / 2 pairs. left: keys that a window leaves before each
-    query; which pairs it leaves hangs on each length: sequences are then taken to be of equal length.
+    query; which pairs it leaves hangs on each length: unknown where the sums do not tell these.
     """
     cost = Cost()
     for part in parts:
@@ -99,9 +101,10 @@ def of_batch(parts: Sequence[Sequences], heads: int, width: int, width_v: int, l
             continue
         if part.keys is None or part.products is None or part.squares is None:
             return unknown(UNTOLD)
-        if left is not None:
-            note = "" if part.number == 1 else "sequences of equal length"
-            lengths = Lengths(part.number, part.queries / part.number, part.keys / part.number, note)
+        if left is not None and left + 1 < _longest(part):
+            if not _all_equal(part):
+                return unknown(_UNTOLD_WINDOW)
+            lengths = Lengths(part.number, part.queries / part.number, part.keys / part.number)
             cost += forward(lengths, heads, width, width_v, Mask(left, 0, bottom_right=True))
             continue
         full = float(heads * part.products)
@@ -115,15 +118,30 @@ def of_batch(parts: Sequence[Sequences], heads: int, width: int, width_v: int, l
 def keys_read(parts: Sequence[Sequences], left: int | None = None) -> float:
     """Keys that some query of a sequence sees, summed over sequences; those before all windows are not read.
 
-    Raises ValueError where lengths were not recorded.
+    Raises ValueError where lengths were not recorded, or a window cuts sequences of lengths that sums do not tell.
     """
     total = 0.0
     for part in parts:
         if part.number and part.keys is None:
             raise ValueError(UNTOLD)
         keys = float(part.keys or 0)
-        total += keys if left is None else min(keys, part.queries + float(part.number * left))
+        if left is not None and part.number and left + 1 < _longest(part):
+            if not _all_equal(part):
+                raise ValueError(_UNTOLD_WINDOW)
+            keys = min(keys, part.queries + float(part.number * left))
+        total += keys
     return total
+
+
+def _longest(part: Sequences) -> int:
+    """Bound the keys of the longest sequence: each other one has as many keys as queries at least, and one query."""
+    return (part.keys or 0) - part.queries + isqrt(max(0, (part.squares or 0) - part.number + 1))
+
+
+def _all_equal(part: Sequences) -> bool:
+    """Tell whether sums show that all sequences have equal lengths: one alone, or equal queries and no other keys."""
+    equal = part.squares is not None and part.number * part.squares == part.queries**2
+    return part.number == 1 or (equal and part.keys == part.queries)
 
 
 def backward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) -> Cost:

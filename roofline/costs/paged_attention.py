@@ -16,7 +16,6 @@ import msgspec
 from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, unknown
 from roofline.costs import attention_pairs
-from roofline.costs.attention_pairs import UNTOLD
 from roofline.costs.calls import Tensor
 from roofline.costs.context import Context
 from roofline.costs.dtypes import DTYPES
@@ -38,16 +37,16 @@ def cost(q: Tensor, of: Heads, parts: Sequence[Sequences], left: int | None = No
 
     left: keys before a query that a window leaves, None: all. out: tells the type of the result, None: that of q.
 
-    Unknown where the sums are not recorded, or are of more queries than there are.
+    Unknown where the sums are not recorded, do not tell what a window leaves, or are of more queries than there are.
     """
     queries = sum(part.queries for part in parts)
     if not queries:
         return unknown("no annotation says how long the sequences of the batch are")
-    if any(part.number and part.keys is None for part in parts):
-        return unknown(UNTOLD)
     if queries > q.shape[0]:
         return unknown(f"the annotation around it is of {queries} queries, and it has {q.shape[0]}")
     work = attention_pairs.of_batch(parts, of.queries, of.width, of.width_v, left)
+    if work.quality == "unknown":
+        return work
     cached = attention_pairs.keys_read(parts, left) * of.keys * (of.width + of.width_v) * of.bytes
     return msgspec.structs.replace(
         work,

@@ -77,9 +77,29 @@ def test_sums_of_a_batch_give_the_pairs_of_each_sequence():
 
 
 def test_a_window_leaves_the_last_keys():
-    # 4 sequences of one query and 10 keys each, of which a window leaves the query's own and 2 before it.
-    part = Sequences(4, 4, 40, 4, 40)
+    # One query and 10 keys, of which a window leaves the query's own and 2 before it.
+    part = Sequences(1, 1, 10, 1, 10)
     found = attention_pairs.of_batch((part,), 2, 8, 8, left=2)
-    assert found.useful_flops == 2 * 4 * 3 * 32
+    assert (found.useful_flops, found.quality) == (2 * 3 * 32, "exact")
+    assert attention_pairs.keys_read((part,), left=2) == 3
+    # 3 sequences of 4 queries and no other keys: of each 1 + 2 + 3 + 3 pairs, and every key is seen.
+    part = Sequences(3, 12, 12, 48, 48)
+    found = attention_pairs.of_batch((part,), 2, 8, 8, left=2)
+    assert (found.useful_flops, found.quality) == (2 * 3 * 9 * 32, "exact")
     assert attention_pairs.keys_read((part,), left=2) == 12
     assert attention_pairs.of_batch((Sequences(1, 1),), 2, 8, 8).quality == "unknown"
+
+
+def test_a_window_over_sequences_whose_lengths_sums_do_not_tell():
+    lengths = [(5, 50), (7, 20), (3, 3)]
+    exact = sum(attention_pairs.pairs(q, k, attention_pairs.Mask(right=0, bottom_right=True)) for q, k in lengths)
+    part = Sequences(3, 15, 73, 25 + 49 + 9, 250 + 140 + 9)
+    # One that holds all keys changes nothing. None has more than 73 - 15 and the most queries, 9 as 9^2 + 1 + 1 = 83.
+    for left in (66, 1000):
+        found = attention_pairs.of_batch((part,), 1, 8, 8, left=left)
+        assert (found.useful_flops, found.quality) == (exact * 32, "exact")
+        assert attention_pairs.keys_read((part,), left=left) == 73
+    for left in (0, 4, 65):
+        assert attention_pairs.of_batch((part,), 1, 8, 8, left=left).quality == "unknown"
+        with pytest.raises(ValueError, match="window"):
+            attention_pairs.keys_read((part,), left=left)

@@ -78,12 +78,14 @@ def test_flash_attention_with_pages(left):
     second = Q, pages, pages, Q, sums, sums, sums, None, tensor(3, 9, dtype="int"), None, 1, 9, 0.0, 0.35, False, True
     third = (Q, pages, pages, None, None, None, Q, sums, None, None, None, sums, 1, 9, tensor(3, 9, dtype="int"))
     third += (*[None] * 8, 0.35, True)
-    # A window leaves each query its own key and 2 before it, of 7 in the mean: 3 x 3.
-    batch = Batch(NOBODY, Sequences(3, 3, 21, 3, 21))
-    pairs = 21 if left < 0 else 9
+    # A window leaves a lone query its own key and 2 before it; how many of 21 keys each of 3 sequences has is not told.
+    several = Batch(NOBODY, Sequences(3, 3, 21, 3, 21))
+    batch, number, pairs = (several, 3, 21) if left < 0 else (Batch(NOBODY, Sequences(1, 1, 7, 1, 7)), 1, 3)
     for name, given in (("_vllm_fa2_C::varlen_fwd", second), ("_vllm_fa3_C::fwd", third)):
         found = custom.entry(name).function(Context((), batch), *given, left, 0 if left >= 0 else -1, 0.0, False)
         assert found.useful_flops == pytest.approx(4 * pairs * 32)
-        assert found.bytes_read == pytest.approx(2 * (3 * 4 * 8 + 2 * pairs * 2 * 8))
-        assert found.quality == ("exact" if left < 0 else "assumed")
+        assert found.bytes_read == pytest.approx(2 * (number * 4 * 8 + 2 * pairs * 2 * 8))
+        assert found.quality == "exact"
+        cut = custom.entry(name).function(Context((), several), *given, 2, 0, 0.0, False)
+        assert (cut.quality, cut.bytes) == ("unknown", None)
         assert custom.entry(name).function(Context(), *given, -1, -1, 0.0, False).quality == "unknown"

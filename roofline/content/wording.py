@@ -636,13 +636,14 @@ def imported(analysis: WorkAnalysis) -> list[str]:
 def _engine_steps(steps: EngineSteps) -> str:
     """Describe the steps of one kind of a serving engine: how long, of how many sequences, tokens a second."""
     mean, sequences = steps.seconds / steps.steps, steps.sequences / steps.steps
+    are_new = steps.phase == "decode" and steps.tokens == steps.sequences
     facts = [
         f"{counted(steps.steps, f'{steps.phase} step')} of {units.seconds(mean)}",
         f"{units.significant(sequences)} sequences each",
-        f"{units.count(round(steps.tokens / steps.seconds))} tokens/s",
+        f"{units.count(round(steps.tokens / steps.seconds))} {'new tokens' if are_new else 'tokens processed'}/s",
     ]
-    if steps.phase == "decode" and steps.tokens:
-        facts.append(f"{units.seconds(mean * steps.sequences / steps.tokens)} per token of a sequence")
+    if are_new:
+        facts.append(f"{units.seconds(mean)} per token of a sequence")
     return ", ".join(facts)
 
 

@@ -191,12 +191,14 @@ def assembled(
 
 
 def _sizes(batch: Batch) -> dict[str, Any]:
-    """What a step of a serving engine has to do: fields of `Profile`."""
-    decodes = batch.phase == "decode"
-    each, rest = divmod(batch.tokens, max(1, batch.sequences))
+    """What a step of a serving engine has to do: fields of `Profile`.
+
+    Of several queries of a sequence all but one are drafted, or of its prompt: how many are kept is not in the trace.
+    """
+    is_new = batch.phase == "decode" and batch.tokens == batch.sequences
     return {
         "samples": batch.sequences,
         "tokens": batch.tokens,
-        "new_tokens": each if decodes and not rest else None,
+        "new_tokens": 1 if is_new else None,
         "switches": {} if batch.phase == "prefill" else {PASSES: "1"},
     }

@@ -10,6 +10,7 @@ import roofline
 from roofline.analysis.analysis import analyze
 from roofline.analysis.generation import generation
 from roofline.content import wording
+from roofline.content.facts import measured
 from roofline.core.schema import EngineSteps
 from roofline.importing import gpu
 from roofline.importing.work.costs import Costs
@@ -141,3 +142,16 @@ def test_rates_of_decoding(make_kineto, tmp_path):
     assert (phases.passes, phases.decode) == (1, pytest.approx(100e-6))  # with the host before its ops
     (line,) = (line for line in wording.imported(analyze(profile)) if "decode" in line)
     assert {"30,000", "100"} <= set(line.split())  # tokens a second, and µs per token of a sequence
+
+
+def test_drafted_tokens_are_not_called_new(make_kineto, tmp_path):
+    # 3 sequences of 4 queries each, one and 3 drafted ones.
+    path = tmp_path / "t.json"
+    name = "decode[bs=3 tok=12 d=3 sqsq=48 sqsk=240 sk=60]"
+    path.write_bytes(served(make_kineto, *[(name, 30)] * 4))
+    profile = roofline.import_trace(path, device="h100-sxm")
+    assert (profile.samples, profile.tokens, profile.new_tokens) == (3, 12, None)
+    assert [unit for _, unit in measured.rates(analyze(profile))] == ["samples", "tokens processed"]
+    (line,) = (line for line in wording.imported(analyze(profile)) if "decode" in line)
+    assert "120,000 tokens processed/s" in line
+    assert "per token" not in line

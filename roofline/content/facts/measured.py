@@ -8,6 +8,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.content import wording
 from roofline.content.facts import compiling, energy, generation, memory, notes, preset
+from roofline.core.vocabulary import PASSES
 
 
 def facts(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -37,7 +38,10 @@ def rates(analysis: Analysis) -> Iterator[tuple[float, str]]:
     profile = analysis.profile
     samples, each = profile.samples, profile.new_tokens
     are_new = samples is not None and each is not None and profile.tokens == samples * each
-    for number, unit in ((profile.samples, "samples"), (profile.tokens, "new tokens" if are_new else "tokens")):
+    # A pass of decode of which no number of new tokens is known has drafted ones, or prompts.
+    is_pass = each is None and PASSES in profile.switches
+    tokens = "new tokens" if are_new else "tokens processed" if is_pass else "tokens"
+    for number, unit in ((profile.samples, "samples"), (profile.tokens, tokens)):
         if number is not None:
             yield number / analysis.wall, unit
 

@@ -51,7 +51,13 @@ _LAUNCHED_BY = {
     "attention": ("attention", "contraction", "other"),
     "normalisation": ("normalisation", "other"),
 }
-_UNLIKELY = 0.1  # share of such kernels that ops of other classes would have launched, beyond which they did not
+#: Classes of kernels of which ops of a class launch one at least.
+_LAUNCHES = {
+    "contraction": frozenset({"contraction", "attention", "other"}),
+    "attention": frozenset({"attention", "contraction", "other"}),
+    "normalisation": frozenset({"normalisation", "reduction", "other"}),
+}
+_UNLIKELY = 0.1  # share of such kernels, or of such ops, that do not fit, beyond which a capture is not believed
 _BY_ORDER = "replayed from a graph; the op that launched as many kernels in this order while it was captured"
 
 
@@ -360,14 +366,22 @@ def _alike(replay: Kernels, capture: Kernels) -> bool:
 
 
 def _plausible(replay: Kernels, fit: Fit, ops: Rows, counted: Counted) -> bool:
-    """Tell whether the ops of a capture launch such kernels, by classes: the test where no name proves it."""
-    telling = wrong = 0
+    """Tell whether the ops of a capture launch such kernels, by classes: the test where no name proves it.
+
+    Kernels of telling names must be of such ops, and ops of telling classes launch such kernels.
+    """
+    launched: dict[int, set[str]] = {}
+    fit_kernels: list[bool] = []
     for place, op in zip(fit.place.tolist(), ops[fit.of].tolist(), strict=True):
-        allowed = _LAUNCHED_BY.get(kernel_names.classify(replay.names[place])) if op >= 0 else None
-        if allowed is not None:
-            telling += 1
-            wrong += counted.ops[op].costed.op_class not in allowed
-    return wrong <= _UNLIKELY * telling
+        if op < 0:
+            continue
+        kernel_class = kernel_names.classify(replay.names[place])
+        launched.setdefault(op, set()).add(kernel_class)
+        if kernel_class in _LAUNCHED_BY:
+            fit_kernels.append(counted.ops[op].costed.op_class in _LAUNCHED_BY[kernel_class])
+    classes = ((counted.ops[op].costed.op_class, kernel_classes) for op, kernel_classes in launched.items())
+    fit_ops = [not _LAUNCHES[op_class].isdisjoint(found) for op_class, found in classes if op_class in _LAUNCHES]
+    return all(results.count(False) <= _UNLIKELY * len(results) for results in (fit_kernels, fit_ops))
 
 
 def _assumed(counted: Counted) -> tuple[CountedOp, ...]:

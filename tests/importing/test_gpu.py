@@ -586,6 +586,22 @@ def test_a_capture_of_other_kernels_is_not_believed(make_kineto):
     assert found.warnings == ("3 of 3 graph launches have no capture of the same kernels",)
 
 
+@pytest.mark.parametrize(
+    ("kernels", "quality"),
+    [
+        (["at::vectorized_elementwise_kernel<4>"] * 3, "unknown"),  # no kernel of theirs multiplies
+        (["Cijk_gemm", "at::vectorized_elementwise_kernel<4>", "splitKreduce"], "unknown"),
+        (["Cijk_gemm", "some kernel", "splitKreduce"], "assumed"),  # a name that tells nothing may be of a product
+    ],
+)
+def test_products_that_launch_no_kernel_of_a_product_are_not_believed(make_kineto, kernels, quality):
+    product = ("aten::mm", make_kineto.X, make_kineto.WT, [""])
+    made = make_kineto.Trace()
+    launch_graph(made, 5, kernels, 20)
+    found = read(made.write(), capture(make_kineto, [product] * 3, named=False))
+    assert {of_row for _, _, of_row, _ in rows(found)} == {quality}
+
+
 def test_all_kernels_of_a_capture_have_what_is_known_of_them(make_kineto):
     """Generated kernels, ops of libraries, others."""
     x, out = ([4, 8], "float", [8, 1]), ([4, 4], "float", [4, 1])

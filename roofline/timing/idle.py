@@ -218,15 +218,17 @@ def _gaps(
 def _launch_latency(trace: KinetoTrace, links: Links) -> tuple[int, int]:
     """Compute the median times from the begin and from the end of a launch call to the start on an idle device [ns].
 
-    At least 0: a call may return after its kernel began. Of a graph the first kernel counts. 0 where no launch of the
-    trace found an idle device: then nothing says that it takes longer.
+    At least 0: a call may return after its kernel began. Of a graph the first kernel counts. 0 where fewer than two
+    launches of the trace found an idle device: one may be the wait that is looked for. Of the first event nobody knows
+    what ran before the trace, and a call that blocks returns after its copy.
     """
     device, launches = trace.device, trace.launches
     launch, first = np.unique(links.launch, return_index=True)
     launch, first = launch[launch >= 0], first[launch >= 0]
     ended = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(device.end))[first]
-    idle = ended <= launches.end[launch]
-    if not idle.any():
+    blocks = _are_copies(trace, "out")[first] & (launches.end[launch] > device.start[first])
+    idle = (first > 0) & (ended <= launches.end[launch]) & ~blocks
+    if idle.sum() < 2:
         return 0, 0
     launch, start = launch[idle], device.start[first[idle]]
     # The middle one is a time that there is: of two, one may be the wait that is looked for.

@@ -63,13 +63,23 @@ def test_shares_of_the_synthetic_step(make_kineto):
 def gap(make_kineto, end, before="first"):
     """A step whose device is busy with the kernel `before` from 0 to 100; the test adds what ends the gap.
 
-    Its launch returned 6 µs before it started on an idle device.
+    Its launch returned 6 µs before it started on an idle device, as that of another kernel before the step.
     """
     made = make_kineto.Trace()
     made.annotation("roofline:step#0", 0, end)
+    launched_before(made)
     made.op("aten::first", -12, -4)
     made.launch(before, -10, 0, 100)
     return made
+
+
+def launched_before(made):
+    """Launch two kernels before the step, each from a thread of its own, that start 6 µs after their calls returned.
+
+    The device may have been busy when the first one was launched: that one says nothing.
+    """
+    made.launch("k", -60, -50, -48, tid=301)
+    made.launch("k", -40, -30, -28, tid=302)
 
 
 def parts(made):
@@ -99,7 +109,7 @@ NOT_RECORDED = "waiting, cause not recorded"
         (95, 105, [(100, 105, "launch latency")]),
         (94, 105, [(100, 104, "launch latency"), (104, 105, "kernel-to-kernel latency")]),
         (97, 120, [(100, 107, "launch call in progress"), (107, 120, NOT_RECORDED)]),
-        # Called late. Of the two launches on an idle device (6 and 5 µs, 6 and 463) the shorter one is the median.
+        # Called late. Of the three launches on an idle device (6, 6 and 5 µs, or 6, 6 and 463) the median takes 6.
         (101, 110, [(100, 110, "launch call in progress")]),
         (190, 657, [(100, 200, "Python between ops"), (200, 657, NOT_RECORDED)]),
     ],
@@ -142,12 +152,27 @@ def test_a_short_gap_is_the_hosts_where_the_launch_was_on_its_way(make_kineto, a
     assert [idle.LABELS[each] for each in short] == [label] * 6
 
 
-@pytest.mark.parametrize(("known", "label"), [(True, "launch latency"), (False, "kernel-to-kernel latency")])
-def test_without_a_launch_on_an_idle_device_the_host_has_done_its_part_with_the_call(make_kineto, known, label):
-    # The second call returns 2 µs before the first kernel ends. That one took 6 µs to start, if its launch is there.
+@pytest.mark.parametrize(
+    ("samples", "copies", "label"),
+    [
+        (2, 0, "launch latency"),
+        (1, 0, "kernel-to-kernel latency"),
+        (0, 0, "kernel-to-kernel latency"),
+        # Calls that return 1 µs after their copies have ended are none.
+        (2, 4, "launch latency"),
+        (0, 4, "kernel-to-kernel latency"),
+    ],
+)
+def test_without_two_launches_on_an_idle_device_the_host_has_done_its_part_with_the_call(
+    make_kineto, samples, copies, label
+):
+    # The second call returns 2 µs before the first kernel ends. Each of the samples took 6 µs from there to start.
     made = make_kineto.Trace()
     made.annotation("roofline:step#0", 0, 62)
-    made.launch("k", -10, 0, 30) if known else made.kernel("k", 0, 30, 1)
+    launched_before(made) if samples == 2 else made.kernel("k", -50, -48, 1)
+    made.launch("k", -10, 0, 30) if samples else made.kernel("k", 0, 30, 2)
+    for at in range(-25, -25 + 3 * copies, 3):
+        made.copy("Memcpy DtoH (Device -> Pageable)", at, at + 1, made.call("cudaMemcpyAsync", at - 1, at + 2), 4)
     made.launch("k", 24, 32, 62)
     assert detail(made) == label
 

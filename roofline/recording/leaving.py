@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
+import io
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -24,12 +27,18 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_descendants() -> None:
-    """Kill the processes that the user's step started, also in other sessions, which no signal to a group reaches."""
+def end_descendants(spared: int | None = None) -> None:
+    """Kill the processes that the user's step started, also in other sessions, which no signal to a group reaches.
+
+    spared: the id of one that stays.
+    """
     import psutil
 
     end = time.monotonic() + _PATIENCE
-    while (processes := psutil.Process().children(recursive=True)) and time.monotonic() < end:
+    while time.monotonic() < end:
+        processes = [child for child in psutil.Process().children(recursive=True) if child.pid != spared]
+        if not processes:
+            return
         for process in processes:
             with suppress(psutil.Error):
                 process.kill()
@@ -42,13 +51,41 @@ def end_descendants() -> None:
 def leave(status: int) -> NoReturn:
     """Run the exit handlers and end this process and all that its step started, whatever still runs.
 
-    Python itself would wait for threads for ever, and leave processes alone.
+    Python itself would wait for threads for ever, and leave processes alone. What else it does at its end is done here:
+    files are written out, temporary ones and shared memory removed.
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     threading.Thread(target=_leave_late, args=(status,), daemon=True).start()
     with suppress(BaseException):
         atexit._run_exitfuncs()
+    for release in (_close_files, _release_shared_memory):
+        with suppress(BaseException):
+            release()
     _leave_now(status)
+
+
+def _close_files() -> None:
+    """Write out the files that the step has open, and remove its temporary ones."""
+    gc.unfreeze()  # what is frozen is not listed
+    kinds = (tempfile._TemporaryFileWrapper, io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+    # `isinstance` asks objects that stand for others, whose code then runs.
+    for file in [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]:
+        with suppress(Exception):
+            if isinstance(file, tempfile._TemporaryFileWrapper):
+                file.close()
+            else:
+                file.flush()
+
+
+def _release_shared_memory() -> None:
+    """Let multiprocessing's tracker remove the shared memory and semaphores that nobody else does.
+
+    It does so when no process is left that may use them, so that the others end first.
+    """
+    tracking = sys.modules.get("multiprocessing.resource_tracker")
+    if tracking is not None and tracking._resource_tracker._fd is not None:
+        end_descendants(spared=tracking._resource_tracker._pid)
+        tracking._resource_tracker._stop()
 
 
 def _leave_late(status: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
@@ -37,3 +38,36 @@ def test_nothing_of_a_step_stays_behind(handler: str, status: int) -> None:
     assert lines == (["not flushed"] if handler else ["not flushed", "handler"])
     assert (done.returncode, done.stderr) == (status, "")
     assert not [number for number in processes.split() if psutil.pid_exists(int(number))]
+
+
+#: Leaves files open, and shared memory that another process holds, too.
+OPEN = """
+import gc, os, sys, tempfile, time
+from multiprocessing import shared_memory
+from roofline.recording import leaving
+
+log = open(sys.argv[1], "w")
+log.write("text")
+data = open(sys.argv[2], "w+b")
+data.write(b"bytes")
+named = tempfile.NamedTemporaryFile()
+memory = shared_memory.SharedMemory(create=True, size=8)
+if not os.fork():
+    time.sleep(600)
+print(named.name, "/dev/shm/" + memory.name, *map(os.path.exists, (named.name, "/dev/shm/" + memory.name)), flush=True)
+gc.freeze()
+leaving.leave(0)
+"""
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="shared memory has no files here")
+def test_files_are_written_out_and_temporary_ones_removed(tmp_path: Path) -> None:
+    log, data = tmp_path / "log", tmp_path / "data"
+    done = subprocess.run(
+        [sys.executable, "-c", OPEN, log, data], stdout=subprocess.PIPE, text=True, timeout=60, check=True
+    )
+    named, memory, *were_there = done.stdout.split()
+    assert were_there == ["True", "True"]
+    assert (log.read_text(), data.read_bytes()) == ("text", b"bytes")
+    assert not Path(named).exists()
+    assert not Path(memory).exists()

@@ -2,7 +2,10 @@
 
 Work on a stream starts when the work before it on the stream has ended, and each event is over that the stream was told
 to wait for. CUPTI records such a wait with the stream that is waited for (`wait_on_stream`). Without that record a call
-of `cudaStreamWaitEvent` right before the launch says that there is one, and not for which stream.
+of `cudaStreamWaitEvent` right before the launch says that there is one, not for which stream, nor which stream waits.
+
+All work in the trace is over where nothing runs, and with it each event behind it: a wait explains no more than the
+latency from there to the start.
 """
 
 from __future__ import annotations
@@ -54,19 +57,21 @@ def waited_for(trace: KinetoTrace, links: Links, opens: np.ndarray, event: np.nd
     """Tell for each time in which nothing ran what the device event that ended it waited for.
 
     opens: when nothing ran any more [ns]; event: rows in `trace.device` whose launches are known. latency: how long a
-    launch takes to start on an idle device [ns]: what starts that soon after a copy waited for the copy.
+    launch takes to start on an idle device [ns]: what starts that soon waited for what was over then. What starts later
+    waited for something else as well, and the wait before it is still named.
     """
     if not len(event):
         return []
+    soon = trace.device.start[event] - opens <= latency
     evidence = (
-        _recorded_waits(trace, links, event),
-        _called_waits(trace, links, event),
-        _copies(trace, opens, event, latency),
+        _recorded_waits(trace, links, event, soon),
+        _called_waits(trace, links, event, soon),
+        _copies(trace, opens, soon),
     )
     return [next(filter(None, alternatives), Waited(NOT_RECORDED)) for alternatives in zip(*evidence, strict=True)]
 
 
-def _recorded_waits(trace: KinetoTrace, links: Links, event: np.ndarray) -> list[Waited | None]:
+def _recorded_waits(trace: KinetoTrace, links: Links, event: np.ndarray, soon: np.ndarray) -> list[Waited | None]:
     """Tell the last wait that is recorded of an event's stream, called after the launch of the work before it there."""
     waits, device = trace.waits, trace.device
     rows = np.flatnonzero(_matching(trace, _WAIT_RECORD)[waits.name])
@@ -82,19 +87,21 @@ def _recorded_waits(trace: KinetoTrace, links: Links, event: np.ndarray) -> list
     by = _call_times(trace, recorded_by[wait], launched[event])
     work = _last(np.where(launched >= 0, device.thread, -3), launched, of[wait], by)
     return [
-        None if at < 0 else _in_words(trace, int(on[at]), int(number[at]), int(last))
-        for at, last in zip(wait.tolist(), work.tolist(), strict=True)
+        None if at < 0 else _in_words(trace, int(on[at]), int(number[at]), int(last), is_soon)
+        for at, last, is_soon in zip(wait.tolist(), work.tolist(), soon.tolist(), strict=True)
     ]
 
 
-def _in_words(trace: KinetoTrace, on: int, number: int, work: int) -> Waited:
+def _in_words(trace: KinetoTrace, on: int, number: int, work: int, soon: bool) -> Waited:
     """Name the stream that is waited for, and the last work on it before the event; else the event by its number."""
     if on < 0:
-        return Waited(FOR_EVENT, f"event {number}" if number >= 0 else "")
-    return Waited(FOR_STREAM, f"stream {on}" + (f": {_name(trace, work)}" if work >= 0 else ""))
+        cause, of = FOR_EVENT, f"event {number}" if number >= 0 else ""
+    else:
+        cause, of = FOR_STREAM, f"stream {on}" + (f": {_name(trace, work)}" if work >= 0 else "")
+    return Waited(cause, of) if soon else Waited(NOT_RECORDED, f"after a wait for {of or 'an event'}")
 
 
-def _called_waits(trace: KinetoTrace, links: Links, event: np.ndarray) -> list[Waited | None]:
+def _called_waits(trace: KinetoTrace, links: Links, event: np.ndarray, soon: np.ndarray) -> list[Waited | None]:
     """Tell the call that makes a stream wait for an event right before a launch, on its thread.
 
     Where the recorder names the streams that wait, calls with a record are left to that.
@@ -113,18 +120,20 @@ def _called_waits(trace: KinetoTrace, links: Links, event: np.ndarray) -> list[W
     earlier = np.where(before >= 0, launches.start[np.append(launching, -1)[before]], -1)
     found = (wait >= 0) & (launches.start[wait] > earlier)
     return [
-        Waited(FOR_EVENT, f"{trace.names[launches.name[row]]} before its launch") if there else None
-        for row, there in zip(wait.tolist(), found.tolist(), strict=True)
+        Waited(FOR_EVENT if is_soon else NOT_RECORDED, f"{trace.names[launches.name[row]]} before its launch")
+        if there
+        else None
+        for row, there, is_soon in zip(wait.tolist(), found.tolist(), soon.tolist(), strict=True)
     ]
 
 
-def _copies(trace: KinetoTrace, opens: np.ndarray, event: np.ndarray, latency: float) -> list[Waited | None]:
-    """Tell the copy with whose end the time began, where the event started as soon as one on an idle device does."""
+def _copies(trace: KinetoTrace, opens: np.ndarray, soon: np.ndarray) -> list[Waited | None]:
+    """Tell the copy with whose end the time began, where the event started soon after it."""
     device = trace.device
     copies = np.flatnonzero(device.kind == MEMCPY)
     copies = copies[np.argsort(device.end[copies], kind="stable")]
     at = np.append(copies, -1)[np.searchsorted(device.end[copies], opens)]
-    found = (at >= 0) & (device.end[at] == opens) & (device.start[event] - opens <= latency)
+    found = (at >= 0) & (device.end[at] == opens) & soon
     return [
         Waited(FOR_COPY, _name(trace, row)) if there else None
         for row, there in zip(at.tolist(), found.tolist(), strict=True)

@@ -201,8 +201,8 @@ def waited(made):
     return idle.CAUSES[found.cause[row]], found.names[found.of[row]] if found.of[row] >= 0 else ""
 
 
-def on_two_streams(make_kineto, recorded, event=True):
-    """A kernel on stream 20, launched while one on stream 7 runs, that starts 463 µs after it ended.
+def on_two_streams(make_kineto, recorded, event=True, start=106):
+    """A kernel on stream 20, launched while one on stream 7 runs, that starts 6 µs after it ended.
 
     Stream 20 waits for an event of stream 9, whose last kernel before it is `late`.
     """
@@ -215,7 +215,7 @@ def on_two_streams(make_kineto, recorded, event=True):
         call = made.call("cudaStreamWaitEvent", 22, 23)
         if recorded:
             made.wait(20, 9, 30, call, record)
-    made.launch("k", 30, 563, 600, stream=20)
+    made.launch("k", 30, start, 600, stream=20)
     return made
 
 
@@ -223,8 +223,24 @@ def test_a_recorded_wait_names_the_stream_and_its_last_work_before_the_event(mak
     made = on_two_streams(make_kineto, recorded=True)
     assert waited(made) == ("waiting for another stream", "stream 9: late on stream 9")
     seconds = analysed(made)[1].seconds()
-    assert seconds["waiting for another stream"] == pytest.approx(463e-6)
+    assert seconds["waiting for another stream"] == pytest.approx(6e-6)
     assert seconds["host dispatch"] == 0
+
+
+@pytest.mark.parametrize("start", [107, 563])
+@pytest.mark.parametrize(
+    ("recorded", "of"),
+    [(True, "after a wait for stream 9: late on stream 9"), (False, "cudaStreamWaitEvent before its launch")],
+)
+def test_a_wait_explains_no_more_than_the_latency_after_what_it_was_for(make_kineto, start, recorded, of):
+    # A launch on an idle device takes 6 µs from the end of its call. The event was over when nothing ran, at 100.
+    assert waited(on_two_streams(make_kineto, recorded, start=start)) == (NOT_RECORDED, of)
+
+
+def test_an_event_of_no_stream_is_named_by_its_number(make_kineto):
+    made = on_two_streams(make_kineto, recorded=False, event=False)
+    made.wait(20, -1, 30, made.call("cudaStreamWaitEvent", 22, 23), 1)
+    assert waited(made) == ("waiting for an event", "event 5")
 
 
 def test_a_wait_of_another_stream_is_none_of_this_one(make_kineto):

@@ -49,15 +49,22 @@ class DefectError(RooflineError):
     exit_code = 70
 
 
-def defect(error: Exception) -> DefectError:
-    """Make the error of an exception that nobody foresaw: what was raised and where, and what a report of it needs."""
+#: Says how to see a traceback.
+_HOW_TO_PRINT = ": put --debug before the verb"
+
+
+def defect(error: Exception, *, is_printed: bool = False) -> DefectError:
+    """Make the error of an exception that nobody foresaw: what was raised and where, and what a report of it needs.
+
+    is_printed: the traceback stands above.
+    """
     place, traceback = "", error.__traceback__
     while traceback is not None:
         place = f" at {os.path.basename(traceback.tb_frame.f_code.co_filename)}:{traceback.tb_lineno}"
         traceback = traceback.tb_next
     made = DefectError(
         f"This is a defect of roofline ({reason(error)}{place}). Please report it, with the command, the files that it "
-        "reads, what `roofline doctor` prints, and the traceback: put --debug before the verb."
+        f"reads, what `roofline doctor` prints, and the traceback{' above' if is_printed else _HOW_TO_PRINT}."
     )
     made.__cause__ = error
     return made

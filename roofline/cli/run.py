@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
@@ -16,6 +17,7 @@ from typer.core import TyperCommand
 
 from roofline.cli.options import tables
 from roofline.errors import DefectError, InputError, RooflineError, defect
+from roofline.standard_error import tell
 
 if TYPE_CHECKING:
     from roofline.running.boundary import Boundary
@@ -240,7 +242,8 @@ def _start(
                 _say(str(error), who)
                 code = error.exit_code
             except Exception as error:
-                _say(str(defect(error)), who)
+                tell(traceback.format_exc().rstrip("\n"))  # without --debug: the program may have run for hours
+                _say(str(defect(error, is_printed=True)), who)
                 code = DefectError.exit_code
     if ended.error is not None and (ended.failed or not code):
         raise_as_python(ended.error)

@@ -26,7 +26,16 @@ import msgspec
 from roofline import plugins
 from roofline.core.step import Step
 from roofline.core.switch import FLOAT32
-from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, reason, text_of
+from roofline.errors import (
+    DefectError,
+    InputError,
+    MeasurementError,
+    MissingError,
+    RooflineError,
+    defect,
+    reason,
+    text_of,
+)
 from roofline.plugins import importing
 from roofline.recording.backend import Backend, NeedsData, load
 from roofline.recording.leaving import adopt_orphans, end_descendants, leave
@@ -74,6 +83,9 @@ def main(arguments: list[str]) -> int:
     except UserError as error:
         traceback.print_exception(_cut_traceback(error.__cause__, request.file))
         result = {"error": f"The step raised {type(error.__cause__).__name__} (see above).", "code": 4}
+    except Exception as error:
+        traceback.print_exception(error)
+        result = {"error": str(defect(error, is_printed=True)), "code": DefectError.exit_code}
     try:
         Path(arguments[1]).write_bytes(msgspec.json.encode(result))
     except OSError as error:  # a full disk; the parent reports the damaged result
@@ -145,7 +157,16 @@ def _run(request: Request, expect: Callable[[str, float], None] = lambda subject
             raise MeasurementError(
                 f"Out of memory on the {device.upper()}: use a smaller --batch, --seq or --size."
             ) from None
+        if _is_of_roofline(error):
+            raise
         raise UserError from error
+
+
+def _is_of_roofline(error: BaseException) -> bool:
+    """Tell whether roofline alone ran when an exception was raised: none of a step's code, and no framework's."""
+    modules = (frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__))
+    # By package, not by name: this module is `__main__`.
+    return all((module.get("__package__") or "").partition(".")[0] == "roofline" for module in modules)
 
 
 def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dict[str, Any] | None:

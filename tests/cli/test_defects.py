@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,3 +61,21 @@ def test_a_profile_that_the_gate_fails_on(roofline: Run, tmp_path: Path) -> None
     assert "Traceback" in roofline("--debug", *words, "text").err
     assert roofline("check", "p.json", "p.json", "u.json", "--allow-name").code == 70
     assert roofline("check", "p.json", "slow.json", "u.json", "--allow-name").code == GateError.exit_code
+
+
+def test_a_run_of_a_program_prints_the_traceback_unasked(tmp_path: Path) -> None:
+    """It may have taken hours, and is not run again for the sake of a report."""
+    (tmp_path / "program.py").write_text("print('ran')\n")
+    code = """
+from roofline.cli.run import _start
+from roofline.running.measurement import Wanted
+from roofline.running.program import Program
+
+_start(Program(script="program.py", module=None, arguments=()), Wanted(), (), lambda ended: {}["no such row"])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (70, "ran\n")
+    *_, raised, sentence = ended.stderr.splitlines()
+    assert "Traceback (most recent call last):" in ended.stderr
+    assert raised == "KeyError: 'no such row'"
+    assert "--debug" not in sentence

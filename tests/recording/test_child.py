@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from roofline.backends.torch import BACKEND
@@ -180,3 +181,29 @@ def test_what_cannot_be_counted_without_data_is_counted_with_it(
     request = Request(backend="torch", workload=Workload(model="mlp"), count_only=True, without_data=True)
     assert child._counted_without_data(request, backend, Plan(device="cpu", count_only=True)) is None
     assert words == [f"The step is {said}"]
+
+
+def _raise(*_: object) -> None:
+    raise TypeError("a step's own")
+
+
+@pytest.mark.parametrize(("build", "code"), [(None, 70), (_raise, 4)], ids=["of roofline", "of a step"])
+def test_a_defect_is_no_error_of_the_step(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    build: Callable[..., None] | None,
+    code: int,
+) -> None:
+    """What cannot be called raises in roofline's own line; `_raise` stands for a step, whose frame is its own."""
+    pytest.importorskip("torch")
+    monkeypatch.setattr(child, "_limit_memory", lambda device: None)
+    monkeypatch.setattr(child, "build", build)
+    request, answer = tmp_path / "request", tmp_path / "answer"
+    request.write_bytes(msgspec.json.encode(Request(backend="torch", workload=Workload(model="mlp"))))
+    assert child.main([str(request), str(answer)]) == 0
+    result = msgspec.json.decode(answer.read_bytes())
+    assert result["code"] == code
+    assert "TypeError" in result["error"]
+    assert "--debug" not in result["error"]
+    assert "Traceback" in capsys.readouterr().err

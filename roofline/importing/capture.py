@@ -27,6 +27,7 @@ from roofline.costs import kernel_names
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
 from roofline.importing.captured import Captured, joined
+from roofline.traces import nesting
 from roofline.traces.kineto.batches import Batches
 from roofline.traces.kineto.launches import plain_name
 from roofline.traces.kineto.links import Links
@@ -226,7 +227,7 @@ def holds_capture(trace: KinetoTrace) -> bool:
 
 
 def segments(trace: KinetoTrace) -> list[Kernels]:
-    """The captures of a trace, thread by thread, in order of time."""
+    """The captures of a trace, each on one thread, in order of time."""
     launches = trace.launches
     flags = [trace.matches(pattern, launches.name) for pattern in (_BEGIN, _END, _KERNEL, _COPY, _FILL)]
     begin, end, kernel, copy, fill = flags
@@ -234,11 +235,7 @@ def segments(trace: KinetoTrace) -> list[Kernels]:
     works = (kernel | copy | fill) & ~graph
     tokens = _tokens(trace)
     captures = []
-    for first in np.flatnonzero(begin).tolist():
-        on_thread = launches.thread == launches.thread[first]
-        after = np.flatnonzero(on_thread & end & (launches.start >= launches.start[first]))
-        last = int(after[0]) if len(after) else len(launches)
-        rows = np.flatnonzero(on_thread[first:last] & works[first:last]) + first
+    for first, rows in _between(launches.thread, begin, end, works):
         if len(rows):
             args = [_NOTHING if arguments is None else arguments for arguments in launches.decoded(rows, _Kernel)]
             kinds = zip(rows.tolist(), args, strict=True)
@@ -251,15 +248,34 @@ def segments(trace: KinetoTrace) -> list[Kernels]:
     return captures
 
 
+def _between(
+    thread: NDArray[np.int32], begin: NDArray[np.bool_], end: NDArray[np.bool_], works: NDArray[np.bool_]
+) -> list[tuple[int, Rows]]:
+    """For each launch that begins a capture, in order, the work from it to where its thread ends it or begins another.
+
+    All bool[launches], or their threads.
+    """
+    by_thread = np.argsort(thread, kind="stable")
+    is_edge = (begin | end)[by_thread] | (np.diff(thread[by_thread], prepend=-1) != 0)
+    edges, work = np.flatnonzero(is_edge), np.flatnonzero(works[by_thread])
+    low = np.searchsorted(work, edges)
+    high = np.append(low[1:], len(work))
+    stretches = zip(by_thread[edges].tolist(), low.tolist(), high.tolist(), strict=True)
+    captures = [(row, by_thread[work[first:last]]) for row, first, last in stretches if begin[row]]
+    return sorted(captures, key=lambda capture: capture[0])
+
+
 def _tokens(trace: KinetoTrace) -> Callable[[int], int | None]:
     """Tell the tokens for which a serving engine captured a graph at a time [ns], by the range around it."""
     marks = trace.annotations
     matches = [_SIZED.match(trace.names[code]) for code in marks.name.tolist()]
-    sized = [(row, int(match[1])) for row, match in enumerate(matches) if match]
+    numbers = [int(match[1]) for match in matches if match]
+    sized = [row for row, match in enumerate(matches) if match]
+    ranges = nesting.Innermost(marks.start[sized], marks.end[sized])
 
     def at(time: int) -> int | None:
-        around = (number for row, number in reversed(sized) if marks.start[row] <= time <= marks.end[row])
-        return next(around, None)
+        row = ranges.at(time)
+        return numbers[row] if row >= 0 else None
 
     return at
 

@@ -52,6 +52,22 @@ def innermost(
     return np.where((holder >= first) & (holder >= 0), np.append(sequence, -1)[holder], -1)
 
 
+class Innermost:
+    """Find the innermost of ranges, whatever their threads, at any time: all stretches between edges at once."""
+
+    def __init__(self, start: np.ndarray, end: np.ndarray) -> None:
+        """start, end: int64 [ns], sorted by start."""
+        self._edges = np.unique(np.concatenate([start, end + 1]))
+        one_thread, queries = np.zeros(len(start), np.int64), np.zeros(len(self._edges), np.int64)
+        order = np.arange(len(start))
+        self._row = innermost(one_thread, start, end, order, queries, self._edges) if len(start) else queries
+
+    def at(self, time: int) -> int:
+        """Return the row of the innermost range around a time [ns], edges included, -1 for none."""
+        edge = int(np.searchsorted(self._edges, time, "right")) - 1
+        return int(self._row[edge]) if edge >= 0 else -1
+
+
 def depths(parent: np.ndarray) -> np.ndarray:
     """int64[n]: number of ancestors of each interval, 0 for a root."""
     jump = np.append(parent, len(parent))  # one more element, its own parent, stands for "none"

@@ -602,6 +602,16 @@ def test_products_that_launch_no_kernel_of_a_product_are_not_believed(make_kinet
     assert {of_row for _, _, of_row, _ in rows(found)} == {quality}
 
 
+def test_captures_of_two_threads_are_told_apart(make_kineto):
+    """A capture ends with its thread's next end, or where the thread begins another: the end of the first is lost."""
+    made = make_kineto.Trace()
+    calls = [(0, "Begin", 1), (10, "a", 1), (20, "Begin", 2), (30, "b", 2), (40, "Begin", 1), (50, "c", 1)]
+    for start, name, thread in [*calls, (60, "End", 2), (70, "d", 2), (80, "e", 1), (90, "End", 1)]:
+        made.call("hipLaunchKernel" if name.islower() else f"hipStream{name}Capture", start, start + 5, thread)
+        made.events[-1]["args"]["kernel"] = name
+    assert [part.names for part in imported_capture.segments(reader.read(made.write()))] == [("a",), ("b",), ("c", "e")]
+
+
 def test_all_kernels_of_a_capture_have_what_is_known_of_them(make_kineto):
     """Generated kernels, ops of libraries, others."""
     x, out = ([4, 8], "float", [8, 1]), ([4, 4], "float", [4, 1])

@@ -146,3 +146,14 @@ def test_a_deep_stack_is_no_burden():
     parent = nesting.parents(np.zeros(n, np.int64), rows, 2 * n - rows, rows)
     assert parent.tolist() == list(range(-1, n - 1))
     assert nesting.depths(parent)[-1] == n - 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9)), max_size=12))
+def test_ranges_around_any_time_are_found_at_once(ranges):
+    """Ranges that may overlap without holding each other."""
+    start = np.array([low for low, _ in sorted(ranges)], np.int64)
+    end = np.array([low + length for low, length in sorted(ranges)], np.int64)
+    found = nesting.Innermost(start, end)
+    thread, order, times = np.zeros(len(start), np.int64), np.arange(len(start)), range(-1, 32)
+    expected = innermost_by_search(thread, start, end, order, [0] * 33, times, times)
+    assert [found.at(time) for time in times] == expected

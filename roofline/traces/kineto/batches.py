@@ -21,15 +21,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.core.batch import Batch, Sequences
+from roofline.traces import nesting
 from roofline.traces.kineto.reader import KinetoTrace
 
 _NOBODY = Sequences(0, 0, 0, 0, 0)
-_SUMS = r"\(sq(\d+)sk(\d+)sqsq(\d+)sqsk(\d+)\)"
-_VLLM_SUMS = re.compile(rf"execute_\d+_context_(\d+){_SUMS}_generation_(\d+){_SUMS}")
-_VLLM = re.compile(r"execute_context_(\d+)\((\d+)(?:_\d+)?\)_generation_(\d+)\((\d+)(?:_\d+)?\)")
+_N = r"(\d{1,12})"  # longer numbers are of no batch
+_SUMS = rf"\(sq{_N}sk{_N}sqsq{_N}sqsk{_N}\)"
+_VLLM_SUMS = re.compile(rf"execute_\d+_context_{_N}{_SUMS}_generation_{_N}{_SUMS}")
+_VLLM = re.compile(rf"execute_context_{_N}\({_N}(?:_\d+)?\)_generation_{_N}\({_N}(?:_\d+)?\)")
 _STEP = re.compile(r"step\[(EXTEND|DECODE|MIXED)\b([^\]]*)\]")
 _PHASE = re.compile(r"(prefill|decode)\[(.*)\]")
-_FIELD = re.compile(r"(\w+)=(\d+)")
+_FIELD = re.compile(rf"(\w+)={_N}(?!\d)")
 _LONGEST = 1000  # characters of a name that is read
 
 
@@ -97,6 +99,9 @@ class Batches:
         steps = [(row, told) for row, code in enumerate(marks.name.tolist()) if (told := by_code[code]) is not None]
         rows = [row for row, _ in steps]
         self._start, self._end, self._batch = marks.start[rows], marks.end[rows], [told for _, told in steps]
+        self._with_keys = [row for row, told in enumerate(self._batch) if _has_keys(told)]
+        self._told = nesting.Innermost(self._start[self._with_keys], self._end[self._with_keys])
+        self._any = nesting.Innermost(self._start, self._end)
 
     def __len__(self) -> int:
         return len(self._batch)
@@ -119,9 +124,9 @@ class Batches:
 
     def at(self, time: int) -> Batch | None:
         """Return the batch of the innermost range around a time [ns], None where there is none."""
-        around = np.flatnonzero((self._start <= time) & (time <= self._end))[::-1].tolist()
-        inner = [self._batch[row] for row in around]
-        return next(filter(_has_keys, inner), next(iter(inner), None))
+        told = self._told.at(time)
+        row = self._with_keys[told] if told >= 0 else self._any.at(time)
+        return self._batch[row] if row >= 0 else None
 
 
 @dataclass(frozen=True, slots=True)

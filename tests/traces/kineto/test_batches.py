@@ -44,7 +44,15 @@ def test_names_of_steps(name, prefill, decode):
     assert batches.batch(name) == Batch(prefill, decode)
 
 
-@pytest.mark.parametrize("name", ["step", "step[MIXED bs=2]", "decode", "execute_context_x", "ProfilerStep#3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("step", "step[MIXED bs=2]", "decode", "execute_context_x", "ProfilerStep#3"),
+        f"step[DECODE bs={'9' * 300}]",  # longer than any batch
+        f"execute_context_1({'9' * 300})_generation_0(0)",
+        f"decode[bs=2 tok={'9' * 300}]",
+    ],
+)
 def test_other_names_tell_no_batch(name):
     assert batches.batch(name) is None
 
@@ -61,3 +69,22 @@ def test_the_range_with_sums_goes_first(make_kineto):
     told = Batch(Sequences(1, 4, 4, 16, 16), NOBODY)
     assert at == [told, told, Batch(NOBODY, Sequences(1, 1))]
     assert found.at(int(trace.annotations.end[1]) + 15_000) is None
+
+
+def test_the_batch_at_a_time_among_many_ranges(make_kineto):
+    made = make_kineto.Trace()
+    made.annotation("step[EXTEND bs=1 toks=4]", 0, 5_000)
+    for number in range(500):
+        made.annotation(f"step[DECODE bs={1 + number % 7}]", 10 * number + 2, 10 * number + 6)
+    trace = reader.read(made.write())
+    found = batches.Batches(trace)
+    begin = int(trace.annotations.start[0])
+    at = [found.at(begin + 10_000 * number + 4_000) for number in range(500)]
+    # Between two ranges the last one is near, and the one around both is the innermost.
+    assert at == [found.near(begin + 10_000 * number + 8_000) for number in range(500)]
+    assert [told.sequences for told in at] == [1 + number % 7 for number in range(500)]
+    assert found.at(begin + 8_000) == Batch(Sequences(1, 4), NOBODY)
+    # Edges belong to their range.
+    assert [found.at(begin + edge).phase for edge in (1_999, 2_000, 6_000, 6_001)] == [
+        *("prefill", "decode", "decode", "prefill")
+    ]

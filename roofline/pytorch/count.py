@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from roofline.core.cost import by_index
 from roofline.core.scopes import LOADER
 from roofline.core.vocabulary import PRODUCTS
-from roofline.costs.calls import Call, tensors
+from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.pytorch import einsum, unfused_attention
 from roofline.pytorch.aten.contractions import unread_gradients
@@ -356,7 +356,8 @@ def _recomputed(nodes: Nodes) -> NDArray[np.bool_]:
     others repeat runs inside of the node that first needs a kept tensor, and makes nodes anew: autograd numbers these
     calls, and does not number what a node computes itself. Where it numbers that too (`create_graph`), what is repeated
     lies in a mark of ours, in a function of one's own whose node starts the engine anew, or in a module that is called
-    inside of a node. What only differentiates a gradient again lies in none of these.
+    inside of a node. What only differentiates a gradient again lies in none of these. A node of one's own may also ask
+    for new work with gradients: nothing outside of the engine did that before.
     """
     marked = nesting.nearest(nodes.parent, np.asarray([name == AGAIN for name in nodes.names], bool)) >= 0
     evaluate, is_node = _engine_nodes(nodes)
@@ -372,8 +373,26 @@ def _recomputed(nodes: Nodes) -> NDArray[np.bool_]:
     starts = np.append(engine, -1)[nodes.parent[evaluate]]
     nested = np.append(np.isin(np.arange(len(nodes)), starts), False)[engine]
     inside = (depth[scope] > depth[engine]) | nested | _without_graph(nodes, is_node, numbered)[engine]
-    is_repeated: NDArray[np.bool_] = marked | in_checkpoint | (in_numbered & inside)
+    certain = marked | in_checkpoint
+    likely = in_numbered & inside & ~certain
+    likely[_asked_first(nodes, likely & nodes.is_op, engine < 0)] = False
+    is_repeated: NDArray[np.bool_] = certain | likely
     return is_repeated
+
+
+def _asked_first(nodes: Nodes, of: NDArray[np.bool_], before: NDArray[np.bool_]) -> list[int]:
+    """List the calls of one mask that none of another has the name and arguments of, wherever these lie in memory."""
+
+    def signature(value: object) -> object:
+        if isinstance(value, Tensor):
+            return value.shape, value.dtype
+        return tuple(map(signature, value)) if isinstance(value, tuple) else value
+
+    calls = np.flatnonzero(of).tolist()
+    names = {nodes.names[index] for index in calls}
+    rows = [index for index in np.flatnonzero(nodes.is_op & before).tolist() if nodes.names[index] in names]
+    asked = {(nodes.names[index], signature(nodes.call(index).inputs)) for index in rows}
+    return [index for index in calls if (nodes.names[index], signature(nodes.call(index).inputs)) not in asked]
 
 
 def _engine_nodes(nodes: Nodes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

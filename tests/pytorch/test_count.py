@@ -367,6 +367,39 @@ def test_a_plain_function_that_is_run_again_was_asked_for_once(checkpoint):
     assert sum(op.costed.cost.flops for op in counted.ops) == 8 * product
 
 
+class Local(torch.autograd.Function):
+    """Asks in its backward pass for a product that the forward pass has none of, and for the gradient of its input."""
+
+    @staticmethod
+    def forward(context, x, weight):
+        context.save_for_backward(x, weight)
+        return x * 2
+
+    @staticmethod
+    def backward(context, gradient):
+        x, weight = context.saved_tensors
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            result = (x @ weight).sum()
+        return 2 * gradient + torch.autograd.grad(result, x)[0], None
+
+
+@pytest.mark.parametrize("columns", [WIDTH, 2 * WIDTH])
+def test_what_a_node_of_ones_own_asks_for_first_is_no_repetition(columns):
+    """One product forward and its gradient; then another, of other columns or by another op, and its gradient."""
+    x = torch.randn(ROWS, WIDTH, requires_grad=True)
+    # Of as many columns the forward pass has an `addmm`, of others it has this `mm` with other arguments.
+    same = columns == WIDTH
+    weight, bias = torch.randn(WIDTH, WIDTH), torch.randn(WIDTH)
+    other = torch.randn(WIDTH, columns)
+    counted = counted_of(
+        lambda: Local.apply(torch.addmm(bias, x, weight) if same else x @ weight, other).sum().backward()
+    )
+    first, second = 2 * ROWS * WIDTH * WIDTH, 2 * ROWS * WIDTH * columns
+    assert sum(op.costed.cost.flops for op in counted.ops) == 2 * first + 2 * second
+    assert sum(op.costed.cost.model_flops for op in counted.ops) == 2 * first + 2 * second
+
+
 def test_a_checkpoint_that_ends_in_the_middle_of_an_op_leaves_the_calls_behind_it_where_they_are():
     """It raises where the last layer keeps its weight for the backward pass: that layer's product is not done again."""
     torch.manual_seed(0)

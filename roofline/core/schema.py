@@ -229,6 +229,11 @@ class Energy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     steps: _Count
     alone: bool = False
 
+    @property
+    def relative(self) -> float | None:
+        """Return the uncertainty as a share of the energy; None where the counter did not move."""
+        return self.uncertainty / self.per_step if self.per_step else None
+
     def per_sample(self, samples: int | None) -> float | None:
         """Return the energy of a sample [J]; None where the step does not say how many it has."""
         return self.per_step / samples if samples else None

@@ -31,10 +31,10 @@ class Result:
 
     first: of the first step, which compiles [s]. times: of the step, by bound of ops and, where it is known, GAP [s].
     work: of its ops at the ceilings [s]. samples: per second. joules, joules_per_sample: of the device [J]; None
-    where nobody counts them. is_disturbed: whether its times may be of more than the step (`_DISTURBED`). device: its
-    name; machine: its name, kind and, of a CPU, threads: times of two are not compared. failure: why there is no
-    profile; None also where it was not measured yet, or only counted. predicted: of a point that is not measured yet,
-    where measured ones lie around it.
+    where nobody counts them. joules_relative: their uncertainty, as a share. is_disturbed: whether its times may be of
+    more than the step (`_DISTURBED`). device: its name; machine: its name, kind and, of a CPU, threads: times of two
+    are not compared. failure: why there is no profile; None also where it was not measured yet, or only counted.
+    predicted: of a point that is not measured yet, where measured ones lie around it.
     """
 
     point: Point
@@ -46,6 +46,7 @@ class Result:
     samples: float | None = None
     joules: float | None = None
     joules_per_sample: float | None = None
+    joules_relative: float | None = None
     is_disturbed: bool = False
     device: str = ""
     machine: tuple[str, ...] = ()
@@ -268,6 +269,7 @@ def _result(point: Point, analysis: Analysis) -> Result:
         samples=None if samples is None else samples / analysis.wall,
         joules=None if energy is None else energy.per_step,
         joules_per_sample=None if energy is None else energy.per_sample(samples),
+        joules_relative=None if energy is None else energy.relative,
         is_disturbed=not _DISTURBED.isdisjoint(map(slug, analysis.flags)),
         device=analysis.device.name,
         machine=_machine(analysis),

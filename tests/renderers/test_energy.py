@@ -45,12 +45,12 @@ def test_show_has_it_beside_the_time() -> None:
         "alone": True,
     }  # fmt: skip
     assert json.loads(of_show.render(unknown, None))["energy"] is None
-    assert energy.amounts(known.profile) == ["3.00 J per step", "0.750 J per sample"]
+    assert energy.amounts(known.profile) == ["3.00 J ± 2.0 % per step", "0.750 J ± 2.0 % per sample"]
     assert all(amount in text.render(known, None) for amount in energy.amounts(known.profile))
     assert "energy" in dict(measured.facts(known))
     assert "energy" not in dict(measured.facts(unknown))
     assert energy.amounts(unknown.profile) == []
-    assert energy.relative(ENERGY) == "2.0 %"
+    assert dict(measured.facts(known))["energy"].startswith("3.00 J ± 2.0 % per step, 0.750 J ± 2.0 % per sample; ")
 
 
 def test_compare_has_it_of_both_runs() -> None:
@@ -59,12 +59,12 @@ def test_compare_has_it_of_both_runs() -> None:
     assert [run["energy"]["per_step"] for run in document["runs"]] == [3.0, 2.0]
     two = comparison_text.render(rank([a, b], as_given=True))
     assert "A uses 1.50 times as much per step" in _of_pair(a, b)
-    assert "3.00 J per step, 0.750 J per sample ± 2.0 %" in two
+    assert "3.00 J ± 2.0 % per step, 0.750 J ± 2.0 % per sample" in two
     half = comparison_text.render(rank([a, handmade.profile(backend="jax")], as_given=True))
     assert "B not known" in half
     assert "times as much" not in half
     several = [a, b, handmade.profile(backend="tensorflow")]
-    assert "2.00 J" in comparison_text.render(rank(several))
+    assert "2.00 J ± 3.0 %" in comparison_text.render(rank(several))
     assert "energy" not in comparison_text.render(rank([handmade.profile(backend=name) for name in ("a", "b", "c")]))
 
 
@@ -79,10 +79,19 @@ def test_no_run_uses_more_where_the_work_differs_or_none_was_seen(changes: dict[
     assert "times as much" not in words
 
 
+@pytest.mark.parametrize(("per_step", "apart"), [(2.0, True), (2.2, False)])
+def test_which_run_uses_more_is_known_where_their_intervals_are_apart(per_step: float, apart: bool) -> None:
+    """1.0 ± 0.3 J ends at 1.3 J; 2.0 ± 0.6 J begins at 1.4 J, and 2.2 ± 1.0 J at 1.2 J."""
+    less = replace(ENERGY, per_step=1.0, uncertainty=0.3)
+    more = replace(ENERGY, per_step=per_step, uncertainty=0.6 if apart else 1.0)
+    words = _of_pair(handmade.profile(energy=less), handmade.profile(backend="jax", energy=more))
+    assert words.endswith("B uses 2.00 times as much per step" if apart else "which uses more is not known")
+
+
 def test_an_energy_of_nothing_has_no_share() -> None:
     nothing = replace(ENERGY, per_step=0.0, uncertainty=0.0)
-    assert energy.relative(nothing) is None
-    assert "sure to" not in dict(energy.facts(handmade.profile(energy=nothing)))["energy"]
+    assert nothing.relative is None
+    assert "±" not in dict(energy.facts(handmade.profile(energy=nothing)))["energy"]
 
 
 def _of_pair(a: Profile, b: Profile) -> str:
@@ -97,8 +106,9 @@ def test_a_sweep_has_it_of_each_point(tmp_path: Path) -> None:
         tmp_path, every, lambda point: toy_sweeps.measured(point, energy=ENERGY if point.backend == "torch" else None)
     )
     runs = [run for cell in json.loads(of_sweep.render(grid))["cells"] for run in cell["runs"]]
-    assert [(run["joules"], run["joules_per_sample"]) for run in runs if run["backend"] == "torch"] == [(3.0, 0.75)] * 2
-    assert [(run["joules"], run["joules_per_sample"]) for run in runs if run["backend"] == "jax"] == [(None, None)] * 2
+    fields = ("joules", "joules_per_sample", "joules_relative")
+    assert [[run[field] for field in fields] for run in runs if run["backend"] == "torch"] == [[3.0, 0.75, 0.02]] * 2
+    assert [[run[field] for field in fields] for run in runs if run["backend"] == "jax"] == [[None] * 3] * 2
     assert sweep_text.render(grid).count("per sample") == 1
-    assert sweep_text.render(grid).count("0.750 J") == 2
-    assert str(of_report.points(grid)).count("0.750 J per sample") == 2
+    assert sweep_text.render(grid).count("0.750 J ± 2.0 %") == 2
+    assert str(of_report.points(grid)).count("0.750 J ± 2.0 % per sample") == 2

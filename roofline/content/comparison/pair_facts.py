@@ -10,7 +10,6 @@ from roofline.content import wording
 from roofline.content.comparison import account_rows, broken_down, comparing
 from roofline.content.facts import energy, host
 from roofline.content.signed import signed, snapped
-from roofline.core.schema import Profile
 
 
 def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
@@ -37,23 +36,25 @@ def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
 
 
 def _energies(pair: RankedPair) -> str:
-    """Say what both runs use of energy, and of equal work how many times as much one uses; "" where none is known."""
+    """Say what both runs use of energy, and of equal work how many times as much one uses; "" where none is known.
+
+    As far as their uncertainties tell which of them uses more.
+    """
     runs = [run.profile for run in (pair.comparison.a, pair.comparison.b)]
-    used = {letter: run.energy.per_step for letter, run in zip("AB", runs, strict=True) if run.energy is not None}
+    used = {letter: run.energy for letter, run in zip("AB", runs, strict=True) if run.energy is not None}
     if not used:
         return ""
-    parts = [f"{letter} {_energy(run)}" for letter, run in zip("AB", runs, strict=True)]
-    if len(used) == len(runs) and min(used.values()) > 0 and not pair.comparison.parity.is_other_work:
-        more, less = sorted(used, key=lambda letter: -used[letter])
-        parts.append(f"{more} uses {units.significant(used[more] / used[less])} times as much per step")
+    parts = [
+        f"{letter} {', '.join(energy.amounts(run)) or 'not known'}" for letter, run in zip("AB", runs, strict=True)
+    ]
+    if len(used) == len(runs) and not pair.comparison.parity.is_other_work:
+        more, less = sorted(used, key=lambda letter: -used[letter].per_step)
+        most, least = used[more], used[less]
+        if most.per_step - least.per_step <= most.uncertainty + least.uncertainty:
+            parts.append("which uses more is not known")
+        elif least.per_step > 0:
+            parts.append(f"{more} uses {units.significant(most.per_step / least.per_step)} times as much per step")
     return "; ".join(parts)
-
-
-def _energy(run: Profile) -> str:
-    if run.energy is None:
-        return "not known"
-    share = energy.relative(run.energy)
-    return ", ".join(energy.amounts(run)) + ("" if share is None else f" ± {share}")
 
 
 def table(pair: RankedPair) -> Iterator[tuple[str, str]]:

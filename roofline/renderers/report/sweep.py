@@ -137,7 +137,7 @@ def _limit(result: Result) -> str:
 def _point(result: Result) -> Html:
     point = result.point
     notes = ["!"] if result.is_disturbed else []
-    notes += energy.words(result.joules, result.joules_per_sample)
+    notes += energy.words(result.joules, result.joules_per_sample, result.joules_relative)
     if result.failure is not None:
         notes.append(f"{result.failure.kind}: {wording.plain(result.failure.text, 200)}")
     elif result.is_missing:

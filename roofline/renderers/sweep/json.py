@@ -59,6 +59,7 @@ def _result(result: Result) -> dict[str, Any]:
         "samples_per_second": result.samples,
         "joules": result.joules,
         "joules_per_sample": result.joules_per_sample,
+        "joules_relative": result.joules_relative,
         "predicted": None if result.predicted is None else asdict(result.predicted),
         "failure": None if result.failure is None else msgspec.to_builtins(result.failure),
     }

@@ -85,7 +85,9 @@ def _time_of(backend: str) -> Callable[[Cell], str]:
 def _energy_of(backend: str) -> Callable[[Cell], str]:
     def write(cell: Cell) -> str:
         result = sweep.result_of(cell, backend)
-        return "" if result is None or result.joules_per_sample is None else energy.joules(result.joules_per_sample)
+        if result is None or result.joules_per_sample is None:
+            return ""
+        return energy.joules(result.joules_per_sample, result.joules_relative)
 
     return write
 

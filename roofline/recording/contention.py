@@ -13,7 +13,7 @@ import resource
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from roofline.core.executor import AWAY, QUEUED, QUEUED_WORKER
@@ -31,13 +31,15 @@ _TRIES = 5
 class Usage:
     """Hold this process's use since a `start`: wall and CPU time [s], involuntary context switches, machine load.
 
-    others: CPU time of all other processes on the cores that this one may use, other tenants' (steal) included [s].
+    cores: how many any thread of this process may use. others: CPU time of all other processes on them, other tenants'
+    (steal) included [s].
     """
 
     wall: float
     cpu: float
     switches: int
     load: float
+    cores: int
     others: float = 0.0
 
     def share(self, threads: int) -> float:
@@ -61,32 +63,56 @@ class Usage:
 
         For frameworks with more threads than cores: they switch between their own threads, which proves nothing.
         """
-        cores = len(affinity()) * self.wall
-        return self.others > OTHERS * cores and self.cpu + self.others > FULL * cores
+        available = self.cores * self.wall
+        return self.others > OTHERS * available and self.cpu + self.others > FULL * available
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Hold a moment to measure from."""
+    """Hold a moment to measure from. machine: CPU time that `cores` have spent so far [s]."""
 
     wall: float
     cpu: float
     switches: int
     machine: float
+    cores: frozenset[int]
 
 
 def start() -> Start:
-    """Begin to watch."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Start(time.perf_counter(), usage.ru_utime + usage.ru_stime, usage.ru_nivcsw, _busy())
+    """Begin to watch the cores that this process may use now."""
+    return _moment(_cores())
 
 
 def since(begin: Start) -> Usage:
-    """Compute the use since `begin`."""
-    now = start()
+    """Compute the use since `begin`, on its cores."""
+    now = _moment(begin.cores)
     cpu = now.cpu - begin.cpu
-    others_cpu = max(0.0, now.machine - begin.machine - cpu)
-    return Usage(now.wall - begin.wall, cpu, now.switches - begin.switches, os.getloadavg()[0], others_cpu)
+    return Usage(
+        wall=now.wall - begin.wall,
+        cpu=cpu,
+        switches=now.switches - begin.switches,
+        load=os.getloadavg()[0],
+        cores=len(begin.cores),
+        others=max(0.0, now.machine - begin.machine - cpu),
+    )
+
+
+def _moment(cores: frozenset[int]) -> Start:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return Start(time.perf_counter(), usage.ru_utime + usage.ru_stime, usage.ru_nivcsw, _busy(cores), cores)
+
+
+def _cores() -> frozenset[int]:
+    """List the cores that any thread of this process may use.
+
+    OpenMP may bind each thread to a core of its own, the calling one, too, and CPU time is that of them all.
+    """
+    cores = set(affinity())
+    with suppress(OSError):  # there is no such folder
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(OSError):  # it has ended
+                cores |= os.sched_getaffinity(int(thread))
+    return frozenset(cores)
 
 
 @dataclass(slots=True)
@@ -202,16 +228,22 @@ def was_contended(conditions: Mapping[str, float], threads: int) -> bool:
     """Evaluate `contended`, or `crowded` where the CPU time of others is known, from the conditions of a run."""
     share = conditions.get("cpu_share", 1.0)
     rate, others_cpu = conditions.get("involuntary_switches_per_second", 0.0), conditions.get("others_cpu")
-    second = Usage(wall=1.0, cpu=share * threads, switches=round(rate), load=0.0, others=others_cpu or 0.0)
+    second = Usage(
+        wall=1.0,
+        cpu=share * threads,
+        switches=round(rate),
+        load=0.0,
+        cores=len(affinity()),
+        others=others_cpu or 0.0,
+    )
     return second.contended(threads) if others_cpu is None else second.crowded()
 
 
-def _busy() -> float:
-    """Read the CPU time that the cores that this process may use have spent so far [s]."""
+def _busy(cores: frozenset[int]) -> float:
+    """Read the CPU time that cores have spent so far [s]."""
     import psutil
 
     every = psutil.cpu_times(percpu=True)
-    cores = affinity()
     used = [every[core] for core in cores] if max(cores) < len(every) else every  # those that are offline have no entry
     names = ("user", "nice", "system", "irq", "softirq", "steal")
     return float(sum(getattr(times, name, 0.0) for times in used for name in names))

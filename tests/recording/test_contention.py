@@ -29,7 +29,7 @@ CORES = len(affinity())
 
 def usage(own: float, others: float, switches: int = 0) -> Usage:
     """Ten seconds, in which we took `own` and others took `others` of all cores (1 is all of them)."""
-    return Usage(wall=10.0, cpu=own * CORES * 10, switches=switches, load=1.0, others=others * CORES * 10)
+    return Usage(wall=10.0, cpu=own * CORES * 10, switches=switches, load=1.0, cores=CORES, others=others * CORES * 10)
 
 
 def test_a_full_machine_that_others_use_too_is_crowded() -> None:
@@ -63,8 +63,34 @@ def test_others_are_those_on_the_cores_that_this_process_may_use(monkeypatch: py
     monkeypatch.setattr(psutil, "cpu_times", lambda *, percpu: next(clocks))
     used = since(start())
     assert used.others == pytest.approx(3 - used.cpu)
-    assert Usage(wall=4.0, cpu=1.0, switches=0, load=0.0, others=2.9).crowded()  # 3.9 of 4 s of one core
-    assert not Usage(wall=4.0, cpu=1.0, switches=0, load=0.0, others=2.7).crowded()
+    assert Usage(wall=4.0, cpu=1.0, switches=0, load=0.0, cores=1, others=2.9).crowded()  # 3.9 of 4 s of one core
+    assert not Usage(wall=4.0, cpu=1.0, switches=0, load=0.0, cores=1, others=2.7).crowded()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are listed on Linux only")
+def test_cores_are_those_of_all_threads_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This thread is bound to the first of three cores and another one to the second: 3 + 40 s, and none of the third.
+
+    What they are bound to later is no concern of a measurement that has begun.
+    """
+    core = namedtuple("core", ("user", "system", "idle"))
+    clocks = iter([[core(0, 0, 0)] * 3, [core(3, 0, 0), core(30, 10, 0), core(500, 0, 0)]])
+    monkeypatch.setattr(psutil, "cpu_times", lambda *, percpu: next(clocks))
+    own, end = (0, threading.get_native_id()), threading.Event()
+    worker = threading.Thread(target=end.wait)
+    worker.start()
+    try:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda thread: {0} if thread in own else {1})
+        begin = start()
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {2})
+        used = since(begin)
+    finally:
+        end.set()
+        worker.join()
+    assert used.others == pytest.approx(43 - used.cpu)
+    assert (used.cores, begin.cores) == (2, {0, 1})
+    assert Usage(wall=4.0, cpu=4.0, switches=0, load=0.0, cores=2, others=3.9).crowded()  # 7.9 of 8 s of two cores
+    assert not Usage(wall=4.0, cpu=4.0, switches=0, load=0.0, cores=3, others=3.9).crowded()
 
 
 @pytest.mark.skipif(not hasattr(mmap, "MADV_NOHUGEPAGE"), reason="only Linux lets a program refuse huge pages")

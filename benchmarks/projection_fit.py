@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
@@ -180,7 +180,7 @@ def fit(rows: Sequence[Times]) -> Fitted:
     return Fitted(
         {kind: {name: round(value, 2) for name, value in of.items()} for kind, of in central.typical.items()},
         round(central.carried, 2),
-        {change: _spread(found) for change, found in errors.items()},
+        _spreads(errors),
     )
 
 
@@ -225,13 +225,27 @@ def _carried(rows: Iterable[Times], typical: dict[str, dict[OpClass, float]]) ->
     return min(1.0, max(0.0, products / squares)) if squares else 1.0
 
 
-def _spread(errors: Sequence[tuple[str, str, float, float]]) -> Spread:
-    """Find the deviation of logarithms from 0, code by code, each weighted by its share of time; 0 of none."""
-    deviations = []
-    for code in CODES:
-        shares, logs = np.asarray([error[2:] for error in errors if error[1] == code] or [(1, 0)], np.float64).T
-        deviations.append(round(float(np.sqrt(np.average(logs**2, weights=shares))), 2))
-    return Spread(tuple(deviations), len({error[:2] for error in errors}))
+def _spreads(errors: Mapping[Change, Sequence[tuple[str, str, float, float]]]) -> dict[Change, Spread]:
+    """Find the deviation of logarithms from 0 by change and code, each weighted by its share of time.
+
+    A code that no step of a change has is given the widest deviation of it by another change, or else of any code.
+    """
+    known: dict[tuple[Change, str], float] = {}
+    for change, found in errors.items():
+        for code in {name for _, name, *_ in found}:
+            shares, logs = np.asarray([error[2:] for error in found if error[1] == code], np.float64).T
+            known[change, code] = round(float(np.sqrt(np.average(logs**2, weights=shares))), 2)
+    widest = {
+        code: max([deviation for (_, name), deviation in known.items() if name == code] or known.values())
+        for code in CODES
+    }
+    return {
+        change: Spread(
+            tuple(known.get((change, code), widest[code]) for code in CODES),
+            tuple(len({step for step, name, *_ in found if name == code}) for code in CODES),
+        )
+        for change, found in errors.items()
+    }
 
 
 def table(rows: Sequence[Times]) -> str:
@@ -248,10 +262,14 @@ def table(rows: Sequence[Times]) -> str:
     for change, words in CHANGES.items():
         spread = fitted.spreads[change]
         lines += [
-            f"| deviation of ln t, {words} ({spread.values} values), {code} | {deviation:.2f} |"
-            for code, deviation in zip(CODES, spread.deviations, strict=True)
+            f"| deviation of ln t, {words}, {code} ({_steps(number)}) | {deviation:.2f} |"
+            for code, deviation, number in zip(CODES, spread.deviations, spread.values, strict=True)
         ]
     return "\n".join(lines)
+
+
+def _steps(number: int) -> str:
+    return f"{number} step{'s' if number != 1 else ''}"
 
 
 def page(text: str, written: str, marks: tuple[str, str] = MARKS) -> str:

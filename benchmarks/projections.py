@@ -2,8 +2,8 @@
 
 python benchmarks/projections.py [TRACES]     write the table of docs/whatif.md anew
 
-Of each projection, all that is fitted but the spreads is fitted on other steps (projection_fit.py, which also says
-where the runs come from).
+Of each projection, all is fitted on other steps (projection_fit.py, which also says where the runs come from), but the
+spread where only one other step would tell it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ COLUMNS = ("step", "from", "to", "ran here", "projected", "range", "width", "ran
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """One step carried from one device to another, and what it took there: times of its ops per step [s]."""
+    """One step carried from one device to another, and what it took there: times of its ops per step [s].
+
+    alone: the width of the range by the one other step of this change, where the spread is fitted with this step, too.
+    """
 
     step: str
     change: Change
@@ -37,6 +40,7 @@ class Projection:
     projected: float
     interval: tuple[float, float]
     measured: float
+    alone: float | None
 
     @property
     def off(self) -> float:
@@ -62,20 +66,31 @@ def projections(recorded: Sequence[Pair], others: Sequence[Times]) -> Iterator[P
     every = [(pair, list(times(pair))) for pair in recorded]
     rows = [*others, *(row for _, found in every for row in found)]
     spreads = fit(rows).spreads
-    without = {
-        step: replace(fit([row for row in rows if row.step != step]), spreads=spreads)
-        for step in {pair.step for pair, _ in every}
-    }
+    without = {step: fit([row for row in rows if row.step != step]) for step in {pair.step for pair, _ in every}}
     for pair, found in every:
         change = found[0].change
         assert change is not None
-        yield _projection(pair, change, without[pair.step])
+        fitted = without[pair.step]
+        projection = _projection(pair, change, fitted)
+        if max(fitted.spreads[change].values) > 1:
+            yield projection
+        else:
+            yield replace(_projection(pair, change, replace(fitted, spreads=spreads)), alone=projection.width)
 
 
 def _projection(pair: Pair, change: Change, fitted: Fitted) -> Projection:
     total = project(pair.here, pair.target, pair.sheet, fitted).total
-    here, there = _name(pair.here), _name(pair.there)
-    return Projection(pair.step, change, here, there, total.measured, total.projected, total.interval, pair.there.busy)
+    return Projection(
+        step=pair.step,
+        change=change,
+        here=_name(pair.here),
+        there=_name(pair.there),
+        before=total.measured,
+        projected=total.projected,
+        interval=total.interval,
+        measured=pair.there.busy,
+        alone=None,
+    )
 
 
 def _name(run: Analysis) -> str:
@@ -91,11 +106,22 @@ def table(found: list[Projection]) -> str:
     lines = []
     for change, words in CHANGES.items():
         chosen = [one for one in found if one.change == change]
-        lines += [f"**To {words}**: {_sum(chosen)}", ""]
+        lines += [f"**To {words}**{_fitted_with(chosen)}: {_sum(chosen)}", ""]
         lines += ["| " + " | ".join(COLUMNS) + " |", "|---|---|---|" + "---:|" * (len(COLUMNS) - 4) + "---|"]
         lines += [_line(one) for one in chosen]
         lines.append("")
-    return "\n".join([*lines, f"All: {_sum(found)}"])
+    return "\n".join(lines[:-1])
+
+
+def _fitted_with(found: list[Projection]) -> str:
+    """Say of which projections the spread is fitted with the step itself."""
+    widths = [one.alone for one in found if one.alone is not None]
+    if not widths:
+        return ""
+    return (
+        ", deviations fitted with the step itself, so that its range holds it proves little (those of the one other "
+        f"step alone give a median width of {statistics.median(widths):.0f})"
+    )
 
 
 def _line(one: Projection) -> str:

@@ -42,11 +42,11 @@ CODES = ("own", *LIBRARY)
 class Spread:
     """Hold how far projections were off.
 
-    deviations: of the logarithm of times, by `CODES`; values: the number of steps and codes that tell them.
+    deviations: of the logarithm of times; values: the number of steps that tell each. Both by `CODES`.
     """
 
     deviations: tuple[float, ...]
-    values: int
+    values: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ FITTED = Fitted(
     },
     carried=0.67,
     spreads={
-        "processor": Spread((0.09, 0.1, 0.07), 9),
-        "cpu": Spread((0.23, 0.44, 0.29), 11),
-        "gpu": Spread((0.15, 0.18, 0.19), 6),
+        "processor": Spread((0.09, 0.1, 0.07), (4, 4, 1)),
+        "cpu": Spread((0.23, 0.44, 0.29), (5, 5, 1)),
+        "gpu": Spread((0.15, 0.18, 0.19), (2, 2, 2)),
     },
 )
 
@@ -155,15 +155,16 @@ def _under_sheet(roofs: Roofs, device: Device) -> NDArray[np.bool_]:
 def draw_kernels(kernels: Kernels, number: int) -> KernelDraws:
     """Draw by how much longer kernels take than projected.
 
-    Once for all ops that one code runs, by Student's t with as many degrees of freedom as values tell the deviations;
-    of an op's difference from the typical any share may be carried over.
+    Once for all ops that one code runs, by Student's t with as many degrees of freedom as steps tell its deviation, one
+    where none does; of an op's difference from the typical any share may be carried over.
     """
     spread = kernels.spread
     if spread is None:
         return KernelDraws(np.ones((len(CODES), number)), np.zeros(number))
     rng = statistics.generator("kernels")
     deviations = np.asarray(spread.deviations, np.float64)[:, None]
-    factors = np.exp(deviations * rng.standard_t(spread.values, (len(CODES), number)))
+    degrees = np.maximum(1, spread.values)[:, None]
+    factors = np.exp(deviations * rng.standard_t(degrees, (len(CODES), number)))
     return KernelDraws(factors, kernels.carried - rng.random(number))
 
 

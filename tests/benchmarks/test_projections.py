@@ -42,7 +42,7 @@ def test_the_page_is_what_comes_out_and_holds(recorded: list[Pair], others: list
     text = PAGE.read_text(encoding="utf-8")
     assert page(text, table(found), MARKS) == text, "run `python benchmarks/projections.py`"
     assert sum(one.holds for one in found) >= 0.9 * len(found)
-    for change, width in (("processor", 1.5), ("gpu", 1.6)):
+    for change, width in (("processor", 1.6), ("gpu", 2.3)):
         chosen = [one for one in found if one.change == change]
         assert statistics.median(abs(one.off) for one in chosen) <= 0.12
         assert statistics.median(one.width for one in chosen) <= width
@@ -77,10 +77,12 @@ def test_a_fit_by_hand() -> None:
         "rocm": {"contraction": round(math.log(1 / 6), 2)},
     }
     assert found.carried == 1
-    # Left out, the other step says all but that: 3 / 2 of the time, which is right. By two steps of one code.
-    assert found.spreads == {"gpu": Spread((0, 0, 0), 2)}
+    # Left out, the other step says all but that: 3 / 2 of the time, which is right. By two steps of one code,
+    # whose deviation stands for those of the others, which no step has.
+    assert found.spreads == {"gpu": Spread((0, 0, 0), (0, 2, 0))}
     # Turned over, what is above on one is below on the other: nothing is carried. One step alone does not tell, so of
     # the other all is: 3 / 8 of the 2 s where 12 were measured, and so for each.
     found = fit([*both_ways("a", 2, 12), *both_ways("b", 8, 3)])
     assert found.carried == 0
-    assert found.spreads == {"gpu": Spread((0, round(math.log(16), 2), 0), 2)}
+    widest = round(math.log(16), 2)
+    assert found.spreads == {"gpu": Spread((widest, widest, widest), (0, 2, 0))}

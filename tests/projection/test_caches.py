@@ -38,7 +38,7 @@ def test_the_range_holds_what_caches_of_both_may_serve() -> None:
     both = step(slow)
     assert (both.total.projected, both.total.floor) == (pytest.approx(16 * US), pytest.approx(16 * US))
     assert both.cached == pytest.approx(8.5 * US)
-    own_code = math.exp(1.833 * FITTED.spreads["processor"].deviations[0])
+    own_code = math.exp(2.132 * FITTED.spreads["processor"].deviations[0])
     assert both.total.interval[0] == pytest.approx(8.5 * 21 / 13 / own_code * US, rel=0.04)
     bare = {name: c for name, c in slow.ceilings.items() if not name.startswith("cache")}
     for one in (step(replace(slow, ceilings=bare)), step(slow, traced=False)):

@@ -32,6 +32,7 @@ from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
 from roofline.memory.fit import Fit, fit
+from roofline.projection.devices import Change
 from roofline.projection.interval import Interval, draw_times, interval_around, sheet_mismatches
 from roofline.projection.kernels import FITTED, Fitted, draw_kernels, kernel_range, other_kernels
 from roofline.projection.overlap import share_times
@@ -87,10 +88,11 @@ class WhatIf(ReprMixin):
     groups: the groups that have ops; total: all ops. gap: unchanged from here; interval: of `seconds`. starting: the
     part of the projected ops' time here that is the device's start-up, not work. hidden: own time here of projected
     ops that other projected ops share. cached: time here of ops whose range goes below main memory's roof there.
-    rebound: time here of projected ops that another roof binds there. kernels: factor by which other kernels may be
-    faster or slower. missing: ceilings of floors that `there` lacks. left_out: ceilings that one device lacks, left
-    out for both; kept: launch floors of `here` that stand for missing ones. sheet: true where a measured ceiling
-    is compared with a datasheet's. caches: true where the caches of both count, and not main memory alone.
+    rebound: time here of projected ops that another roof binds there. change: of device. kernels: factor by which
+    other kernels may make the projected ops faster or slower. missing: ceilings of floors that `there` lacks. left_out:
+    ceilings that one device lacks, left out for both; kept: launch floors of `here` that stand for missing ones. sheet:
+    true where a measured ceiling is compared with a datasheet's. caches: true where the caches of both count, and not
+    main memory alone.
     """
 
     here: Analysis
@@ -104,6 +106,7 @@ class WhatIf(ReprMixin):
     hidden: float
     cached: float
     rebound: float
+    change: Change | None
     kernels: float
     missing: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -205,6 +208,7 @@ def project(analysis: Analysis, target: Device, sheet: Device | None = None, fit
         hidden=float((analysis.table.own - share)[carried].sum()),
         cached=float(share[carried & (fastest < ratio)].sum()),
         rebound=float(share[by_work & (sides.here.binding != sides.there.binding)].sum()),
+        change=sides.change,
         kernels=kernel_range(kernels, kernel_draws, np.where(carried, projected, 0.0)),
         missing=tuple(
             sorted(

@@ -138,6 +138,16 @@ def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
     assert "The other 267 µs are left out on both sides." in out
 
 
+def test_whatif_says_what_is_typical_of_a_library_where_other_kernels_run() -> None:
+    faster = handmade.device(matrix_fp32=200e9)
+    for there, change in ((handmade.device(), None), (faster, "processor"), (replace(faster, name="Other"), "cpu")):
+        found = project(analyze(handmade.profile()), there)
+        assert found.change == change
+        out = " ".join(whatif.render(found).split())
+        assert ("what is typical of another device" in out) == (change == "cpu")
+        assert ("other kernels alone" in out) == (change is not None)
+
+
 def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
     ended = roofline("whatif", str(recorded), "--device", "h100-sxm", "--format", "json")
     assert (ended.code, ended.err) == (0, "")

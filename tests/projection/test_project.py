@@ -61,7 +61,7 @@ def test_the_same_device_gives_the_measured_wall() -> None:
     assert found.seconds + found.total.not_carried == pytest.approx(12.5e-3, rel=1e-12)
     assert found.total.not_carried == pytest.approx(MYSTERY)
     assert found.speedup == pytest.approx(1, rel=1e-12)
-    assert (found.rebound, found.kernels) == (0, 1)
+    assert (found.rebound, found.change, found.kernels) == (0, None, 1)
     assert (found.missing, found.left_out, found.kept, found.sheet) == ((), (), (), False)
     # Of the step's times only steps that differ by 1 % are left to vary.
     assert 12.233e-3 * 0.97 < found.interval[0] < 12.233e-3 < found.interval[1] < 12.233e-3 * 1.03

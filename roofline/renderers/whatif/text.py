@@ -113,16 +113,21 @@ def _facts(whatif: WhatIf) -> Iterator[tuple[str, str]]:
         wording.plain(whatif.there.name),
         wording.gap_name(whatif.here),
     )
+    library = (
+        ""
+        if whatif.change in (None, "processor")
+        else "; a library's matmuls and attention come nearer to what is typical of another device"
+    )
     yield (
         "rule",
         "an op that takes twice its least time here (of its work and its launch) is assumed to take twice its least "
-        "time there; a library's matmuls and attention come nearer to what is typical of another device",
+        f"time there{library}",
     )
     if whatif.kernels > 1:
         yield (
             "range",
-            "nine of ten draws of profiled steps, ceilings and other kernels; these may make the step up to "
-            f"{units.significant(whatif.kernels)} times faster or slower, but not faster than the ceilings",
+            "nine of ten draws of profiled steps, ceilings and other kernels; other kernels alone may make the ops up "
+            f"to {units.significant(whatif.kernels)} times faster or slower, but no range begins below the ceilings",
         )
     else:
         yield "range", "nine of ten draws of profiled steps and ceilings"

@@ -277,7 +277,7 @@ def test_one_step_proves_nothing() -> None:
     single = pair(handmade.profile(), handmade.profile(wall=Wall(steps=(11e-3,))))
     assert single.comparison.difference == pytest.approx(1.5e-3)
     assert comparing.verdict(single) == (
-        "These runs do not say which is faster: a took 12.5 ms a step and b 11.0 ms, one process each; a run has fewer "
+        "These runs do not say which is faster: a took 12.5 ms a step and b 11.0 ms, one process each, one of fewer "
         "than 3 steps. a − b is 1.50 ms, 95 % CI -0.165 to 3.17 ms, which includes 0. The interval holds the 10 % by "
         "which processes of one step differ."
     )

@@ -222,5 +222,5 @@ def test_the_conditions_of_a_run_say_whether_it_was_contended() -> None:
     assert was_contended(calm | {"cpu_share": 0.5, "involuntary_switches_per_second": 60.0}, 1)
     assert not was_contended(calm | {"cpu_share": 0.5, "involuntary_switches_per_second": 40.0}, 1)
     assert was_contended(calm | {"involuntary_switches_per_second": 201.0}, 1)
-    assert was_contended(calm | {"others_cpu": CORES - 0.9}, 1)  # 0.99 of one core; all of the others, and a tenth of it
+    assert was_contended(calm | {"others_cpu": CORES - 0.9}, 1)  # 0.99 of one core; of it and all others the rest
     assert not was_contended(calm | {"others_cpu": 0.0, "involuntary_switches_per_second": 1e4}, 1)

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 
-def tell(text: str) -> None:
+def tell(text: str, end: str = "\n") -> None:
     """Write a line on standard error at once; nowhere where there is none, or where nobody reads it any more."""
     with suppress(AttributeError, OSError, ValueError):  # None, or an object of the user's that only writes; closed
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{text}{end}")
         sys.stderr.flush()
 
 

@@ -176,7 +176,9 @@ def _step_times(analysis: Analysis) -> dict[str, Any]:
         "gap_ci95": [max(0.0, end) for end in analysis.gap_interval] if analysis.gap_interval else None,
         "idle_observed": analysis.idle,
         "gap_causes": analysis.gap_causes,
-        "waits": [
+        "waits": None
+        if analysis.profile.waits is None
+        else [
             {
                 "op": wait.op,
                 "name": analysis.profile.signatures[analysis.profile.ops[wait.op].signature].name,

@@ -231,7 +231,7 @@ def _pass_on(reading: int) -> None:
         for line in lines:
             in_remark = bool(_OBSERVER.match(line) or (in_remark and _FRAME.match(line)))
             if not in_remark and not _REMARK.match(line):
-                tell(line.removesuffix("\n"))
+                tell(line, end="")
 
 
 #: Signals that end a command that measures.

@@ -23,7 +23,7 @@ INSIDE = [f"{tower}/{part}" for tower in TOWERS for part in ("self", "output")]
         ),
         (
             [*MANY, "head", "loss"],
-            "encoder/layer.*/output, 3 places in bert/encoder/layer.*, 2 places in bert/embeddings, 2 more",
+            "encoder/layer.*/output, 3 places in bert/encoder/layer.*, 2 places in bert/embeddings, 2 more places",
             "encoder/layer.*/output, 3 more in bert/encoder/layer.*, 2 more in bert/embeddings and 2 more places",
         ),
         (["up*", "down*", "middle*"], "up*, down*, middle*", "up*, down*, middle*"),

@@ -45,7 +45,7 @@ def test_what_people_call_a_backend(name: str, backend: str) -> None:
     assert parse_backend(name)[0] == backend
 
 
-@pytest.mark.parametrize(("name", "cards"), [("a100", 3), ("A100", 3), ("h100", 2), ("rtx", 2)])
+@pytest.mark.parametrize(("name", "cards"), [("a100", 3), ("A100", 3), ("h100", 2), ("rtx", 6)])
 def test_a_name_of_several_cards_lists_them_and_takes_none(name: str, cards: int) -> None:
     with pytest.raises(InputError) as raised:
         load(name)

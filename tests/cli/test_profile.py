@@ -67,6 +67,7 @@ EXTRAS = {
     "counters",
     "devices",
     "energy",
+    "waits",
 }
 BELOW = {
     "device": {"name", "kind", "ceilings", "ceilings_of"},

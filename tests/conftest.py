@@ -47,6 +47,13 @@ def pytest_collection() -> Iterator[object]:
         gc.enable()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _former_files_are_not_searched() -> None:
+    """Keep what other files left out of the collections that measurements begin with: they took seconds each."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     parallel.mark_and_sort(items)
     most = EXAMPLES.get(settings.get_current_profile_name())

@@ -192,10 +192,11 @@ def marked(nodes: Nodes, step: StepCalls) -> Marked:
         elif _BACKWARD.fullmatch(name):
             names[index] = f"{PHASE}backward"
         elif not _NO_SCOPE.match(name) and batch(name) is None:
-            above = _above(nodes.parent, index, paths)
-            name = python_calls.module(name) or name
-            label = " ".join(name.strip("# \t").split()).replace("/", "|") or "(unnamed)"
-            scope = f"{above}/{label}" if above else label
+            above, module = _above(nodes.parent, index, paths), python_calls.module(name)
+            label = " ".join((module or name).strip("# \t").split()).replace("/", "|") or "(unnamed)"
+            # A module is one range, whatever else of its own it calls: its number is that of the object.
+            inside = module is not None and above.rpartition("/")[2] == label
+            scope = above if inside else f"{above}/{label}" if above else label
             paths[index] = scope if len(scope) <= _LONGEST_SCOPE else above or label[:_LONGEST_SCOPE]
             names[index] = SCOPE + paths[index]
     return Marked(nodes, tuple(names))

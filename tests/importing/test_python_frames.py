@@ -137,6 +137,17 @@ class Net(torch.nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
+def test_a_module_in_itself_is_one_range(make_kineto, tmp_path):
+    """As PyTorch writes it where a call was open when the profiler began."""
+    made = make_kineto.Trace()
+    for at in range(3):
+        made.frame("nn.Module: Net_0", at, 200 - at)
+    made.frame("nn.Module: Linear_0", 5, 100)
+    product(made, 10, 30)
+    profile = profile_of(made.write(), tmp_path)
+    assert [profile.scopes[op.scope] for op in profile.ops] == ["Net_0/Linear_0"]
+
+
 def test_a_trace_of_torch_with_stacks_has_modules_and_lines(tmp_path: Path) -> None:
     net, x = Net(), torch.ones(2, 8)
     net(x)

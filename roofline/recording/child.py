@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NoReturn
 
 import msgspec
@@ -130,6 +130,7 @@ def _run(request: Request, expect: Callable[[str, float], None] = lambda subject
     if request.api is not None:
         timed = backend.apis[request.api]
         plan = replace(plan, api=(request.api, lambda step, steps: timed(step, steps, request.cached)))
+    step: Step | None = None
     try:
         if request.without_data and (counted := _counted_without_data(request, backend, plan)) is not None:
             return counted
@@ -157,7 +158,7 @@ def _run(request: Request, expect: Callable[[str, float], None] = lambda subject
             raise MeasurementError(
                 f"Out of memory on the {device.upper()}: use a smaller --batch, --seq or --size."
             ) from None
-        if _is_of_roofline(error):
+        if (step is None or _leaves_a_frame(step.run)) and _is_of_roofline(error):
             raise
         raise UserError from error
 
@@ -167,6 +168,13 @@ def _is_of_roofline(error: BaseException) -> bool:
     modules = (frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__))
     # By package, not by name: this module is `__main__`.
     return all((module.get("__package__") or "").partition(".")[0] == "roofline" for module in modules)
+
+
+def _leaves_a_frame(run: Any) -> bool:
+    """Tell whether a call has a frame of Python's: what a function of C raises looks as if its caller had raised it."""
+    while isinstance(run, partial):
+        run = run.func
+    return isinstance(run, FunctionType | MethodType) or isinstance(type(run).__call__, FunctionType)
 
 
 def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dict[str, Any] | None:

@@ -233,7 +233,7 @@ def was_contended(conditions: Mapping[str, float], threads: int) -> bool:
         cpu=share * threads,
         switches=round(rate),
         load=0.0,
-        cores=len(affinity()),
+        cores=len(_cores()),
         others=others_cpu or 0.0,
     )
     return second.contended(threads) if others_cpu is None else second.crowded()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -187,12 +188,19 @@ def _raise(*_: object) -> None:
     raise TypeError("a step's own")
 
 
-@pytest.mark.parametrize(("build", "code"), [(None, 70), (_raise, 4)], ids=["of roofline", "of a step"])
+def _of_c(*_: object) -> tuple[Step, None, bool]:
+    """Build a step that is a function of C, without a frame of its own, and raises TypeError."""
+    return Step(run=partial(len, 1)), None, False
+
+
+@pytest.mark.parametrize(
+    ("build", "code"), [(None, 70), (_raise, 4), (_of_c, 4)], ids=["of roofline", "of a step", "of a step in C"]
+)
 def test_a_defect_is_no_error_of_the_step(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    build: Callable[..., None] | None,
+    build: Callable[..., object] | None,
     code: int,
 ) -> None:
     """What cannot be called raises in roofline's own line; `_raise` stands for a step, whose frame is its own."""

@@ -131,7 +131,6 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         calls=np.mean(calls, axis=0) if calls else None,
         python=np.concatenate(python, axis=1) if python else None,
         made=_mean_made([part.made for part in typical_steps]),
-        waits=typical_steps[0].waits,
     )
 
 

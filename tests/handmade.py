@@ -280,11 +280,12 @@ HOSTILE = (
 def hostile(text: str) -> Profile:
     """The same step with `text` wherever a trace or a user's file can put a name."""
     plain = profile()
+    dubious = Ceiling(value=1.0, source=text, date=text, flag=text, waited=0.9, sustained=0.5)
     return replace(
         plain,
         model=text,
         backend=text,
-        device=replace(plain.device, name=text),
+        device=replace(plain.device, name=text, ceilings={**plain.device.ceilings, text: dubious}),
         versions={text: text},
         scopes=(text, *plain.scopes[1:]),
         phases=(text, *plain.phases[1:]),

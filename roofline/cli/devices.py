@@ -77,7 +77,7 @@ def as_text(device: Device) -> str:
     flags = [
         f"! {plain(name)}: {plain(ceiling.flag, None)}" for name, ceiling in device.ceilings.items() if ceiling.flag
     ]
-    flags += [f"! {name}: {waited(device.ceilings[name], device.kind)}." for name in device.contended]
+    flags += [f"! {plain(name)}: {waited(device.ceilings[name], device.kind)}." for name in device.contended]
     lines += ["", *flags] if flags else []
     if device.conditions:
         lines += ["", "Conditions: " + ", ".join(f"{plain(k)} {plain(v)}" for k, v in device.conditions.items()) + "."]
@@ -195,8 +195,10 @@ def _order(name: str) -> tuple[int, str]:
 def _sustained(name: str, ceiling: Ceiling) -> str:
     import msgspec
 
+    from roofline.content.wording import plain
+
     clock = f" at {ceiling.clock / 1e6:.0f} MHz" if ceiling.clock is not None else ""
-    return f"{name} {_value(name, msgspec.structs.replace(ceiling, value=ceiling.sustained))}{clock}"
+    return f"{plain(name)} {_value(name, msgspec.structs.replace(ceiling, value=ceiling.sustained))}{clock}"
 
 
 def _value(name: str, ceiling: Ceiling) -> str:

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from roofline.cli.options import tables
+from roofline.core.numerals import whole
 from roofline.errors import DefectError, InputError, RooflineError, defect
 from roofline.standard_error import tell
 
@@ -118,17 +119,14 @@ def command(
     return partial(_start, run_program, wanted, kinds, partial(_report, command_line, place, force, details))
 
 
-#: Fewer than that have the numbers that are typed: Python reads no number of thousands of digits. By choice.
-_DIGITS = 13
-
-
 def _picked(ranks: str | None) -> frozenset[int] | None:
     """Read the numbers of --ranks. Raises InputError for anything else."""
     if ranks is None:
         return None
-    if not all(word.isdecimal() and len(word) < _DIGITS for word in ranks.split(",")):
+    numbers = [whole(word) for word in ranks.split(",")]
+    if None in numbers:
         raise InputError(f"--ranks {ranks} is no list of ranks: give numbers, as in 0,3.")
-    return frozenset(map(int, ranks.split(",")))
+    return frozenset(number for number in numbers if number is not None)
 
 
 def _of_a_job(
@@ -166,7 +164,7 @@ def _of_a_job(
 
 
 def _is_earlier(file: Path) -> bool:
-    """Return whether a file is older than this process: what is not, another rank of this job may have written."""
+    """Return whether a file was written before this process, as told by its CPU time: else it may be of this job."""
     try:
         return file.stat().st_mtime < time.time() - time.process_time()
     except FileNotFoundError:
@@ -202,9 +200,10 @@ def _range(steps: str | None) -> tuple[int | None, int | None]:
     if steps is None:
         return None, None
     first, colon, last = steps.partition(":")
-    if not colon or not all(word == "" or (word.isdecimal() and len(word) < _DIGITS) for word in (first, last)):
+    ends = whole(first), whole(last)
+    if not colon or any(word and end is None for word, end in zip((first, last), ends, strict=True)):
         raise InputError(f"--steps {steps} is no range: give FIRST:LAST, as in 100:200.")
-    return (int(first) if first else None), (int(last) if last else None)
+    return ends
 
 
 def _say(text: str, who: str = "roofline") -> None:

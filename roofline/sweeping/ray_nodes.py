@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from roofline import plugins
 from roofline.core.decoding import UndecodableError, from_json
+from roofline.core.numerals import whole
 from roofline.core.schema import decode
 from roofline.errors import InputError, MissingError, RooflineError
 from roofline.sweeping import on_node
@@ -104,10 +105,11 @@ def _check_address(address: str) -> None:
     if "://" in address:
         raise InputError(f"--ray {address} is not possible: run the sweep on a node of the cluster, with --ray auto.")
     host, _, port = address.rpartition(":")
-    if not (host and port.isdecimal() and int(port) < 1 << 16):
+    number = whole(port)
+    if not host or number is None or number >= 1 << 16:
         raise InputError(f"--ray {address} is no address: give HOST:PORT, auto or local.")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+        socket.create_connection((host.strip("[]"), number), timeout=10).close()
     except OSError as error:
         raise InputError(f"No Ray cluster answers at {address} ({error}): see `ray status` on its head node.") from None
 

@@ -127,7 +127,11 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         pass
 
 
-@pytest.mark.parametrize("address", ["ray://127.0.0.1:10001", "here", "127.0.0.1:x", ":6379", "127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "address",
+    ["ray://127.0.0.1:10001", "here", "127.0.0.1:x", ":6379", "127.0.0.1:1", f"127.0.0.1:{'1' * 5000}"],
+    ids=lambda address: address[:20],
+)
 def test_no_address(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     """It is refused before Ray is imported; nothing listens at port 1."""
     monkeypatch.setattr(plugins, "importable", lambda module: True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from roofline.core.numerals import whole
 from roofline.core.step import INPUTS, MODES, PRECISIONS, Workload
 from roofline.core.vocabulary import FRAMEWORKS
 from roofline.errors import InputError, MissingError
@@ -21,8 +22,6 @@ DEFAULTS = Workload(model="")
 _ALIASES = {"pytorch": "torch", "tf": "tensorflow"}
 #: Largest number that is accepted: more is a slip of the keyboard, at which each framework fails in its own way.
 _MOST = 10**12
-#: [s] A hundred days, the longest step that a profile holds (`validate`).
-_LONGEST = 1e7
 _CHOICES = {
     "mode": MODES,
     "precision": PRECISIONS,
@@ -52,6 +51,7 @@ def make_request(
 
     Raises InputError for impossible options, MissingError for a missing device.
     """
+    from roofline.core.validate import LONGEST
     from roofline.devices import calibration, cpu
     from roofline.recording.backend import check_mode
     from roofline.recording.request import Request
@@ -63,8 +63,9 @@ def make_request(
             check_choice(option, words[option], choices)
     numbers = {name: asked.get(name) for name in ("batch", "seq", "new_tokens", "layers")}
     _check_numbers(numbers | {"threads": threads, "steps": steps})
-    if timeout is not None and not 0 < timeout <= _LONGEST:
-        raise InputError(f"--timeout {timeout:g} is not possible: give seconds, more than 0 and at most {_LONGEST:g}.")
+    longest = LONGEST / 10**9  # [s] of a step that a profile holds
+    if timeout is not None and not 0 < timeout <= longest:
+        raise InputError(f"--timeout {timeout:g} is not possible: give seconds, more than 0 and at most {longest:g}.")
     if asked.get("new_tokens") is not None and asked.get("mode") != "generate":
         raise InputError("--new-tokens is for steps that generate: add --mode generate, or leave it out.")
     file, function, title = _model(model, name, described)
@@ -121,10 +122,7 @@ def parse_shapes(text: str, of_file: bool = True, mode: str | None = "infer") ->
     for part in text.split(","):
         lengths, _, dtype = part.strip().partition(":")
         numbers = lengths.split("x")
-        if not all(
-            number.isascii() and number.isdecimal() and len(number) <= len(str(_MOST)) and 1 <= int(number) <= _MOST
-            for number in numbers
-        ):
+        if not all(1 <= (whole(number) or 0) <= _MOST for number in numbers):
             raise InputError(f"--shapes {part!r} is no shape: give lengths and a type, as in 8x128:int64.")
         check_choice("type of an array", dtype or "float32", DTYPES)
         inputs.append(Input(tuple(map(int, numbers)), dtype or "float32"))

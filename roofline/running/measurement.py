@@ -10,7 +10,7 @@ from typing import Any
 from roofline.core.schema import Profile
 from roofline.core.step import Step
 from roofline.core.vocabulary import FRAMEWORKS
-from roofline.errors import InputError, MeasurementError, RooflineError
+from roofline.errors import InputError, MeasurementError, RooflineError, reason
 from roofline.measuring.in_loop import LEFT_ALONE, LoopRecording
 from roofline.recording import protocol
 from roofline.recording.recording import Recording, Say
@@ -132,7 +132,7 @@ class Measurement:
         """End a recording, and measure nothing any more. here: as of `block`."""
         if here:
             self.close()
-        self.error = MeasurementError(f"Following the program's steps failed: {type(error).__name__}: {error}")
+        self.error = MeasurementError(f"Following the program's steps failed: {reason(error)}")
 
     def close(self) -> None:
         """End a recording that has not finished."""

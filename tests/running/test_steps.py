@@ -75,10 +75,17 @@ def test_a_profiler_of_another_thread_ends_the_recording_with_the_step(steps: St
     assert (measurement.running, measurement.error, measurement.was_blocked) == (None, None, "torch.profiler")
 
 
+class Wordless(ValueError):
+    """An exception whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise TypeError
+
+
 def test_a_failure_in_another_thread_ends_the_recording_with_the_step(steps: Steps, measurement: _Measurement) -> None:
     watcher = steps.watcher(OPTIMIZER)
     repeat(watcher)
-    elsewhere(lambda: steps.fail(ValueError()))
+    elsewhere(lambda: steps.fail(Wordless()))
     assert measurement.running is not None
     repeat(watcher, 1)
     assert measurement.running is None

@@ -113,13 +113,13 @@ def last_results() -> tuple[object, ...]:
 def watch(watcher: Watcher) -> None:
     """Put such an object around what `jax.jit` and `jax.pmap` return from now on; see compiled ones and gradients."""
     import jax
-    from jax._src import api, core
+    from jax._src import api
+    from jax._src.core import trace_ctx, unsafe_get_trace_stack
     from jax._src.interpreters.partial_eval import DynamicJaxprTrace
 
     def traced() -> bool:
         """Return whether a jaxpr is made, as of `make_jaxpr` or a scan; under `grad` and `vmap` alone calls do run."""
-        stack = core.unsafe_get_trace_stack(core.trace_ctx.trace)
-        return any(isinstance(trace, DynamicJaxprTrace) for trace in stack)
+        return any(isinstance(trace, DynamicJaxprTrace) for trace in unsafe_get_trace_stack(trace_ctx.trace))
 
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
         def jit(*args: Any, **kwargs: Any) -> Any:

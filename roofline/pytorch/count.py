@@ -372,7 +372,7 @@ def _recomputed(nodes: Nodes) -> NDArray[np.bool_]:
     # What starts the engine is not a node of the engine's own: the nearest annotation around the inner one is none.
     starts = np.append(engine, -1)[nodes.parent[evaluate]]
     nested = np.append(np.isin(np.arange(len(nodes)), starts), False)[engine]
-    inside = (depth[scope] > depth[engine]) | nested | _without_graph(nodes, is_node, numbered)[engine]
+    inside = (depth[scope] > depth[engine]) | nested | _without_graph(nodes, is_node, numbered, engine)[engine]
     certain = marked | in_checkpoint
     likely = in_numbered & inside & ~certain
     likely[_asked_first(nodes, likely & nodes.is_op, engine < 0)] = False
@@ -405,18 +405,19 @@ def _engine_nodes(nodes: Nodes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return evaluate, is_node
 
 
-def _without_graph(nodes: Nodes, is_node: NDArray[np.bool_], numbered: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _without_graph(
+    nodes: Nodes, is_node: NDArray[np.bool_], numbered: NDArray[np.bool_], engine: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Mark the engine's annotations whose node makes no graph: the last call that it makes itself has no number.
 
-    A node unpacks what was kept for it, which may repeat a part of the forward pass, before it computes.
+    engine: the annotation that each call is in. A node unpacks what was kept for it, which may repeat a part of the
+    forward pass, before it computes.
     """
     own = np.append(is_node, False)[nodes.parent] & ~is_node
     own &= np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
     calls = np.flatnonzero(own)
-    node = nodes.parent[calls]
-    engine = nesting.nearest(nodes.parent, np.asarray([name.startswith(EVALUATE) for name in nodes.names], bool))[node]
     without = np.zeros(len(nodes), bool)
-    without[engine] = ~numbered[calls]  # in order: the last one of each stands
+    without[engine[nodes.parent[calls]]] = ~numbered[calls]  # in order: the last one of each stands
     return without
 
 

@@ -27,7 +27,6 @@ from roofline.traces.kineto.reader import MEMCPY, KinetoTrace
 _WAIT_CALL = re.compile(r"StreamWaitEvent")
 _WAIT_RECORD = re.compile(r"Stream ?Wait", re.IGNORECASE)
 
-
 _Number = Annotated[int, msgspec.Meta(ge=np.iinfo(np.int64).min, le=np.iinfo(np.int64).max)]
 
 
@@ -74,7 +73,7 @@ def waited_for(trace: KinetoTrace, links: Links, opens: np.ndarray, event: np.nd
 def _recorded_waits(trace: KinetoTrace, links: Links, event: np.ndarray, soon: np.ndarray) -> list[Waited | None]:
     """Tell the last wait that is recorded of an event's stream, called after the launch of the work before it there."""
     waits, device = trace.waits, trace.device
-    rows = np.flatnonzero(_matching(trace, _WAIT_RECORD)[waits.name])
+    rows = np.flatnonzero(trace.matches(_WAIT_RECORD, waits.name))
     if not len(rows):
         return [None] * len(event)
     records = [record or _NOTHING for record in waits.decoded(rows, _Record)]
@@ -108,7 +107,7 @@ def _called_waits(trace: KinetoTrace, links: Links, event: np.ndarray, soon: np.
     """
     launches = trace.launches
     calls = np.flatnonzero(
-        _matching(trace, _WAIT_CALL)[launches.name] & ~np.isin(launches.correlation, trace.waits.correlation)
+        trace.matches(_WAIT_CALL, launches.name) & ~np.isin(launches.correlation, trace.waits.correlation)
     )
     launching = np.flatnonzero(Calls(trace).launching)
     launch = links.launch[event]
@@ -182,8 +181,3 @@ def _last(group: np.ndarray, time: np.ndarray, of_group: np.ndarray, until: np.n
     at = np.append(order, -1)[np.searchsorted(key, wanted, "right") - 1]
     same = (at >= 0) & (np.append(group, -2)[at] == of_group)
     return np.where(same, at, -1)
-
-
-def _matching(trace: KinetoTrace, pattern: re.Pattern[str]) -> np.ndarray:
-    """Match the names of a trace; bool per name."""
-    return np.array([bool(pattern.search(name)) for name in trace.names], bool)

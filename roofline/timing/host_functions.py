@@ -32,14 +32,14 @@ def _most_called(frames: Spans, thread: np.ndarray, low: np.ndarray, high: np.nd
     order = np.argsort(low, kind="stable")
     place = np.append(order, -1)[np.searchsorted(low[order], frames.start, "right") - 1]
     rows = np.flatnonzero((place >= 0) & (frames.start < high[place]) & (frames.thread == thread[place]))
+    if not len(rows):
+        return np.full(len(low), -1)
     place = place[rows]
     sequence = np.lexsort((frames.start[rows], frames.name[rows], place))
     rows, place = rows[sequence], place[sequence]
     start, end = frames.start[rows] - low[place], np.minimum(frames.end[rows], high[place]) - low[place]
     keys = np.stack([place, frames.name[rows]])
-    begins = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))[: len(rows)])
-    if not len(rows):
-        return np.full(len(low), -1)
+    begins = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)))
     # A call in one of the same function is no further time: only what is behind the ends so far counts. Functions are
     # moved apart, each by the length of its time, so that none reaches into the next.
     apart = np.cumsum((high - low)[place[begins]] + 1).repeat(np.diff(np.append(begins, len(rows))))

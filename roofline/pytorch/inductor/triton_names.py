@@ -21,6 +21,7 @@ from functools import lru_cache
 import msgspec
 
 from roofline.core.cost import Cost, unknown
+from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.vocabulary import FLOATING, PRODUCTS, OpClass
 from roofline.costs import kernel_names
 from roofline.costs.calls import Call, Tensor, describe, tensors
@@ -159,8 +160,8 @@ class Event(msgspec.Struct, gc=False):
 def event(args: bytes) -> Event:
     """Return what the `args` of a kernel's call say of it; nothing where they are damaged."""
     try:
-        return msgspec.json.decode(args, type=Event)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return from_json(args, Event)
+    except UndecodableError:
         return Event()
 
 

@@ -26,9 +26,9 @@ import numpy as np
 
 from roofline import devices
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.content.wording import counted
 from roofline.core.device import Device
 from roofline.core.schema import load
-from roofline.core.vocabulary import OpClass
 from roofline.importing import read
 from roofline.projection.devices import Change
 from roofline.projection.kernels import CODES, LIBRARY, Fitted, Spread
@@ -105,11 +105,6 @@ class Times:
     after: float
     share: float
 
-    @property
-    def library(self) -> bool:
-        """Whether a library's kernels run these ops."""
-        return self.name in LIBRARY
-
 
 def pairs(traces: Path) -> Iterator[Pair]:
     """List the pairs of runs of one step, both ways."""
@@ -159,12 +154,9 @@ def times(pair: Pair) -> Iterator[Times]:
 def _by_class(run: Analysis, seconds: np.ndarray, chosen: np.ndarray) -> dict[str, float]:
     sums: dict[str, float] = defaultdict(float)
     signatures = run.profile.signatures
-    for signature, value, counts in zip(
-        run.table.columns.signature.tolist(), seconds.tolist(), chosen.tolist(), strict=True
-    ):
-        name = signatures[signature].op_class
-        if counts:
-            sums[name if name in LIBRARY else "own"] += value
+    spent = np.bincount(run.table.columns.signature[chosen], seconds[chosen], len(signatures))
+    for signature, value in zip(signatures, spent.tolist(), strict=True):
+        sums[signature.op_class if signature.op_class in LIBRARY else "own"] += value
     return {name: value for name, value in sums.items() if value > 0}
 
 
@@ -192,32 +184,31 @@ def _central(rows: Sequence[Times]) -> Fitted:
 def off(row: Times, fitted: Fitted) -> float:
     """Return the logarithm of the time there over the projected one."""
     factor = row.after / row.before
-    here, there = (fitted.typical.get(kind, {}).get(row.name) for kind in row.kinds)  # type: ignore[call-overload]
-    if row.library and row.change != "processor" and here is not None and there is not None:
+    here, there = (fitted.typical.get(kind, {}).get(row.name) for kind in row.kinds)
+    if row.change != "processor" and here is not None and there is not None:
         efficiency = math.log(row.before / row.here)
         factor *= math.exp(efficiency - there - fitted.carried * (efficiency - here))
     return math.log(row.there / (row.here * factor))
 
 
-def _typical(rows: Iterable[Times]) -> dict[str, dict[OpClass, float]]:
+def _typical(rows: Iterable[Times]) -> dict[str, dict[str, float]]:
     """Average ln e of the runs of each kind of device, weighted by the share of time."""
-    runs: dict[tuple[str, OpClass], dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    runs: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        for name in LIBRARY:
-            if row.name == name:
-                runs[row.kinds[0], name][row.run].append((math.log(row.before / row.here), row.share))
-    typical: dict[str, dict[OpClass, float]] = defaultdict(dict)
+        if row.name in LIBRARY:
+            runs[row.kinds[0], row.name][row.run].append((math.log(row.before / row.here), row.share))
+    typical: dict[str, dict[str, float]] = defaultdict(dict)
     for (kind, name), found in sorted(runs.items()):
         logs, weights = zip(*(np.mean(values, axis=0) for values in found.values()), strict=True)
         typical[kind][name] = float(np.average(logs, weights=weights))
     return dict(typical)
 
 
-def _carried(rows: Iterable[Times], typical: dict[str, dict[OpClass, float]]) -> float:
+def _carried(rows: Iterable[Times], typical: Mapping[str, Mapping[str, float]]) -> float:
     """Fit the share of an efficiency's difference from the typical one that another device shares."""
     products = squares = 0.0
     for row in rows:
-        here, there = (typical.get(kind, {}).get(row.name) for kind in row.kinds)  # type: ignore[call-overload]
+        here, there = (typical.get(kind, {}).get(row.name) for kind in row.kinds)
         if row.change not in (None, "processor") and here is not None and there is not None:
             deviation = math.log(row.before / row.here) - here
             products += row.share * deviation * (math.log(row.after / row.there) - there)
@@ -262,14 +253,10 @@ def table(rows: Sequence[Times]) -> str:
     for change, words in CHANGES.items():
         spread = fitted.spreads[change]
         lines += [
-            f"| deviation of ln t, {words}, {code} ({_steps(number)}) | {deviation:.2f} |"
+            f"| deviation of ln t, {words}, {code} ({counted(number, 'step')}) | {deviation:.2f} |"
             for code, deviation, number in zip(CODES, spread.deviations, spread.values, strict=True)
         ]
     return "\n".join(lines)
-
-
-def _steps(number: int) -> str:
-    return f"{number} step{'s' if number != 1 else ''}"
 
 
 def page(text: str, written: str, marks: tuple[str, str] = MARKS) -> str:

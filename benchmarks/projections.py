@@ -17,6 +17,7 @@ from pathlib import Path
 from projection_fit import CHANGES, PAGE, TRACES, Pair, Times, alone, fit, page, pairs, times
 
 from roofline.analysis.analysis import Analysis
+from roofline.content.wording import counted
 from roofline.projection.devices import Change
 from roofline.projection.kernels import Fitted
 from roofline.projection.project import project
@@ -98,7 +99,7 @@ def _name(run: Analysis) -> str:
     threads, rate = run.device.conditions.get("threads"), run.device.rate("matrix.fp32")
     if threads is None or rate is None:
         return run.device.name
-    return f"{run.device.name}, {threads} thread{'s' if threads != '1' else ''}, {rate / 1e9:.0f} GFLOP/s"
+    return f"{run.device.name}, {counted(int(threads), 'thread')}, {rate / 1e9:.0f} GFLOP/s"
 
 
 def table(found: list[Projection]) -> str:

@@ -15,7 +15,8 @@ from roofline.core.device import Ceiling, Device
 from roofline.core.executor import executor_of
 from roofline.core.schema import Profile
 
-#: A change of device: of threads or ceilings alone, of one processor; to another GPU; any other, known by CPUs.
+#: A change of device: to the same processor with other threads or ceilings, to another GPU, or to another CPU. From
+#: a CPU to a GPU and back counts as to another CPU, for want of steps that ran on both.
 Change = Literal["processor", "cpu", "gpu"]
 #: Ceilings that an op can do without: known on one side only, they are left out on both.
 _OPTIONAL = ("function", "vector")

@@ -57,7 +57,7 @@ class Fitted:
     another device shares; spreads: by change of device, of steps that the other constants were not fitted on.
     """
 
-    typical: Mapping[str, Mapping[OpClass, float]]
+    typical: Mapping[str, Mapping[str, float]]
     carried: float
     spreads: Mapping[Change, Spread]
 
@@ -120,7 +120,6 @@ def other_kernels(analysis: Analysis, sides: Sides, fitted: Fitted = FITTED) -> 
     profile, columns = analysis.profile, analysis.table.columns
     compared = sides.by_work & ~(_under_sheet(sides.here, sides.source) | _under_sheet(sides.there, sides.target))
     classes = [row.op_class for row in profile.signatures]
-    is_library = np.asarray([name in LIBRARY for name in classes], bool)
     here, there = (
         np.asarray([fitted.typical.get(device.kind, {}).get(name, np.nan) for name in classes], np.float64)
         for device in (sides.source, sides.target)
@@ -130,15 +129,16 @@ def other_kernels(analysis: Analysis, sides: Sides, fitted: Fitted = FITTED) -> 
         np.zeros(number) + np.bincount(columns.signature, np.where(compared, seconds, 0.0), number)
         for seconds in (sides.before, columns.own)
     )
-    known = is_library & (least > 0) & (took > 0) & np.isfinite(here) & np.isfinite(there)
+    are_others = sides.change not in (None, "processor")
+    known = are_others & (least > 0) & (took > 0) & np.isfinite(here) & np.isfinite(there)
     efficiency = np.log(divide(least, took, known), out=np.zeros(number), where=known)
-    other = sides.change not in (None, "processor")
-    deviation = np.where(known & other, efficiency - here, 0.0)
+    deviation = np.where(known, efficiency - here, 0.0)
     reached = there + fitted.carried * deviation
-    factor = np.where(known & other, np.exp(np.where(known, efficiency - reached, 0.0)), 1.0)
+    factor = np.exp(np.where(known, efficiency - reached, 0.0))
+    codes = np.asarray([CODES.index(name if name in LIBRARY else "own") for name in classes], np.int64)
     return Kernels(
         factor=factor[columns.signature],
-        code=np.asarray([CODES.index(name) if name in LIBRARY else 0 for name in classes], np.int64)[columns.signature],
+        code=codes[columns.signature],
         deviation=deviation[columns.signature],
         carried=fitted.carried,
         spread=None if sides.change is None else fitted.spreads[sides.change],

@@ -120,10 +120,10 @@ class Idle:
             owner[self.ended_by[ended]], np.where(python, 0, time), np.where(python, time, 0), owners
         )
 
-    def by_op(self, owner: np.ndarray, steps: int) -> Waits | None:
+    def by_op(self, owner: np.ndarray, steps: int) -> Waits:
         """Sum idle time before each op whose cause is named or is the device's, as the profile keeps it.
 
-        owner: of each device event. None where there is none.
+        owner: of each device event.
         """
         rows = np.flatnonzero((self.ended_by >= 0) & ((self.of >= 0) | np.isin(self.cause, _ON_DEVICE)))
         keys = np.stack([owner[self.ended_by[rows]], self.cause[rows], self.of[rows]])
@@ -131,8 +131,6 @@ class Idle:
         time = np.bincount(place.ravel(), weights=(self.end - self.start)[rows], minlength=keys.shape[1])
         lasting = np.rint(time / max(1, steps)).astype(np.int64)
         kept = np.flatnonzero((lasting > 0) & (keys[0] >= 0))
-        if not len(kept):
-            return None
         op, cause, of = (column[kept].tolist() for column in keys)
         return Waits(CAUSES, self.names, tuple(op), tuple(cause), tuple(of), tuple(lasting[kept].tolist()))
 

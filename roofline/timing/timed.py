@@ -33,7 +33,7 @@ class Timed:
     the framework that run no op in that time (views); python: (n, k) the part of that time outside of the framework, in
     each step, without the making of tensors of Python's numbers. Both None where the trace does not tell.
     made: number of tensors that a step makes of Python's numbers, and Python's time for it [s]; None: not known.
-    waits: idle time whose causes are named, by the number of the op; None where there is none.
+    waits: idle time whose causes are named, by the number of the op; None where it was not looked for.
     programs: executions of compiled programs per step, None where the trace does not tell.
     """
 

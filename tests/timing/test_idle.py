@@ -321,6 +321,16 @@ def test_calls_of_one_function_count_together(make_kineto, calls, name):
     assert functions(made) == [name]
 
 
+@pytest.mark.parametrize(("start", "op"), [(104, ()), (105, (0,))])
+def test_a_step_without_waits_has_looked_for_them(make_kineto, start, op):
+    # 4 µs are the device's own latency, 5 are a wait.
+    made = gap(make_kineto, start + 10)
+    made.launch("k", 50, start, start + 10)
+    trace, found = analysed(made)
+    table = found.by_op(np.zeros(len(trace.device), int), 1)
+    assert (table.op, table.ns) == (op, (5000,) * len(op))
+
+
 def test_a_queued_gap_is_of_no_function(make_kineto):
     made = gap(make_kineto, 220)
     made.launch("k", 10, 200, 220)

@@ -20,7 +20,7 @@ from roofline.errors import InputError
 _LARGEST = 4 << 20  # bytes of a source; they have a few thousand
 _HASH = re.compile(r"[A-Za-z0-9_]{4,100}")
 _INDEX = re.compile(r"([xyzr])(\d?)_?index")
-_MOST = 1 << 50
+_MOST = 1 << 50  # elements where their number is not given: more than any tensor has
 
 
 class Sources:

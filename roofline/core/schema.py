@@ -450,7 +450,7 @@ class Profile(ReprMixin, msgspec.Struct, frozen=True, kw_only=True, omit_default
     addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
     one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory. storages: None: not recorded.
     lines: of the user's program, "model.py:88", by which ops were asked for; empty: not recorded.
-    waits: idle time whose cause is more than a part of the gap; None: none is known.
+    waits: idle time whose cause is more than a part of the gap; None: none was looked for, as on a CPU.
     devices: how many share the step; work and bytes are those of all of them together. collectives: of a trace of one
     rank of several; None: it has none, or they are not known. energy: None: nobody counts it, or it is not known.
 

@@ -163,8 +163,7 @@ def _first_stage(x: Tensor, w1: Tensor, w2: Tensor, routed: _Routed) -> tuple[Co
     if w1.shape[1:] != (2 * inner, hidden) or w2.shape[1] != hidden or x.dtype != w1.dtype:
         raise ValueError("weights that are packed or of another layout or type")
     up = routed.products((hidden, 2 * inner), DTYPES[w1.dtype][1])
-    results = routed.rows * inner
-    return up, Cost(vector_flops=_GATE * results, functions={"sigmoid": results}), DTYPES[w1.dtype][0]
+    return up, _gate(routed.rows * inner), DTYPES[w1.dtype][0]
 
 
 def _second_stage(out: Tensor, w2: Tensor, routed: _Routed) -> tuple[Cost, str]:
@@ -172,6 +171,10 @@ def _second_stage(out: Tensor, w2: Tensor, routed: _Routed) -> tuple[Cost, str]:
     if out.shape[-1] != hidden:
         raise ValueError("weights that are packed or of another layout")
     return routed.products((inner, hidden), DTYPES[w2.dtype][1]) + routed.weighted(hidden), DTYPES[w2.dtype][0]
+
+
+def _gate(results: float) -> Cost:
+    return Cost(vector_flops=_GATE * results, functions={"sigmoid": results})
 
 
 def _sorted(tokens: int, w2: Tensor, sorted_tokens: Any, sorted_experts: Any, picks: Any) -> _Routed:
@@ -204,19 +207,13 @@ def moe_forward(context: Context, x: Tensor, logits: Tensor, *_: Any) -> Work:
     tokens, number, rows = x.shape[0], logits.shape[-1], max(matmul.rows for matmul in matmuls)
     if rows % tokens or not 1 <= rows // tokens <= number:
         return unknown(f"{rows} rows for {tokens} tokens and {number} experts")
-    cost = Cost(bytes_read=size(x) + size(logits), bytes_written=size(x))
+    # Of experts on several devices each keeps some, and gets the tokens that pick these.
+    routed = _Routed(tokens, rows // tokens, matmuls[0].experts, number)
+    cost = Cost(bytes_read=size(x) + size(logits), bytes_written=size(x)) + routed.weighted(x.shape[-1])
     for matmul in matmuls:
-        # Of experts on several devices each keeps some, and gets the tokens that pick these.
-        share = matmul.experts / number
-        weight = matmul.inner, matmul.columns
-        cost += experts.products(
-            rows * share, matmul.experts, rows // tokens * share, tokens, weight, matmul.bytes_per_weight
-        )
-        if matmul.gated:
-            results = rows * share * matmul.columns / 2
-            cost += Cost(vector_flops=_GATE * results, functions={"sigmoid": results})
-    weighted = Cost(vector_flops=2.0 * rows * x.shape[-1] - tokens * x.shape[-1])
-    return cost + weighted, matmuls[0].arithmetic
+        cost += routed.products((matmul.inner, matmul.columns), matmul.bytes_per_weight)
+        cost += _gate(routed.rows * matmul.columns / 2) if matmul.gated else Cost()
+    return cost, matmuls[0].arithmetic
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +230,7 @@ class _Matmul:
 
 
 def _matmuls(context: Context) -> list[_Matmul]:
-    """The products of a layer. Raises where the views before a kernel do not fit each other, or its types."""
+    """The products of a layer. Raises where views before a kernel do not fit it, or the numbers of experts differ."""
     views: list[Tensor] = []
     matmuls = []
     for event in context.inside:
@@ -245,4 +242,6 @@ def _matmuls(context: Context) -> list[_Matmul]:
             if stored * packed != inner:
                 raise ValueError(f"weights of {stored} times {packed} rows for inputs of {inner} numbers")
             matmuls.append(_Matmul(rows, number, inner, columns, width, _COMPUTED[match[2]], "swiglu" in event.name))
+    if len({matmul.experts for matmul in matmuls}) > 1:
+        raise ValueError("products of different numbers of experts")
     return matmuls

@@ -55,17 +55,15 @@ def view(*shape, dtype=BF16):
     return Call("aten::view", None, (tensor(*shape, dtype=dtype), None))
 
 
-def forward(*inside):
-    return costed("moe_forward", tensor(3, 4), tensor(3, 6), None, context=Context(inside))
+def forward(*inside, number=6):
+    return costed("moe_forward", tensor(3, 4), tensor(3, number), None, context=Context(inside))
 
 
 NAME = "_matmul_ogs_NNT_bf16x{}xmxfp4_16x128x256x1"
 
 
-@pytest.mark.parametrize(("kind", "dtype"), [("bf16", "bf16"), ("fp8e4nv", "fp8"), ("mxfp8e4nv", "fp8")])
-def test_weights_in_the_views_before_a_product(kind, dtype):
-    # 3 tokens, 6 rows: 4 x 10 numbers and, of half of those, 5... as 6 x 4: two numbers of the weights lie in a byte.
-    found = forward(
+def layer(kind):
+    return (
         view(3, 4),
         view(6, 2, 12, dtype=BYTE),
         Kernel(f"{NAME.format(kind)}_swiglu"),
@@ -74,6 +72,12 @@ def test_weights_in_the_views_before_a_product(kind, dtype):
         Kernel(NAME.format(kind)),
         Kernel("_finalize_matmul_scatter_bf16"),
     )
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("bf16", "bf16"), ("fp8e4nv", "fp8"), ("mxfp8e4nv", "fp8")])
+def test_weights_in_the_views_before_a_product(kind, dtype):
+    # 6 rows go through 4 x 12 numbers of their expert, and the 6 that the gate leaves through 6 x 4: two lie in a byte.
+    found = forward(*layer(kind))
     cost = found.cost
     assert cost.flops == 2 * 6 * (4 * 12 + 6 * 4)
     touched = 6 * (1 - (4 / 6) ** 3)
@@ -85,11 +89,20 @@ def test_weights_in_the_views_before_a_product(kind, dtype):
     assert (found.dtype, cost.quality) == (dtype, "assumed")
 
 
+def test_experts_of_a_layer_on_other_devices_take_their_share_of_the_picks():
+    # Of 24 experts 6 are here, and so 1.5 of 6 picks: no token has two rows to sum, in the mean.
+    cost = forward(*layer("bf16"), number=24).cost
+    assert (cost.flops, cost.functions) == (2 * 1.5 * (4 * 12 + 6 * 4), {"sigmoid": 9})
+    assert cost.vector_flops == 2 * 9 + 1.5 * 4
+
+
 def test_what_the_views_do_not_tell_stays_unknown():
     assert forward(Kernel("some_other_gemm")).cost.quality == "unknown"
     odd = forward(view(3, 4), view(6, 3, 12, dtype=BYTE), Kernel(NAME.format("bf16")))
     assert (odd.cost.quality, odd.cost.bytes) == ("unknown", None)
     assert forward(Kernel(NAME.format("bf16"))).cost.quality == "unknown"
+    several = forward(*layer("bf16")[:3], view(6, 6), view(5, 3, 4, dtype=BYTE), Kernel(NAME.format("bf16")))
+    assert several.cost.quality == "unknown"
 
 
 def aiter(name, *inputs):

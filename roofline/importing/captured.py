@@ -83,13 +83,16 @@ def joined(parts: Sequence[Counted]) -> Counted:
     """The ops of several counts, one after the other, each with its scope and phase."""
     if len(parts) == 1:
         return parts[0]
-    scopes = tuple(dict.fromkeys(scope for part in parts for scope in part.scopes))
-    places = [np.asarray([scopes.index(scope) for scope in part.scopes], np.int64)[part.scope] for part in parts]
+    scopes: dict[str, int] = {}
+    places = [
+        np.asarray([scopes.setdefault(scope, len(scopes)) for scope in part.scopes], np.int64)[part.scope]
+        for part in parts
+    ]
     return replace(
         NOTHING,
         ops=tuple(op for part in parts for op in part.ops),
         names_of_ops=tuple(name for part in parts for name in part.names_of_ops),
-        scopes=scopes,
+        scopes=tuple(scopes),
         scope=np.concatenate(places),
         phase=np.concatenate([part.phase for part in parts]),
     )

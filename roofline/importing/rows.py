@@ -125,11 +125,14 @@ class Table:
         unsure = replays.unsure[events] if replays else np.zeros(len(events), bool)
         name = np.where(captured >= 0, -1, device.name[events])
         keys, place = np.unique(np.stack([base, captured, name, unsure]), axis=1, return_inverse=True)
+        # Joining the captures once for each batch: there is a key for each captured op.
+        batches = {self._batches.get(number) for number in np.unique(base).tolist()}
+        counts = {batch: replays.counted(batch) for batch in batches} if replays else {}
         replayed_rows = []
         for number, op, code, several in keys.T.tolist():
             scope, phase = self._scope[number], self._phase[number]
-            if op >= 0 and replays is not None:
-                of = replays.counted(self._batches.get(number))
+            if op >= 0:
+                of = counts[self._batches.get(number)]
                 scope = self._place(of.scopes[int(of.scope[op])]) if of.scopes[int(of.scope[op])] else scope
                 phase = phase or int(of.phase[op])
                 captured_op = of.ops[op]

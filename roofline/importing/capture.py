@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 _BEGIN, _END = re.compile(r"StreamBeginCapture"), re.compile(r"StreamEndCapture")
 _KERNEL = re.compile(r"Launch(?!HostFunc)", re.IGNORECASE)
 _COPY, _FILL = re.compile(r"Memcpy", re.IGNORECASE), re.compile(r"Memset", re.IGNORECASE)
+_GRAPH = re.compile(r"Graph")
 #: What a serving engine names the range around a capture (vLLM, SGLang): "capture_32_FULL".
-_SIZED = re.compile(r"capture_(\d{1,9})(?:_|$)")
+_SIZED = re.compile(r"^capture_(\d{1,9})(?:_|$)")
 _FIXED = ("memcpy", "memset")
 _UNRECORDED = (("memset",), ("memcpy",), _FIXED)  # what a replay may lack, in the order in which it is tried
 _MORE = 0.01  # of a replay's kernels: so many launches more may a capture hold at its end
@@ -222,16 +223,14 @@ class Captures:
 
 def holds_capture(trace: KinetoTrace) -> bool:
     """Tell whether a graph is captured in a trace."""
-    used = np.unique(trace.launches.name).tolist()
-    return any(_BEGIN.search(trace.names[code]) for code in used) and bool(segments(trace))
+    return bool(trace.matches(_BEGIN, trace.launches.name).any()) and bool(segments(trace))
 
 
 def segments(trace: KinetoTrace) -> list[Kernels]:
     """The captures of a trace, each on one thread, in order of time."""
     launches = trace.launches
-    flags = [trace.matches(pattern, launches.name) for pattern in (_BEGIN, _END, _KERNEL, _COPY, _FILL)]
-    begin, end, kernel, copy, fill = flags
-    graph = np.asarray(["Graph" in name for name in trace.names], bool)[launches.name]
+    flags = [trace.matches(pattern, launches.name) for pattern in (_BEGIN, _END, _KERNEL, _COPY, _FILL, _GRAPH)]
+    begin, end, kernel, copy, fill, graph = flags
     works = (kernel | copy | fill) & ~graph
     tokens = _tokens(trace)
     captures = []
@@ -268,14 +267,13 @@ def _between(
 def _tokens(trace: KinetoTrace) -> Callable[[int], int | None]:
     """Tell the tokens for which a serving engine captured a graph at a time [ns], by the range around it."""
     marks = trace.annotations
-    matches = [_SIZED.match(trace.names[code]) for code in marks.name.tolist()]
-    numbers = [int(match[1]) for match in matches if match]
-    sized = [row for row, match in enumerate(matches) if match]
-    ranges = nesting.Innermost(marks.start[sized], marks.end[sized])
+    sized = marks.select(trace.matches(_SIZED, marks.name))
+    ranges = nesting.Innermost(sized.start, sized.end)
 
     def at(time: int) -> int | None:
         row = ranges.at(time)
-        return numbers[row] if row >= 0 else None
+        match = _SIZED.match(trace.names[int(sized.name[row])]) if row >= 0 else None
+        return int(match[1]) if match else None
 
     return at
 

@@ -95,10 +95,9 @@ class Batches:
     def __init__(self, trace: KinetoTrace) -> None:
         """Of ranges that lie in each other, those that tell how many keys there are go first."""
         marks = trace.annotations
-        by_code = {code: batch(trace.names[code]) for code in np.unique(marks.name).tolist()}
-        steps = [(row, told) for row, code in enumerate(marks.name.tolist()) if (told := by_code[code]) is not None]
-        rows = [row for row, _ in steps]
-        self._start, self._end, self._batch = marks.start[rows], marks.end[rows], [told for _, told in steps]
+        by_code = {code: told for code in np.unique(marks.name).tolist() if (told := batch(trace.names[code]))}
+        steps = marks.select(np.isin(marks.name, list(by_code)))
+        self._start, self._end, self._batch = steps.start, steps.end, [by_code[code] for code in steps.name.tolist()]
         self._with_keys = [row for row, told in enumerate(self._batch) if _has_keys(told)]
         self._told = nesting.Innermost(self._start[self._with_keys], self._end[self._with_keys])
         self._any = nesting.Innermost(self._start, self._end)

@@ -103,10 +103,10 @@ def read(trace: KinetoTrace, costs: Costs, captures: Sequence[KinetoTrace] = (),
     counted_calls = with_python(trace, calls(trace, on, [chosen.host[chosen.counted]]))
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
     nodes = marked(plain, counted_calls)
-    generated = foreign_calls.kernels(trace, links, plain, sources=costs.sources)
+    batches = Batches(trace)
+    generated = foreign_calls.kernels(trace, links, plain, batches, costs.sources)
     counted_events = np.flatnonzero(chosen.step == chosen.counted)
     generated |= unclaimed(trace, links, counted_events, counted_calls, nodes, costs, generated)
-    batches = Batches(trace)
     counted = engine.with_phases(count.count(nodes, costs, generated), plain.events.start, batches)
     number = _numbers(nodes, counted)
 

@@ -67,7 +67,7 @@ class Surroundings:
         rows = np.asarray([event for event in events if device.kind[event] == KERNEL], np.int64)
         launch = self._links.launch[rows]
         launched = np.flatnonzero(launch >= 0)
-        sizes = [None] * len(rows) if not len(rows) else device.decoded(rows, _Geometry)
+        sizes = device.decoded(rows, _Geometry)
         by_launch = dict(zip(launched.tolist(), launches.decoded(launch[launched], _Geometry), strict=True))
         kernels: list[tuple[int, Call | Kernel]] = []
         for place, event in enumerate(rows.tolist()):

@@ -75,10 +75,14 @@ def unclaimed(
     event_of = dict(zip(owners.tolist(), device_events[first].tolist(), strict=True))
     for index, name in longest(trace, device_events, owner).items():
         if step.table[index] == OP:
-            generated[index] = _generated(nodes.names[index], _inside(nodes.call(index), costs, name))
+            generated[index] = foreign_calls.generated(nodes.names[index], _inside(nodes.call(index), costs, name))
         else:
-            generated[index] = _generated(name, foreign_calls.lone(trace, event_of[index]) or lost(name, OUTSIDE))
-    return generated | {index: _generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()}
+            generated[index] = foreign_calls.generated(
+                name, foreign_calls.lone(trace, event_of[index]) or lost(name, OUTSIDE)
+            )
+    return generated | {
+        index: foreign_calls.generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()
+    }
 
 
 def _holders(parent: Rows, nodes: Rows) -> NDArray[np.bool_]:
@@ -90,17 +94,6 @@ def _holders(parent: Rows, nodes: Rows) -> NDArray[np.bool_]:
         holds[current] = True
         current = np.unique(parent[current])
     return holds
-
-
-def _generated(name: str, costed: Costed) -> Generated:
-    return Generated(
-        name=name,
-        costed=costed,
-        reads=(-1,) * len(costed.reads),
-        writes=(-1,) * len(costed.writes),
-        scope=None,
-        places=(),
-    )
 
 
 def _inside(call: Call, costs: Costs, kernel: str) -> Costed:

@@ -71,7 +71,7 @@ def kernels(
     exchanged = _exchanged(trace, nodes, at)
     around = _Around(trace, links, nodes, batches)
     alike = around.alike(owners.tolist(), events)
-    generated: dict[int, Generated] = {}
+    calls: dict[int, Generated] = {}
     for node, mine in zip(owners.tolist(), events, strict=True):  # calls that launch and are no ops, of one step
         name = nodes.names[node]
         formula = custom.entry(name)
@@ -80,21 +80,19 @@ def kernels(
             call = _recorded(nodes.call(node))
             if forward_node is not None:
                 call = replace(call, inputs=(*call.inputs, *_recorded(nodes.call(forward_node)).inputs))
-            generated[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
+            calls[node] = generated(name, custom.cost(call, formula.function, formula.op_class))
         elif formula is not None and formula.context:
-            generated[node] = _generated(name, around.costed(node, mine, formula, node in alike))
+            calls[node] = generated(name, around.costed(node, mine, formula, node in alike))
         elif triton.is_triton(name, nodes.events.args[node]):
-            generated[node] = _generated(name, _by_triton(nodes, node, launching, sources))
+            calls[node] = generated(name, _by_triton(nodes, node, launching, sources))
         elif _communicates(trace, name, mine):
             top = _top(nodes, node)
-            generated[top] = _generated(
-                nodes.names[top], _communication(trace, nodes, top, node, mine, exchanged.get(top))
-            )
+            calls[top] = generated(nodes.names[top], _communication(trace, nodes, top, node, mine, exchanged.get(top)))
         elif "::" in name and not name.startswith(("torch::autograd::", "autograd::")):
             names = [trace.names[code] for code in device.name[mine].tolist()]
             work = unknown("an op of a library's own, of which the trace says no work: give it a formula")
-            generated[node] = _generated(name, plain_cost(nodes.call(node), work, _class(names, device.duration[mine])))
-    return generated
+            calls[node] = generated(name, plain_cost(nodes.call(node), work, _class(names, device.duration[mine])))
+    return calls
 
 
 class _Around:
@@ -123,10 +121,11 @@ class _Around:
         return self._known[id(call), context]
 
 
-def _generated(name: str, costed: Costed) -> Generated:
+def generated(name: str, costed: Costed) -> Generated:
+    """Make the call of a kernel that is no op of torch's: its buffers are not known."""
     from roofline.pytorch.count import Generated
 
-    reads, writes = tuple(-1 for _ in costed.reads), tuple(-1 for _ in costed.writes)
+    reads, writes = (-1,) * len(costed.reads), (-1,) * len(costed.writes)
     return Generated(name=name, costed=costed, reads=reads, writes=writes, scope=None, places=())
 
 

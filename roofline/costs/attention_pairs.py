@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any
 
 from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, matrix, unknown
@@ -29,18 +28,6 @@ class Mask:
     left: int | None = None
     right: int | None = None
     bottom_right: bool = False
-
-
-def lower_right(masking: Sequence[Any]) -> Mask:
-    """Read causal, window left, window right as a call of flash-attention's kind records them; -1 is no limit.
-
-    Of a window that was not recorded there is none. Without a recorded `causal` the mask is taken to be one: it leaves
-    the least work, and no floor is then too high.
-    """
-    causal, left, right = (*masking, None, None, None)[:3]
-    left = left if type(left) is int and left >= 0 else None
-    right = 0 if causal is not False else right if type(right) is int and right >= 0 else None
-    return Mask(left, right, bottom_right=True)
 
 
 def pairs(queries: int, keys: int, mask: Mask) -> int:

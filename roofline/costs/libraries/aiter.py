@@ -24,20 +24,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, unknown
 from roofline.costs import inference_kernels as kernels
 from roofline.costs import kernel_names, paged_attention
-from roofline.costs.attention_pairs import Lengths, forward, lower_right, varlen
+from roofline.costs.attention_pairs import Lengths, forward
 from roofline.costs.calls import Tensor, size
 from roofline.costs.context import Context
 from roofline.costs.custom import Work, formula
 from roofline.costs.dtypes import DTYPES
+from roofline.costs.flash_calls import LSE, is_table, lower_right, moved, out_size, packed_lengths
 from roofline.costs.paged_attention import Heads
 
-_LSE = 4.0  # [byte] the log-sum-exp is fp32
 _GROUP_NORM = 8.0  # FLOP per element, as torch's own
 
 
@@ -134,8 +132,8 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
     lengths = Lengths(batch, queries, k.shape[1])
     cost = forward(lengths, heads, width, v.shape[-1], lower_right(options[2:5]))
     returns_lse = len(options) > 5 and options[5] is True  # later versions have the size of a sink before it
-    lse = _LSE * batch * queries * heads if returns_lse else 0.0
-    return _told(_moved(cost, (q, k, v), _out(q, v) + lse), options[2:3])
+    lse = LSE * batch * queries * heads if returns_lse else 0.0
+    return moved(cost, (q, k, v), out_size(q, v) + lse, options[2:3])
 
 
 @formula("aiter::fmha_v3_varlen_fwd", "attention", context=True)
@@ -143,12 +141,11 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
 def packed(context: Context, q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Any, *options: Any) -> Cost:
     """Cost attention of packed lengths; options: longest queries and keys, shortest queries, dropout, ..."""
     mask = lower_right(options[7:10])
-    if len(k.shape) != 3 or any(isinstance(value, Tensor) and value.dtype == "int" for value in options):
+    if len(k.shape) != 3 or any(map(is_table, options)):
         return paged_attention.of_engine(context, q, k, v, mask.left, options[7:8])
     _, heads, width = q.shape
-    lengths = varlen(q.shape[0], k.shape[0], cu_q.numel - 1, *map(_whole, options[:2]))
-    cost = forward(lengths, heads, width, v.shape[-1], mask)
-    return _told(_moved(cost, (q, k, v, cu_q), _out(q, v)), options[7:8])
+    cost = forward(packed_lengths(q, k, cu_q, options[:2]), heads, width, v.shape[-1], mask)
+    return moved(cost, (q, k, v, cu_q), out_size(q, v), options[7:8])
 
 
 @formula("aiter::mha_batch_prefill", "attention", context=True)
@@ -183,17 +180,3 @@ def paged_ragged(
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int else None
-
-
-def _out(q: Tensor, v: Tensor) -> float:
-    return size(q) / max(1, q.shape[-1]) * v.shape[-1]
-
-
-def _moved(cost: Cost, reads: tuple[Tensor, ...], written: float) -> Cost:
-    return msgspec.structs.replace(cost, bytes_read=sum(map(size, reads)), bytes_written=written)
-
-
-def _told(cost: Cost, causal: tuple[Any, ...]) -> Cost:
-    if causal and isinstance(causal[0], bool):
-        return cost
-    return cost + Cost(quality="assumed", note="causal and window not recorded: a causal mask")

@@ -22,15 +22,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from roofline.core.cost import Cost, unknown
-from roofline.costs.attention_pairs import Lengths, backward, forward, lower_right, varlen
+from roofline.costs.attention_pairs import Lengths, backward, forward
 from roofline.costs.calls import Tensor, size
 from roofline.costs.custom import formula
-
-_WHOLE = frozenset(("int", "long", "long int", "long long"))
-_LSE = 4.0  # [byte] the log-sum-exp is fp32
+from roofline.costs.flash_calls import LSE, is_table, lower_right, moved, out_size, packed_lengths
 
 
 @formula("flash_attn::_flash_attn_forward", "attention")
@@ -39,7 +35,7 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, *options: Any) -> Cost:
     batch, queries, heads, width = q.shape
     lengths = Lengths(batch, queries, k.shape[1])
     cost = forward(lengths, heads, width, v.shape[-1], lower_right(options[2:5]))
-    return _moved(cost, (q, k, v), _out(q, v) + _LSE * batch * queries * heads, options[2:3])
+    return moved(cost, (q, k, v), out_size(q, v) + LSE * batch * queries * heads, options[2:3])
 
 
 @formula("flash_attn::_flash_attn_varlen_forward", "attention")
@@ -48,11 +44,11 @@ def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *options
 
     options: longest query and key sequence, dropout, scale, causal, window left and right, ...
     """
-    if len(k.shape) != 3 or any(_is_table(value) for value in options):
+    if len(k.shape) != 3 or any(map(is_table, options)):
         return unknown("attention to pages of keys and values: how many of them are used is not in the trace")
     total, heads, width = q.shape
-    cost = forward(_packed(q, k, cu_q, options), heads, width, v.shape[-1], lower_right(options[4:7]))
-    return _moved(cost, (q, k, v, cu_q, cu_k), _out(q, v) + _LSE * total * heads, options[4:5])
+    cost = forward(packed_lengths(q, k, cu_q, options), heads, width, v.shape[-1], lower_right(options[4:7]))
+    return moved(cost, (q, k, v, cu_q, cu_k), out_size(q, v) + LSE * total * heads, options[4:5])
 
 
 @formula("flash_attn::_flash_attn_backward", "attention")
@@ -60,7 +56,7 @@ def fixed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, l
     """Cost the gradients of `fixed`; options: dq, dk, dv, dropout, scale, causal, window left and right, ..."""
     batch, queries, heads, width = q.shape
     cost = backward(Lengths(batch, queries, k.shape[1]), heads, width, v.shape[-1], lower_right(options[5:8]))
-    return _moved(cost, (dout, q, k, v, out, lse), size(q) + size(k) + size(v), options[5:6])
+    return moved(cost, (dout, q, k, v, out, lse), size(q) + size(k) + size(v), options[5:6])
 
 
 @formula("flash_attn::_flash_attn_varlen_backward", "attention")
@@ -71,31 +67,6 @@ def packed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, 
     """
     _, heads, width = q.shape
     sums = tuple(options[3:5])
-    lengths = _packed(q, k, sums[0], options[5:7])
+    lengths = packed_lengths(q, k, sums[0], options[5:7])
     cost = backward(lengths, heads, width, v.shape[-1], lower_right(options[9:12]))
-    return _moved(cost, (dout, q, k, v, out, lse, *sums), size(q) + size(k) + size(v), options[9:10])
-
-
-def _packed(q: Tensor, k: Tensor, cu_q: Tensor, longest: tuple[Any, ...]) -> Lengths:
-    lengths = [value if type(value) is int else None for value in (*longest[:2], None, None)]
-    number = cu_q.numel - 1
-    for total, longest_sequence in zip((q.shape[0], k.shape[0]), lengths, strict=False):
-        if longest_sequence is not None and total > number * longest_sequence:
-            raise ValueError(f"{number} sequences of at most {longest_sequence} are not {total} long together")
-    return varlen(q.shape[0], k.shape[0], number, lengths[0], lengths[1])
-
-
-def _is_table(value: Any) -> bool:
-    """block_table, leftpad_k, seqused_k: behind the lengths the only tensors of whole numbers."""
-    return isinstance(value, Tensor) and value.dtype in _WHOLE
-
-
-def _out(q: Tensor, v: Tensor) -> float:
-    return size(q) / max(1, q.shape[-1]) * v.shape[-1]
-
-
-def _moved(cost: Cost, reads: tuple[Tensor, ...], written: float, causal: tuple[Any, ...]) -> Cost:
-    cost = msgspec.structs.replace(cost, bytes_read=sum(map(size, reads)), bytes_written=written)
-    if not causal or not isinstance(causal[0], bool):
-        cost = cost + Cost(quality="assumed", note="causal and window not recorded: a causal mask")
-    return cost
+    return moved(cost, (dout, q, k, v, out, lse, *sums), size(q) + size(k) + size(v), options[9:10])

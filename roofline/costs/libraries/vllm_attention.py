@@ -27,11 +27,11 @@ from typing import Any
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import paged_attention
-from roofline.costs.attention_pairs import lower_right
 from roofline.costs.calls import Tensor
 from roofline.costs.context import Context
 from roofline.costs.custom import Work, formula
 from roofline.costs.dtypes import DTYPES
+from roofline.costs.flash_calls import lower_right
 from roofline.costs.paged_attention import Heads
 
 _SPLIT = re.compile(r"kernel_unified_attention_3d|reduce_segments")

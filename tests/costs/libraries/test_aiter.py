@@ -64,6 +64,8 @@ def test_attention_of_packed_lengths():
     found = cost("mha_varlen_fwd", q, k, k, sums, sums, 6, 9, 0, 0.0, 0.35, 0.0, False, True, -1, -1)
     assert (found.flops, found.useful_flops) == (2 * 4 * 54 * 32, 2 * 4 * 39 * 32)
     assert found.bytes_read == 2 * (12 * 4 * 8 + 2 * 18 * 2 * 8) + 12
+    # Two sequences of at most 5 queries are not 12 long together.
+    assert cost("mha_varlen_fwd", q, k, k, sums, sums, 5, 9, 0, 0.0, 0.35, 0.0, False, True).quality == "unknown"
 
 
 def test_prefill_from_pages_by_shapes_alone():

@@ -14,7 +14,8 @@ from roofline.costs.dtypes import DTYPES
 from roofline.costs.formulas import RMS_NORM
 
 #: x * (1 / scale), held within the range of a narrow type (min, max); the cast is free.
-QUANTISED = 3.0
+_QUANTISED = 3.0
+_LARGEST = 2.0  # FLOP per element: its absolute value, and the larger of two
 #: FLOP and functions per element of an activation, beside the product with the other half.
 _ACTIVATIONS: dict[str, tuple[float, str]] = {
     "silu": (1.0, "sigmoid"),
@@ -75,7 +76,7 @@ def store(keys: Tensor, values: Tensor, key_pages: Tensor, value_pages: Tensor, 
     moved = [share * tensor.numel for tensor in (keys, values)]
     pages = [DTYPES[tensor.dtype][1] for tensor in (key_pages, value_pages)]
     return Cost(
-        vector_flops=sum(QUANTISED * n for n, width in zip(moved, pages, strict=True) if width == 1),
+        vector_flops=sum(_QUANTISED * n for n, width in zip(moved, pages, strict=True) if width == 1),
         bytes_read=share * (size(keys) + size(values)) + size(slots),
         bytes_written=sum(n * width for n, width in zip(moved, pages, strict=True)),
     )
@@ -83,9 +84,9 @@ def store(keys: Tensor, values: Tensor, key_pages: Tensor, value_pages: Tensor, 
 
 def cast(out: Tensor, x: Tensor, read: float = 0.0, scales: Tensor | None = None) -> Cost:
     """Cast x to a narrow type. read: of given scales [byte]; scales: written, found of the largest elements."""
-    searched = float(x.numel) if scales is not None else 0.0  # |x| is free to the maximum: one compare per element
+    searched = _LARGEST * x.numel if scales is not None else 0.0
     return Cost(
-        vector_flops=QUANTISED * x.numel + 2.0 * searched,
+        vector_flops=_QUANTISED * x.numel + searched,
         bytes_read=size(x) + read,
         bytes_written=size(out) + (size(scales) if scales is not None else 0.0),
     )

@@ -20,6 +20,8 @@ from roofline.costs.calls import Tensor
 from roofline.costs.context import Context
 from roofline.costs.dtypes import DTYPES
 
+NO_BATCH = "no annotation says how long the sequences of the batch are"
+
 
 @dataclass(frozen=True, slots=True)
 class Heads:
@@ -41,7 +43,7 @@ def cost(q: Tensor, of: Heads, parts: Sequence[Sequences], left: int | None = No
     """
     queries = sum(part.queries for part in parts)
     if not queries:
-        return unknown("no annotation says how long the sequences of the batch are")
+        return unknown(NO_BATCH)
     if queries > q.shape[0]:
         return unknown(f"the annotation around it is of {queries} queries, and it has {q.shape[0]}")
     work = attention_pairs.of_batch(parts, of.queries, of.width, of.width_v, left)
@@ -66,10 +68,17 @@ def of_engine(
 ) -> Cost:
     """Cost attention of all sequences of the engine's step. causal: as recorded, () where it was not."""
     if context.batch is None:
-        return unknown("no annotation says how long the sequences of the batch are")
+        return unknown(NO_BATCH)
     if causal != (True,):
         return unknown("attention to pages without a causal mask")
     return cost(q, heads(q, k, v), (context.batch.prefill, context.batch.decode), left, out)
+
+
+def decoding(context: Context, q: Tensor, of: Heads, out: Tensor) -> Cost:
+    """Cost attention of the sequences that the engine's step continues."""
+    if context.batch is None:
+        return unknown(NO_BATCH)
+    return cost(q, of, (context.batch.decode,), out=out)
 
 
 def heads(q: Tensor, k: Tensor, v: Tensor) -> Heads:

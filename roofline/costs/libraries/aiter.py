@@ -171,11 +171,9 @@ def paged_ragged(
     context: Context, out: Tensor, workspace: Tensor, q: Tensor, k: Tensor, v: Tensor, *options: Any
 ) -> Cost:
     """Cost decoding with pages; options: scale, page sums, pages, lengths of last pages, block size, partitions, ..."""
-    if context.batch is None:
-        return unknown("no annotation says how long the sequences of the batch are")
     layout = options[8] if len(options) > 8 else None
     heads = Heads(q.shape[1], k.shape[1 if layout == "HND" else -2], q.shape[2], v.shape[-1], DTYPES[k.dtype][1])
-    return paged_attention.cost(q, heads, (context.batch.decode,), out=out)
+    return paged_attention.decoding(context, q, heads, out)
 
 
 def _whole(value: Any) -> int | None:

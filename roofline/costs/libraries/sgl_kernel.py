@@ -70,14 +70,9 @@ def store_cache(key: Tensor, value: Tensor, keys: Tensor, values: Tensor, slots:
 
 
 @formula("sgl_kernel::sgl_per_token_quant_fp8", "pointwise")
-def per_token_quant_fp8(x: Tensor, out: Tensor, scales: Tensor, *_: Any) -> Cost:
-    """Cost a cast to fp8 with a scale per row, found of its largest element."""
-    return kernels.cast(out, x, scales=scales)
-
-
 @formula("sgl_kernel::sgl_per_token_group_quant_fp8", "pointwise")
-def per_token_group_quant_fp8(x: Tensor, out: Tensor, scales: Tensor, *_: Any) -> Cost:
-    """Cost a cast to fp8 with a scale per group of a row, found of its largest element."""
+def per_token_quant_fp8(x: Tensor, out: Tensor, scales: Tensor, *_: Any) -> Cost:
+    """Cost a cast to fp8 with a scale per row, or per group of a row, found of the largest element."""
     return kernels.cast(out, x, scales=scales)
 
 

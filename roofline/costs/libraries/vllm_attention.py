@@ -42,7 +42,7 @@ _NO_CACHE = "the cache is taken to hold the type of the keys"
 def unified(context: Context, q: Tensor, k: Tensor, v: Tensor, out: Tensor, *_: Any) -> Cost:
     """Cost the kernels of a layer's attention that the op launches itself."""
     if context.batch is None:
-        return unknown("no annotation says how long the sequences of the batch are")
+        return unknown(paged_attention.NO_BATCH)
     names = [kernel.name for kernel in context.kernels]
     if context.alike or not names or not all(map(_SPLIT.match, names)):
         return unknown("whether its layers see a window of their keys only is not in the trace")
@@ -67,12 +67,10 @@ def paged_in_parts(
 @formula("_C::paged_attention_v1", "attention", context=True)
 def paged(context: Context, out: Tensor, q: Tensor, keys: Tensor, values: Tensor, heads: Any, *_: Any) -> Work:
     """Cost decoding with pages; these kernels know no window."""
-    if context.batch is None:
-        return unknown("no annotation says how long the sequences of the batch are")
     if type(heads) is not int:
         heads = values.shape[1]  # [pages, heads, width, page]
     of_cache = Heads(q.shape[1], heads, q.shape[2], q.shape[2], DTYPES[keys.dtype][1])
-    return paged_attention.cost(q, of_cache, (context.batch.decode,), out=out)
+    return paged_attention.decoding(context, q, of_cache, out)
 
 
 @formula("_vllm_fa2_C::varlen_fwd", "attention", context=True)

@@ -42,6 +42,7 @@ def test_casts_and_scaled_products():
     scales = tensor(10, 1, dtype="float")
     found = cost("sgl_kernel::sgl_per_token_quant_fp8", X, tensor(10, 6, dtype="c10::Float8_e4m3fn"), scales)
     assert (found.bytes_read, found.bytes_written) == (120, 60 + 40)
+    assert found.vector_flops == (1 + 1 + 3) * 60  # abs and max of each; the product with the scale, min, max
     a, b = tensor(10, 6, dtype="c10::Float8_e4m3fn"), tensor(6, 4, dtype="c10::Float8_e4m3fn")
     found = cost("sgl_kernel::fp8_scaled_mm", a, b, scales, tensor(4, dtype="float"), None, None)
     assert (found.flops, found.bytes_read, found.bytes_written) == (2 * 10 * 6 * 4, 60 + 24 + 40 + 16, 80)

@@ -13,7 +13,7 @@ from math import isqrt
 from roofline.core.batch import Sequences
 from roofline.core.cost import Cost, matrix, unknown
 
-UNTOLD = "how many keys its queries see is not in the trace"
+_UNTOLD = "how many keys its queries see is not in the trace"
 _UNTOLD_WINDOW = "what a window leaves of its keys hangs on the length of each sequence, and the trace tells only sums"
 
 
@@ -87,7 +87,7 @@ def of_batch(parts: Sequence[Sequences], heads: int, width: int, width_v: int, l
         if not part.number:
             continue
         if part.keys is None or part.products is None or part.squares is None:
-            return unknown(UNTOLD)
+            return unknown(_UNTOLD)
         if left is not None and left + 1 < _longest(part):
             if not _all_equal(part):
                 return unknown(_UNTOLD_WINDOW)
@@ -109,10 +109,12 @@ def keys_read(parts: Sequence[Sequences], left: int | None = None) -> float:
     """
     total = 0.0
     for part in parts:
-        if part.number and part.keys is None:
-            raise ValueError(UNTOLD)
-        keys = float(part.keys or 0)
-        if left is not None and part.number and left + 1 < _longest(part):
+        if not part.number:
+            continue
+        if part.keys is None:
+            raise ValueError(_UNTOLD)
+        keys = float(part.keys)
+        if left is not None and left + 1 < _longest(part):
             if not _all_equal(part):
                 raise ValueError(_UNTOLD_WINDOW)
             keys = min(keys, part.queries + float(part.number * left))
@@ -121,8 +123,13 @@ def keys_read(parts: Sequence[Sequences], left: int | None = None) -> float:
 
 
 def _longest(part: Sequences) -> int:
-    """Bound the keys of the longest sequence: each other one has as many keys as queries at least, and one query."""
-    return (part.keys or 0) - part.queries + isqrt(max(0, (part.squares or 0) - part.number + 1))
+    """Bound the keys of the longest sequence: each other one has as many keys as queries at least, and one query.
+
+    Raises ValueError where lengths were not recorded.
+    """
+    if part.keys is None or part.squares is None:
+        raise ValueError(_UNTOLD)
+    return part.keys - part.queries + isqrt(max(0, part.squares - part.number + 1))
 
 
 def _all_equal(part: Sequences) -> bool:

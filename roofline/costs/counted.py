@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core import vocabulary
 from roofline.core.cost import Cost
 from roofline.core.schema import Storages
 from roofline.core.vocabulary import OpClass
 
-PHASES = ("forward", "backward", "optimizer", "prefill", "decode", "mixed")
+PHASES = vocabulary.PHASES
 
 #: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
 Access = tuple[bool, int, float]

@@ -88,9 +88,9 @@ def test_a_window_leaves_the_last_keys():
     assert (found.useful_flops, found.quality) == (2 * 3 * 9 * 32, "exact")
     assert attention_pairs.keys_read((part,), left=2) == 12
     assert attention_pairs.of_batch((Sequences(1, 1),), 2, 8, 8).quality == "unknown"
-    # Keys alone do not tell whether the window cuts any.
+    # Two sequences of 9 keys together: one may have 8, and a window of 7 cuts it.
     with pytest.raises(ValueError, match="not in the trace"):
-        attention_pairs.keys_read((Sequences(2, 3, 9),), left=2)
+        attention_pairs.keys_read((Sequences(2, 3, 9),), left=6)
 
 
 def test_a_window_over_sequences_whose_lengths_sums_do_not_tell():

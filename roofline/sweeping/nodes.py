@@ -136,7 +136,8 @@ class _Sweep:
                 slot.point = point
                 ended = self.ended.total()
                 line = f"{ended + len(self.running)}/{self._number} {slot.node.name}: {point.backend}: {point.place()}"
-                self._say(line + time_left(ended, self._number, time.monotonic() - self._since))
+                seconds = time.monotonic() - self._since
+                self._say(line + time_left(self.ended["measured"], self._number - ended, seconds))
                 self._cluster.begin(point, slot.node)
 
     def end(self, answer: Answer) -> None:

@@ -35,15 +35,20 @@ def run(
     begin = time.monotonic()
     for number, point in enumerate(missing):
         line = f"{number + 1}/{len(missing)} {point.backend}: {point.place()}"
-        line += time_left(number, len(missing), time.monotonic() - begin)
+        line += time_left(ended["measured"], len(missing) - number, time.monotonic() - begin)
         end = attempt(folder, point, measure, say, line, retry=retry)
         ended.update([end] if end else [])
     return ended
 
 
-def time_left(ended: int, of: int, seconds: float) -> str:
-    """Tell how long the other points take, if they take as long as those that ended in so many seconds."""
-    return f" ({units.seconds((of - ended) * seconds / ended)} left, if all take as long as so far)" if ended else ""
+def time_left(measured: int, left: int, seconds: float) -> str:
+    """Tell how long the points that are left take, if they take as long as those measured in so many seconds.
+
+    Those that were refused say nothing of it: they end at once.
+    """
+    if not measured:
+        return ""
+    return f" ({units.seconds(left * seconds / measured)} left, if all take as long as those measured so far)"
 
 
 def attempt(

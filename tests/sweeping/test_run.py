@@ -23,7 +23,7 @@ from roofline.renderers.sweep import json as as_json
 from roofline.renderers.sweep import text
 from roofline.sweeping import folder, grid
 from roofline.sweeping.plan import Point, points
-from roofline.sweeping.run import run
+from roofline.sweeping.run import run, time_left
 
 BATCHES = (1, 2, 4, 8)
 
@@ -98,6 +98,12 @@ def test_what_fails_is_recorded_and_the_rest_goes_on(tmp_path: Path, error: Roof
     assert run(tmp_path, every, measured, quiet, retry=True) == {"measured": 1}
     assert folder.failure(tmp_path, every[1]) is None
     assert tried == 5
+
+
+def test_the_time_left_is_that_of_measured_points() -> None:
+    """Two of five points took 30 s each, one was refused at once: the other two take 60 s, and not 2 x 60 / 3."""
+    assert "(60.0 s left" in time_left(measured=2, left=2, seconds=60.0)
+    assert time_left(measured=0, left=4, seconds=0.1) == ""
 
 
 def _run_all(path: Path, log: Path) -> None:

@@ -1,8 +1,8 @@
 """`make bench`: what a point of a sweep costs beyond its measurement, for the tiniest step there is.
 
     sweep / profile   a sweep of some points against as many `roofline profile`, in turns
-    overhead          a point whose step ends its measuring process at once: for 0.25 s of it we look how busy the
-                      machine is; the rest is the start of the process, and what is written
+    overhead          a point whose step ends its measuring process at once: the start of the process, and what is
+                      written (one thread: with more, 0.25 s more to look how busy the machine is)
     fresh             the same with a fresh process, which starts Python and imports the framework
 
 `benchmarks/forks.py` holds the times of steps in forks against those in fresh processes.

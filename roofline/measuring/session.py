@@ -94,10 +94,13 @@ def _record_rounds(
 
     Threads that spin while they wait keep cores from the threads that they wait for. So they sleep where the machine
     lacks room for them already, and where the cores turn out to be contended. If the cores were not contended while
-    threads slept, the framework's own way may be faster, and is measured, too. shared, prepared: see `launch.run`.
+    threads slept, the framework's own way may be faster, and is measured, too. A step on a GPU does not wait for them,
+    nor does a single thread. shared, prepared: see `launch.run`.
     """
-    may_choose = not request.count_only and "OMP_WAIT_POLICY" not in os.environ
-    variables = dict(_ASLEEP) if may_choose and _is_crowded(request) else {}
+    on_cpu = request.workload.device == "cpu"
+    threads = _host_threads(request)
+    may_choose = not request.count_only and threads > 1 and "OMP_WAIT_POLICY" not in os.environ
+    variables = dict(_ASLEEP) if may_choose and on_cpu and _is_crowded(threads) else {}
     if variables:
         say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
     recording = record_whole(request, backend, variables, shared, prepared)
@@ -119,13 +122,18 @@ def _record_rounds(
     return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(further)))
 
 
-def _is_crowded(request: Request) -> bool:
-    """Tell whether the threads of a step on the CPU lack room; a step on a GPU does not wait for them."""
-    from roofline.devices import contention, cpu
+def _host_threads(request: Request) -> int:
+    """Return how many threads on the host work on an op together; one has none to wait for."""
+    from roofline.devices import cpu
 
-    if request.workload.device != "cpu":
-        return False
-    return contention.free_processors() <= (request.threads or cpu.detect().cores) - _MISSING
+    return request.threads or cpu.detect().cores
+
+
+def _is_crowded(threads: int) -> bool:
+    """Tell whether the threads of a step lack room on the processors."""
+    from roofline.devices import contention
+
+    return contention.free_processors() <= threads - _MISSING
 
 
 def _other_waiting(recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:

@@ -191,8 +191,8 @@ class Machine:
         patch.setattr(contention, "free_processors", lambda: next(looks))
         patch.setattr(session, "record_whole", record)
 
-    def run(self, device: str = "cpu") -> float:
-        request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=2)
+    def run(self, device: str = "cpu", threads: int = 2) -> float:
+        request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=threads)
         return session._record_rounds(request, None, 1, lambda text: None, Path(), None).wall.steps[0]  # type: ignore[arg-type]
 
 
@@ -225,6 +225,13 @@ def test_threads_sleep_where_the_machine_is_busy(
     machine = Machine(monkeypatch, [free], steps)
     assert machine.run() == counts
     assert machine.policies == policies
+
+
+def test_one_thread_waits_for_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks how busy the machine is, and contended cores are no reason to measure twice."""
+    machine = Machine(monkeypatch, [], [(True, 1.0)])
+    assert machine.run(threads=1) == 1.0
+    assert machine.policies == [""]
 
 
 def test_a_gpu_does_not_wait_for_the_threads_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import function_def_to_graph, op_def_registry
 
+from roofline.errors import reason
 from roofline.tensorflow import callbacks
 from roofline.tensorflow.graph.bytes import moves_nothing
 from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Seen, Source, Tensor
@@ -26,6 +27,7 @@ from roofline.tensorflow.graph.tables import CALLS
 from roofline.tensorflow.run_shapes import of_nodes, of_unknown
 from roofline.tensorflow.scopes import canonical
 from roofline.tensorflow.shapes import ERRORS, Outputs, inferred
+from roofline.units import cut
 
 #: A call's function attributes, and what inlining calls the part that each becomes.
 _PARTS = {"f": "", "cond": "cond/_0/", "body": "body/_0/", "then_branch": "then/_0/", "else_branch": "else/_0/"}
@@ -154,8 +156,8 @@ def read(metadata: Any, run_shapes: Seen = MappingProxyType({})) -> Graphs:
         try:
             functions += [function for function in _functions(function_graphs, run_shapes) if _computes(function.after)]
         except ERRORS as error:
-            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
-            warnings.append(f"The graph of function {number} could not be read, so its ops have no work: {reason}")
+            why = cut(reason(error), 160)
+            warnings.append(f"The graph of function {number} could not be read, so its ops have no work: {why}")
     return Graphs(tuple(functions), tuple(warnings))
 
 

@@ -14,6 +14,7 @@ from roofline.devices.cuda import timer
 from roofline.devices.cuda.arithmetic import FUNCTIONS, TURNS, UNROLL_FUNCTION
 from roofline.devices.cuda.card import grid
 from roofline.devices.sampling import Candidate, Finding, ceiling, fastest_first
+from roofline.errors import reason
 
 #: The random generator of Inductor's code, as `roofline.pytorch.inductor.loops` calls it.
 PHILOX = "random (Philox)"
@@ -34,7 +35,7 @@ def functions(wanted: Collection[str], *, seconds: float, conditions: str, date:
             ceilings[f"function.{name}"] = ceiling(best, conditions, date)
         # Triton is missing, lacks a C compiler, or does not know this GPU: its errors have no common class.
         except Exception as error:
-            why = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+            why = reason(error)
             notes[f"function.{name}"] = notes["functions of generated code"] = why
     return Finding(ceilings, notes=notes)
 

@@ -19,6 +19,7 @@ from roofline.costs import custom, formulas
 from roofline.costs.calls import UNKNOWN, Call, Tensor, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, computed, of_most, said
+from roofline.errors import reason
 from roofline.pytorch.aten import bytes, contractions, flops, overlaps, quantized, schema
 from roofline.pytorch.aten.python_ops import is_python_function
 from roofline.pytorch.aten.references import without_dynamo
@@ -34,6 +35,7 @@ from roofline.pytorch.aten.tables import (
     SPARSE_PRODUCTS,
     base,
 )
+from roofline.units import cut
 
 
 class Engine:
@@ -79,13 +81,13 @@ def _cost(call: Call) -> Costed:
     reasons: list[str] = []
     try:
         candidates = schema.overloads(call)
-    except schema.Unresolved as reason:
-        return _unknown(call, str(reason) if call.inputs else "its arguments were not recorded")
+    except schema.Unresolved as unresolved:
+        return _unknown(call, str(unresolved) if call.inputs else "its arguments were not recorded")
     for overload in candidates[:4]:
         try:
             return _by_schema(call, overload)
-        except schema.Unresolved as reason:
-            reasons.append(str(reason))
+        except schema.Unresolved as unresolved:
+            reasons.append(str(unresolved))
         except (
             RuntimeError,
             TypeError,
@@ -96,7 +98,7 @@ def _cost(call: Call) -> Costed:
             AssertionError,
         ) as error:
             # torch's meta kernels raise all of these for arguments they do not support: the op stays unknown, named.
-            reasons.append(f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}")
+            reasons.append(cut(reason(error), 120))
     return _unknown(call, reasons[0] if reasons else "not recorded")
 
 

@@ -25,8 +25,10 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
+from roofline.errors import reason
 from roofline.pytorch.inductor import flex, mix_order, sites
 from roofline.pytorch.inductor.sites import Site
+from roofline.units import cut
 
 #: Annotation around each run of a compiled graph in the counting run, followed by the number of the run.
 REGION = "roofline:region:"
@@ -181,7 +183,7 @@ class Recorder:
         try:
             (graph.sites if outer is lowered else graph.inner).extend(make(lowered))
         except Exception as error:  # private interfaces: whatever they raise, the compilation must go on
-            graph.broken = f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+            graph.broken = f"{name}: {cut(reason(error), 120)}"
 
     @contextmanager
     def _made(self) -> Iterator[None]:
@@ -202,7 +204,7 @@ class Recorder:
                 graph.inputs, graph.outputs = tuple(lowered.graph_input_names), tuple(lowered.get_output_names())
                 graph.input_sizes = tuple(_sizes(lowered.graph_inputs[name]) for name in graph.inputs)
             except Exception as error:  # as above
-                graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+                graph.broken = cut(reason(error), 120)
             self._compiled[id(compiled)] = (compiled, graph)
 
         with _replaced(CompiledFxGraph, "__init__", make):

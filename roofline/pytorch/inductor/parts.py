@@ -18,6 +18,7 @@ from roofline.core.vocabulary import FLOATING, PRODUCTS
 from roofline.costs.counted import Costed
 from roofline.costs.dtypes import computed, of_most
 from roofline.costs.weight import weight
+from roofline.errors import reason
 from roofline.pytorch.aten import bytes, contractions, flops
 from roofline.pytorch.aten.engine import classify
 from roofline.pytorch.aten.schema import NAMES
@@ -29,6 +30,7 @@ from roofline.pytorch.inductor.loops import PHILOX
 from roofline.pytorch.inductor.scopes import line_of, scope_of
 from roofline.pytorch.inductor.sites import Site
 from roofline.pytorch.inductor.traffic import Access
+from roofline.units import cut
 
 #: Inductor's own primitives that compute nothing of the program.
 _FRAME = frozenset(["inductor_lookup_seed", "inductor_seeds", "inductor_seed", "inductor_force_stride_order"])
@@ -49,9 +51,9 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
     graph_runs = []
     for number, region in enumerate(regions):
         graph = region.graph
-        reason = graph.broken
+        broken = graph.broken
         launches: tuple[Launches, Launches] = ((), ())
-        if not reason:
+        if not broken:
             try:
                 pairs_of = _attention_pairs(region)
                 key = (id(graph), tuple(sorted(region.sizes.items(), key=str)), tuple(pairs_of.values()))
@@ -59,13 +61,13 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
                     launches_of[key] = _launches(graph, region.sizes, names, pairs_of)
                 launches = launches_of[key]
             except Exception as error:  # what a graph's nodes say of themselves is private too
-                reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+                broken = graph.broken = cut(reason(error), 120)
         inputs, outputs = (
             tuple((Storage(address), size) for address, size in buffers.values())
             for buffers in (region.inputs, region.outputs)
         )
         outer, inner = (tuple(_placed(launch, region, number) for launch in level) for level in launches)
-        graph_runs.append(Run(outer, inputs, outputs, unknown=reason, inner=inner))
+        graph_runs.append(Run(outer, inputs, outputs, unknown=broken, inner=inner))
     return tuple(graph_runs)
 
 

@@ -82,6 +82,7 @@ def main(arguments: list[str] | None = None, *, take_defaults: bool = True) -> C
     debug = "--debug" in arguments[:ours]
     arguments = [word for word in arguments[:ours] if word != "--debug"] + arguments[ours:]
     code: Any = 0
+    words.KEPT.clear()
     try:
         with _signals_stop(), printing_anything():
             app = build(first if first in verbs else None)
@@ -95,7 +96,7 @@ def main(arguments: list[str] | None = None, *, take_defaults: bool = True) -> C
     except KeyboardInterrupt:
         code = _STOPPED
     except _Signalled as error:
-        _fail("Stopped; nothing was written.", 128 + error.number)
+        _fail(_stopped(), 128 + error.number)
     except BrokenPipeError:
         _reader_gone()
     except SystemExit as error:
@@ -113,8 +114,12 @@ def main(arguments: list[str] | None = None, *, take_defaults: bool = True) -> C
     if callable(code):
         return code  # type: ignore[no-any-return]
     if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
-        _fail("Stopped; nothing was written.", _STOPPED)
+        _fail(_stopped(), _STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stopped() -> str:
+    return f"Stopped; {words.KEPT[-1] if words.KEPT else 'nothing was written'}."
 
 
 def _defaults(app: typer.Typer, verb: str, arguments: list[str]) -> dict[str, dict[str, Any]]:

@@ -120,6 +120,7 @@ def command(
         check_writable(into if into.is_dir() else into.parent)
         points = folder.write_plan(into, asked)
     _check_files(points, _listed(models or ""))
+    words.KEPT.append(f"{words.quoted(into)} has the plan and all points that were done: call it again to go on")
     chosen = plan.shard(points, shard) if shard else list(points)
     if not plan_only:
         if ray is not None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from roofline import cli
+from roofline.cli.options import points as cli_points
+from roofline.cli.options import words
 from roofline.core.schema import load
 
 pytest.importorskip("torch")
@@ -42,6 +44,19 @@ def test_a_sweep_measures_what_is_missing(tmp_path: Path, capsys: pytest.Capture
     assert all(one["wall"] > 0 for cell in document["cells"] for one in cell["runs"])
     # A profile of a point is one like any other: it says how to measure it again.
     assert load(first).command == "roofline profile mlp --backend torch --batch 2 --device cpu --threads 1 --steps 3"
+
+
+def test_what_is_stopped_says_what_it_keeps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_points, "measure", stop)
+    assert run(*MLP, "-o", "grid") == 130
+    assert "roofline: Stopped; grid has the plan and all points that were done" in capsys.readouterr().err
+    assert run("profile", "mlp", "--steps", "0") == 2
+    assert words.KEPT == []
 
 
 def test_a_length_without_positions_is_recorded_and_nothing_runs(

@@ -16,6 +16,8 @@ from roofline.units import printable
 
 #: Words for what the command takes from `[tool.roofline]`.
 DEFAULTS: list[str] = []
+#: Words for what the command leaves behind where it is stopped now.
+KEPT: list[str] = []
 
 
 def say(text: str) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch._guards import TracingContext
 
 
 @contextmanager
 def noted() -> Iterator[dict[str, str]]:
     """Collect the switch `detect_anomaly` while active, where the mode is on or the program turns it on meanwhile.
 
-    Where it stays off nothing is recorded, as hardly any step has it on: older profiles lack the switch, too.
+    Where it stays off nothing is recorded, as hardly any step has it on: older profiles lack the switch, too. Nor is
+    what torch.compile turns on for itself while it traces a backward pass.
     """
     setting: dict[str, str] = {}
     turn = torch.set_anomaly_enabled
@@ -22,7 +24,8 @@ def noted() -> Iterator[dict[str, str]]:
             setting["detect_anomaly"] = "True" if check_nan else "True, check_nan False"
 
     def turn_and_note(enabled: bool, check_nan: bool = True) -> None:
-        note(enabled, check_nan)
+        if TracingContext.try_get() is None:
+            note(enabled, check_nan)
         turn(enabled, check_nan)
 
     note(torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())

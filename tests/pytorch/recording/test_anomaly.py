@@ -42,3 +42,13 @@ def test_a_program_that_has_it_on_and_one_that_does_not_look_for_nan() -> None:
     with anomaly.noted() as found, torch.autograd.set_detect_anomaly(False):
         pass
     assert found == {}
+
+
+def test_what_torch_compile_turns_on_to_trace_a_backward_pass_is_not_the_programs() -> None:
+    """AOTAutograd does, without the search for nan; the compiled step runs without the mode."""
+    w = torch.ones(4, 4, requires_grad=True)
+    step = torch.compile(lambda: (w * 2).sum(), backend="aot_eager")
+    with anomaly.noted() as found:
+        step().backward()
+    assert found == {}
+    torch._dynamo.reset()

@@ -12,6 +12,7 @@ from roofline.core.arrays import Array
 from roofline.core.rows import Ints
 from roofline.core.rows import rows as columns
 from roofline.core.schema import Message, Profile
+from roofline.errors import InputError
 from roofline.ranks.matching import Matched, match
 from roofline.ranks.number import number_of, ranks_of
 from roofline.ranks.straggler import Straggler, find_straggler
@@ -121,8 +122,17 @@ class Job:
 
 
 def describe(profiles: Sequence[Profile]) -> Job:
-    """Describe the ranks of a job by their profiles, in the order of their numbers."""
+    """Describe the ranks of a job by their profiles, in the order of their numbers.
+
+    Raises InputError for a profile whose ops have no times.
+    """
     profiles = sorted(profiles, key=_number)
+    for profile in profiles:
+        if not profile.has_times:
+            raise InputError(
+                f"The ops of rank {_number(profile)} have no times, by which ranks are compared: measure it again "
+                "without --count-only."
+            )
     matched = match(profiles)
     numbers = [_number(profile) for profile in profiles]
     steps = max(1, len(set(matched.steps)))

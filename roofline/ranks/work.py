@@ -99,7 +99,7 @@ def _times(profile: Profile) -> dict[_Op, tuple[float, float]]:
     counts, times = (np.bincount(of.signature, by, len(profile.signatures)) for by in (of.times, own_times(profile)))
     table: dict[_Op, tuple[float, float]] = {}
     for signature, count, seconds in zip(profile.signatures, counts.tolist(), times.tolist(), strict=True):
-        if signature.op_class != "communication":
+        if count and signature.op_class != "communication":  # a table may hold signatures of no op
             op = (signature.name, signature.shapes, signature.dtype)
             before = table.get(op, (0.0, 0.0))
             table[op] = (before[0] + count, before[1] + seconds)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import handmade
 import msgspec
 import pytest
 
@@ -88,6 +89,20 @@ def test_ops_that_take_no_time_on_the_others_have_no_ratio() -> None:
     assert (outlier.rank, outlier.is_alike, outlier.mean, outlier.ratios) == (5, True, 0.0, None)
 
 
+def test_a_signature_that_no_op_runs_is_no_op() -> None:
+    # The last of eight ops alone is adamw, so that its signature is of none without it: 3000 us that one rank lacks.
+    whole = handmade.profile()
+    assert compare_work([handmade.profile(ops=whole.ops[:-1]), whole]).different.tolist() == pytest.approx([0, 3e-3])
+    fewer = handmade.profile(ops=whole.ops[:1], signatures=whole.signatures[:1])
+    assert compare_work([handmade.profile(ops=whole.ops[:1]), fewer]).different.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("counted", [handmade.profile(profiled=None), handmade.without_steps()])
+def test_a_rank_without_times_is_refused(counted: Profile) -> None:
+    with pytest.raises(InputError, match="The ops of rank 0 have no times"):
+        describe([handmade.profile(), counted])
+
+
 def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_path: Path) -> None:
     """Rank 2 comes 200 us later, up to a jitter of 6 us, to each of three collectives a step. A transfer: 60 us."""
     slow = job(tmp_path, Slow(rank=2, idle=200), steps=4)
@@ -105,7 +120,8 @@ def test_waiting_is_what_a_collective_lasts_longer_than_on_the_last_rank(tmp_pat
     assert slow.mean.waiting == pytest.approx(450e-6, abs=3 * 6e-6)
     # Of three ranks it would be the mean of others than a sum over all ranks tells.
     first, *others = slow.profiles
-    partly = describe([msgspec.structs.replace(first, profiled=None), *others])
+    unknown = msgspec.structs.replace(first.profiled, idle=())
+    partly = describe([msgspec.structs.replace(first, profiled=unknown), *others])
     assert [row.idle is None for row in partly.ranks] == [True, False, False, False]
     assert (partly.mean.idle, partly.mean.computing) == (None, None)
     assert partly.mean.waiting is not None

@@ -258,7 +258,7 @@ def _between(
     is_edge = (begin | end)[by_thread] | (np.diff(thread[by_thread], prepend=-1) != 0)
     edges, work = np.flatnonzero(is_edge), np.flatnonzero(works[by_thread])
     low = np.searchsorted(work, edges)
-    high = np.append(low[1:], len(work))
+    high = np.append(low, len(work))[1:]  # none where nothing was launched
     stretches = zip(by_thread[edges].tolist(), low.tolist(), high.tolist(), strict=True)
     captures = [(row, by_thread[work[first:last]]) for row, first, last in stretches if begin[row]]
     return sorted(captures, key=lambda capture: capture[0])

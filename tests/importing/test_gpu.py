@@ -707,6 +707,10 @@ def test_captured_attention_has_the_keys_of_the_step_that_replays_it(make_kineto
 def test_a_trace_without_a_capture_is_refused_as_one(make_kineto):
     with pytest.raises(InputError, match="holds no captured graph"):
         read(replayed(make_kineto), make_kineto.training(1).write())
+    with pytest.raises(InputError, match="holds no captured graph"):  # nor one that launches nothing
+        read(
+            replayed(make_kineto), b'[{"ph": "X", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]'
+        )
 
 
 def products(make_kineto, rows):

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from roofline.core import files
+from roofline.core.decoding import UndecodableError, undecodable
 from roofline.errors import InputError
 
 #: A table of figures holds some ten kilobytes.
@@ -210,14 +211,23 @@ class Publication(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def read(folder: Path, name: str, names: tuple[str, ...]) -> Publication:
-    """Read the publication `name`, one of `names`, from `folder`. Raises InputError for another name."""
-    setup, table = (text_of(folder, name, names, suffix, "publication") for suffix in (".toml", ".csv"))
-    cells = [{**line, "value": line["value"] or None} for line in csv.DictReader(io.StringIO(table))]
-    return msgspec.convert({**tomllib.loads(setup), "name": name, "cells": cells}, Publication, strict=False)
+    """Read the publication `name`, one of `names`, from `folder`.
+
+    Raises InputError for another name, and for files that hold none.
+    """
+    setup, table = (bytes_of(folder, name, names, suffix, "publication") for suffix in (".toml", ".csv"))
+    try:
+        with undecodable():
+            lines = csv.DictReader(io.StringIO(table.decode("utf-8")), restkey="", strict=True)
+            cells = [{**line, "value": line.get("value") or None} for line in lines]
+            described = {**tomllib.loads(setup.decode("utf-8")), "name": name, "cells": cells}
+            return msgspec.convert(described, Publication, strict=False)
+    except (UndecodableError, csv.Error) as error:
+        raise InputError(f"{name} in {folder} is no publication ({error}): install roofline again.") from None
 
 
-def text_of(folder: Path, name: str, names: tuple[str, ...], suffix: str, kind: str) -> str:
+def bytes_of(folder: Path, name: str, names: tuple[str, ...], suffix: str, kind: str) -> bytes:
     """Read a file of `name`, one of `names`, from `folder`. kind: what it is. Raises InputError for another name."""
     if name not in names:
         raise InputError(f"There is no {kind} called {name!r}; there are: {', '.join(names)}.")
-    return files.read(folder / f"{name.replace('-', '_')}{suffix}", _LARGEST, f"a {kind}").decode("utf-8")
+    return files.read(folder / f"{name.replace('-', '_')}{suffix}", _LARGEST, f"a {kind}")

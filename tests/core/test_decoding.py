@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from roofline import devices
+from roofline import devices, plugins
 from roofline.cli.options import defaults
 from roofline.core.decoding import UndecodableError, from_json, from_toml
 from roofline.core.schema import load
 from roofline.devices import calibration
 from roofline.errors import InputError
+from roofline.published import publication
+from roofline.published.presets import preset
 from roofline.ranks import folder as ranks
 from roofline.regression import limits_file
 from roofline.sweeping import folder as sweep
@@ -70,6 +72,28 @@ def test_every_file_that_is_read_is_refused_in_a_sentence(name: str, tmp_path: P
         file.write_bytes(data)
         with pytest.raises(InputError):
             READERS[name](file)
+
+
+DAMAGED = (b"\xff", b"a = [", b'title = "x"', b"row = 1", b"a = " + DIGITS)
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_publication_or_preset_is_refused(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "ivanov.toml").write_bytes(text)
+    (tmp_path / "ivanov.csv").write_bytes((plugins.folder("roofline.published") / "ivanov.csv").read_bytes())
+    with pytest.raises(InputError, match=r"^ivanov in .* is no publication"):
+        publication.read(tmp_path, "ivanov", ("ivanov",))
+    with pytest.raises(InputError, match=r"^ivanov in .* is no preset"):
+        preset.read(tmp_path, "ivanov", ("ivanov",))
+
+
+@pytest.mark.parametrize("line", [b'"unclosed', b"a,b,c,d,e,f,g,h,i,j,k,beyond the last column", b"too,few", b"\xff"])
+def test_a_publication_with_a_damaged_line_is_refused(line: bytes, tmp_path: Path) -> None:
+    for suffix, more in ((".toml", b""), (".csv", line)):
+        good = (plugins.folder("roofline.published") / f"ivanov{suffix}").read_bytes()
+        (tmp_path / f"ivanov{suffix}").write_bytes(good + more)
+    with pytest.raises(InputError, match=r"^ivanov in .* is no publication"):
+        publication.read(tmp_path, "ivanov", ("ivanov",))
 
 
 def test_a_device_file_of_tables_nested_by_dotted_names(tmp_path: Path) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from roofline.core.decoding import UndecodableError, from_toml
 from roofline.errors import InputError
-from roofline.published.publication import text_of
+from roofline.published.publication import bytes_of
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -189,6 +189,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 def read(folder: Path, name: str, names: tuple[str, ...]) -> Preset:
-    """Read the preset `name`, one of `names`, from `folder`. Raises InputError for another name."""
-    text = text_of(folder, name, names, ".toml", "preset")
-    return msgspec.convert({**tomllib.loads(text), "name": name}, Preset)
+    """Read the preset `name`, one of `names`, from `folder`. Raises InputError for another name, and for no preset."""
+    try:
+        decoded = from_toml(bytes_of(folder, name, names, ".toml", "preset"), Preset)
+    except UndecodableError as error:
+        raise InputError(f"{name} in {folder} is no preset ({error}): install roofline again.") from None
+    return msgspec.structs.replace(decoded, name=name)

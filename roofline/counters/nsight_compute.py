@@ -88,9 +88,7 @@ def parse(text: str, source: str) -> list[Kernel]:
     """Parse the text of a table, as `read` does; source: its name in errors."""
     # `splitlines` would end lines inside hostile names, too. A file of Windows may begin with a byte-order mark.
     lines = (line.rstrip("\r").removeprefix("\ufeff") for line in text.split("\n"))
-    heading = next(
-        (line for line in lines if line.startswith('"') and all(f'"{name}"' in line for name in _HEADING)), ""
-    )
+    heading = next((line for line in lines if line.startswith('"') and _is_heading(line)), "")
     if not heading:
         raise InputError(f"{source} holds no table of ncu: {_CURE}.")
     # Lines of ncu and the program between the rows do not begin with a quote.
@@ -107,6 +105,11 @@ def parse(text: str, source: str) -> list[Kernel]:
             f"{source} counted no kernel: does its program run a step between cudaProfilerStart and -Stop?"
         )
     return kernels
+
+
+def _is_heading(line: str) -> bool:
+    """Return whether a line has the columns of a heading; a name may hold their names in quotation marks."""
+    return all(f'"{name}"' in line for name in _HEADING) and all(name in next(csv.reader([line])) for name in _HEADING)
 
 
 def _check_rows(rows: Iterator[list[str]], cells: int, source: str) -> Iterator[list[str]]:

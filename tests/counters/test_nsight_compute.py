@@ -106,6 +106,7 @@ def test_the_cache_and_times_may_be_missing() -> None:
 DAMAGED = {
     "empty": ("", "no table"),
     "of an error": ("==ERROR== ERR_NVGPUCTRPERM", "no table"),
+    "no heading, whose names are in names": ('"a","""ID""","""Kernel Name"""', "no table"),
     "no kernels": (RAW.partition('"0","4711"')[0], "no kernel"),
     "no bytes read": (RAW.replace("dram__bytes_read", "dram__bytes"), "dram__bytes_read.sum"),
     "no bytes written": (DETAILS.replace("dram__bytes_write", "dram__bytes"), "dram__bytes_write.sum"),

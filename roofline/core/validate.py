@@ -44,7 +44,7 @@ _TIMES = ("steps", "single", "first")
 _ENERGY = ("per_step", "uncertainty", "tick", "seconds")
 _API = ("after", "waiting", "alone")
 _PROFILED = ("corrected", "idle", "event_cost", "events", "dropped")
-_COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
+_COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens", "devices")
 _IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
 _SHARES = ("linked", "launched", "twinned")
 #: Of `schema.Counters`: columns that every table has, and those that it may lack.
@@ -105,6 +105,8 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
         raise _damaged(source, f"{profile.api.name!r} has no times of steps")
     if profile.counters and not _counters_fit(profile):
         raise _damaged(source, "its hardware counters are not one per op")
+    if profile.imported and any(not of.steps or of.seconds <= 0 for of in profile.imported.engine):
+        raise _damaged(source, "steps of its engine have no time, or are none")
     if profile.storages and not profile.storages.fits(len(profile.ops)):
         raise _damaged(source, "its storages are not columns of one length, or point outside its tables")
     if profile.waits and not profile.waits.fits(len(profile.ops)):
@@ -151,7 +153,7 @@ def check_device(device: Device, source: str) -> None:
         if ceiling.waited is not None and not 0 <= ceiling.waited <= 1:
             raise _damaged(source, f"the waited of the ceiling {name!r} is {reported(ceiling.waited)}")
     _check_all(((f"the size of the cache {cache.level!r}", cache.size) for cache in device.caches), source)
-    _check_all([("the memory of the device", device.memory)], source)
+    _check_all([("the memory of the device", device.memory), ("the number of devices", device.number)], source)
 
 
 def _check_all(
@@ -189,6 +191,7 @@ def _numbers(profile: Profile) -> Named:
         yield from _of("api", profile.api, _API)
     if profile.imported:
         yield from _of("imported", profile.imported, _IMPORTED)
+        yield from (("steps of the engine", steps.seconds) for steps in profile.imported.engine)
     if profile.storages:
         yield from _of("storages", profile.storages, ("assigned",))
     if profile.energy:

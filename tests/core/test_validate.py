@@ -73,6 +73,24 @@ PLACES: dict[str, Put] = {
 }
 
 
+@pytest.mark.parametrize(("name", "put"), [("devices", at("devices")), ("the number of", at("device", "number"))])
+def test_more_devices_than_a_float_holds(name: str, put: Put) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    put(plain, 10**400)
+    with pytest.raises(InputError, match=f"damaged: {name}.* is an integer of some 401 digits, which nothing measures"):
+        decode(json.dumps(plain).encode())
+
+
+@pytest.mark.parametrize(("steps", "seconds"), [(0, 0.1), (2, 0.0), (2, -0.1), (2, 1e308)])
+def test_steps_of_an_engine_have_times(steps: int, seconds: float) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    engine = {"phase": "decode", "steps": steps, "seconds": seconds, "sequences": 4, "tokens": 4}
+    imported = {"files": ["t.json"], "span": 0.1, "busy": 0.1, "idle": 0.0, "steps": 2, "marks": "x", "rule": "y"}
+    plain["imported"] = {**imported, "engine": [engine]}
+    with pytest.raises(InputError, match=r"damaged: steps of (its|the) engine"):
+        decode(json.dumps(plain).encode())
+
+
 @pytest.mark.parametrize("value", [1e308, 5e-324, -1.0])
 @pytest.mark.parametrize("name", PLACES)
 def test_what_nothing_measures_is_refused_by_name(name: str, value: float) -> None:

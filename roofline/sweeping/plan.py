@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -13,6 +14,9 @@ from roofline.errors import InputError
 
 #: More points than these are a slip of the keyboard.
 MOST = 100_000
+#: Digits of a batch or a length, at most: predictions reckon with both.
+_DIGITS = 12
+_Coordinate = Annotated[int, msgspec.Meta(ge=1, lt=10**_DIGITS)]
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,8 +26,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     backend: str
     mode: str = "infer"
     precision: str = "default"
-    batch: int | None = None
-    seq: int | None = None
+    batch: _Coordinate | None = None
+    seq: _Coordinate | None = None
     new_tokens: int | None = None
     size: str = "base"
     layers: int | None = None
@@ -61,7 +65,9 @@ def numbers(text: str, option: str) -> list[int | None]:
     read: list[int | None] = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         first, dots, last = part.partition("..")
-        if not all(number.isdecimal() and 0 < len(number) < 13 and int(number) for number in (first, last or "1")):
+        if not all(
+            number.isdecimal() and 0 < len(number) <= _DIGITS and int(number) for number in (first, last or "1")
+        ):
             raise InputError(f"--{option} {text!r} is not possible: give numbers, as in 1,2,4..64.")
         low, high = int(first), int(last) if dots and last else int(first)
         if dots and (not last or high < low):

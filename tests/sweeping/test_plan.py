@@ -55,7 +55,9 @@ def test_a_plan_is_read_as_it_was_written() -> None:
     every = grid(threads=2, size="tiny")
     assert decode(encode(every), "plan") == every
     assert json.loads(encode(every).splitlines()[0])["key"] == every[0].key
-    for damaged in (b"{", b"[]\n", b"\xff\n", b"[" * 100_000, b'{"model": 3, "backend": "torch"}\n'):
+    # A length of 401 digits is no length, and no float either.
+    long = b'{"model": "bert", "backend": "torch", "seq": 1' + b"0" * 400 + b"}"
+    for damaged in (long, b"{", b"[]\n", b"\xff\n", b"[" * 100_000, b'{"model": 3, "backend": "torch"}\n'):
         with pytest.raises(InputError, match="Line 1 of plan"):
             decode(damaged, "plan")
 

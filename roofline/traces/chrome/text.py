@@ -21,6 +21,7 @@ Report = Callable[[str, int], None]  # what was mended or left out, and how ofte
 
 _FEED, _BLOCK = 1 << 16, 1 << 20  # bytes of gzip that go in, and of text that come out, at a time
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_FARTHEST = 1 << 62  # that a file can be read at
 # What stands before a file in an archive: signature, flags, method, length of its name and of more fields.
 _LOCAL = struct.Struct("<4s2xHH16xHH")
 
@@ -157,6 +158,8 @@ def _unzip(file: BinaryIO, name: str, report: Report) -> Iterator[bytes]:
         with zipfile.ZipFile(file) as archive:
             member = _only(archive, name)
             offset, size, expected = member.header_offset, member.compress_size, member.CRC
+            if not 0 <= offset < _FARTHEST:
+                raise zipfile.BadZipFile("its only file lies outside of it")
     except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
         # The list of files stands at the end, and is lost first; the first file may still be there.
         report("zip archives that are damaged, their first file read", 1)

@@ -437,6 +437,11 @@ def test_unusual_and_damaged_archives(make_kineto):
     assert kineto.Repair("zip archives that are damaged, their first file read", 1) in cut.warnings
     with pytest.raises(InputError, match="damaged zip archive"):
         kineto.read(packed[:20])
+    # The end says that the list of files begins 1000 bytes later than it does, and the file so many before the archive.
+    displaced = packed[:-6] + (int.from_bytes(packed[-6:-2], "little") + 1000).to_bytes(4, "little") + packed[-2:]
+    trace = kineto.read(displaced)
+    assert trace.recorded == kineto.read(text).recorded
+    assert kineto.Repair("zip archives that are damaged, their first file read", 1) in trace.warnings
 
 
 def test_a_zip_bomb_is_refused():

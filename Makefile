@@ -18,6 +18,8 @@
 #             are unknown and why (20 minutes): FRAMEWORKS="jax", ONLY="jax.numpy.cumsum", OUTPUT=results.jsonl
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
+# make fuzz   fuzzes every reader and every renderer of data that come from anywhere, SECONDS=20 of processor time each
+#             (20 minutes), or ONLY="hlo kineto", readers or renderers; fuzz/ has what was found, and the next run goes on
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
 #             goes on where it was; gpu-wheels makes what it installs, gpu-report prints what it found (docs/a100.md)
 
@@ -29,7 +31,7 @@ N ?= 100
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench truth functions cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench fuzz truth functions cells reference claims annotations plants settled gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -67,6 +69,9 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/sweep.py
 
+fuzz: .venv/fuzz
+	$(BIN)/python benchmarks/fuzz/run.py $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only $(ONLY))
+
 truth: .venv/installed
 	$(BIN)/python benchmarks/truth/run.py --models $(N) $(if $(ONLY),--only $(ONLY)) $(if $(SMALL),--small) \
 	  $(if $(BACKENDS),--backends $(BACKENDS)) $(if $(OUTPUT),--output $(OUTPUT))
@@ -99,6 +104,11 @@ annotations: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,ray,dev]'
+	touch $@
+
+# A fuzzer that watches bytecode, and what counts lines: there is no wheel of the first for every Python and machine.
+.venv/fuzz: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt 'atheris>=3.0' 'coverage>=7.6'
 	touch $@
 
 # A browser for the tests of `roofline report`: the system's, else Debian's where it may be installed; without one these

@@ -49,6 +49,8 @@ class DefectError(RooflineError):
     exit_code = 70
 
 
+#: Of a command whose own memory ran out, as where it reads a trace.
+OUT_OF_MEMORY = "Out of memory: give the command more, or less to read at once (of several traces, --workers 1)."
 #: Says how to see a traceback.
 _HOW_TO_PRINT = ": put --debug before the verb"
 

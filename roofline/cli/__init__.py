@@ -22,7 +22,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options import defaults, words
 from roofline.cli.options.words import drop_output
-from roofline.errors import DefectError, RooflineError, defect
+from roofline.errors import OUT_OF_MEMORY, DefectError, MeasurementError, RooflineError, defect
 from roofline.standard_error import tell
 from roofline.units import printable
 from roofline.version import __version__
@@ -105,6 +105,8 @@ def main(arguments: list[str] | None = None, *, take_defaults: bool = True) -> C
         _reader_gone()  # typer turns it into the code of a failed gate
     except OSError as error:
         _fail(_of_system(error), 2, debug)
+    except MemoryError:  # of the command itself: a measuring process says it in its own words
+        _fail(OUT_OF_MEMORY, MeasurementError.exit_code, debug)
     except Exception as error:
         message = usage(error)
         if message is None:

@@ -167,7 +167,6 @@ def _write_ranks(profiles: list[Profile], output: Path | None, force: bool, inpu
 
     from roofline import ranks
     from roofline.cli.options import terminal, words
-    from roofline.core.schema import save
     from roofline.measuring.session import default_name
     from roofline.ranks import folder
     from roofline.renderers.ranks import text
@@ -178,12 +177,10 @@ def _write_ranks(profiles: list[Profile], output: Path | None, force: bool, inpu
         if output is not None and output.suffix == ".json":
             _check_ranks(output, numbers, force, inputs)
             paths = [_of_rank(output, number) for number in numbers]
-            for profile, path in zip(profiles, paths, strict=True):
-                save(profile, path, replace=force)
+            folder.save_all(profiles, paths, replace=force)
         else:
             into = default_name(profiles[0], Path.cwd()).with_suffix("") if output is None else output
             _check_ranks(into, numbers, force, inputs)
-            into.mkdir(exist_ok=True)
             paths = folder.write(into, profiles)
     job = ranks.describe(profiles)
     print(text.render(job, page=terminal.page()), end="")

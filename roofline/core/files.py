@@ -16,6 +16,19 @@ from roofline.errors import InputError
 _OPEN = "/proc/self/fd"
 
 
+def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of the user's caches: $ROOFLINE_CACHE, else $XDG_CACHE_HOME/roofline or ~/.cache/roofline.
+
+    A user without a home, as a container's that is only a number, has "/" for one, where hardly anybody may write.
+    """
+    if chosen := environment.get("ROOFLINE_CACHE"):
+        return Path(chosen)
+    if base := environment.get("XDG_CACHE_HOME"):
+        return Path(base) / "roofline"
+    home = os.path.expanduser("~")  # unchanged where there is none, which Path.home() raises for
+    return Path("/" if home == "~" else home) / ".cache" / "roofline"
+
+
 def read(file: Path, limit: int, kind: str) -> bytes:
     """Read a file of at most `limit` bytes; kind: what it is to be, as "a profile".
 

@@ -31,6 +31,7 @@ from roofline import devices, plugins
 from roofline.core import validate
 from roofline.core.decoding import UndecodableError, from_json
 from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Ceiling, Device
+from roofline.core.files import user_cache
 from roofline.devices import contention, nvidia
 from roofline.devices import cpu as cpus
 from roofline.errors import InputError, MeasurementError, MissingError, from_exit_code
@@ -259,11 +260,8 @@ def key(kind: str, threads: int, only: tuple[str, ...] = ()) -> dict[str, str]:
 
 
 def folder() -> Path:
-    """Return the folder of the calibrations: $ROOFLINE_CACHE, else $XDG_CACHE_HOME/roofline or ~/.cache/roofline."""
-    if chosen := os.environ.get("ROOFLINE_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "roofline"
+    """Return the folder of the calibrations."""
+    return user_cache()
 
 
 def location(identity: Mapping[str, str]) -> Path:

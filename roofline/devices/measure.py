@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import date as Date
@@ -186,6 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
     # Libraries print what they like to the standard output; the lines go to a copy of it that only we have.
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
         os.dup2(2, 1)
+        threading.Thread(target=_end_with_reader, args=(channel.fileno(),), daemon=True).start()
 
         def send(message: dict[str, object]) -> None:
             channel.write(msgspec.json.encode(message).decode() + "\n")
@@ -204,6 +207,15 @@ def main(arguments: list[str] | None = None) -> int:
             return error.exit_code
         send({"device": msgspec.to_builtins(device)})
     return 0
+
+
+def _end_with_reader(channel: int) -> None:
+    """End this process when nobody reads its pipe any more: a command that was killed leaves nothing behind."""
+    if hasattr(select, "poll"):
+        waiting = select.poll()
+        waiting.register(channel, 0)  # what is told of a pipe that is only written to: its reader is gone
+        waiting.poll()
+        os._exit(1)
 
 
 if __name__ == "__main__":

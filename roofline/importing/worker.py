@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from roofline.core.schema import encode
-from roofline.errors import RooflineError
+from roofline.errors import OUT_OF_MEMORY, MeasurementError, RooflineError
 from roofline.importing.ranks import Rank
 from roofline.importing.traces import Importer, Request
 
@@ -47,6 +47,8 @@ def main() -> None:
                 answer = _answer(importer, Path(os.fsdecode(msgspec.json.decode(line, type=Task).path)))
             except RooflineError as error:
                 answer = Answer(error=str(error), code=error.exit_code)
+            except MemoryError:
+                answer = Answer(error=OUT_OF_MEMORY, code=MeasurementError.exit_code)
             out.write(msgspec.json.encode(answer) + b"\n")
             out.flush()
         if importer is not None:

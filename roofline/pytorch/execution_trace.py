@@ -113,7 +113,8 @@ def read(path: Path) -> Nodes:
         file = from_json(_BARE.sub(_quote, data), _File)
     except UndecodableError as error:
         raise MeasurementError(
-            f"torch wrote an execution trace that cannot be read ({error}); see that TMPDIR has room, and try again."
+            f"torch wrote an execution trace that cannot be read ({error}): see that TMPDIR has room, "
+            "and that the step closes no file but its own."
         ) from None
     roots = {node.id for node in file.nodes if node.name.startswith("[pytorch|")}
     nodes = sorted((node for node in file.nodes if node.id not in roots), key=lambda node: node.id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -52,15 +52,47 @@ def name_of(rank: int) -> str:
 
 
 def write(folder: Path, profiles: Sequence[Profile]) -> list[Path]:
-    """Write the profiles of ranks into a folder that exists, the list last; return their paths."""
+    """Write the profiles of ranks into a folder, made if it is missing, and the list of them; return their paths.
+
+    Where one of them cannot be written, none of the new ones stays, nor does a new folder.
+    """
     ranks = [number_of(profile) or 0 for profile in profiles]
     of = {ranks_of(profile) for profile in profiles}
     paths = [folder / name_of(rank) for rank in ranks]
-    for path, profile in zip(paths, profiles, strict=True):
-        save(profile, path)
     listed = tuple(Listed(rank, path.name) for rank, path in zip(ranks, paths, strict=True))
-    _list(folder, Manifest(SCHEMA, of.pop() if len(of) == 1 else None, listed))
+    is_new = not folder.exists()
+    folder.mkdir(exist_ok=True)
+    try:
+        with _saved(profiles, paths, replace=True):
+            _list(folder, Manifest(SCHEMA, of.pop() if len(of) == 1 else None, listed))
+    except BaseException:
+        with suppress(OSError):  # another process may have written into it
+            if is_new:
+                folder.rmdir()
+        raise
     return paths
+
+
+def save_all(profiles: Sequence[Profile], paths: Sequence[Path], *, replace: bool) -> None:
+    """Save profiles of ranks without a list; where one cannot be written, none of the new files stays."""
+    with _saved(profiles, paths, replace=replace):
+        pass
+
+
+@contextmanager
+def _saved(profiles: Sequence[Profile], paths: Sequence[Path], *, replace: bool) -> Iterator[None]:
+    """Save profiles one by one, and remove the new files again if that or the context fails."""
+    new: list[Path] = []
+    try:
+        for path, profile in zip(paths, profiles, strict=True):
+            is_new = not path.exists()
+            save(profile, path, replace=replace)
+            new += [path] if is_new else []
+        yield
+    except BaseException:
+        for path in new:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _list(folder: Path, manifest: Manifest) -> None:

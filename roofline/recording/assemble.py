@@ -11,6 +11,7 @@ from roofline.core.step import Step
 from roofline.costs import generation
 from roofline.costs.counted import PHASES, Counted
 from roofline.costs.weight import weight
+from roofline.errors import MeasurementError
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.rows import op_rows
 from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
@@ -19,6 +20,11 @@ from roofline.units import seconds
 
 #: Least share of event time that must belong to counted ops; with less, the profiled and the counted steps differ.
 JOINED = 0.999
+#: Of profiled steps without an event of any op: times of 0 s would say what nobody saw.
+NO_EVENTS = (
+    "The profiler recorded none of the step's ops, so their times are not known: let each step do the same work and "
+    "run again, or count the work alone with --count-only."
+)
 #: Names of events in a note. By choice: it stays one line.
 _NAMED = 3
 
@@ -26,6 +32,8 @@ _NAMED = 3
 def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain, work: Work) -> Recording:
     """Put the measurements of a step together, in the form of a profile."""
     counted, timed = work.counted, work.timed
+    if timed is not None and counted.ops and not timed.own.any():
+        raise MeasurementError(NO_EVENTS)
     if step.mode == "generate":
         counted = generation.told_apart(counted)
     switches = recorder.switches(step)

@@ -77,14 +77,18 @@ def has_result(folder: Path, point: Point, retry: bool) -> bool:
 
 
 def _end(folder: Path, point: Point, measure: Callable[[Point], Profile], say: Callable[[str], None]) -> str:
-    """Measure a point, save what comes of it, and say how it ended."""
+    """Measure a point, save what comes of it, and say how it ended.
+
+    Raises InputError where that cannot be saved, as on a full disk: the point has no result then.
+    """
     try:
-        results.keep(folder, point, measure(point))
+        profile = measure(point)
     except RooflineError as error:
         kind = _kind(error)
         results.fail(folder, point, kind, str(error))
         say(f"  {kind}: {units.cut(str(error), 200)}")
         return kind
+    results.keep(folder, point, profile)
     return "measured"
 
 

@@ -43,6 +43,17 @@ def too_much():
     import torch
     return lambda: torch.empty(1 << 44)
 
+def wants_input():
+    return input
+
+def closes():
+    import torch
+    x = torch.ones(8, 8)
+    def step():
+        os.closerange(3, 256)
+        return x @ x
+    return step
+
 def loses_its_server():
     parent = os.getppid()
     if b"fork_server" in open(f"/proc/{parent}/cmdline", "rb").read():
@@ -114,6 +125,8 @@ def test_a_fork_that_ends_badly_ends_as_a_fresh_process_does(
         ("leaves", "ended with status 3 and no result", "I am leaving\n"),
         ("fails", r"raised ZeroDivisionError \(see above\)", "ZeroDivisionError: division by zero\n"),
         ("too_much", "Out of memory on the CPU", ""),
+        ("wants_input", r"raised EOFError \(see above\)", "EOFError: EOF when reading a line\n"),
+        ("closes", "closes no file but its own", ""),
     ):
         with pytest.raises(MeasurementError, match=sentence):
             record(ask(tmp_path, function), prepared)

@@ -102,6 +102,7 @@ def test_a_module_a_package_a_folder_and_an_archive(tmp_path: Path) -> None:
         *("raise SystemExit", "import sys; sys.exit(0)", "import sys; sys.exit(3)", "import sys; sys.exit('why')"),
         *("import sys; sys.exit(True)", "import sys; sys.exit((1, 2))", "quit(5)", "import os; os._exit(6)", "1 +"),
         "import atexit, sys; atexit.register(print, 'last'); sys.exit(2)",
+        *("bytearray(1 << 60)", "import os; os.closerange(3, 256)", "import os; os.closerange(0, 256)"),
         "raise KeyError('no') from ValueError(1)",
         "raise ExceptionGroup('two', [ValueError(1), TypeError()])",
         "import nothing_of_this_name",
@@ -115,7 +116,11 @@ def test_a_program_ends_as_it_would(tmp_path: Path, source: str) -> None:
     assert (run.stdout, run.stderr, run.returncode) == (plain.stdout, plain.stderr, plain.returncode)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGSEGV],
+    ids=lambda number: number.name,
+)
 def test_signals_end_it_as_they_would(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "program.py").write_text(
         f"import os\nos.kill(os.getpid(), {int(number)})\nfor _ in iter(int, 1): pass\n"

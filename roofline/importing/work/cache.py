@@ -20,6 +20,7 @@ import msgspec
 from roofline import plugins
 from roofline.core.cost import Cost
 from roofline.core.decoding import UndecodableError, undecodable
+from roofline.core.files import user_cache
 from roofline.core.vocabulary import OpClass
 from roofline.costs.calls import Call, Tensor
 from roofline.costs.counted import Access, Costed
@@ -145,10 +146,8 @@ def _read(path: Path | None, of: str) -> _File | None:
 
 
 def location(environment: Mapping[str, str] = os.environ) -> Path:
-    """The user's own cache: in $ROOFLINE_CACHE, else $XDG_CACHE_HOME/roofline, else ~/.cache/roofline."""
-    configured, base = environment.get("ROOFLINE_CACHE"), environment.get("XDG_CACHE_HOME")
-    folder = Path(configured) if configured else (Path(base) if base else Path.home() / ".cache") / "roofline"
-    return folder / "costs.msgpack"
+    """Return the file of the user's own cache."""
+    return user_cache(environment) / "costs.msgpack"
 
 
 def key(call: Call) -> str:

@@ -140,6 +140,7 @@ def test_a_calibration_ends_with_its_command(tmp_path: Path) -> None:
         assert child.wait(PATIENCE) == 1
     finally:
         child.kill()
+        child.wait()
 
 
 # ------------------------------------------------------------------------------------------------- disks and rights
@@ -154,6 +155,42 @@ def full(bytes: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+#: A folder of 4 KiB around a command; what is left in it stands in a file beside it.
+SMALL_DISK = 'mount -t tmpfs -o size=4k tmpfs small || exit 99; "$@"; code=$?; ls -A small > left; exit $code'
+ON_SMALL_DISK = ("unshare", "--mount", "sh", "-c", SMALL_DISK, "sh")
+
+
+@pytest.mark.slow
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("--steps", "3", "-o", "small/p.json"), 2, "Cannot write small/p.json: No space left on device; "),
+        (("--count-only", "-o", "p.json"), 4, "could not write all of its result; make room there, or set TMPDIR "),
+    ],
+    ids=["for the profile", "for temporary files"],
+)
+def test_a_profile_onto_a_full_disk(
+    tmp_path: Path, variables: dict[str, str], brief: dict[str, str], words: tuple[str, ...], code: int, sentence: str
+) -> None:
+    """A profile of 5 KB, and a result that is larger; the temporary folder is the small one where it is counted."""
+    pytest.importorskip("torch")
+    (tmp_path / "small").mkdir()
+    (tmp_path / "noisy.py").write_text(NOISY)
+    place = {"TMPDIR": str(tmp_path / "small")} if "--count-only" in words else {}
+    about = ("--backend", "torch", "--device", "cpu", "--threads", "1", *words)
+    command = start(
+        *("profile", "noisy.py:make", *about), at=tmp_path, variables=variables | brief | place, before=ON_SMALL_DISK
+    )
+    _, err = command.communicate(timeout=PATIENCE)
+    if command.returncode not in (2, 4):
+        pytest.skip("only root mounts a disk here")
+    assert command.returncode == code
+    assert sentence in err.splitlines()[-1]
+    assert names(tmp_path) == ["left", "noisy.py", "small"]
+    assert (tmp_path / "left").read_text() == ""
 
 
 @pytest.mark.parametrize("output", ["job", "job.json"])

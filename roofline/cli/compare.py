@@ -14,7 +14,7 @@ from roofline.cli.options.ceilings import CEILINGS, given_ceilings
 from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, path_name, save_measured
 from roofline.cli.options.request import DEFAULTS, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
-from roofline.cli.options.words import calibrating, if_long, quoted, say
+from roofline.cli.options.words import KEPT, calibrating, if_long, quoted, say
 from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
 from roofline.units import printable
@@ -336,6 +336,7 @@ def _measure(
     for place, profile in measured.items():
         files[place] = save_measured(profile, files[place], force)
         say(f"Wrote {printable(files[place])}")
+    KEPT.append(f"{quoted(folder)} has the profiles that were measured")
     requests = [candidates[place].request for place in measured]
     return [files[place] for place in measured], list(measured.values()), requests
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -215,7 +216,7 @@ def _end_with_reader(channel: int) -> None:
         waiting = select.poll()
         waiting.register(channel, 0)  # what is told of a pipe that is only written to: its reader is gone
         waiting.poll()
-        os._exit(1)
+        signal.raise_signal(signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,7 @@ def test_a_calibration_ends_with_its_command(tmp_path: Path) -> None:
         assert child.stderr.readline() == b"begun\n"
     child.stdout.close()
     try:
-        assert child.wait(PATIENCE) == 1
+        assert child.wait(PATIENCE) == -signal.SIGTERM
     finally:
         child.kill()
         child.wait()
@@ -311,7 +311,7 @@ def test_two_commands_that_write_to_one_name(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------- surroundings
 
 #: A locale that there is not, and no home that takes a file.
-BARE = {"LC_ALL": "xx_YY.broken", "LANG": "C", "HOME": "/dev/null"}
+BARE = {"LC_ALL": "xx_YY.broken", "HOME": "/dev/null"}
 
 
 def on_one_core_without_a_network() -> tuple[str, ...]:
@@ -329,12 +329,13 @@ def test_an_import_in_bare_surroundings(tmp_path: Path, traces: Path, variables:
     assert names(tmp_path / "job") == ["rank-0.json", "rank-1.json", "rank-2.json", "ranks.json"]
 
 
-def test_a_program_in_bare_surroundings(tmp_path: Path, variables: dict[str, str]) -> None:
+@pytest.mark.parametrize("locale", ["xx_YY.broken", "C"])
+def test_a_program_in_bare_surroundings(tmp_path: Path, variables: dict[str, str], locale: str) -> None:
     """It prints as under `python`; it has no step, which is 4."""
     (tmp_path / "program.py").write_text(
         "import locale, os, sys\nprint(locale.getlocale(), sys.stdout.encoding, '\\xb5')\n"
     )
-    before, more = on_one_core_without_a_network(), {**os.environ, **variables, **BARE}
+    before, more = on_one_core_without_a_network(), {**os.environ, **variables, **BARE, "LC_ALL": locale}
     plain = subprocess.run(
         [*before, sys.executable, "program.py"], cwd=tmp_path, env=more, capture_output=True, text=True, check=True
     )

@@ -74,6 +74,7 @@ def start(
 # ------------------------------------------------------------------------------------------ processes of an import
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ended", ["a reading process", "the command", "Ctrl-C"])
 def test_an_import_that_is_ended(tmp_path: Path, traces: Path, variables: dict[str, str], ended: str) -> None:
     """Two further processes read; each is at its start, or at a trace."""
@@ -320,6 +321,7 @@ def on_one_core_without_a_network() -> tuple[str, ...]:
     return (*(("unshare", "--net") if can_leave else ()), "taskset", "-c", str(min(os.sched_getaffinity(0))))
 
 
+@pytest.mark.slow
 def test_an_import_in_bare_surroundings(tmp_path: Path, traces: Path, variables: dict[str, str]) -> None:
     words = ("import", "traces", "--device", "h100-sxm", "-o", "job")
     command = start(*words, at=tmp_path, variables=variables | BARE, before=on_one_core_without_a_network())

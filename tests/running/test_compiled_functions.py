@@ -6,7 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -20,7 +20,12 @@ from roofline.running.steps import Steps, StepWatcher
 
 
 class _Watcher(StepWatcher):
-    """Keep what a boundary reports: (name of its file, label, results), and of a profiler (name of its file, which)."""
+    """Keep what a boundary reports: (name of its file, label, results), and of a profiler (name of its file, which).
+
+    details: what differs between unlike calls, of the last one of each name.
+    """
+
+    details: ClassVar[dict[tuple[str, str], object]] = {}
 
     def __init__(self, steps: Steps, rank: int, name: str, seen: list[tuple[str, str, tuple[object, ...]]]) -> None:
         super().__init__(steps, rank)
@@ -37,6 +42,10 @@ class _Watcher(StepWatcher):
         sizes: Mapping[str, int] = EMPTY,
     ) -> None:
         self._seen.append((self._name, label, results))
+        self.details[self._name, label] = detail
+
+    def met(self, label: str) -> None:
+        self._seen.append((self._name, label, ()))
 
     def blocked(self, by: str | None) -> None:
         self._seen.append((self._name, str(by), ()))
@@ -192,21 +201,31 @@ def test_profilers_of_the_program_report_their_begin_and_end(seen: list[Any], tm
 
 
 def test_loops_and_updates_of_keras_report(seen: list[Any]) -> None:
-    """Two batches of fit, one of its validation, two of predict; then an update and a call of the program's own."""
+    """Three batches of fit and predict, the last ones smaller, one of validation; an update and a call by themselves.
+
+    The batches of this `fit` train a weight of 3 x 2 and a bias.
+    """
     import keras
 
     model = keras.Sequential([keras.layers.Dense(2)])
     model.compile("sgd", "mse")
-    x, y = np.ones((4, 3), np.float32), np.ones((4, 2), np.float32)
+    x, y = np.ones((5, 3), np.float32), np.ones((5, 2), np.float32)
     model.fit(x, y, batch_size=2, verbose=0, validation_data=(x[:2], y[:2]))
     model.predict(x, batch_size=2, verbose=0)
     loops = [name for name in names(seen) if name[0] in ("keras_fit", "keras_predict")]
     assert loops == [
+        ("keras_fit", "a new pass over the data"),
         *2 * [("keras_fit", "a batch of fit")],
+        ("keras_fit", "a smaller last batch"),
+        ("keras_fit", "a batch of fit"),
         ("keras_predict", "a batch of evaluate"),
         *2 * [("keras_predict", "a batch of predict")],
+        ("keras_fit", "a smaller last batch"),
+        ("keras_predict", "a batch of predict"),
     ]
+    assert _Watcher.details["keras_fit", "a batch of fit"] == ((3, 2), (2,))
     seen.clear()
     model(x)
     model.optimizer.apply([keras.ops.ones_like(weight) for weight in model.trainable_variables])
     assert names(seen) == [("keras_call", "Sequential"), ("keras_optimizer", "SGD")]
+    assert _Watcher.details["keras_call", "Sequential"] == ((5, 3),)

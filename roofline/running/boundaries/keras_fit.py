@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from roofline.running.boundaries import _keras_loops
+from roofline.running.boundaries._shapes import shapes_of
 from roofline.running.boundary import Boundary, Watcher
 
 
 def watch(watcher: Watcher) -> None:
-    """Have the loop of `fit` report."""
+    """Have the loop of `fit` report, and tell apart those that train other weights."""
+    trained: WeakKeyDictionary[Any, Hashable] = WeakKeyDictionary()  # of each `fit`, by its callbacks
 
     def ended(callbacks: Any, logs: Any) -> None:
         model = getattr(callbacks, "model", None)
-        watcher.ended("batch", "a batch of fit", results=(logs,), model=model)
+        if callbacks not in trained:
+            trained[callbacks] = tuple(shapes_of(getattr(model, "trainable_variables", ())))
+        watcher.ended("batch", "a batch of fit", results=(logs,), model=model, detail=trained[callbacks])
 
     _keras_loops.watch(
         watcher,
@@ -23,6 +29,7 @@ def watch(watcher: Watcher) -> None:
             "on_train_batch_end": ended,
         },
     )
+    _keras_loops.watch_last_batches(watcher)
 
 
 BOUNDARY = Boundary(name="batch of fit", module="", watch=watch, backend="keras")
